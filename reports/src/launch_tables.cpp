@@ -1,9 +1,13 @@
-// launch_tables.cpp: launches, the tiers side by side, and declared work as tables.
+// launch_tables.cpp: launches, and the tiers side by side, as tables.
 #include <fmt/format.h>
 
-#include <algorithm>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
 
 #include "cells.h"
+#include "column_heads.h"
 #include "ridgeline/reports/absence_text.h"
 #include "ridgeline/reports/context.h"
 #include "ridgeline/reports/tables.h"
@@ -11,7 +15,6 @@
 namespace ridgeline::reports {
 namespace {
 
-using analyzer::DeclaredWork;
 using analyzer::LaunchUtilisation;
 using analyzer::TierComparison;
 
@@ -36,36 +39,69 @@ struct LaunchLine {
   std::int64_t origin_ns;
 };
 
-// A column of what one of the measurements says; shown only if asked for.
-Column<LaunchLine> measured(ColumnHead head, std::optional<analyzer::Measured> analyzer::LaunchValues::*of,
-                            Form form) {
-  head.shown = false;
-  head.drop_order = 9;
-  return {std::move(head), [of, form](const LaunchLine& l) { return value_of((*l.u.values).*of, form); }};
+using Columns = std::vector<Column<LaunchLine>>;
+using Values = analyzer::LaunchValues;
+using OfTier = analyzer::TierUtilisation;
+using Value = std::optional<analyzer::Measured>;
+
+Column<LaunchLine> number(ColumnHead head, std::int64_t store::Launch::*of) {
+  return {std::move(head), [of](const LaunchLine& l) { return Cell::number(l.launch.*of); }};
 }
 
-std::vector<Column<LaunchLine>> launch_columns(bool sampled, bool cold) {
-  using U = analyzer::LaunchValues;
-  std::vector<Column<LaunchLine>> columns = {
-      {{.key = "ordinal", .header = "no.", .help = "position in the step, from 0"},
-       [](const LaunchLine& l) { return Cell::number(l.u.ordinal); }},
+// What is shown of a launch, or what one tier says; and its standard error.
+Column<LaunchLine> value(ColumnHead head, Value Values::*of, Form form = Form::percent) {
+  return {std::move(head), [of, form](const LaunchLine& l) { return value_of((*l.u.values).*of, form); }};
+}
+Column<LaunchLine> error(ColumnHead head, Value Values::*of) {
+  return {std::move(head), [of](const LaunchLine& l) { return error_of((*l.u.values).*of); }};
+}
+Column<LaunchLine> value(ColumnHead head, OfTier Values::*tier, Value OfTier::*of,
+                         Form form = Form::percent) {
+  return {std::move(head),
+          [tier, of, form](const LaunchLine& l) { return value_of((*l.u.values).*tier.*of, form); }};
+}
+Column<LaunchLine> error(ColumnHead head, OfTier Values::*tier, Value OfTier::*of) {
+  return {std::move(head), [tier, of](const LaunchLine& l) { return error_of((*l.u.values).*tier.*of); }};
+}
+
+// A column for each metric of the group that has one.
+void add_metrics(Columns& columns, analyzer::MetricGroup group) {
+  for (const analyzer::Metric metric : analyzer::kAllMetrics) {
+    const analyzer::MetricEntry& entry = metric.entry();
+    if (entry.group != group || entry.launch_header.empty()) continue;
+    const bool bytes = entry.unit == analyzer::MetricUnit::bytes;
+    columns.push_back({extra({.key = std::string(entry.key),
+                              .header = std::string(entry.launch_header),
+                              .unit = bytes ? "bytes" : "%",
+                              .help = std::string(entry.launch_help)}),
+                       [metric, form = bytes ? Form::general : Form::percent](const LaunchLine& l) {
+                         return value_of(l.u.values->metrics.of(metric), form);
+                       }});
+  }
+}
+
+void add_names(Columns& columns) {
+  columns.push_back({{.key = "ordinal", .header = "no.", .help = "position in the step, from 0"},
+                     [](const LaunchLine& l) { return Cell::number(l.u.ordinal); }});
+  columns.push_back(
       {{.key = "kernel",
         .header = "kernel",
         .help = "demangled name",
         .align = Align::left,
         .elide = Elide::kernel_name,
         .least_width = 26},
-       [](const LaunchLine& l) { return Cell::text(std::string(l.model->kernel_name(l.launch))); }},
-      {{.key = "class",
-        .header = "class",
-        .help = "gemm, attention, ...",
-        .align = Align::left,
-        .elide = Elide::end,
-        .least_width = 8,
-        .drop_order = 3},
-       [](const LaunchLine& l) {
-         return Cell::text(std::string(to_string(l.model->kernel_class(l.launch))));
-       }},
+       [](const LaunchLine& l) { return Cell::text(std::string(l.model->kernel_name(l.launch))); }});
+  columns.push_back({{.key = "class",
+                      .header = "class",
+                      .help = "gemm, attention, ...",
+                      .align = Align::left,
+                      .elide = Elide::end,
+                      .least_width = 8,
+                      .drop_order = 3},
+                     [](const LaunchLine& l) {
+                       return Cell::text(std::string(to_string(l.model->kernel_class(l.launch))));
+                     }});
+  columns.push_back(
       {{.key = "nvtx_path",
         .header = "NVTX range",
         .help = "ranges that were open at the launch",
@@ -73,199 +109,183 @@ std::vector<Column<LaunchLine>> launch_columns(bool sampled, bool cold) {
         .elide = Elide::middle,
         .least_width = 16,
         .drop_order = 4},
-       [](const LaunchLine& l) { return Cell::text(std::string(l.model->string(l.launch.nvtx_path_id))); }},
-      {{.key = "start_offset_ns",
-        .header = "start",
-        .unit = "µs",
-        .help = "begin, from the begin of the step"},
-       [](const LaunchLine& l) {
-         return analyzer::has_time(l.launch)
-                    ? Cell::number(l.launch.start_ns - l.origin_ns, Form::microseconds)
-                    : Cell::missing();
-       }},
-      {{.key = "duration_ns", .header = "time", .unit = "µs", .help = "duration (T0)"},
-       [](const LaunchLine& l) {
-         return analyzer::has_time(l.launch) ? Cell::number(l.u.duration_ns, Form::microseconds)
-                                             : Cell::missing();
-       }},
+       [](const LaunchLine& l) { return Cell::text(std::string(l.model->string(l.launch.nvtx_path_id))); }});
+}
+
+void add_launch(Columns& columns) {
+  columns.push_back({{.key = "start_offset_ns",
+                      .header = "start",
+                      .unit = "µs",
+                      .help = "begin, from the begin of the step"},
+                     [](const LaunchLine& l) {
+                       return analyzer::has_time(l.launch)
+                                  ? Cell::number(l.launch.start_ns - l.origin_ns, Form::microseconds)
+                                  : Cell::missing();
+                     }});
+  columns.push_back({{.key = "duration_ns", .header = "time", .unit = "µs", .help = "duration (T0)"},
+                     [](const LaunchLine& l) {
+                       return analyzer::has_time(l.launch) ? Cell::number(l.u.duration_ns, Form::microseconds)
+                                                           : Cell::missing();
+                     }});
+  columns.push_back(
       {{.key = "grid", .header = "grid", .help = "blocks", .align = Align::left, .drop_order = 2},
-       [](const LaunchLine& l) { return Cell::text(dimensions(l.launch.grid)); }},
-      {{.key = "block",
-        .header = "block",
-        .help = "threads of a block",
-        .align = Align::left,
-        .drop_order = 2},
-       [](const LaunchLine& l) { return Cell::text(dimensions(l.launch.block)); }},
-      {{.key = "stream_id", .header = "stream", .help = "CUPTI's id of the stream", .drop_order = 5},
-       [](const LaunchLine& l) { return Cell::number(l.launch.stream_id); }},
-      {{.key = "dram_utilisation_ratio",
-        .header = "DRAM",
-        .unit = "%",
-        .help = "DRAM utilisation: by counters (T2), else by samples (T1)"},
-       [](const LaunchLine& l) { return value_of(l.u.values->dram_utilisation); }},
-      {{.key = "compute_utilisation_ratio",
-        .header = "pipe",
-        .unit = "%",
-        .help = "utilisation of the busiest pipe, likewise",
-        .title = "busiest pipe"},
-       [](const LaunchLine& l) { return value_of(l.u.values->compute_utilisation); }},
-      {{.key = "status",
-        .header = "status",
-        .help = "`measured`, `launch_bound`, `no_roof`, `unmeasured`",
-        .align = Align::left},
+       [](const LaunchLine& l) { return Cell::text(dimensions(l.launch.grid)); }});
+  columns.push_back({{.key = "block",
+                      .header = "block",
+                      .help = "threads of a block",
+                      .align = Align::left,
+                      .drop_order = 2},
+                     [](const LaunchLine& l) { return Cell::text(dimensions(l.launch.block)); }});
+  columns.push_back(
+      number({.key = "stream_id", .header = "stream", .help = "CUPTI's id of the stream", .drop_order = 5},
+             &store::Launch::stream_id));
+}
+
+void add_verdict(Columns& columns) {
+  columns.push_back(value({.key = "dram_utilisation_ratio",
+                           .header = "DRAM",
+                           .unit = "%",
+                           .help = "DRAM utilisation: by counters (T2), else by samples (T1)"},
+                          &Values::dram_utilisation));
+  columns.push_back(value({.key = "compute_utilisation_ratio",
+                           .header = "pipe",
+                           .unit = "%",
+                           .help = "utilisation of the busiest pipe, likewise",
+                           .title = "busiest pipe"},
+                          &Values::compute_utilisation));
+  columns.push_back({{.key = "status",
+                      .header = "status",
+                      .help = "`measured`, `launch_bound`, `no_roof`, `unmeasured`",
+                      .align = Align::left},
+                     [](const LaunchLine& l) {
+                       const std::string_view status = to_string(l.u.status);
+                       const bool unmeasured = l.u.status == LaunchStatus::unmeasured;
+                       return Cell::worded(
+                           l.u.status == LaunchStatus::launch_bound ? "launch-bound" : in_words(status),
+                           std::string(status), unmeasured ? Style::fair : Style::plain);
+                     }});
+  columns.push_back({{.key = "reason",
+                      .header = "reason",
+                      .help = "what is missing and why",
+                      .align = Align::left,
+                      .elide = Elide::end,
+                      .least_width = 12,
+                      .drop_order = 6},
+                     [](const LaunchLine& l) { return Cell::text(absence_text(l.u.values->why)); }});
+}
+
+void add_amounts(Columns& columns) {
+  columns.push_back(
+      value(extra({.key = "dram_bytes", .header = "DRAM", .unit = "bytes", .help = "bytes read and written"}),
+            &Values::dram_bytes, Form::general));
+  add_metrics(columns, analyzer::MetricGroup::dram);
+  columns.push_back(value(
+      extra(
+          {.key = "tensor_ops", .header = "tensor", .unit = "ops", .help = "operations of the tensor pipe"}),
+      &Values::tensor_ops, Form::general));
+  columns.push_back(
+      number(extra({.key = "registers_per_thread", .header = "registers", .help = "registers of a thread"}),
+             &store::Launch::registers_per_thread));
+  columns.push_back(number(extra({.key = "static_smem_bytes",
+                                  .header = "static smem",
+                                  .unit = "bytes",
+                                  .help = "static shared memory of a block"}),
+                           &store::Launch::static_smem_bytes));
+  columns.push_back(number(extra({.key = "dynamic_smem_bytes",
+                                  .header = "dynamic smem",
+                                  .unit = "bytes",
+                                  .help = "dynamic shared memory of a block"}),
+                           &store::Launch::dynamic_smem_bytes));
+}
+
+void add_tiers(Columns& columns, bool sampled) {
+  columns.push_back({{.key = "tier",
+                      .header = "tier",
+                      .help = "of the utilisations; `T2/T1`: DRAM by one, compute by the other",
+                      .align = Align::left,
+                      .drop_order = 5,
+                      .shown = sampled},
+                     [](const LaunchLine& l) { return Cell::text(tiers_of(l.u), Style::dim); }});
+  columns.push_back(error(extra({.key = "dram_error_ratio",
+                                 .header = "± DRAM",
+                                 .unit = "%",
+                                 .help = "standard error of dram_utilisation_ratio"}),
+                          &Values::dram_utilisation));
+  columns.push_back(error(extra({.key = "compute_error_ratio",
+                                 .header = "± pipe",
+                                 .unit = "%",
+                                 .help = "standard error of compute_utilisation_ratio"}),
+                          &Values::compute_utilisation));
+  columns.push_back(value({.key = "dram_t1_utilisation_ratio",
+                           .header = "DRAM",
+                           .unit = "T1 %",
+                           .help = "DRAM utilisation by samples alone (T1)",
+                           .drop_order = 4,
+                           .shown = sampled},
+                          &Values::t1, &OfTier::dram_utilisation));
+  columns.push_back(error({.key = "dram_t1_error_ratio",
+                           .header = "±",
+                           .unit = "T1 %",
+                           .help = "standard error of dram_t1_utilisation_ratio",
+                           .drop_order = 4,
+                           .shown = sampled},
+                          &Values::t1, &OfTier::dram_utilisation));
+  columns.push_back(
+      {extra({.key = "dram_t1_samples", .header = "samples", .unit = "T1", .help = "samples it rests on"}),
        [](const LaunchLine& l) {
-         const std::string_view status = to_string(l.u.status);
-         const bool unmeasured = l.u.status == LaunchStatus::unmeasured;
-         return Cell::worded(l.u.status == LaunchStatus::launch_bound ? "launch-bound" : in_words(status),
-                             std::string(status), unmeasured ? Style::fair : Style::plain);
-       }},
-      {{.key = "reason",
-        .header = "reason",
-        .help = "what is missing and why",
-        .align = Align::left,
-        .elide = Elide::end,
-        .least_width = 12,
-        .drop_order = 6},
-       [](const LaunchLine& l) { return Cell::text(absence_text(l.u.values->why)); }},
-      measured({.key = "dram_bytes", .header = "DRAM", .unit = "bytes", .help = "bytes read and written"},
-               &U::dram_bytes, Form::general),
-      measured(
-          {.key = "dram_read_bytes", .header = "read", .unit = "bytes", .help = "bytes read from DRAM (T2)"},
-          &U::dram_read_bytes, Form::general),
-      measured({.key = "dram_write_bytes",
-                .header = "written",
-                .unit = "bytes",
-                .help = "bytes written to DRAM (T2)"},
-               &U::dram_write_bytes, Form::general),
-      measured(
-          {.key = "tensor_ops", .header = "tensor", .unit = "ops", .help = "operations of the tensor pipe"},
-          &U::tensor_ops, Form::general),
-      {{.key = "registers_per_thread",
-        .header = "registers",
-        .help = "registers of a thread",
-        .drop_order = 9,
-        .shown = false},
-       [](const LaunchLine& l) { return Cell::number(l.launch.registers_per_thread); }},
-      {{.key = "static_smem_bytes",
-        .header = "static smem",
-        .unit = "bytes",
-        .help = "static shared memory of a block",
-        .drop_order = 9,
-        .shown = false},
-       [](const LaunchLine& l) { return Cell::number(l.launch.static_smem_bytes); }},
-      {{.key = "dynamic_smem_bytes",
-        .header = "dynamic smem",
-        .unit = "bytes",
-        .help = "dynamic shared memory of a block",
-        .drop_order = 9,
-        .shown = false},
-       [](const LaunchLine& l) { return Cell::number(l.launch.dynamic_smem_bytes); }},
-      {{.key = "tier",
-        .header = "tier",
-        .help = "of the utilisations; `T2/T1`: DRAM by one, compute by the other",
-        .align = Align::left,
-        .drop_order = 5,
-        .shown = sampled},
-       [](const LaunchLine& l) { return Cell::text(tiers_of(l.u), Style::dim); }},
-      {{.key = "dram_error_ratio",
-        .header = "± DRAM",
-        .unit = "%",
-        .help = "standard error of dram_utilisation_ratio",
-        .drop_order = 9,
-        .shown = false},
-       [](const LaunchLine& l) { return error_of(l.u.values->dram_utilisation); }},
-      {{.key = "compute_error_ratio",
-        .header = "± pipe",
-        .unit = "%",
-        .help = "standard error of compute_utilisation_ratio",
-        .drop_order = 9,
-        .shown = false},
-       [](const LaunchLine& l) { return error_of(l.u.values->compute_utilisation); }},
-      {{.key = "dram_t1_utilisation_ratio",
-        .header = "DRAM",
-        .unit = "T1 %",
-        .help = "DRAM utilisation by samples alone (T1)",
-        .drop_order = 4,
-        .shown = sampled},
-       [](const LaunchLine& l) { return value_of(l.u.values->t1.dram_utilisation); }},
-      {{.key = "dram_t1_error_ratio",
-        .header = "±",
-        .unit = "T1 %",
-        .help = "standard error of dram_t1_utilisation_ratio",
-        .drop_order = 4,
-        .shown = sampled},
-       [](const LaunchLine& l) { return error_of(l.u.values->t1.dram_utilisation); }},
-      {{.key = "dram_t1_samples",
-        .header = "samples",
-        .unit = "T1",
-        .help = "samples it rests on",
-        .drop_order = 9,
-        .shown = false},
-       [](const LaunchLine& l) {
-         return l.u.values->t1.dram_utilisation ? Cell::number(l.u.values->t1.dram_utilisation->sample_count)
-                                                : Cell::missing();
-       }},
-      {{.key = "dram_t2_utilisation_ratio",
-        .header = "DRAM",
-        .unit = "T2 %",
-        .help = "DRAM utilisation by counters alone (T2)",
-        .drop_order = 9,
-        .shown = false},
-       [](const LaunchLine& l) { return value_of(l.u.values->t2.dram_utilisation); }},
-      {{.key = "compute_t1_utilisation_ratio",
-        .header = "pipe",
-        .unit = "T1 %",
-        .help = "utilisation of the busiest pipe by samples alone",
-        .drop_order = 9,
-        .shown = false},
-       [](const LaunchLine& l) { return value_of(l.u.values->t1.compute_utilisation); }},
-      {{.key = "compute_t2_utilisation_ratio",
-        .header = "pipe",
-        .unit = "T2 %",
-        .help = "utilisation of the busiest pipe by counters alone",
-        .drop_order = 9,
-        .shown = false},
-       [](const LaunchLine& l) { return value_of(l.u.values->t2.compute_utilisation); }},
-      measured({.key = "l2_utilisation_ratio", .header = "L2", .unit = "%", .help = "L2 traffic ÷ its peak"},
-               &U::l2_utilisation, Form::percent),
-      measured({.key = "l2_bytes", .header = "L2", .unit = "bytes", .help = "traffic between L1 and L2"},
-               &U::l2_bytes, Form::general),
-      measured({.key = "l2_hit_ratio",
-                .header = "L2 hit",
-                .unit = "%",
-                .help = "sectors found in L2 ÷ sectors asked for"},
-               &U::l2_hit_ratio, Form::percent),
-      measured({.key = "l1_bytes", .header = "L1", .unit = "bytes", .help = "traffic of the L1 caches"},
-               &U::l1_bytes, Form::general),
-      measured({.key = "l1_hit_ratio",
-                .header = "L1 hit",
-                .unit = "%",
-                .help = "sectors found in L1 ÷ sectors asked for"},
-               &U::l1_hit_ratio, Form::percent),
-      measured({.key = "occupancy_ratio", .header = "occupancy", .unit = "%", .help = "achieved occupancy"},
-               &U::occupancy_ratio, Form::percent),
-      {{.key = "cold_duration_ns",
-        .header = "cold",
-        .unit = "µs",
-        .help = "duration with cold caches (T3)",
-        .drop_order = 9,
-        .shown = cold},
-       [](const LaunchLine& l) { return value_of(l.u.values->cold.duration, Form::microseconds); }},
-      {{.key = "cold_dram_utilisation_ratio",
-        .header = "DRAM",
-        .unit = "cold %",
-        .help = "DRAM utilisation with cold caches, over that duration",
-        .drop_order = 9,
-        .shown = cold},
-       [](const LaunchLine& l) { return value_of(l.u.values->cold.dram_utilisation); }},
-      {{.key = "cold_dram_bytes",
-        .header = "DRAM",
-        .unit = "cold B",
-        .help = "DRAM traffic with cold caches",
-        .drop_order = 9,
-        .shown = false},
-       [](const LaunchLine& l) { return value_of(l.u.values->cold.dram_bytes, Form::general); }},
-  };
+         const Value& dram = l.u.values->t1.dram_utilisation;
+         return dram ? Cell::number(dram->sample_count) : Cell::missing();
+       }});
+  columns.push_back(value(extra({.key = "dram_t2_utilisation_ratio",
+                                 .header = "DRAM",
+                                 .unit = "T2 %",
+                                 .help = "DRAM utilisation by counters alone (T2)"}),
+                          &Values::t2, &OfTier::dram_utilisation));
+  columns.push_back(value(extra({.key = "compute_t1_utilisation_ratio",
+                                 .header = "pipe",
+                                 .unit = "T1 %",
+                                 .help = "utilisation of the busiest pipe by samples alone"}),
+                          &Values::t1, &OfTier::compute_utilisation));
+  columns.push_back(value(extra({.key = "compute_t2_utilisation_ratio",
+                                 .header = "pipe",
+                                 .unit = "T2 %",
+                                 .help = "utilisation of the busiest pipe by counters alone"}),
+                          &Values::t2, &OfTier::compute_utilisation));
+}
+
+void add_cold(Columns& columns, bool cold) {
+  columns.push_back(value({.key = "cold_duration_ns",
+                           .header = "cold",
+                           .unit = "µs",
+                           .help = "duration with cold caches (T3)",
+                           .drop_order = 9,
+                           .shown = cold},
+                          &Values::cold, &OfTier::duration, Form::microseconds));
+  columns.push_back(value({.key = "cold_dram_utilisation_ratio",
+                           .header = "DRAM",
+                           .unit = "cold %",
+                           .help = "DRAM utilisation with cold caches, over that duration",
+                           .drop_order = 9,
+                           .shown = cold},
+                          &Values::cold, &OfTier::dram_utilisation));
+  columns.push_back(value(extra({.key = "cold_dram_bytes",
+                                 .header = "DRAM",
+                                 .unit = "cold B",
+                                 .help = "DRAM traffic with cold caches"}),
+                          &Values::cold, &OfTier::dram_bytes, Form::general));
+}
+
+Columns launch_columns(bool sampled, bool cold) {
+  Columns columns;
+  add_names(columns);
+  add_launch(columns);
+  add_verdict(columns);
+  add_amounts(columns);
+  add_tiers(columns, sampled);
+  add_metrics(columns, analyzer::MetricGroup::caches);
+  add_metrics(columns, analyzer::MetricGroup::occupancy);
+  add_metrics(columns, analyzer::MetricGroup::sms);
+  add_cold(columns, cold);
   return columns;
 }
 
@@ -308,103 +328,6 @@ std::vector<Column<TierComparison>> comparison_columns() {
   };
 }
 
-// Of ranges by path the path says the operation; operations of all paths have none.
-std::vector<Column<DeclaredWork>> work_columns(bool by_path, bool counted) {
-  return {
-      {{.key = "path",
-        .header = "NVTX range",
-        .help = "open ranges, outermost first",
-        .align = Align::left,
-        .elide = Elide::middle,
-        .shown = by_path},
-       [](const DeclaredWork& w) { return w.path.empty() ? Cell::missing() : Cell::text(w.path); }},
-      {{.key = "operation",
-        .header = "operation",
-        .help = "the range's own name without its layer",
-        .align = Align::left,
-        .elide = Elide::middle,
-        .shown = !by_path},
-       [](const DeclaredWork& w) { return Cell::text(w.operation); }},
-      {{.key = "name",
-        .header = "declared as",
-        .help = "name of the declaration",
-        .align = Align::left,
-        .elide = Elide::middle,
-        .least_width = 8,
-        .drop_order = 9,
-        .shown = false},
-       [](const DeclaredWork& w) { return Cell::text(w.name); }},
-      {{.key = "ranges", .header = "ranges", .help = "declaring ranges", .drop_order = 2},
-       [](const DeclaredWork& w) { return Cell::number(w.ranges); }},
-      {{.key = "launches", .header = "launches", .help = "launches in them", .drop_order = 4},
-       [](const DeclaredWork& w) { return Cell::number(w.launches); }},
-      {{.key = "kernels", .header = "kernels", .help = "different kernels in them", .drop_order = 4},
-       [](const DeclaredWork& w) { return Cell::number(w.kernels); }},
-      {{.key = "time_ns", .header = "time", .unit = "ms", .help = "their time"},
-       [](const DeclaredWork& w) { return Cell::number(w.time_ns, Form::milliseconds); }},
-      {{.key = "declared_bytes",
-        .header = "minimum",
-        .unit = "GB",
-        .help = "minimum traffic: declared bytes",
-        .title = "minimum traffic",
-        .drop_order = 3},
-       [](const DeclaredWork& w) { return Cell::number(w.declared_bytes, Form::gigabytes); }},
-      {{.key = "measured_bytes",
-        .header = "measured",
-        .unit = "GB",
-        .help = "measured DRAM traffic",
-        .title = "measured traffic",
-        .drop_order = 3},
-       [](const DeclaredWork& w) { return Cell::number(w.measured_bytes, Form::gigabytes); }},
-      {{.key = "bytes_ratio",
-        .header = "bytes",
-        .unit = "×",
-        .help = "measured ÷ minimum traffic",
-        .title = "traffic"},
-       [](const DeclaredWork& w) { return Cell::number(w.bytes_ratio, Form::ratio); }},
-      {{.key = "declared_flops",
-        .header = "minimum",
-        .unit = "TFLOP",
-        .help = "declared operations",
-        .title = "minimum work",
-        .drop_order = 5},
-       [](const DeclaredWork& w) { return Cell::number(w.declared_flops, Form::tera); }},
-      {{.key = "measured_tensor_ops",
-        .header = "tensor",
-        .unit = "TFLOP",
-        .help = "operations of the tensor pipe",
-        .drop_order = 6},
-       [](const DeclaredWork& w) { return Cell::number(w.measured_tensor_ops, Form::tera); }},
-      {{.key = "measured_fp_ops",
-        .header = "other",
-        .unit = "TFLOP",
-        .help = "operations of counted instructions",
-        .drop_order = 9,
-        .shown = counted},
-       [](const DeclaredWork& w) { return Cell::number(w.measured_fp_ops, Form::tera); }},
-      {{.key = "ops_ratio", .header = "FLOP", .unit = "×", .help = "measured ÷ declared operations"},
-       [](const DeclaredWork& w) { return Cell::number(w.ops_ratio, Form::ratio); }},
-      {{.key = "minimum_ns",
-        .header = "roofline",
-        .unit = "ms",
-        .help = "roofline time: the shortest that the declared work takes at the roofs",
-        .title = "roofline time"},
-       [](const DeclaredWork& w) { return Cell::number(w.minimum_ns, Form::milliseconds); }},
-      {{.key = "minimum_limiter",
-        .header = "roof",
-        .help = "which roof that is: `DRAM` or `FLOP`",
-        .align = Align::left,
-        .drop_order = 1},
-       [](const DeclaredWork& w) { return minimum_limiter_cell(w); }},
-      {{.key = "minimum_ratio",
-        .header = "eff.",
-        .unit = "%",
-        .help = "roofline efficiency: roofline time ÷ time",
-        .title = "roofline efficiency"},
-       [](const DeclaredWork& w) { return Cell::number(w.minimum_ratio, Form::percent); }},
-  };
-}
-
 }  // namespace
 
 Table launches_table(const analyzer::Model& model, const analyzer::Analysis& analysis) {
@@ -423,14 +346,6 @@ Table comparison_table(const analyzer::Quality& quality) {
   const auto& all = quality.comparisons;
   return {comparison_columns(), all.size(),
           [&all](std::size_t i) -> const TierComparison& { return all[i]; }};
-}
-
-Table declared_work_table(const std::vector<DeclaredWork>& work) {
-  const bool by_path = !work.empty() && !work.front().path.empty();
-  const bool counted =
-      std::any_of(work.begin(), work.end(), [](const auto& w) { return w.measured_fp_ops.has_value(); });
-  return {work_columns(by_path, counted), work.size(),
-          [&work](std::size_t i) -> const DeclaredWork& { return work[i]; }};
 }
 
 }  // namespace ridgeline::reports

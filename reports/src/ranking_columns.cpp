@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <initializer_list>
 #include <optional>
 #include <string>
 #include <utility>
@@ -15,6 +16,7 @@
 namespace ridgeline::reports {
 namespace {
 
+using analyzer::MetricGroup;
 using analyzer::RankKey;
 using analyzer::RankRow;
 using analyzer::RoofLevel;
@@ -77,6 +79,38 @@ Cell saving(const RankLine& line, double value, Form form) {
   return line.row->unmeasured_calls < line.row->calls ? Cell::number(value, form) : Cell::missing();
 }
 
+// What a field of the row says, its standard error, and which tiers it rests on.
+using Value = std::optional<analyzer::Measured>;
+Column<RankLine> value(ColumnHead head, Value RankRow::*of) {
+  return {std::move(head), [of](const RankLine& l) { return value_of(l.row->*of); }};
+}
+Column<RankLine> error(ColumnHead head, Value RankRow::*of) {
+  return {std::move(head), [of](const RankLine& l) { return error_of(l.row->*of); }};
+}
+Column<RankLine> tier(ColumnHead head, Value RankRow::*of) {
+  return {std::move(head), [of](const RankLine& l) { return tier_of(l.row->*of); }};
+}
+
+template <typename Number>
+Column<RankLine> number(ColumnHead head, Number RankRow::*of, Form form) {
+  return {std::move(head), [of, form](const RankLine& l) { return Cell::number(l.row->*of, form); }};
+}
+
+Column<RankLine> saving(ColumnHead head, double RankRow::*of, Form form = Form::milliseconds) {
+  return {std::move(head), [of, form](const RankLine& l) { return saving(l, l.row->*of, form); }};
+}
+
+// Of a goal: how much less time the calls would take.
+Column<RankLine> saving_at(double goal, ColumnHead head, double RankRow::*of) {
+  head.header = "saving";
+  head.unit = "ms @" + compact(goal);
+  head.help = "how much less time the calls would take if each launch below " + target_text(goal) +
+              " of its nearest roof reached it";
+  head.title = "saving";
+  head.total = Total::parts;
+  return saving(std::move(head), of);
+}
+
 void add_names(Columns& columns, const RankView& view) {
   const RankKey key = view.options.key;
   const bool by_launch = key == RankKey::launch;
@@ -134,24 +168,19 @@ void add_names(Columns& columns, const RankView& view) {
 
 void add_main(Columns& columns, const RankView& view) {
   const bool sampled = view.sampled;
-  const std::string target = target_text(view.options.target), stretch = target_text(view.options.stretch);
-  const auto saved_help = [](const std::string& goal) {
-    return "how much less time the calls would take if each launch below " + goal +
-           " of its nearest roof reached it";
-  };
-  columns.push_back({{.key = "time_ns",
-                      .header = "time",
-                      .unit = "ms",
-                      .help = "summed time of the calls (T0)",
-                      .total = Total::parts},
-                     [](const RankLine& l) { return Cell::number(l.row->time_ns, Form::milliseconds); }});
-  columns.push_back({{.key = "step_share_ratio",
-                      .header = "step",
-                      .unit = "%",
-                      .help = "that time ÷ the step's time",
-                      .title = "of step",
-                      .total = Total::parts},
-                     [](const RankLine& l) { return Cell::number(l.row->step_share, Form::percent); }});
+  columns.push_back(number({.key = "time_ns",
+                            .header = "time",
+                            .unit = "ms",
+                            .help = "summed time of the calls (T0)",
+                            .total = Total::parts},
+                           &RankRow::time_ns, Form::milliseconds));
+  columns.push_back(number({.key = "step_share_ratio",
+                            .header = "step",
+                            .unit = "%",
+                            .help = "that time ÷ the step's time",
+                            .title = "of step",
+                            .total = Total::parts},
+                           &RankRow::step_share, Form::percent));
   columns.push_back(
       {{.key = "dram_utilisation_ratio",
         .header = "DRAM",
@@ -160,13 +189,13 @@ void add_main(Columns& columns, const RankView& view) {
        [](const RankLine& l) {
          return value_of(l.row->dram, Form::percent, roof_style(l, RoofLevel::dram));
        }});
-  columns.push_back({{.key = "dram_t1_utilisation_ratio",
-                      .header = "DRAM",
-                      .unit = "T1 %",
-                      .help = "DRAM utilisation by samples alone (T1)",
-                      .drop_order = 4,
-                      .shown = sampled},
-                     [](const RankLine& l) { return value_of(l.row->dram_t1); }});
+  columns.push_back(value({.key = "dram_t1_utilisation_ratio",
+                           .header = "DRAM",
+                           .unit = "T1 %",
+                           .help = "DRAM utilisation by samples alone (T1)",
+                           .drop_order = 4,
+                           .shown = sampled},
+                          &RankRow::dram_t1));
   columns.push_back({{.key = "compute_utilisation_ratio",
                       .header = "pipe",
                       .unit = "%",
@@ -198,12 +227,12 @@ void add_main(Columns& columns, const RankView& view) {
          return Cell::worded(bound_word(*l.row), std::string(to_string(l.row->bound)));
        }});
   columns.push_back(
-      {extra({.key = "limiter_utilisation_ratio",
-              .header = "SOL",
-              .unit = "%",
-              .help = "utilisation of the nearest roof (SOL): the larger of the two, of launches "
-                      "long enough for a roof"}),
-       [](const RankLine& l) { return Cell::number(l.row->limiter, Form::percent); }});
+      number(extra({.key = "limiter_utilisation_ratio",
+                    .header = "SOL",
+                    .unit = "%",
+                    .help = "utilisation of the nearest roof (SOL): the larger of the two, of launches "
+                            "long enough for a roof"}),
+             &RankRow::limiter, Form::percent));
   columns.push_back({{.key = "limiter_error_ratio",
                       .header = "±",
                       .unit = "%",
@@ -215,34 +244,21 @@ void add_main(Columns& columns, const RankView& view) {
                        return error_of(l.row->nearest->level == RoofLevel::dram ? l.row->dram
                                                                                 : l.row->compute);
                      }});
+  columns.push_back(saving_at(view.options.target, {.key = "saved_target_ns"}, &RankRow::saved_target_ns));
   columns.push_back(
-      {{.key = "saved_target_ns",
-        .header = "saving",
-        .unit = "ms @" + compact(view.options.target),
-        .help = saved_help(target),
-        .title = "saving",
-        .total = Total::parts},
-       [](const RankLine& l) { return saving(l, l.row->saved_target_ns, Form::milliseconds); }});
-  columns.push_back(
-      {{.key = "reached_target_ns",
-        .header = "reaches",
-        .unit = "step, ms",
-        .help = "what the step itself would be shorter by if this row alone reached the target, as "
-                "simulated; of all "
-                "rows: if all of them did",
-        .title = "of it reaches the step",
-        .shown = view.simulated,
-        .total = Total::all},
-       [](const RankLine& l) { return Cell::number(l.row->reached_target_ns, Form::milliseconds); }});
-  columns.push_back(
-      {{.key = "saved_stretch_ns",
-        .header = "saving",
-        .unit = "ms @" + compact(view.options.stretch),
-        .help = saved_help(stretch),
-        .title = "saving",
-        .drop_order = sampled ? 5 : 0,
-        .total = Total::parts},
-       [](const RankLine& l) { return saving(l, l.row->saved_stretch_ns, Form::milliseconds); }});
+      number({.key = "reached_target_ns",
+              .header = "reaches",
+              .unit = "step, ms",
+              .help = "what the step itself would be shorter by if this row alone reached the target, as "
+                      "simulated; of all "
+                      "rows: if all of them did",
+              .title = "of it reaches the step",
+              .shown = view.simulated,
+              .total = Total::all},
+             &RankRow::reached_target_ns, Form::milliseconds));
+  columns.push_back(saving_at(view.options.stretch,
+                              {.key = "saved_stretch_ns", .drop_order = sampled ? 5 : 0},
+                              &RankRow::saved_stretch_ns));
   columns.push_back(
       {{.key = "tier",
         .header = "tier",
@@ -254,46 +270,45 @@ void add_main(Columns& columns, const RankView& view) {
 }
 
 void add_parts(Columns& columns) {
-  columns.push_back(
-      {extra({.key = "reached_stretch_ns",
-              .header = "reaches",
-              .unit = "step, ms",
-              .help = "what the step itself would be shorter by if this row alone reached the stretch goal, "
-                      "as simulated",
-              .total = Total::all}),
-       [](const RankLine& l) { return Cell::number(l.row->reached_stretch_ns, Form::milliseconds); }});
-  columns.push_back({extra({.key = "saved_target_ratio",
-                            .header = "saving",
-                            .unit = "%",
-                            .help = "saving at the target ÷ the step's time"}),
-                     [](const RankLine& l) { return saving(l, l.row->saved_target_share, Form::percent); }});
-  columns.push_back({extra({.key = "saved_stretch_ratio",
-                            .header = "stretch",
-                            .unit = "%",
-                            .help = "saving at the stretch goal ÷ the step's time"}),
-                     [](const RankLine& l) { return saving(l, l.row->saved_stretch_share, Form::percent); }});
-  columns.push_back(
-      {extra(
-           {.key = "saved_target_latency_ns",
-            .header = "potential",
-            .unit = "ms",
-            .help =
-                "of the saving at the target, that of latency-bound launches: no roof says what holds them"}),
-       [](const RankLine& l) { return saving(l, l.row->saved_target_latency_ns, Form::milliseconds); }});
-  columns.push_back(
-      {extra({.key = "saved_target_exposed_ns",
-              .header = "not hidden",
-              .unit = "ms",
-              .help =
-                  "of the saving at the target, what does not run beside other kernels: launches that run at "
-                  "once share their time"}),
-       [](const RankLine& l) { return saving(l, l.row->saved_target_exposed_ns, Form::milliseconds); }});
-  columns.push_back(
-      {extra({.key = "saved_stretch_exposed_ns",
-              .header = "not hidden",
-              .unit = "ms",
-              .help = "the same at the stretch goal"}),
-       [](const RankLine& l) { return saving(l, l.row->saved_stretch_exposed_ns, Form::milliseconds); }});
+  columns.push_back(number(
+      extra({.key = "reached_stretch_ns",
+             .header = "reaches",
+             .unit = "step, ms",
+             .help = "what the step itself would be shorter by if this row alone reached the stretch goal, "
+                     "as simulated",
+             .total = Total::all}),
+      &RankRow::reached_stretch_ns, Form::milliseconds));
+  columns.push_back(saving(extra({.key = "saved_target_ratio",
+                                  .header = "saving",
+                                  .unit = "%",
+                                  .help = "saving at the target ÷ the step's time"}),
+                           &RankRow::saved_target_share, Form::percent));
+  columns.push_back(saving(extra({.key = "saved_stretch_ratio",
+                                  .header = "stretch",
+                                  .unit = "%",
+                                  .help = "saving at the stretch goal ÷ the step's time"}),
+                           &RankRow::saved_stretch_share, Form::percent));
+  columns.push_back(saving(
+      extra(
+          {.key = "saved_target_latency_ns",
+           .header = "potential",
+           .unit = "ms",
+           .help =
+               "of the saving at the target, that of latency-bound launches: no roof says what holds them"}),
+      &RankRow::saved_target_latency_ns));
+  columns.push_back(saving(
+      extra({.key = "saved_target_exposed_ns",
+             .header = "not hidden",
+             .unit = "ms",
+             .help =
+                 "of the saving at the target, what does not run beside other kernels: launches that run at "
+                 "once share their time"}),
+      &RankRow::saved_target_exposed_ns));
+  columns.push_back(saving(extra({.key = "saved_stretch_exposed_ns",
+                                  .header = "not hidden",
+                                  .unit = "ms",
+                                  .help = "the same at the stretch goal"}),
+                           &RankRow::saved_stretch_exposed_ns));
   columns.push_back(
       {extra_text({.key = "bound_roof",
                    .header = "bound by",
@@ -314,22 +329,21 @@ void add_parts(Columns& columns) {
            text += (text.empty() ? "" : ", ") + std::string(to_string(roof));
          return text.empty() ? Cell::missing() : Cell::text(text);
        }});
-  columns.push_back(
-      {extra({.key = "saved_target_error_ns",
-              .header = "± saving",
-              .unit = "ms",
-              .help = "standard error of the saving at the target"}),
-       [](const RankLine& l) { return Cell::number(l.row->saved_target_error_ns, Form::milliseconds); }});
-  columns.push_back({extra({.key = "dram_utilisation_error_ratio",
-                            .header = "± DRAM",
-                            .unit = "%",
-                            .help = "standard error of dram_utilisation_ratio"}),
-                     [](const RankLine& l) { return error_of(l.row->dram); }});
-  columns.push_back({extra({.key = "compute_utilisation_error_ratio",
-                            .header = "± pipe",
-                            .unit = "%",
-                            .help = "standard error of compute_utilisation_ratio"}),
-                     [](const RankLine& l) { return error_of(l.row->compute); }});
+  columns.push_back(number(extra({.key = "saved_target_error_ns",
+                                  .header = "± saving",
+                                  .unit = "ms",
+                                  .help = "standard error of the saving at the target"}),
+                           &RankRow::saved_target_error_ns, Form::milliseconds));
+  columns.push_back(error(extra({.key = "dram_utilisation_error_ratio",
+                                 .header = "± DRAM",
+                                 .unit = "%",
+                                 .help = "standard error of dram_utilisation_ratio"}),
+                          &RankRow::dram));
+  columns.push_back(error(extra({.key = "compute_utilisation_error_ratio",
+                                 .header = "± pipe",
+                                 .unit = "%",
+                                 .help = "standard error of compute_utilisation_ratio"}),
+                          &RankRow::compute));
   columns.push_back({extra_text({.key = "compute_pipe",
                                  .header = "busiest pipe",
                                  .help = "`tensor`, `fma`, `fp16`, `fp64`, `alu`, `xu`"}),
@@ -337,16 +351,16 @@ void add_parts(Columns& columns) {
                        return Cell::text(l.row->busiest_pipe ? std::string(to_string(*l.row->busiest_pipe))
                                                              : "");
                      }});
-  columns.push_back({extra({.key = "dram_bytes",
-                            .header = "DRAM",
-                            .unit = "bytes",
-                            .help = "measured traffic of all calls that have a value"}),
-                     [](const RankLine& l) { return Cell::number(l.row->dram_bytes, Form::general); }});
-  columns.push_back({extra({.key = "tensor_ops",
-                            .header = "tensor",
-                            .unit = "ops",
-                            .help = "operations of the tensor pipe of all calls that have a value"}),
-                     [](const RankLine& l) { return Cell::number(l.row->tensor_ops, Form::general); }});
+  columns.push_back(number(extra({.key = "dram_bytes",
+                                  .header = "DRAM",
+                                  .unit = "bytes",
+                                  .help = "measured traffic of all calls that have a value"}),
+                           &RankRow::dram_bytes, Form::general));
+  columns.push_back(number(extra({.key = "tensor_ops",
+                                  .header = "tensor",
+                                  .unit = "ops",
+                                  .help = "operations of the tensor pipe of all calls that have a value"}),
+                           &RankRow::tensor_ops, Form::general));
 
   struct Part {
     const char* name;
@@ -387,187 +401,154 @@ void add_parts(Columns& columns) {
                      [](const RankLine& l) { return Cell::text(std::string(to_string(l.row->missing))); }});
   columns.push_back({extra_text({.key = "reason", .header = "reason", .help = "the same in words"}),
                      [](const RankLine& l) { return Cell::text(absence_text(l.row->why)); }});
-  columns.push_back(
-      {extra({.key = "replay_disagreement_ratio",
-              .header = "replay",
-              .unit = "+%",
-              .help = "duration in replay ÷ in the timeline − 1"}),
-       [](const RankLine& l) { return Cell::number(l.row->replay_disagreement, Form::percent); }});
+  columns.push_back(number(extra({.key = "replay_disagreement_ratio",
+                                  .header = "replay",
+                                  .unit = "+%",
+                                  .help = "duration in replay ÷ in the timeline − 1"}),
+                           &RankRow::replay_disagreement, Form::percent));
 }
 
 void add_tiers(Columns& columns) {
   columns.push_back(
-      {extra_text({.key = "dram_tier", .header = "DRAM by", .help = "tier of dram_utilisation_ratio"}),
-       [](const RankLine& l) { return tier_of(l.row->dram); }});
+      tier(extra_text({.key = "dram_tier", .header = "DRAM by", .help = "tier of dram_utilisation_ratio"}),
+           &RankRow::dram));
+  columns.push_back(tier(
+      extra_text({.key = "compute_tier", .header = "pipe by", .help = "tier of compute_utilisation_ratio"}),
+      &RankRow::compute));
+  columns.push_back(error(
+      extra({.key = "dram_t1_error_ratio",
+             .header = "±",
+             .unit = "T1 %",
+             .help = "standard error of dram_t1_utilisation_ratio; how steps differ is in it if several "
+                     "were sampled"}),
+      &RankRow::dram_t1));
+  columns.push_back(value(extra({.key = "dram_t2_utilisation_ratio",
+                                 .header = "DRAM",
+                                 .unit = "T2 %",
+                                 .help = "DRAM utilisation by counters alone (T2)"}),
+                          &RankRow::dram_t2));
+  columns.push_back(error(extra({.key = "dram_t2_error_ratio",
+                                 .header = "±",
+                                 .unit = "T2 %",
+                                 .help = "standard error of dram_t2_utilisation_ratio"}),
+                          &RankRow::dram_t2));
+  columns.push_back(value(extra({.key = "dram_difference_ratio",
+                                 .header = "T1−T2",
+                                 .unit = "points",
+                                 .help = "samples − counters, over the launches that have both"}),
+                          &RankRow::dram_difference));
+  columns.push_back(error(extra({.key = "dram_difference_error_ratio",
+                                 .header = "± T1−T2",
+                                 .unit = "points",
+                                 .help = "standard error of dram_difference_ratio"}),
+                          &RankRow::dram_difference));
+  columns.push_back(value(extra({.key = "compute_t1_utilisation_ratio",
+                                 .header = "pipe",
+                                 .unit = "T1 %",
+                                 .help = "utilisation of the busiest pipe by samples alone (T1)"}),
+                          &RankRow::compute_t1));
+  columns.push_back(error(extra({.key = "compute_t1_error_ratio",
+                                 .header = "± pipe",
+                                 .unit = "T1 %",
+                                 .help = "standard error of compute_t1_utilisation_ratio"}),
+                          &RankRow::compute_t1));
+  columns.push_back(value(extra({.key = "compute_t2_utilisation_ratio",
+                                 .header = "pipe",
+                                 .unit = "T2 %",
+                                 .help = "utilisation of the busiest pipe by counters alone (T2)"}),
+                          &RankRow::compute_t2));
+  columns.push_back(value(extra({.key = "tensor_t1_utilisation_ratio",
+                                 .header = "tensor",
+                                 .unit = "T1 %",
+                                 .help = "utilisation of the tensor pipe by samples alone (T1)"}),
+                          &RankRow::tensor_t1));
+  columns.push_back(error(extra({.key = "tensor_t1_error_ratio",
+                                 .header = "± tensor",
+                                 .unit = "T1 %",
+                                 .help = "standard error of tensor_t1_utilisation_ratio"}),
+                          &RankRow::tensor_t1));
+  columns.push_back(value(extra({.key = "tensor_t2_utilisation_ratio",
+                                 .header = "tensor",
+                                 .unit = "T2 %",
+                                 .help = "utilisation of the tensor pipe by counters alone (T2)"}),
+                          &RankRow::tensor_t2));
   columns.push_back(
-      {extra_text({.key = "compute_tier", .header = "pipe by", .help = "tier of compute_utilisation_ratio"}),
-       [](const RankLine& l) { return tier_of(l.row->compute); }});
-  columns.push_back(
-      {extra({.key = "dram_t1_error_ratio",
-              .header = "±",
-              .unit = "T1 %",
-              .help = "standard error of dram_t1_utilisation_ratio; how steps differ is in it if several "
-                      "were sampled"}),
-       [](const RankLine& l) { return error_of(l.row->dram_t1); }});
-  columns.push_back({extra({.key = "dram_t2_utilisation_ratio",
-                            .header = "DRAM",
-                            .unit = "T2 %",
-                            .help = "DRAM utilisation by counters alone (T2)"}),
-                     [](const RankLine& l) { return value_of(l.row->dram_t2); }});
-  columns.push_back({extra({.key = "dram_t2_error_ratio",
-                            .header = "±",
-                            .unit = "T2 %",
-                            .help = "standard error of dram_t2_utilisation_ratio"}),
-                     [](const RankLine& l) { return error_of(l.row->dram_t2); }});
-  columns.push_back({extra({.key = "dram_difference_ratio",
-                            .header = "T1−T2",
-                            .unit = "points",
-                            .help = "samples − counters, over the launches that have both"}),
-                     [](const RankLine& l) { return value_of(l.row->dram_difference); }});
-  columns.push_back({extra({.key = "dram_difference_error_ratio",
-                            .header = "± T1−T2",
-                            .unit = "points",
-                            .help = "standard error of dram_difference_ratio"}),
-                     [](const RankLine& l) { return error_of(l.row->dram_difference); }});
-  columns.push_back({extra({.key = "compute_t1_utilisation_ratio",
-                            .header = "pipe",
-                            .unit = "T1 %",
-                            .help = "utilisation of the busiest pipe by samples alone (T1)"}),
-                     [](const RankLine& l) { return value_of(l.row->compute_t1); }});
-  columns.push_back({extra({.key = "compute_t1_error_ratio",
-                            .header = "± pipe",
-                            .unit = "T1 %",
-                            .help = "standard error of compute_t1_utilisation_ratio"}),
-                     [](const RankLine& l) { return error_of(l.row->compute_t1); }});
-  columns.push_back({extra({.key = "compute_t2_utilisation_ratio",
-                            .header = "pipe",
-                            .unit = "T2 %",
-                            .help = "utilisation of the busiest pipe by counters alone (T2)"}),
-                     [](const RankLine& l) { return value_of(l.row->compute_t2); }});
-  columns.push_back({extra({.key = "tensor_t1_utilisation_ratio",
-                            .header = "tensor",
-                            .unit = "T1 %",
-                            .help = "utilisation of the tensor pipe by samples alone (T1)"}),
-                     [](const RankLine& l) { return value_of(l.row->tensor_t1); }});
-  columns.push_back({extra({.key = "tensor_t1_error_ratio",
-                            .header = "± tensor",
-                            .unit = "T1 %",
-                            .help = "standard error of tensor_t1_utilisation_ratio"}),
-                     [](const RankLine& l) { return error_of(l.row->tensor_t1); }});
-  columns.push_back({extra({.key = "tensor_t2_utilisation_ratio",
-                            .header = "tensor",
-                            .unit = "T2 %",
-                            .help = "utilisation of the tensor pipe by counters alone (T2)"}),
-                     [](const RankLine& l) { return value_of(l.row->tensor_t2); }});
-  columns.push_back({extra({.key = "tensor_difference_ratio",
-                            .header = "tensor",
-                            .unit = "T1−T2",
-                            .help = "tensor pipe by samples − by counters, in points, over the launches that "
-                                    "have both"}),
-                     [](const RankLine& l) { return value_of(l.row->tensor_difference); }});
-  columns.push_back({extra({.key = "t1_time_ns",
-                            .header = "by T1",
-                            .unit = "ms",
-                            .help = "time of the launches with a DRAM utilisation by samples"}),
-                     [](const RankLine& l) { return Cell::number(l.row->t1_time_ns, Form::milliseconds); }});
-  columns.push_back({extra({.key = "t2_time_ns",
-                            .header = "by T2",
-                            .unit = "ms",
-                            .help = "time of the launches with a DRAM utilisation by counters"}),
-                     [](const RankLine& l) { return Cell::number(l.row->t2_time_ns, Form::milliseconds); }});
-  columns.push_back(
-      {extra({.key = "t1_concurrent_time_ns",
-              .header = "shared",
-              .unit = "ms",
-              .help = "part of t1_time_ns whose values are of several kernels at once"}),
-       [](const RankLine& l) { return Cell::number(l.row->t1_concurrent_time_ns, Form::milliseconds); }});
+      value(extra({.key = "tensor_difference_ratio",
+                   .header = "tensor",
+                   .unit = "T1−T2",
+                   .help = "tensor pipe by samples − by counters, in points, over the launches that "
+                           "have both"}),
+            &RankRow::tensor_difference));
+  columns.push_back(number(extra({.key = "t1_time_ns",
+                                  .header = "by T1",
+                                  .unit = "ms",
+                                  .help = "time of the launches with a DRAM utilisation by samples"}),
+                           &RankRow::t1_time_ns, Form::milliseconds));
+  columns.push_back(number(extra({.key = "t2_time_ns",
+                                  .header = "by T2",
+                                  .unit = "ms",
+                                  .help = "time of the launches with a DRAM utilisation by counters"}),
+                           &RankRow::t2_time_ns, Form::milliseconds));
+  columns.push_back(number(extra({.key = "t1_concurrent_time_ns",
+                                  .header = "shared",
+                                  .unit = "ms",
+                                  .help = "part of t1_time_ns whose values are of several kernels at once"}),
+                           &RankRow::t1_concurrent_time_ns, Form::milliseconds));
 }
 
-// Bytes moved by all calls of a row; shown only if asked for.
-Column<RankLine> traffic(ColumnHead head, std::optional<double> analyzer::RankRow::*of) {
-  head.unit = "MB";
-  return {extra(std::move(head)),
-          [of](const RankLine& l) { return Cell::number((*l.row).*of, Form::megabytes); }};
+// What counters and samples say beside the roofs: a column a metric.
+void add_metrics(Columns& columns) {
+  for (const analyzer::Metric metric : analyzer::kAllMetrics) {
+    const analyzer::MetricEntry& entry = metric.entry();
+    const bool bytes = entry.unit == analyzer::MetricUnit::bytes;
+    columns.push_back({extra({.key = std::string(entry.key),
+                              .header = std::string(entry.header),
+                              .unit = bytes ? "MB" : "%",
+                              .help = std::string(entry.help),
+                              .title = std::string(entry.title)}),
+                       [metric, form = bytes ? Form::megabytes : Form::percent](const RankLine& l) {
+                         return value_of(l.row->metrics.of(metric), form);
+                       }});
+  }
 }
 
-void add_caches(Columns& columns) {
-  using Row = analyzer::RankRow;
-  columns.push_back(traffic(
-      {.key = "dram_read_bytes", .header = "read", .help = "bytes read from DRAM (T2)", .title = "DRAM read"},
-      &Row::dram_read_bytes));
-  columns.push_back(traffic({.key = "dram_write_bytes",
-                             .header = "written",
-                             .help = "bytes written to DRAM (T2)",
-                             .title = "DRAM written"},
-                            &Row::dram_write_bytes));
-  columns.push_back({extra({.key = "l2_utilisation_ratio",
-                            .header = "L2",
-                            .unit = "%",
-                            .help = "L2 traffic ÷ its peak: by counters, else by samples"}),
-                     [](const RankLine& l) { return value_of(l.row->l2); }});
-  columns.push_back(
-      traffic({.key = "l2_bytes", .header = "L2", .help = "traffic between L1 and L2"}, &Row::l2_bytes));
-  columns.push_back({extra({.key = "l2_hit_ratio",
-                            .header = "L2 hit",
-                            .unit = "%",
-                            .help = "sectors found in L2 ÷ sectors asked for"}),
-                     [](const RankLine& l) { return value_of(l.row->l2_hit_ratio); }});
-  columns.push_back(
-      traffic({.key = "l1_bytes", .header = "L1", .help = "traffic of the L1 caches (T2)"}, &Row::l1_bytes));
-  columns.push_back({extra({.key = "l1_hit_ratio",
-                            .header = "L1 hit",
-                            .unit = "%",
-                            .help = "sectors found in L1 ÷ sectors asked for (T2)"}),
-                     [](const RankLine& l) { return value_of(l.row->l1_hit_ratio); }});
-  columns.push_back(
-      {extra({.key = "occupancy_ratio",
-              .header = "occup.",
-              .unit = "%",
-              .help = "achieved occupancy: resident warps ÷ the most, while an SM was active (T2)",
-              .title = "achieved occupancy"}),
-       [](const RankLine& l) { return value_of(l.row->occupancy); }});
-  columns.push_back(
-      {extra(
-           {.key = "issue_utilisation_ratio",
-            .header = "issue",
-            .unit = "%",
-            .help = "issue slots in which an instruction was issued, of those of the cycles that passed (T2)",
-            .title = "issue slots used"}),
-       [](const RankLine& l) { return value_of(l.row->issue); }});
-  columns.push_back(
-      {extra({.key = "sm_active_ratio",
-              .header = "SM act.",
-              .unit = "%",
-              .help = "cycles in which an SM had a warp, of those that passed; mean over the SMs",
-              .title = "SMs active"}),
-       [](const RankLine& l) { return value_of(l.row->sm_active); }});
+// The keys, and those of the metrics of the groups after them.
+std::vector<std::string> with_metrics(std::vector<std::string> keys,
+                                      std::initializer_list<MetricGroup> groups) {
+  for (const MetricGroup group : groups) {
+    for (const analyzer::MetricEntry& entry : analyzer::kMetrics) {
+      if (entry.group == group) keys.emplace_back(entry.key);
+    }
+  }
+  return keys;
 }
 
 void add_cold(Columns& columns) {
-  columns.push_back(
-      {extra({.key = "cold_time_ns",
-              .header = "cold",
-              .unit = "ms",
-              .help = "time with caches emptied before each launch (T3)"}),
-       [](const RankLine& l) { return Cell::number(l.row->cold_time_ns, Form::milliseconds); }});
-  columns.push_back(
-      {extra({.key = "cold_in_situ_time_ns",
-              .header = "in step",
-              .unit = "ms",
-              .help = "time of the same launches in the running step"}),
-       [](const RankLine& l) { return Cell::number(l.row->cold_in_situ_time_ns, Form::milliseconds); }});
-  columns.push_back({extra({.key = "cold_dram_utilisation_ratio",
-                            .header = "DRAM",
-                            .unit = "cold %",
-                            .help = "DRAM utilisation with cold caches, over the time it took then"}),
-                     [](const RankLine& l) { return value_of(l.row->cold_dram); }});
-  columns.push_back(traffic({.key = "cold_in_situ_dram_bytes",
-                             .header = "in step",
-                             .help = "DRAM traffic of the same launches in the running step"},
-                            &analyzer::RankRow::cold_in_situ_dram_bytes));
-  columns.push_back(
-      traffic({.key = "cold_dram_bytes", .header = "cold", .help = "DRAM traffic with cold caches"},
-              &analyzer::RankRow::cold_dram_bytes));
+  columns.push_back(number(extra({.key = "cold_time_ns",
+                                  .header = "cold",
+                                  .unit = "ms",
+                                  .help = "time with caches emptied before each launch (T3)"}),
+                           &RankRow::cold_time_ns, Form::milliseconds));
+  columns.push_back(number(extra({.key = "cold_in_situ_time_ns",
+                                  .header = "in step",
+                                  .unit = "ms",
+                                  .help = "time of the same launches in the running step"}),
+                           &RankRow::cold_in_situ_time_ns, Form::milliseconds));
+  columns.push_back(value(extra({.key = "cold_dram_utilisation_ratio",
+                                 .header = "DRAM",
+                                 .unit = "cold %",
+                                 .help = "DRAM utilisation with cold caches, over the time it took then"}),
+                          &RankRow::cold_dram));
+  columns.push_back(number(extra({.key = "cold_in_situ_dram_bytes",
+                                  .header = "in step",
+                                  .unit = "MB",
+                                  .help = "DRAM traffic of the same launches in the running step"}),
+                           &RankRow::cold_in_situ_dram_bytes, Form::megabytes));
+  columns.push_back(number(extra({.key = "cold_dram_bytes",
+                                  .header = "cold",
+                                  .unit = "MB",
+                                  .help = "DRAM traffic with cold caches"}),
+                           &RankRow::cold_dram_bytes, Form::megabytes));
   columns.push_back({extra({.key = "cold_dram_bytes_ratio",
                             .header = "cold ÷",
                             .unit = "in step",
@@ -588,7 +569,7 @@ std::vector<Column<RankLine>> ranking_columns(const RankView& view) {
   add_main(columns, view);
   add_parts(columns);
   add_tiers(columns);
-  add_caches(columns);
+  add_metrics(columns);
   add_rate_columns(columns);
   add_shape_columns(columns);
   add_cold(columns);
@@ -602,12 +583,10 @@ const std::vector<ColumnGroup>& ranking_groups() {
        {"key", "calls", "time_ns", "dram_t1_utilisation_ratio", "dram_t1_error_ratio",
         "dram_t2_utilisation_ratio", "dram_t2_error_ratio", "dram_difference_ratio",
         "tensor_t1_utilisation_ratio", "tensor_t2_utilisation_ratio", "tensor_difference_ratio", "tier"}},
-      {"caches",
-       {"key", "calls", "time_ns", "dram_utilisation_ratio", "dram_read_bytes", "dram_write_bytes",
-        "l2_utilisation_ratio", "l2_bytes", "l2_hit_ratio", "l1_bytes", "l1_hit_ratio", "occupancy_ratio"}},
-      {"sms",
-       {"key", "calls", "time_ns", "compute_utilisation_ratio", "issue_utilisation_ratio", "sm_active_ratio",
-        "occupancy_ratio"}},
+      {"caches", with_metrics({"key", "calls", "time_ns", "dram_utilisation_ratio"},
+                              {MetricGroup::dram, MetricGroup::caches, MetricGroup::occupancy})},
+      {"sms", with_metrics({"key", "calls", "time_ns", "compute_utilisation_ratio"},
+                           {MetricGroup::sms, MetricGroup::occupancy})},
       {"bounds",
        {"key", "time_ns", "limiter", "limiter_utilisation_ratio", "near_roofs", "bound", "bound_roof",
         "saved_target_ns", "saved_target_latency_ns", "saved_target_exposed_ns"},

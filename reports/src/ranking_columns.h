@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <vector>
 
+#include "column_heads.h"
 #include "ridgeline/analyzer/ranking/ranking.h"
 #include "ridgeline/reports/table.h"
 
@@ -32,20 +33,5 @@ struct RankView {
 void add_work_columns(std::vector<Column<RankLine>>& columns);
 void add_rate_columns(std::vector<Column<RankLine>>& columns);
 void add_shape_columns(std::vector<Column<RankLine>>& columns);
-
-/// A column that is shown only if asked for.
-[[nodiscard]] inline ColumnHead extra(ColumnHead head) {
-  head.shown = false;
-  head.drop_order = 9;
-  return head;
-}
-
-/// For programs first: a text that people rarely want.
-[[nodiscard]] inline ColumnHead extra_text(ColumnHead head) {
-  head.align = Align::left;
-  head.elide = Elide::middle;
-  head.least_width = 16;
-  return extra(std::move(head));
-}
 
 }  // namespace ridgeline::reports

@@ -45,7 +45,7 @@ void add_rate_columns(std::vector<Column<RankLine>>& columns) {
                 "product whose operations are not counted, what its kernel's name says, `fp32` and `fp64` "
                 "too"}),
        [](const RankLine& l) {
-         const RankRow& row = *l.row;
+         const analyzer::RankRow& row = *l.row;
          if (row.tensor_quantity) return Cell::text(std::string(analyzer::roof_name(*row.tensor_quantity)));
          if (row.name_precision == analyzer::Precision::any) return Cell::missing();
          return Cell::text(std::string(to_string(row.name_precision)));

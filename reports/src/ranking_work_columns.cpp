@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <utility>
 
 #include "ranking_columns.h"
 #include "ridgeline/reports/tables.h"
@@ -12,6 +13,13 @@ namespace {
 template <typename Get>
 Cell work_cell(const RankLine& line, Get get) {
   return line.row->work ? get(*line.row->work) : Cell::missing();
+}
+
+template <typename Number>
+Column<RankLine> number(ColumnHead head, Number analyzer::WorkSum::*of, Form form = Form::integer) {
+  return {std::move(head), [of, form](const RankLine& l) {
+            return work_cell(l, [&](const analyzer::WorkSum& w) { return Cell::number(w.*of, form); });
+          }};
 }
 
 }  // namespace
@@ -26,24 +34,18 @@ void add_work_columns(std::vector<Column<RankLine>>& columns) {
     h.total = Total::all;
     return h;
   };
-  columns.push_back({head({.key = "ranges",
-                           .header = "ranges",
-                           .help = "innermost declaring ranges that the launches are in"}),
-                     [](const RankLine& l) {
-                       return work_cell(l, [](const WorkSum& w) { return Cell::number(w.ranges); });
-                     }});
-  columns.push_back({head({.key = "range_launches",
-                           .header = "range",
-                           .unit = "calls",
-                           .help = "all launches of those ranges"}),
-                     [](const RankLine& l) {
-                       return work_cell(l, [](const WorkSum& w) { return Cell::number(w.launches); });
-                     }});
-  columns.push_back({head({.key = "range_time_ns", .header = "range", .unit = "ms", .help = "their time"}),
-                     [](const RankLine& l) {
-                       return work_cell(
-                           l, [](const WorkSum& w) { return Cell::number(w.time_ns, Form::milliseconds); });
-                     }});
+  columns.push_back(number(head({.key = "ranges",
+                                 .header = "ranges",
+                                 .help = "innermost declaring ranges that the launches are in"}),
+                           &WorkSum::ranges));
+  columns.push_back(number(head({.key = "range_launches",
+                                 .header = "range",
+                                 .unit = "calls",
+                                 .help = "all launches of those ranges"}),
+                           &WorkSum::launches));
+  columns.push_back(
+      number(head({.key = "range_time_ns", .header = "range", .unit = "ms", .help = "their time"}),
+             &WorkSum::time_ns, Form::milliseconds));
   columns.push_back({extra({.key = "other_kernels", .header = "with", .help = "other kernels among them"}),
                      [](const RankLine& l) {
                        return work_cell(l, [](const WorkSum& w) {
@@ -51,79 +53,55 @@ void add_work_columns(std::vector<Column<RankLine>>& columns) {
                          return Cell::worded(others > 0 ? fmt::format("+{}", others) : "", others);
                        });
                      }});
-  columns.push_back({head({.key = "declared_bytes",
-                           .header = "minimum",
-                           .unit = "GB",
-                           .help = "minimum traffic: bytes that those ranges declare",
-                           .title = "minimum traffic"}),
-                     [](const RankLine& l) {
-                       return work_cell(l, [](const WorkSum& w) {
-                         return Cell::number(w.declared_bytes, Form::gigabytes);
-                       });
-                     }});
-  columns.push_back({head({.key = "range_dram_bytes",
-                           .header = "measured",
-                           .unit = "GB",
-                           .help = "measured DRAM traffic of those ranges",
-                           .title = "measured traffic"}),
-                     [](const RankLine& l) {
-                       return work_cell(l, [](const WorkSum& w) {
-                         return Cell::number(w.measured_bytes, Form::gigabytes);
-                       });
-                     }});
-  columns.push_back({head({.key = "bytes_ratio",
-                           .header = "bytes",
-                           .unit = "×",
-                           .help = "measured ÷ minimum traffic",
-                           .title = "traffic"}),
-                     [](const RankLine& l) {
-                       return work_cell(
-                           l, [](const WorkSum& w) { return Cell::number(w.bytes_ratio, Form::ratio); });
-                     }});
-  columns.push_back({head({.key = "declared_flops",
-                           .header = "minimum",
-                           .unit = "TFLOP",
-                           .help = "operations that those ranges declare",
-                           .title = "minimum work"}),
-                     [](const RankLine& l) {
-                       return work_cell(
-                           l, [](const WorkSum& w) { return Cell::number(w.declared_flops, Form::tera); });
-                     }});
-  columns.push_back({head({.key = "range_tensor_ops",
-                           .header = "tensor",
-                           .unit = "TFLOP",
-                           .help = "operations of the tensor pipe in those ranges"}),
-                     [](const RankLine& l) {
-                       return work_cell(l, [](const WorkSum& w) {
-                         return Cell::number(w.measured_tensor_ops, Form::tera);
-                       });
-                     }});
+  columns.push_back(number(head({.key = "declared_bytes",
+                                 .header = "minimum",
+                                 .unit = "GB",
+                                 .help = "minimum traffic: bytes that those ranges declare",
+                                 .title = "minimum traffic"}),
+                           &WorkSum::declared_bytes, Form::gigabytes));
+  columns.push_back(number(head({.key = "range_dram_bytes",
+                                 .header = "measured",
+                                 .unit = "GB",
+                                 .help = "measured DRAM traffic of those ranges",
+                                 .title = "measured traffic"}),
+                           &WorkSum::measured_bytes, Form::gigabytes));
+  columns.push_back(number(head({.key = "bytes_ratio",
+                                 .header = "bytes",
+                                 .unit = "×",
+                                 .help = "measured ÷ minimum traffic",
+                                 .title = "traffic"}),
+                           &WorkSum::bytes_ratio, Form::ratio));
+  columns.push_back(number(head({.key = "declared_flops",
+                                 .header = "minimum",
+                                 .unit = "TFLOP",
+                                 .help = "operations that those ranges declare",
+                                 .title = "minimum work"}),
+                           &WorkSum::declared_flops, Form::tera));
+  columns.push_back(number(head({.key = "range_tensor_ops",
+                                 .header = "tensor",
+                                 .unit = "TFLOP",
+                                 .help = "operations of the tensor pipe in those ranges"}),
+                           &WorkSum::measured_tensor_ops, Form::tera));
   columns.push_back(
-      {head({.key = "range_fp_ops",
-             .header = "other",
-             .unit = "TFLOP",
-             .help = "operations of counted instructions in those ranges (`record --sass-flops`)"}),
-       [](const RankLine& l) {
-         return work_cell(l, [](const WorkSum& w) { return Cell::number(w.measured_fp_ops, Form::tera); });
-       }});
-  columns.push_back({head({.key = "ops_ratio",
-                           .header = "FLOP",
-                           .unit = "×",
-                           .help = "measured ÷ declared operations; those of the tensor pipe, of counted "
-                                   "instructions where there are none"}),
-                     [](const RankLine& l) {
-                       return work_cell(
-                           l, [](const WorkSum& w) { return Cell::number(w.ops_ratio, Form::ratio); });
-                     }});
+      number(head({.key = "range_fp_ops",
+                   .header = "other",
+                   .unit = "TFLOP",
+                   .help = "operations of counted instructions in those ranges (`record --sass-flops`)"}),
+             &WorkSum::measured_fp_ops, Form::tera));
   columns.push_back(
-      {head({.key = "minimum_ns",
-             .header = "roofline",
-             .unit = "ms",
-             .help = "roofline time: the shortest that the declared work takes at the roofs",
-             .title = "roofline time"}),
-       [](const RankLine& l) {
-         return work_cell(l, [](const WorkSum& w) { return Cell::number(w.minimum_ns, Form::milliseconds); });
-       }});
+      number(head({.key = "ops_ratio",
+                   .header = "FLOP",
+                   .unit = "×",
+                   .help = "measured ÷ declared operations; those of the tensor pipe, of counted "
+                           "instructions where there are none"}),
+             &WorkSum::ops_ratio, Form::ratio));
+  columns.push_back(
+      number(head({.key = "minimum_ns",
+                   .header = "roofline",
+                   .unit = "ms",
+                   .help = "roofline time: the shortest that the declared work takes at the roofs",
+                   .title = "roofline time"}),
+             &WorkSum::minimum_ns, Form::milliseconds));
   ColumnHead by = head({.key = "minimum_limiter",
                         .header = "roof",
                         .help = "the roof that the roofline time is at: `DRAM` or `FLOP`"});

@@ -106,8 +106,8 @@ TEST(Ranking, WeightedImpactByHand) {
   EXPECT_EQ(mixed.nearest, Roof::tensor);
   EXPECT_EQ(mixed.busiest_pipe, Roof::tensor);
   EXPECT_NEAR(*mixed.dram_bytes, (0.14 * 100 + 0.20 * 300) * 1e6, 1e-3);
-  EXPECT_NEAR(*mixed.dram_read_bytes, 0.75 * *mixed.dram_bytes, 1e-3);
-  EXPECT_NEAR(*mixed.dram_write_bytes, 0.25 * *mixed.dram_bytes, 1e-3);
+  EXPECT_NEAR(mixed.metrics.of("dram_read_bytes")->value, 0.75 * *mixed.dram_bytes, 1e-3);
+  EXPECT_NEAR(mixed.metrics.of("dram_write_bytes")->value, 0.25 * *mixed.dram_bytes, 1e-3);
 
   const RankTotals& totals = r.ranking.totals;
   EXPECT_EQ(totals.step_ns, 1'000'000);
@@ -131,7 +131,7 @@ TEST(Ranking, UnmeasuredAndLaunchBoundTimeIsShownAndSavesNothing) {
   const RankRow& unmeasured = row(r.ranking, "unmeasured");
   EXPECT_EQ(unmeasured.unmeasured_time_ns, 200'000);
   EXPECT_EQ(unmeasured.unmeasured_calls, 1);
-  EXPECT_FALSE(unmeasured.dram_read_bytes || unmeasured.dram_write_bytes);
+  EXPECT_FALSE(unmeasured.metrics.of("dram_read_bytes") || unmeasured.metrics.of("dram_write_bytes"));
   EXPECT_DOUBLE_EQ(unmeasured.saved_target_ns, 0);
   EXPECT_EQ(unmeasured.missing, MissingReason::not_replayed);
   ASSERT_EQ(unmeasured.why.size(), 1U);
@@ -346,8 +346,8 @@ TEST(Ranking, TimesBytesAndMeansAreThoseOfTheLaunches) {
       EXPECT_NEAR(row.dram->value, dram_ns / measured_ns, 1e-9);
       EXPECT_NEAR(row.compute.value().value, tensor_ns / measured_ns, 1e-9);
       EXPECT_NEAR(row.dram_bytes.value(), bytes, 1e-6 * bytes);
-      EXPECT_NEAR(row.dram_read_bytes.value(), 0.75 * bytes, 1e-6 * bytes);
-      EXPECT_NEAR(row.dram_write_bytes.value(), 0.25 * bytes, 1e-6 * bytes);
+      EXPECT_NEAR(row.metrics.of("dram_read_bytes")->value, 0.75 * bytes, 1e-6 * bytes);
+      EXPECT_NEAR(row.metrics.of("dram_write_bytes")->value, 0.25 * bytes, 1e-6 * bytes);
     }
   }
 }

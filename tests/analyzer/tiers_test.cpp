@@ -206,12 +206,14 @@ TEST(Tiers, L2IsMeasuredAgainstItsCountedPeak) {
               {"lts__t_sectors_lookup_hit.sum", 30},
               {"lts__t_sectors_lookup_miss.sum", 10}});
   const LaunchUtilisation k = utilisation(f.done()).launches[0];
-  EXPECT_NEAR(k.values->t2.l2_utilisation->value, 0.2, 1e-12);  // 100 MB in the timeline's 100 µs of 5 TB/s
-  EXPECT_NEAR(k.values->t1.l2_utilisation->value, 0.3, 1e-12);  // 300 MB in its own 200 µs
-  EXPECT_NEAR(*k.values->t1.l2_utilisation->error, 0.003, 1e-12);
-  EXPECT_NEAR(k.values->l2_utilisation->value, 0.2, 1e-12);
-  EXPECT_NEAR(k.values->l2_hit_ratio->value, 0.75, 1e-12);
-  EXPECT_FALSE(k.values->l1_hit_ratio.has_value());
+  EXPECT_NEAR(k.values->t2.metrics.of("l2_utilisation_ratio")->value, 0.2,
+              1e-12);  // 100 MB in the timeline's 100 µs of 5 TB/s
+  EXPECT_NEAR(k.values->t1.metrics.of("l2_utilisation_ratio")->value, 0.3,
+              1e-12);  // 300 MB in its own 200 µs
+  EXPECT_NEAR(*k.values->t1.metrics.of("l2_utilisation_ratio")->error, 0.003, 1e-12);
+  EXPECT_NEAR(k.values->metrics.of("l2_utilisation_ratio")->value, 0.2, 1e-12);
+  EXPECT_NEAR(k.values->metrics.of("l2_hit_ratio")->value, 0.75, 1e-12);
+  EXPECT_FALSE(k.values->metrics.of("l1_hit_ratio").has_value());
 }
 
 TEST(Tiers, HitsAndMissesMayBeOfDifferentSteps) {
@@ -220,7 +222,7 @@ TEST(Tiers, HitsAndMissesMayBeOfDifferentSteps) {
   f.counters({{"lts__t_sectors_lookup_hit.sum", 30}});
   replay(f, 40e6, 60);
   f.counters({{"lts__t_sectors_lookup_miss.sum", 90}});
-  EXPECT_NEAR(utilisation(f.done()).launches[0].values->l2_hit_ratio->value, 0.25, 1e-12);
+  EXPECT_NEAR(utilisation(f.done()).launches[0].values->metrics.of("l2_hit_ratio")->value, 0.25, 1e-12);
 }
 
 TEST(Tiers, ColdStandsBesideAndIsNeverShownAsInSitu) {

@@ -50,7 +50,7 @@ TEST(Utilisation, BytesAndPipeCyclesOfReplayOverTheTimelinesDuration) {
   EXPECT_EQ(k.status, LaunchStatus::measured);
   EXPECT_EQ(k.missing, MissingReason::none);
   EXPECT_DOUBLE_EQ(k.values->dram_bytes->value, 50e6);
-  EXPECT_DOUBLE_EQ(k.values->dram_read_bytes->value, 40e6);
+  EXPECT_DOUBLE_EQ(k.values->metrics.of("dram_read_bytes")->value, 40e6);
   EXPECT_DOUBLE_EQ(k.values->dram_utilisation->value, 0.5);
   EXPECT_DOUBLE_EQ(k.values->compute_utilisation->value, 0.66);
   EXPECT_EQ(k.values->busiest_pipe, Roof::tensor);
@@ -368,8 +368,8 @@ TEST(Utilisation, IssueSlotsAreOfTheCyclesThatPassed) {
                                   {"smsp__issue_active.avg.pct_of_peak_sustained_active", 30}});
   f.model.clock_samples.push_back({1, 1'000'000, 2'700'000'000, {}, {}, {}, {}});
   const LaunchUtilisation k = run(f.done()).launches[0];
-  EXPECT_NEAR(k.values->issue_ratio->value, 54.0 / 270.0, 1e-12);
-  EXPECT_NEAR(k.values->sm_active_ratio->value, 0.9, 1e-12);
+  EXPECT_NEAR(k.values->metrics.of("issue_utilisation_ratio")->value, 54.0 / 270.0, 1e-12);
+  EXPECT_NEAR(k.values->metrics.of("sm_active_ratio")->value, 0.9, 1e-12);
   EXPECT_NEAR(*k.values->roofs.of(Roof::issue), 0.2, 1e-6);
   EXPECT_NEAR(*k.values->roofs.of(Roof::tensor), 20.0 / 270.0, 1e-6);
   EXPECT_FALSE(k.values->roofs.of(Roof::xu).has_value());

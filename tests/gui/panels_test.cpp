@@ -238,6 +238,24 @@ TEST_F(PanelsTest, TheRooflineIsExportedAsSvgAndPng) {
   EXPECT_EQ(roofline->save(directory.filePath("none/r.svg")).failure().kind, ErrorKind::io);
 }
 
+// None by name: a metric that is added to the registry with a fact is said.
+TEST_F(PanelsTest, FactsHoldEveryMetricThatIsOne) {
+  ScopeAnswer answer = overview();
+  auto ranking = std::make_shared<analyzer::Ranking>(*answer.ranking);
+  for (const analyzer::Metric metric : analyzer::kAllMetrics)
+    ranking->rows.at(0).metrics.set(metric, analyzer::Measured{.value = 0.25});
+  answer.ranking = ranking;
+  const Facts facts = kernel_facts(answer, 0);
+  for (const analyzer::Metric metric : analyzer::kAllMetrics) {
+    const analyzer::MetricFact& fact = metric.entry().fact;
+    if (fact.line.empty()) continue;
+    const auto said = std::find_if(facts.begin(), facts.end(),
+                                   [&](const auto& each) { return each.first.toStdString() == fact.line; });
+    ASSERT_NE(said, facts.end()) << fact.line;
+    EXPECT_NE(said->second.toStdString().find(fact.label), std::string::npos) << fact.line;
+  }
+}
+
 TEST_F(PanelsTest, TheKernelPanelSaysWhatIsKnown) {
   selection().select_kernel(kernels_of(overview(), 0));
   const auto* kernel = panel<KernelPanel>("kernel");

@@ -87,15 +87,15 @@ TEST_F(LaunchCells, ShowWhatWasMeasured) {
   values.dram_utilisation = measured(0.101, 0.0101);
   values.compute_utilisation = measured(0.102, 0.0102);
   values.dram_bytes = measured(103, 1);
-  values.dram_read_bytes = measured(118, 1);
-  values.dram_write_bytes = measured(119, 1);
+  values.metrics.set("dram_read_bytes", measured(118, 1));
+  values.metrics.set("dram_write_bytes", measured(119, 1));
   values.tensor_ops = measured(104, 1);
-  values.l2_utilisation = measured(0.105, 0.01);
-  values.l2_bytes = measured(106, 1);
-  values.l2_hit_ratio = measured(0.107, 0.01);
-  values.l1_bytes = measured(108, 1);
-  values.l1_hit_ratio = measured(0.109, 0.01);
-  values.occupancy_ratio = measured(0.110, 0.01);
+  values.metrics.set("l2_utilisation_ratio", measured(0.105, 0.01));
+  values.metrics.set("l2_bytes", measured(106, 1));
+  values.metrics.set("l2_hit_ratio", measured(0.107, 0.01));
+  values.metrics.set("l1_bytes", measured(108, 1));
+  values.metrics.set("l1_hit_ratio", measured(0.109, 0.01));
+  values.metrics.set("occupancy_ratio", measured(0.110, 0.01));
   values.t1.dram_utilisation = measured(0.111, 0.0111, Tier::t1);
   values.t1.compute_utilisation = measured(0.112, 0.01, Tier::t1);
   values.t2.dram_utilisation = measured(0.113, 0.01);
@@ -135,6 +135,19 @@ TEST_F(LaunchCells, ShowWhatWasMeasured) {
       {"reason", "|"},
   };
   for (const auto& [key, words] : expected) EXPECT_EQ(shown(cell(key)), words) << key;
+}
+
+// None by name: a metric that is added to the registry has its column if its entry has a header for it.
+TEST_F(LaunchCells, ShowEveryMetricThatHasAHeader) {
+  analyzer::LaunchValues values;
+  for (const analyzer::Metric metric : analyzer::kAllMetrics)
+    values.metrics.set(metric, measured(0.25 + static_cast<double>(metric.place()), 0));
+  say(values);
+  for (const analyzer::Metric metric : analyzer::kAllMetrics) {
+    if (metric.entry().launch_header.empty()) continue;
+    const std::string key(metric.entry().key);
+    EXPECT_EQ(std::get<double>(cell(key).value()), 0.25 + static_cast<double>(metric.place())) << key;
+  }
 }
 
 TEST_F(LaunchCells, ShowWhatTheLaunchIs) {

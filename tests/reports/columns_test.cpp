@@ -46,10 +46,10 @@ TEST_F(Columns, OfTheRankingShowTheirFields) {
   row_.compute_t1 = measured(0.108, 0.0108);
   row_.compute_t2 = measured(0.109, 0.0109);
   row_.dram_difference = measured(0.110, 0.0110);
-  row_.l2 = measured(0.111, 0.0111);
-  row_.l2_hit_ratio = measured(0.112, 0.0112);
-  row_.l1_hit_ratio = measured(0.113, 0.0113);
-  row_.occupancy = measured(0.114, 0.0114);
+  row_.metrics.set("l2_utilisation_ratio", measured(0.111, 0.0111));
+  row_.metrics.set("l2_hit_ratio", measured(0.112, 0.0112));
+  row_.metrics.set("l1_hit_ratio", measured(0.113, 0.0113));
+  row_.metrics.set("occupancy_ratio", measured(0.114, 0.0114));
   row_.cold_dram = measured(0.115, 0.0115);
   row_.cold_time_ns = 116;
   row_.cold_in_situ_time_ns = 117;
@@ -65,10 +65,10 @@ TEST_F(Columns, OfTheRankingShowTheirFields) {
   row_.reached_stretch_ns = 151;
   row_.dram_bytes = 126;
   row_.tensor_ops = 127;
-  row_.dram_read_bytes = 148;
-  row_.dram_write_bytes = 149;
-  row_.l2_bytes = 128;
-  row_.l1_bytes = 129;
+  row_.metrics.set("dram_read_bytes", Measured{.value = 148});
+  row_.metrics.set("dram_write_bytes", Measured{.value = 149});
+  row_.metrics.set("l2_bytes", Measured{.value = 128});
+  row_.metrics.set("l1_bytes", Measured{.value = 129});
   row_.t1_time_ns = 130;
   row_.t2_time_ns = 131;
   row_.t1_concurrent_time_ns = 132;
@@ -87,8 +87,8 @@ TEST_F(Columns, OfTheRankingShowTheirFields) {
   row_.theoretical_occupancy_ratio = 0.144;
   row_.tile = "128x256x64";
   row_.tile_waste_ratio = 0.145;
-  row_.issue = measured(0.146, 0);
-  row_.sm_active = measured(0.147, 0);
+  row_.metrics.set("issue_utilisation_ratio", measured(0.146, 0));
+  row_.metrics.set("sm_active_ratio", measured(0.147, 0));
   const json row = shown();
   const std::map<std::string, json> expected = {
       {"rank", 1},
@@ -158,6 +158,26 @@ TEST_F(Columns, OfTheRankingShowTheirFields) {
   for (const auto& [key, value] : expected) {
     ASSERT_TRUE(row.contains(key)) << key;
     EXPECT_EQ(row[key], value) << key;
+  }
+}
+
+// None by name: a metric that is added to the registry has its columns.
+TEST_F(Columns, OfEveryMetricAreThereAndInAGroup) {
+  for (const analyzer::Metric metric : analyzer::kAllMetrics)
+    row_.metrics.set(metric, Measured{.value = 0.25 + static_cast<double>(metric.place())});
+  const json row = shown();
+  for (const analyzer::Metric metric : analyzer::kAllMetrics) {
+    const std::string key(metric.entry().key);
+    ASSERT_TRUE(row.contains(key)) << key;
+    EXPECT_EQ(row[key], 0.25 + static_cast<double>(metric.place())) << key;
+    DocumentOptions options;
+    options.format = Format::csv;
+    const auto in_group = [&](const char* group) {
+      options.columns = group;
+      const std::string text = ranking_document(capture_.model, capture_.analysis, options).text();
+      return text.substr(0, text.find('\n')).find(key) != std::string::npos;
+    };
+    EXPECT_TRUE(in_group("caches") || in_group("sms")) << key;
   }
 }
 

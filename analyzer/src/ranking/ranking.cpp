@@ -195,6 +195,34 @@ void add_up(std::optional<double>& sum, const std::optional<Measured>& value) {
   if (value) sum = sum.value_or(0) + value->value;
 }
 
+// All metrics, each added up in its own way.
+class MetricSums {
+ public:
+  void add(const MetricValues& values, double time) {
+    for (const Metric metric : kAllMetrics) {
+      const std::optional<Measured> value = values.of(metric);
+      if (!value) continue;
+      if (metric.entry().adds_up == AddsUp::sum) {
+        add_up(sums_[metric.place()], value);
+      } else {
+        means_[metric.place()].add(*value, time);
+      }
+    }
+  }
+  [[nodiscard]] MetricValues result() const {
+    MetricValues values;
+    for (const Metric metric : kAllMetrics) {
+      values.set(metric, means_[metric.place()].result());
+      if (const auto& sum = sums_[metric.place()]) values.set(metric, Measured{.value = *sum});
+    }
+    return values;
+  }
+
+ private:
+  std::array<WeightedMean, kAllMetrics.size()> means_;
+  std::array<std::optional<double>, kAllMetrics.size()> sums_;
+};
+
 // What each tier says about the launches of a row, side by side.
 class TierSums {
  public:
@@ -208,12 +236,7 @@ class TierSums {
     weigh(dram_t2_, values.t2.dram_utilisation);
     weigh(compute_t1_, values.t1.compute_utilisation);
     weigh(compute_t2_, values.t2.compute_utilisation);
-    weigh(l2_, values.l2_utilisation);
-    weigh(l2_hits_, values.l2_hit_ratio);
-    weigh(l1_hits_, values.l1_hit_ratio);
-    weigh(occupancy_, values.occupancy_ratio);
-    weigh(issue_, values.issue_ratio);
-    weigh(sm_active_, values.sm_active_ratio);
+    metrics_.add(values.metrics, time);
     weigh(tensor_t1_, values.t1.tensor_utilisation);
     weigh(tensor_t2_, values.t2.tensor_utilisation);
     if (values.t1.dram_utilisation) row.t1_time_ns += part.time_ns;
@@ -224,10 +247,6 @@ class TierSums {
     if (values.t1.tensor_utilisation && values.t2.tensor_utilisation && !values.t1.concurrent)
       tensor_difference_.add(tier_difference(*values.t1.tensor_utilisation, *values.t2.tensor_utilisation),
                              time);
-    add_up(row.dram_read_bytes, values.dram_read_bytes);
-    add_up(row.dram_write_bytes, values.dram_write_bytes);
-    add_up(row.l2_bytes, values.l2_bytes);
-    add_up(row.l1_bytes, values.l1_bytes);
     if (!values.cold.dram_utilisation || !values.cold.duration) return;
     cold_.add(*values.cold.dram_utilisation, values.cold.duration->value);
     add_up(row.cold_time_ns, values.cold.duration);
@@ -242,12 +261,7 @@ class TierSums {
     row.compute_t1 = compute_t1_.result();
     row.compute_t2 = compute_t2_.result();
     row.dram_difference = difference_.result();
-    row.l2 = l2_.result();
-    row.l2_hit_ratio = l2_hits_.result();
-    row.l1_hit_ratio = l1_hits_.result();
-    row.occupancy = occupancy_.result();
-    row.issue = issue_.result();
-    row.sm_active = sm_active_.result();
+    row.metrics = metrics_.result();
     row.tensor_t1 = tensor_t1_.result();
     row.tensor_t2 = tensor_t2_.result();
     row.tensor_difference = tensor_difference_.result();
@@ -257,7 +271,8 @@ class TierSums {
  private:
   WeightedMean dram_t1_, dram_t2_, compute_t1_, compute_t2_, difference_;
   WeightedMean tensor_t1_, tensor_t2_, tensor_difference_;
-  WeightedMean l2_, l2_hits_, l1_hits_, occupancy_, issue_, sm_active_, cold_;
+  WeightedMean cold_;
+  MetricSums metrics_;
 };
 
 // Operations a second and the clock they ran at.

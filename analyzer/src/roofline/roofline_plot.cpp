@@ -155,9 +155,13 @@ std::vector<RooflineDot> level_dots(const RooflineSource& source, std::size_t ra
   if (!point.intensity_flop_per_byte || !point.flops_per_s || !rank.dram_bytes || *rank.dram_bytes <= 0)
     return dots;
   const double operations = *point.intensity_flop_per_byte * *rank.dram_bytes;
+  const auto moved = [&](analyzer::Metric metric) {
+    const auto value = rank.metrics.of(metric);
+    return value ? std::optional(value->value) : std::nullopt;
+  };
   const std::pair<MemoryLevel, std::optional<double>> levels[] = {{MemoryLevel::dram, rank.dram_bytes},
-                                                                  {MemoryLevel::l2, rank.l2_bytes},
-                                                                  {MemoryLevel::l1, rank.l1_bytes}};
+                                                                  {MemoryLevel::l2, moved("l2_bytes")},
+                                                                  {MemoryLevel::l1, moved("l1_bytes")}};
   for (const auto& [level, bytes] : levels) {
     if (!bytes || *bytes <= 0) continue;
     RooflineDot dot = dot_of(source, rank_row);

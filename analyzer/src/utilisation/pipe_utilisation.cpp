@@ -93,10 +93,11 @@ bool fill_pipes(const ReplayValues& values, const InSitu& in_situ, LaunchValues&
       out.t2.busiest_pipe = pipe.roof;
     }
   }
-  out.t2.sm_active_ratio = measured_mean(values.sm_active, Tier::t2);
+  out.t2.metrics.set("sm_active_ratio", measured_mean(values.sm_active, Tier::t2));
   if (denominator) {
-    out.issue_ratio = denominator->utilisation(kIssueSlots);
-    if (out.issue_ratio) out.t2.pipes.set(Roof::issue, out.issue_ratio->value);
+    const std::optional<Measured> issue = denominator->utilisation(kIssueSlots);
+    out.t2.metrics.set("issue_utilisation_ratio", issue);
+    if (issue) out.t2.pipes.set(Roof::issue, issue->value);
   }
   return !done.empty();
 }

@@ -17,7 +17,7 @@ struct InSitu {
   std::optional<double> clock_hz;               ///< of the timeline
 };
 
-/// Sets what counters say of pipes, issue slots and active SMs: of `out.t2`, and `out.issue_ratio`. Adds the names of
+/// Sets what counters say of pipes, issue slots and active SMs: of `out.t2`. Adds the names of
 /// the pipes that were counted; without any it returns false.
 ///
 /// Cycles that a pipe works do not depend on when they are counted: those of the replay step, over the SM cycles

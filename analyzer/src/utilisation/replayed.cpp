@@ -12,8 +12,6 @@ namespace {
 
 void fill_dram(const store::Launch& launch, const ReplayValues& values, Roofs& roofs, Draft& out) {
   out.t2.dram_bytes = measured_mean(values.dram_bytes, Tier::t2);
-  out.dram_read_bytes = value_of(values, metric_name::kDramRead);
-  out.dram_write_bytes = value_of(values, metric_name::kDramWrite);
   if (!out.t2.dram_bytes) {
     set_missing(out.t2, MissingReason::metric_missing, AbsenceCause::replayed_without_dram);
     return;
@@ -28,21 +26,13 @@ void fill_dram(const store::Launch& launch, const ReplayValues& values, Roofs& r
   }
 }
 
-void fill_caches(const store::Launch& launch, const ReplayValues& values, Roofs& roofs, Draft& out) {
-  out.t2.l2_bytes = value_of(values, metric_name::kL2Bytes);
-  using namespace metric_name;
-  out.t2.l2_hit_ratio = hit_ratio_of(values.values, kL2Hits, kL2Misses, kL2HitRate, Tier::t2);
-  out.l1_bytes = value_of(values, kL1Bytes);
-  out.l1_hit_ratio = hit_ratio_of(values.values, kL1Hits, kL1Misses, kL1HitRate, Tier::t2);
-  if (auto percent = value_of(values, metric_name::kOccupancy)) {
-    percent->value /= 100.0;
-    if (percent->error) *percent->error /= 100.0;
-    out.occupancy_ratio = percent;
-  }
-  if (!out.t2.l2_bytes || out.duration_ns <= 0) return;
-  if (const Peak* roof = roofs.l2(launch.device_id)) {
-    out.t2.l2_utilisation = ratio_of(*out.t2.l2_bytes, out, *roof);
-  }
+void fill_metrics(const store::Launch& launch, const ReplayValues& values, Roofs& roofs, Draft& out) {
+  MetricValues& metrics = out.t2.metrics;
+  for (const Metric metric : kAllMetrics) metrics.set(metric, counted(values.values, metric.entry()));
+  const std::optional<Measured> l2_bytes = metrics.of("l2_bytes");
+  if (!l2_bytes || out.duration_ns <= 0) return;
+  if (const Peak* roof = roofs.l2(launch.device_id))
+    metrics.set("l2_utilisation_ratio", ratio_of(*l2_bytes, out, *roof));
 }
 
 void fill_compute_by_pipes(const ReplayValues& values, std::set<Pipe>& pipes, Draft& out) {
@@ -112,7 +102,7 @@ void fill_replayed(const store::Launch& launch, const ReplayValues& values, cons
   if (!values.clock_hz.empty()) out.replay_clock_hz = mean(values.clock_hz);
   fill_operations(values, out);
   fill_dram(launch, values, roofs, out);
-  fill_caches(launch, values, roofs, out);
+  fill_metrics(launch, values, roofs, out);
   if (policy.compute == PeakSource::clock || policy.compute == PeakSource::counter) {
     fill_compute_by_pipes(values, pipes, out);
   } else {
@@ -126,9 +116,7 @@ void fill_replayed(const store::Launch& launch, const ReplayValues& values, cons
 void fill_cold(const store::Launch& launch, const TierRows& rows, bool any_cold_step, Roofs& roofs,
                TierUtilisation& out) {
   std::vector<double> bytes, durations, ratios;
-  ValuesByMetric values;
   for (const TierRow& row : rows.rows) {
-    for (const auto& [name, value] : row.values) values[name].push_back(value.value);
     const auto duration = row.duration_ns();
     const auto moved = row.dram_bytes();
     if (duration) durations.push_back(*duration);
@@ -140,8 +128,6 @@ void fill_cold(const store::Launch& launch, const TierRows& rows, bool any_cold_
   out.duration = measured_mean(durations, Tier::t3);
   out.dram_bytes = measured_mean(bytes, Tier::t3);
   out.dram_utilisation = measured_mean(ratios, Tier::t3);
-  using namespace metric_name;
-  out.l2_hit_ratio = hit_ratio_of(values, kL2Hits, kL2Misses, kL2HitRate, Tier::t3);
   if (out.dram_utilisation) return;
   set_missing(out, any_cold_step ? MissingReason::not_replayed : MissingReason::no_replay,
               any_cold_step ? AbsenceCause::not_replayed_cold : AbsenceCause::no_cold_step);

@@ -23,7 +23,8 @@ bool plausible_clock(const store::Device* device, double clock_hz) {
 void fill_sampled(const Model& model, const store::Launch& launch, const TierRows& rows, Roofs& roofs,
                   TierUtilisation& out) {
   std::vector<double> durations, clocks;
-  std::vector<Estimate> dram, l2, hits, cycles, active;
+  std::vector<Estimate> dram, cycles;
+  std::map<Metric, std::vector<Estimate>> metrics;  // bytes: a ns
   std::map<std::string_view, std::vector<Estimate>> pipes;
   double own = 0;
   const store::Device* device = model.device(launch.device_id);
@@ -51,14 +52,17 @@ void fill_sampled(const Model& model, const store::Launch& launch, const TierRow
           both.error && other.error ? std::optional(std::hypot(*both.error, *other.error)) : std::nullopt;
       dram.push_back(both);
     }
-    if (const MetricValue* bytes = row.find(kL2Bytes)) l2.push_back(rate(*bytes, own));
     if (const MetricValue* clock = row.find(kClockSampled);
         clock != nullptr && plausible_clock(device, clock->value)) {
       clocks.push_back(clock->value);
       cycles.push_back(rate(*clock, 1e9 / own));
     }
-    if (const MetricValue* ratio = row.find(kSmActive)) active.push_back(rate(*ratio, 100.0));
-    if (const MetricValue* ratio = row.find(kL2HitRateSampled)) hits.push_back(rate(*ratio, 100.0));
+    for (const Metric metric : kAllMetrics) {
+      const MetricEntry& entry = metric.entry();
+      if (entry.sampled.counter.empty()) continue;
+      if (const MetricValue* value = row.find(entry.sampled.counter))
+        metrics[metric].push_back(rate(*value, entry.unit == MetricUnit::ratio ? 100.0 : own));
+    }
     for (const PipeMetric& pipe : known_sampled_pipe_metrics()) {
       if (const MetricValue* value = row.find(pipe.metric)) pipes[pipe.metric].push_back(rate(*value, 100.0));
     }
@@ -70,7 +74,6 @@ void fill_sampled(const Model& model, const store::Launch& launch, const TierRow
   out.duration = measured_mean(durations, Tier::t1);
   if (!clocks.empty()) out.clock_hz = mean(clocks);
   out.cycles = mean_of_estimates(cycles, Tier::t1);
-  out.sm_active_ratio = mean_of_estimates(active, Tier::t1);
   const auto scaled = [](std::optional<Measured> value, double by) {
     if (!value) return value;
     value->value *= by;
@@ -78,10 +81,7 @@ void fill_sampled(const Model& model, const store::Launch& launch, const TierRow
     return value;
   };
   const std::optional<Measured> dram_rate = mean_of_estimates(dram, Tier::t1);  // bytes a ns
-  const std::optional<Measured> l2_rate = mean_of_estimates(l2, Tier::t1);
   out.dram_bytes = scaled(dram_rate, out.duration->value);
-  out.l2_bytes = scaled(l2_rate, out.duration->value);
-  out.l2_hit_ratio = mean_of_estimates(hits, Tier::t1);
   if (dram_rate) {
     if (const Peak* roof = roofs.dram(launch.device_id)) {
       out.dram_utilisation = scaled(dram_rate, 1e9 / roof->value);
@@ -91,9 +91,13 @@ void fill_sampled(const Model& model, const store::Launch& launch, const TierRow
   } else {
     set_missing(out, MissingReason::metric_missing, AbsenceCause::sampled_without_dram);
   }
-  if (l2_rate) {
+  for (const auto& [metric, estimates] : metrics) {
+    const std::optional<Measured> mean = mean_of_estimates(estimates, Tier::t1);
+    const bool bytes = metric.entry().unit == MetricUnit::bytes;
+    out.metrics.set(metric, bytes ? scaled(mean, out.duration->value) : mean);
+    if (metric != Metric("l2_bytes")) continue;
     if (const Peak* roof = roofs.l2(launch.device_id))
-      out.l2_utilisation = scaled(l2_rate, 1e9 / roof->value);
+      out.metrics.set("l2_utilisation_ratio", scaled(mean, 1e9 / roof->value));
   }
   std::set<Roof> done;
   for (const PipeMetric& pipe : known_sampled_pipe_metrics()) {

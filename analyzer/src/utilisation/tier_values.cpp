@@ -39,30 +39,33 @@ std::optional<double> TierRow::dram_bytes() const {
 }
 
 std::optional<Measured> mean_of(const ValuesByMetric& values, std::string_view metric, Tier tier) {
+  if (metric.empty()) return std::nullopt;
   const auto found = values.find(metric);
   return found == values.end() ? std::nullopt : measured_mean(found->second, tier);
 }
 
-std::optional<Measured> hit_ratio_of(const ValuesByMetric& values, std::string_view hits,
-                                     std::string_view misses, std::string_view rate, Tier tier) {
-  const auto hit = mean_of(values, hits, tier);
-  const auto miss = mean_of(values, misses, tier);
+std::optional<Measured> counted(const ValuesByMetric& values, const MetricEntry& entry) {
+  const MetricSource& source = entry.replayed;
+  // Hits and misses may have been counted in different steps.
+  const auto hit = mean_of(values, source.hits, Tier::t2);
+  const auto miss = mean_of(values, source.misses, Tier::t2);
   if (hit && miss) {
     const double all = hit->value + miss->value;
     if (all <= 0) return std::nullopt;
     Measured ratio{.value = hit->value / all,
                    .error = {},
                    .sample_count = std::min(hit->sample_count, miss->sample_count),
-                   .tier = tier};
+                   .tier = Tier::t2};
     if (hit->error && miss->error)
       ratio.error = std::hypot(miss->value * *hit->error, hit->value * *miss->error) / (all * all);
     return ratio;
   }
-  auto ratio = mean_of(values, rate, tier);
-  if (!ratio) return std::nullopt;
-  ratio->value /= 100.0;
-  if (ratio->error) *ratio->error /= 100.0;
-  return ratio;
+  std::optional<Measured> value = mean_of(values, source.counter, Tier::t2);
+  if (value && entry.unit == MetricUnit::ratio) {
+    value->value /= 100.0;
+    if (value->error) *value->error /= 100.0;
+  }
+  return value;
 }
 
 std::unordered_map<std::int64_t, LaunchIndex> by_ordinal(const Model& model,

@@ -14,6 +14,7 @@
 
 namespace ridgeline::analyzer {
 
+/// What durations, clocks and the DRAM roof are made from; of all other metrics the entry says it (metrics.h).
 namespace metric_name {
 inline constexpr std::string_view kDuration = "gpu__time_duration.sum";
 inline constexpr std::string_view kDramRead = "dram__bytes_read.sum";
@@ -21,18 +22,6 @@ inline constexpr std::string_view kDramWrite = "dram__bytes_write.sum";
 inline constexpr std::string_view kDramBoth = "dram__bytes.sum";
 inline constexpr std::string_view kCycles = "gpc__cycles_elapsed.max";
 inline constexpr std::string_view kClockSampled = "gpc__cycles_elapsed.avg.per_second";
-inline constexpr std::string_view kSmActive = "sm__cycles_active.avg.pct_of_peak_sustained_elapsed";
-inline constexpr std::string_view kL2Bytes = "lts__t_bytes.sum";
-inline constexpr std::string_view kL2Hits = "lts__t_sectors_lookup_hit.sum";
-inline constexpr std::string_view kL2Misses = "lts__t_sectors_lookup_miss.sum";
-inline constexpr std::string_view kL2HitRate = "lts__t_sector_hit_rate.pct";
-inline constexpr std::string_view kL2HitRateSampled =
-    "LTS.TriageCompute.lts__average_t_sector_hit_rate_realtime.pct";
-inline constexpr std::string_view kL1Bytes = "l1tex__t_bytes.sum";
-inline constexpr std::string_view kL1Hits = "l1tex__t_sectors_lookup_hit.sum";
-inline constexpr std::string_view kL1Misses = "l1tex__t_sectors_lookup_miss.sum";
-inline constexpr std::string_view kL1HitRate = "l1tex__t_sector_hit_rate.pct";
-inline constexpr std::string_view kOccupancy = "sm__warps_active.avg.pct_of_peak_sustained_active";
 }  // namespace metric_name
 
 /// The launch of one step that stands at the same place, and its finite values at the tier.
@@ -53,9 +42,8 @@ struct TierRow {
 using ValuesByMetric = std::map<std::string_view, std::vector<double>>;
 [[nodiscard]] std::optional<Measured> mean_of(const ValuesByMetric& values, std::string_view metric,
                                               Tier tier);
-/// Hits ÷ lookups, which may have been counted in different steps; else the rate itself.
-[[nodiscard]] std::optional<Measured> hit_ratio_of(const ValuesByMetric& values, std::string_view hits,
-                                                   std::string_view misses, std::string_view rate, Tier tier);
+/// The metric as the entry says it is counted; empty too where it is worked out of others.
+[[nodiscard]] std::optional<Measured> counted(const ValuesByMetric& values, const MetricEntry& entry);
 
 struct TierRows {
   std::vector<TierRow> rows;  // a row for each step with values for the launch

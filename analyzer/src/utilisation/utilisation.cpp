@@ -128,16 +128,14 @@ class Analyzer {
     };
     out.dram_bytes = first(out.t2.dram_bytes, out.t1.dram_bytes);
     out.dram_utilisation = first(out.t2.dram_utilisation, out.t1.dram_utilisation);
-    out.l2_bytes = first(out.t2.l2_bytes, out.t1.l2_bytes);
-    out.l2_utilisation = first(out.t2.l2_utilisation, out.t1.l2_utilisation);
-    out.l2_hit_ratio = first(out.t2.l2_hit_ratio, out.t1.l2_hit_ratio);
+    for (const Metric metric : kAllMetrics)
+      out.metrics.set(metric, first(out.t2.metrics.of(metric), out.t1.metrics.of(metric)));
     out.compute_utilisation = first(out.t2.compute_utilisation, out.t1.compute_utilisation);
     const TierUtilisation& pipes = out.t2.compute_utilisation ? out.t2 : out.t1;
     out.busiest_pipe = pipes.busiest_pipe;
-    out.sm_active_ratio = first(out.t2.sm_active_ratio, out.t1.sm_active_ratio);
     out.roofs = pipes.pipes;
     if (out.dram_utilisation) out.roofs.set(Roof::dram, out.dram_utilisation->value);
-    if (out.l2_utilisation) out.roofs.set(Roof::l2, out.l2_utilisation->value);
+    if (const auto l2 = out.metrics.of("l2_utilisation_ratio")) out.roofs.set(Roof::l2, l2->value);
     if (out.missing != MissingReason::none || (out.dram_utilisation && out.compute_utilisation)) return;
     out.missing = out.t2.missing;
     if (!out.t2.why.empty()) out.why.push_back(out.t2.why);

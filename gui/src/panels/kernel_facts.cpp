@@ -17,7 +17,12 @@ namespace ridgeline::gui {
 namespace {
 
 using analyzer::Measured;
+using analyzer::Metric;
 using analyzer::RankRow;
+
+// Lines of metrics that have a place of their own.
+constexpr std::string_view kTraffic = "Traffic";
+constexpr std::string_view kCacheHits = "Cache hits";
 
 QString share(double ratio) {
   return plain(percent_text(ratio));
@@ -50,22 +55,46 @@ QString tiers(const std::optional<Measured>& sampled, const std::optional<Measur
   return parts.join(", ");
 }
 
+// What the metrics of one line say, each after its label.
+QStringList metrics_of(const RankRow& row, std::string_view line) {
+  QStringList parts;
+  for (const Metric metric : analyzer::kAllMetrics) {
+    const analyzer::MetricEntry& entry = metric.entry();
+    const auto value = row.metrics.of(metric);
+    if (!value || entry.fact.line != line) continue;
+    const QString text =
+        entry.unit == analyzer::MetricUnit::bytes ? bytes_of(value->value) : share(value->value);
+    parts << (entry.fact.label.empty() ? text : plain(entry.fact.label) + " " + text);
+  }
+  return parts;
+}
+
+// The lines that metrics have to themselves.
+void add_metrics(const RankRow& row, Facts& facts) {
+  std::vector<std::string_view> done = {"", kTraffic, kCacheHits};
+  for (const Metric metric : analyzer::kAllMetrics) {
+    const std::string_view line = metric.entry().fact.line;
+    if (std::find(done.begin(), done.end(), line) != done.end()) continue;
+    done.push_back(line);
+    if (const QStringList parts = metrics_of(row, line); !parts.isEmpty())
+      facts.emplace_back(plain(line), parts.join(", "));
+  }
+}
+
 void add_work(const RankRow& row, Facts& facts) {
   QStringList bytes;
   if (row.dram_bytes) {
     QString text = "DRAM " + bytes_of(*row.dram_bytes);
-    if (row.dram_read_bytes && row.dram_write_bytes)
-      text += QString(" (%1 read, %2 written)")
-                  .arg(bytes_of(*row.dram_read_bytes), bytes_of(*row.dram_write_bytes));
+    const auto read = row.metrics.of("dram_read_bytes");
+    const auto written = row.metrics.of("dram_write_bytes");
+    if (read && written)
+      text += QString(" (%1 read, %2 written)").arg(bytes_of(read->value), bytes_of(written->value));
     bytes << text;
   }
-  if (row.l2_bytes) bytes << "L2 " + bytes_of(*row.l2_bytes);
-  if (row.l1_bytes) bytes << "L1 " + bytes_of(*row.l1_bytes);
-  if (!bytes.isEmpty()) facts.emplace_back("Traffic", bytes.join(", "));
-  QStringList hits;
-  if (row.l2_hit_ratio) hits << "L2 " + share(row.l2_hit_ratio->value);
-  if (row.l1_hit_ratio) hits << "L1 " + share(row.l1_hit_ratio->value);
-  if (!hits.isEmpty()) facts.emplace_back("Cache hits", hits.join(", "));
+  bytes << metrics_of(row, kTraffic);
+  if (!bytes.isEmpty()) facts.emplace_back(plain(kTraffic), bytes.join(", "));
+  if (const QStringList hits = metrics_of(row, kCacheHits); !hits.isEmpty())
+    facts.emplace_back(plain(kCacheHits), hits.join(", "));
   if (row.tensor_ops && *row.tensor_ops > 0) {
     QString text = plain(fixed(*row.tensor_ops / 1e12, 3)) + " TFLOP";
     if (row.tensor_ops_per_s) text += ", " + plain(operations_text(*row.tensor_ops_per_s));
@@ -121,7 +150,8 @@ void add_launches(const ScopeAnswer& answer, const RankRow& row, Facts& facts) {
   const auto most = analyzer::theoretical_occupancy(
       first, device != nullptr ? device->compute_capability.value_or("") : "");
   QStringList occupancy;
-  if (row.occupancy) occupancy << share(row.occupancy->value) + " achieved";
+  if (const auto achieved = row.metrics.of("occupancy_ratio"))
+    occupancy << share(achieved->value) + " achieved";
   if (most)
     occupancy << QString("%1 possible (%2 of %3 warps), limited by %4")
                      .arg(share(most->ratio()))
@@ -166,8 +196,7 @@ Facts kernel_facts(const ScopeAnswer& answer, std::size_t rank_row) {
     facts.emplace_back(
         "Busiest pipe",
         (row.busiest_pipe ? plain(std::string(to_string(*row.busiest_pipe))) + ": " : QString()) + text);
-  if (row.issue) facts.emplace_back("Issue slots", share(row.issue->value));
-  if (row.sm_active) facts.emplace_back("SMs active", share(row.sm_active->value));
+  add_metrics(row, facts);
   add_work(row, facts);
   add_launches(answer, row, facts);
   if (row.sm_clock_hz) {

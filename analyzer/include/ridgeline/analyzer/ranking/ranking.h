@@ -56,13 +56,8 @@ struct RankRow {
   std::optional<Measured> compute_t1, compute_t2;
   std::optional<Measured> dram_difference;  // T1 − T2, over the launches that have both
   std::optional<Measured> tensor_t1, tensor_t2;
-  std::optional<Measured> tensor_difference;  // likewise
-  std::optional<Measured> l2;                 // L2 utilisation
-  std::optional<Measured> l2_hit_ratio;
-  std::optional<Measured> l1_hit_ratio;
-  std::optional<Measured> occupancy;
-  std::optional<Measured> issue;               // issue slots used of those of the cycles that passed
-  std::optional<Measured> sm_active;           // cycles in which an SM had a warp
+  std::optional<Measured> tensor_difference;   // likewise
+  MetricValues metrics;                        // all others, added up as their entries say
   std::optional<Measured> cold_dram;           // with cold caches (T3), over the time it took then
   std::optional<double> cold_time_ns;          // of the launches measured cold
   std::optional<double> cold_in_situ_time_ns;  // T0 of the same launches
@@ -91,9 +86,7 @@ struct RankRow {
   /// more than all of them do: StepReach::target_ns.
   std::optional<double> reached_target_ns;
   std::optional<double> reached_stretch_ns;
-  std::optional<double> dram_bytes;        // of all calls with a value
-  std::optional<double> dram_read_bytes;   // T2
-  std::optional<double> dram_write_bytes;  // T2
+  std::optional<double> dram_bytes;  // of all calls with a value
   std::optional<double> tensor_ops;
   std::optional<Quantity> tensor_quantity;  // the peak of the type most of them are of; empty without any
   std::optional<double> tensor_ops_per_s;   // over the launches that have a count
@@ -101,11 +94,9 @@ struct RankRow {
   std::optional<double> sm_clock_hz;        // while they ran, by T1; without samples in replay, by T2
   TierSet clock_tier;                       // which of the two
   std::optional<double> replay_clock_hz;    // T2
-  std::string clock_limit;  // what held the clock below the device's highest; analyze() fills it in
-  std::optional<double> l2_bytes;
-  std::optional<double> l1_bytes;
-  std::int64_t t1_time_ns = 0;             // T0 time of the launches with a DRAM utilisation by T1
-  std::int64_t t2_time_ns = 0;             // … by T2
+  std::string clock_limit;      // what held the clock below the device's highest; analyze() fills it in
+  std::int64_t t1_time_ns = 0;  // T0 time of the launches with a DRAM utilisation by T1
+  std::int64_t t2_time_ns = 0;  // … by T2
   std::int64_t t1_concurrent_time_ns = 0;  // of t1_time_ns: its values are of several kernels at once
   std::int64_t measured_time_ns = 0;       // these four add up to time_ns
   std::int64_t launch_bound_time_ns = 0;

@@ -16,6 +16,7 @@
 #include "ridgeline/analyzer/model/model.h"
 #include "ridgeline/analyzer/steps/steps.h"
 #include "ridgeline/analyzer/utilisation/launch_utilisations.h"
+#include "ridgeline/analyzer/utilisation/metrics.h"
 #include "ridgeline/analyzer/utilisation/peaks.h"
 #include "ridgeline/analyzer/values/absence.h"
 #include "ridgeline/analyzer/values/finding.h"
@@ -33,12 +34,9 @@ struct TierUtilisation {
   std::optional<Roof> busiest_pipe;             // that pipe
   std::optional<Measured> tensor_utilisation;   // of the tensor pipe, busiest or not
   RoofRatios pipes;                             // of every pipe; T2: issue slots too
-  std::optional<Measured> l2_bytes;
-  std::optional<Measured> l2_utilisation;   // of the L2 cache's peak as counted in replay
-  std::optional<Measured> l2_hit_ratio;     // sectors found in L2 ÷ sectors asked for
-  std::optional<double> clock_hz;           // T1: mean GPC clock during the launch
-  std::optional<Measured> cycles;           // T1: clock × duration, step by step
-  std::optional<Measured> sm_active_ratio;  // cycles in which an SM had a warp, of those that passed
+  MetricValues metrics;                         // all others
+  std::optional<double> clock_hz;               // T1: mean GPC clock during the launch
+  std::optional<Measured> cycles;               // T1: clock × duration, step by step
   bool concurrent = false;  // T1: other kernels ran beside it in every sampled step; the values are of all
   MissingReason missing = MissingReason::none;  // not none whenever DRAM or compute utilisation is empty
   Absence why;
@@ -54,13 +52,11 @@ struct LaunchValues {
   TierUtilisation t1, t2, cold;
 
   /// What is shown: T2's value, else T1's; Measured::tier says which.
-  std::optional<Measured> dram_bytes;        // read + written
-  std::optional<Measured> dram_read_bytes;   // T2
-  std::optional<Measured> dram_write_bytes;  // T2
-  std::optional<Measured> tensor_ops;        // operations of the tensor pipe, all data types
-  std::optional<Quantity> tensor_quantity;   // the peak of the type that most of them are of; empty: none
-  std::optional<Measured> replay_duration;   // ns, T2: gpu__time_duration.sum
-  std::optional<double> replay_clock_hz;     // cycles of the average SM ÷ replay duration
+  std::optional<Measured> dram_bytes;       // read + written
+  std::optional<Measured> tensor_ops;       // operations of the tensor pipe, all data types
+  std::optional<Quantity> tensor_quantity;  // the peak of the type that most of them are of; empty: none
+  std::optional<Measured> replay_duration;  // ns, T2: gpu__time_duration.sum
+  std::optional<double> replay_clock_hz;    // cycles of the average SM ÷ replay duration
   std::optional<double> timeline_clock_hz;  // in-situ cycles ÷ duration, else the median of the clock samples
   /// T1: clock × duration in the sampled steps. What the launch's pipe cycles are measured against where
   /// known.
@@ -70,14 +66,7 @@ struct LaunchValues {
   std::optional<Measured> dram_utilisation;     // 0..1, above 1 possible and reported
   std::optional<Measured> compute_utilisation;  // of the busiest pipe, 0..1
   std::optional<Roof> busiest_pipe;             // that pipe
-  std::optional<Measured> l2_bytes;
-  std::optional<Measured> l2_utilisation;
-  std::optional<Measured> l2_hit_ratio;
-  std::optional<Measured> l1_bytes;         // T2
-  std::optional<Measured> l1_hit_ratio;     // T2
-  std::optional<Measured> occupancy_ratio;  // T2: warps resident of the most, while an SM was active
-  std::optional<Measured> issue_ratio;      // T2: instructions issued of the slots of the cycles that passed
-  std::optional<Measured> sm_active_ratio;  // cycles in which an SM had a warp, of those that passed
+  MetricValues metrics;                         // all others
 };
 
 struct UtilisationOptions {
