@@ -3,6 +3,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <functional>
+#include <optional>
+#include <string>
+#include <utility>
+#include <variant>
+#include <vector>
 
 #include "charts.h"
 #include "ridgeline/base/units.h"
@@ -44,109 +50,167 @@ std::string bar_style(double share) {
   return fmt::format(" style=\"--w:{}%\"", fixed(std::clamp(share, 0.0, 1.0) * 100.0, 1));
 }
 
-}  // namespace
+// One table, part by part.
+class HtmlTableWriter {
+ public:
+  HtmlTableWriter(const Table& table, const HtmlTable& how);
+  std::string write();
 
-std::string html_table(const Table& table, const HtmlTable& how) {
-  std::vector<std::size_t> shown;
-  const std::vector<ColumnHead>& columns = table.columns();
-  std::vector<double> largest(columns.size(), 0.0);
-  for (std::size_t i = 0; i < columns.size(); ++i) {
-    const ColumnHead& c = columns[i];
+ private:
+  using CellOf = std::function<Cell(std::size_t column)>;
+
+  [[nodiscard]] bool optional(const ColumnHead& c) const {
+    return c.drop_order > 1 || how_.optional.count(c.key) > 0;
+  }
+  void head();
+  // `number` is the row's; of a line of the totals it is of no account.
+  void row(const CellOf& cell_of, std::size_t number, bool total);
+  std::string cell(const CellOf& cell_of, std::size_t column, std::size_t number, bool total) const;
+  std::string name_html(const CellOf& cell_of, std::size_t column, std::size_t number,
+                        std::string& attributes) const;
+  // The share of a bar behind the value.
+  [[nodiscard]] std::optional<double> bar_of(const Cell& cell, std::size_t column) const;
+
+  const Table& table_;
+  const HtmlTable& how_;
+  const std::vector<ColumnHead>& columns_;
+  std::vector<std::size_t> shown_;
+  std::vector<double> largest_;                  // by column; 0 without a bar
+  std::vector<std::vector<std::string>> names_;  // by column and row, shortened
+  std::string out_;
+};
+
+HtmlTableWriter::HtmlTableWriter(const Table& table, const HtmlTable& how)
+    : table_(table),
+      how_(how),
+      columns_(table.columns()),
+      largest_(columns_.size(), 0.0),
+      names_(columns_.size()) {
+  for (std::size_t i = 0; i < columns_.size(); ++i) {
+    const ColumnHead& c = columns_[i];
     const bool asked = std::find(how.also_shown.begin(), how.also_shown.end(), c.key) != how.also_shown.end();
-    if ((c.shown || asked) && !how.hidden.count(c.key)) shown.push_back(i);
+    if ((c.shown || asked) && !how.hidden.count(c.key)) shown_.push_back(i);
     if (!how.largest_bars.count(c.key)) continue;
     for (std::size_t row = 0; row < table.size(); ++row)
-      largest[i] = std::max(largest[i], number_of(table.cell(row, i).value()));
+      largest_[i] = std::max(largest_[i], number_of(table.cell(row, i).value()));
   }
-  const auto optional = [&](const ColumnHead& c) {
-    return c.drop_order > 1 || how.optional.count(c.key) > 0;
-  };
-  std::string out = "<div class=\"scroll\"><table>\n<thead><tr>";
-  for (const std::size_t i : shown) {
-    const ColumnHead& c = columns[i];
-    const std::string& header = c.title.empty() ? c.header : c.title;
-    std::string css = c.align == Align::right ? "r" : "";
-    if (optional(c)) css += css.empty() ? "opt" : " opt";
-    out += fmt::format("<th{}{}>{}{}</th>", css.empty() ? "" : " class=\"" + css + "\"",
-                       c.help.empty() ? "" : " title=\"" + html_escape(c.help) + "\"", html_escape(header),
-                       c.unit.empty() ? "" : "<small>" + html_escape(c.unit) + "</small>");
-  }
-  out += "</tr></thead>\n<tbody>\n";
   // Names are shortened together, so that different ones stay different.
-  std::vector<std::vector<std::string>> names(columns.size());
-  for (const std::size_t i : shown) {
-    const Elide kind = columns[i].elide;
+  for (const std::size_t i : shown_) {
+    const Elide kind = columns_[i].elide;
     if (kind != Elide::kernel_name && kind != Elide::start) continue;
     std::vector<std::string> full;
     for (std::size_t row = 0; row < table.size(); ++row)
       full.push_back(terminal_safe(bounded(table.cell(row, i).words())));
-    names[i] =
+    names_[i] =
         kind == Elide::start ? elide_paths(full, kNameColumns) : elide_kernel_names(full, kNameColumns);
   }
-  const auto row_html = [&](auto&& cell_of, std::size_t number, bool total) {
-    out += "<tr>";
-    for (const std::size_t i : shown) {
-      const ColumnHead& c = columns[i];
-      const Cell cell = cell_of(i);
-      const std::string words = bounded(cell.words(), kLongestTitle);
-      std::string css = c.align == Align::right ? "r" : "";
-      const auto add_css = [&](const char* name) {
-        if (*name == '\0') return;
-        if (!css.empty()) css += ' ';
-        css += name;
-      };
-      if (optional(c)) add_css("opt");
-      add_css(style_css(cell.style()));
-      std::string attributes;
-      const bool known = !std::holds_alternative<std::monostate>(cell.value());
-      if (!total && known && how.ratio_bars.count(c.key)) {
-        add_css("bar");
-        attributes += bar_style(number_of(cell.value()));
-      } else if (!total && known && how.largest_bars.count(c.key) && largest[i] > 0) {
-        add_css("bar");
-        attributes += bar_style(number_of(cell.value()) / largest[i]);
-      }
-      std::string inner;
-      if (!total && c.key == how.name_key && !how.class_key.empty()) {
-        const std::string kernel_class = cell_of(table.column(how.class_key)).words();
-        inner += fmt::format("<span class=\"chip {}\" title=\"{}\"></span>",
-                             class_css(parse_word<KernelClass>(kernel_class).value_or(KernelClass::other)),
-                             html_escape(kernel_class));
-      }
-      if (!total && c.elide != Elide::never && c.elide != Elide::end) {
-        add_css("name");
-        const std::string safe = terminal_safe(words);
-        const std::string cut = names[i].empty() ? elide_middle(safe, kNameColumns) : names[i][number];
-        if (cut != safe) attributes += " title=\"" + html_escape(words) + "\"";
-        inner += html_escape(cut);
-        if (!total && c.key == how.name_key && !how.note_key.empty())
-          inner += fmt::format(
-              "<small>{}</small>",
-              html_escape(elide_start(terminal_safe(bounded(cell_of(table.column(how.note_key)).words())),
-                                      kNameColumns)));
-      } else {
-        inner += html_escape(words);
-      }
-      if (how.wrapping.count(c.key)) add_css("wrap");
-      out += fmt::format("<td{}{}>{}</td>", css.empty() ? "" : " class=\"" + css + "\"", attributes, inner);
-    }
-    out += "</tr>\n";
+}
+
+void HtmlTableWriter::head() {
+  out_ += "<thead><tr>";
+  for (const std::size_t i : shown_) {
+    const ColumnHead& c = columns_[i];
+    const std::string& header = c.title.empty() ? c.header : c.title;
+    std::string css = c.align == Align::right ? "r" : "";
+    if (optional(c)) css += css.empty() ? "opt" : " opt";
+    out_ += fmt::format("<th{}{}>{}{}</th>", css.empty() ? "" : " class=\"" + css + "\"",
+                        c.help.empty() ? "" : " title=\"" + html_escape(c.help) + "\"", html_escape(header),
+                        c.unit.empty() ? "" : "<small>" + html_escape(c.unit) + "</small>");
+  }
+  out_ += "</tr></thead>\n";
+}
+
+std::optional<double> HtmlTableWriter::bar_of(const Cell& cell, std::size_t column) const {
+  const std::string& key = columns_[column].key;
+  if (std::holds_alternative<std::monostate>(cell.value())) return std::nullopt;
+  if (how_.ratio_bars.count(key)) return number_of(cell.value());
+  if (how_.largest_bars.count(key) && largest_[column] > 0) return number_of(cell.value()) / largest_[column];
+  return std::nullopt;
+}
+
+// What a name stands as; where it is cut, its whole goes into the attributes.
+std::string HtmlTableWriter::name_html(const CellOf& cell_of, std::size_t column, std::size_t number,
+                                       std::string& attributes) const {
+  const ColumnHead& c = columns_[column];
+  const std::string words = bounded(cell_of(column).words(), kLongestTitle);
+  const std::string safe = terminal_safe(words);
+  const std::string cut = names_[column].empty() ? elide_middle(safe, kNameColumns) : names_[column][number];
+  if (cut != safe) attributes += " title=\"" + html_escape(words) + "\"";
+  std::string html = html_escape(cut);
+  if (c.key == how_.name_key && !how_.note_key.empty())
+    html += fmt::format(
+        "<small>{}</small>",
+        html_escape(elide_start(terminal_safe(bounded(cell_of(table_.column(how_.note_key)).words())),
+                                kNameColumns)));
+  return html;
+}
+
+std::string HtmlTableWriter::cell(const CellOf& cell_of, std::size_t column, std::size_t number,
+                                  bool total) const {
+  const ColumnHead& c = columns_[column];
+  const Cell cell = cell_of(column);
+  std::string css = c.align == Align::right ? "r" : "";
+  const auto add_css = [&](const char* name) {
+    if (*name == '\0') return;
+    if (!css.empty()) css += ' ';
+    css += name;
   };
-  for (std::size_t r = 0; r < table.size(); ++r)
-    row_html([&](std::size_t i) { return table.cell(r, i); }, r, false);
-  out += "</tbody>\n";
-  if (table.total_count() > 0) {
-    out += "<tfoot>\n";
-    for (std::size_t t = 0; t < table.total_count(); ++t)
-      row_html([&](std::size_t i) { return table.total(t, i); }, 0, true);
-    out += "</tfoot>\n";
+  if (optional(c)) add_css("opt");
+  add_css(style_css(cell.style()));
+  std::string attributes;
+  if (const auto bar = total ? std::nullopt : bar_of(cell, column)) {
+    add_css("bar");
+    attributes += bar_style(*bar);
   }
-  out += "</table></div>\n";
-  if (table.left_out() > 0 && table.total_count() == 0) {
-    out += fmt::format("<p class=\"soft\">{} not listed.</p>\n",
-                       html_escape(counted(static_cast<std::int64_t>(table.left_out()), "more " + how.noun)));
+  std::string inner;
+  if (!total && c.key == how_.name_key && !how_.class_key.empty()) {
+    const std::string kernel_class = cell_of(table_.column(how_.class_key)).words();
+    inner += fmt::format("<span class=\"chip {}\" title=\"{}\"></span>",
+                         class_css(parse_word<KernelClass>(kernel_class).value_or(KernelClass::other)),
+                         html_escape(kernel_class));
   }
-  return out;
+  if (!total && c.elide != Elide::never && c.elide != Elide::end) {
+    add_css("name");
+    inner += name_html(cell_of, column, number, attributes);
+  } else {
+    inner += html_escape(bounded(cell.words(), kLongestTitle));
+  }
+  if (how_.wrapping.count(c.key)) add_css("wrap");
+  return fmt::format("<td{}{}>{}</td>", css.empty() ? "" : " class=\"" + css + "\"", attributes, inner);
+}
+
+void HtmlTableWriter::row(const CellOf& cell_of, std::size_t number, bool total) {
+  out_ += "<tr>";
+  for (const std::size_t i : shown_) out_ += cell(cell_of, i, number, total);
+  out_ += "</tr>\n";
+}
+
+std::string HtmlTableWriter::write() {
+  out_ = "<div class=\"scroll\"><table>\n";
+  head();
+  out_ += "<tbody>\n";
+  for (std::size_t r = 0; r < table_.size(); ++r)
+    row([&](std::size_t i) { return table_.cell(r, i); }, r, false);
+  out_ += "</tbody>\n";
+  if (table_.total_count() > 0) {
+    out_ += "<tfoot>\n";
+    for (std::size_t t = 0; t < table_.total_count(); ++t)
+      row([&](std::size_t i) { return table_.total(t, i); }, 0, true);
+    out_ += "</tfoot>\n";
+  }
+  out_ += "</table></div>\n";
+  if (table_.left_out() > 0 && table_.total_count() == 0) {
+    out_ +=
+        fmt::format("<p class=\"soft\">{} not listed.</p>\n",
+                    html_escape(counted(static_cast<std::int64_t>(table_.left_out()), "more " + how_.noun)));
+  }
+  return std::move(out_);
+}
+
+}  // namespace
+
+std::string html_table(const Table& table, const HtmlTable& how) {
+  return HtmlTableWriter(table, how).write();
 }
 
 }  // namespace ridgeline::reports

@@ -140,41 +140,62 @@ std::string_view source_text(StepSource source) {
   return "nothing: the recording window is taken as one";
 }
 
-}  // namespace
+// The lines, section by section.
+class InfoLines {
+ public:
+  explicit InfoLines(const analyzer::Model& model) : model_(model) {}
 
-Table info_table(const analyzer::Model& model, const std::map<std::string, std::int64_t>& rows) {
-  auto lines = std::make_shared<std::vector<InfoLine>>();
-  const auto add = [&](const char* section, std::string name, std::string value) {
-    lines->push_back({section, std::move(name), Cell::text(std::move(value))});
-  };
-  const auto count = [&](const char* section, std::string name, std::int64_t value) {
-    lines->push_back({section, std::move(name), Cell::number(value)});
-  };
+  void run();
+  void machine();
+  void steps();
+  void windows();
+  void tiers();
+  void completeness();
+  void messages();
+  void rows(const std::map<std::string, std::int64_t>& rows);
 
-  for (const Fact& fact : run_facts(model)) {
+  [[nodiscard]] std::vector<InfoLine> take() { return std::move(lines_); }
+
+ private:
+  void add(const char* section, std::string name, std::string value) {
+    lines_.push_back({section, std::move(name), Cell::text(std::move(value))});
+  }
+  void count(const char* section, std::string name, std::int64_t value) {
+    lines_.push_back({section, std::move(name), Cell::number(value)});
+  }
+
+  const analyzer::Model& model_;
+  std::vector<InfoLine> lines_;
+};
+
+void InfoLines::run() {
+  for (const Fact& fact : run_facts(model_)) {
     if (fact.key != "gpu" && fact.key != "driver" && fact.key != "libraries")
       add("run", fact.label, fact.value);
   }
-  if (!model.run) add("run", "state", "the recording never began");
-  if (model.run) {
-    if (model.run->working_directory) add("run", "Directory", *model.run->working_directory);
-    if (model.run->os) add("run", "System", *model.run->os);
-    if (model.run->step_range) add("run", "Step range", *model.run->step_range);
-    add("run", "Clock", model.run->clock);
-    if (model.run->start_ns && model.run->end_ns) {
-      add("run", "Duration", time_text(static_cast<double>(*model.run->end_ns - *model.run->start_ns)));
+  if (!model_.run) add("run", "state", "the recording never began");
+  if (model_.run) {
+    if (model_.run->working_directory) add("run", "Directory", *model_.run->working_directory);
+    if (model_.run->os) add("run", "System", *model_.run->os);
+    if (model_.run->step_range) add("run", "Step range", *model_.run->step_range);
+    add("run", "Clock", model_.run->clock);
+    if (model_.run->start_ns && model_.run->end_ns) {
+      add("run", "Duration", time_text(static_cast<double>(*model_.run->end_ns - *model_.run->start_ns)));
     } else {
       add("run", "Duration", "unknown: the recording was interrupted");
     }
   }
-  for (const store::Process& process : model.processes) {
+  for (const store::Process& process : model_.processes) {
     std::string text = fmt::format("pid {}", process.pid);
     if (process.rank) text += fmt::format(", rank {}", *process.rank);
     if (process.command) text += ", " + *process.command;
     if (!process.end_ns) text += " (no orderly end)";
     add("processes", fmt::format("{}", process.id), text);
   }
-  for (const store::Device& device : model.devices) {
+}
+
+void InfoLines::machine() {
+  for (const store::Device& device : model_.devices) {
     std::string text = device.name;
     if (device.chip) text += ", " + *device.chip;
     if (device.compute_capability) text += ", compute capability " + *device.compute_capability;
@@ -185,19 +206,21 @@ Table info_table(const analyzer::Model& model, const std::map<std::string, std::
     add("devices", fmt::format("{}", device.device_index), text);
     if (device.uuid) add("devices", fmt::format("{} UUID", device.device_index), *device.uuid);
   }
-  for (const store::DevicePeak& peak : model.device_peaks)
-    add("peaks", std::string(to_string(peak.quantity)), peak_text(model, peak));
-  for (const auto& [component, version] : model.versions) add("versions", component, version);
+  for (const store::DevicePeak& peak : model_.device_peaks)
+    add("peaks", std::string(to_string(peak.quantity)), peak_text(model_, peak));
+  for (const auto& [component, version] : model_.versions) add("versions", component, version);
   // A list of hundreds of drivers is for machines; people see its ends.
   constexpr int kEnvironmentColumns = 160;
-  for (const auto& [name, value] : model.environment) {
-    lines->push_back({"environment", name, Cell::worded(elide_middle(value, kEnvironmentColumns), value)});
+  for (const auto& [name, value] : model_.environment) {
+    lines_.push_back({"environment", name, Cell::worded(elide_middle(value, kEnvironmentColumns), value)});
   }
+}
 
+void InfoLines::steps() {
   std::map<std::string_view, std::int64_t> phases;  // by name
   std::map<StepSource, std::int64_t> sources;
   std::int64_t not_ok = 0;
-  for (const analyzer::ModelStep& step : model.steps) {
+  for (const analyzer::ModelStep& step : model_.steps) {
     ++phases[to_string(step.step.phase)];
     ++sources[step.step.source];
     if (step.step.status != StepStatus::ok) ++not_ok;
@@ -210,12 +233,15 @@ Table info_table(const analyzer::Model& model, const std::map<std::string, std::
   for (const auto& [source, number] : sources) {
     if (!usual) add("steps", "found by", fmt::format("{} ({})", source_text(source), integer(number)));
   }
-  for (const store::RecordingWindow& window : model.recording_windows) {
+}
+
+void InfoLines::windows() {
+  for (const store::RecordingWindow& window : model_.recording_windows) {
     // A window from the start to the end is no news either.
-    const std::optional<std::int64_t> run_end_ns = model.run ? model.run->end_ns : std::nullopt;
+    const std::optional<std::int64_t> run_end_ns = model_.run ? model_.run->end_ns : std::nullopt;
     const bool to_the_end = !window.end_ns || !run_end_ns || *window.end_ns >= *run_end_ns - 1'000'000'000;
-    if (window.cause == WindowCause::start && to_the_end && model.recording_windows.size() == 1) continue;
-    const std::int64_t origin = model.run && model.run->start_ns ? *model.run->start_ns : window.start_ns;
+    if (window.cause == WindowCause::start && to_the_end && model_.recording_windows.size() == 1) continue;
+    const std::int64_t origin = model_.run && model_.run->start_ns ? *model_.run->start_ns : window.start_ns;
     add("recording windows", fmt::format("{}", window.id),
         fmt::format(
             "from {} on{}, opened by {}", time_text(static_cast<double>(window.start_ns - origin)),
@@ -224,24 +250,29 @@ Table info_table(const analyzer::Model& model, const std::map<std::string, std::
                 : std::string(),
             to_string(window.cause)));
   }
+}
 
-  for (const store::TierStatus& tier : model.tier_statuses) {
-    const std::string name = model.processes.size() > 1
+void InfoLines::tiers() {
+  for (const store::TierStatus& tier : model_.tier_statuses) {
+    const std::string name = model_.processes.size() > 1
                                  ? fmt::format("{} process {}", to_string(tier.tier), tier.process_id)
                                  : std::string(to_string(tier.tier));
     const std::string reason = tier.reason && !tier.reason->empty() ? ": " + *tier.reason : "";
     add("tiers", name, std::string(to_string(tier.status)) + reason);
   }
-  for (const auto& [tier, text] : coverage_texts(model)) add("coverage", tier, text);
-  for (const store::PmWindow& window : model.pm_windows)
+  for (const auto& [tier, text] : coverage_texts(model_)) add("coverage", tier, text);
+  for (const store::PmWindow& window : model_.pm_windows)
     add("sampling windows", fmt::format("{}", window.id), pm_window_text(window));
-  for (const store::ReplayExclusion& row : model.replay_exclusions) {
-    const store::Kernel* kernel = model.kernel(row.kernel_id);
+  for (const store::ReplayExclusion& row : model_.replay_exclusions) {
+    const store::Kernel* kernel = model_.kernel(row.kernel_id);
     add("left out of replay", std::string(to_string(row.reason)),
         kernel == nullptr ? "?" : kernel->demangled_name);
   }
+}
+
+void InfoLines::completeness() {
   store::Completeness sum;
-  for (const store::Completeness& c : model.completeness) {
+  for (const store::Completeness& c : model_.completeness) {
     sum.launches_seen += c.launches_seen;
     sum.kernel_records += c.kernel_records;
     sum.graph_launches += c.graph_launches;
@@ -252,7 +283,7 @@ Table info_table(const analyzer::Model& model, const std::map<std::string, std::
     sum.zero_timestamps += c.zero_timestamps;
     sum.truncated_bytes += c.truncated_bytes;
   }
-  if (model.completeness.empty()) {
+  if (model_.completeness.empty()) {
     add("completeness", "state", "unknown: the collector did not say");
   } else {
     count("completeness", "launches seen", sum.launches_seen);
@@ -265,10 +296,31 @@ Table info_table(const analyzer::Model& model, const std::map<std::string, std::
     count("completeness", "zero timestamps", sum.zero_timestamps);
     count("completeness", "truncated bytes", sum.truncated_bytes);
   }
-  for (const store::Message& message : model.messages) {
+}
+
+void InfoLines::messages() {
+  for (const store::Message& message : model_.messages) {
     add("messages", std::string(to_string(message.severity)), message.text);
   }
+}
+
+void InfoLines::rows(const std::map<std::string, std::int64_t>& rows) {
   for (const auto& [name, number] : rows) count("rows", name, number);
+}
+
+}  // namespace
+
+Table info_table(const analyzer::Model& model, const std::map<std::string, std::int64_t>& rows) {
+  InfoLines all(model);
+  all.run();
+  all.machine();
+  all.steps();
+  all.windows();
+  all.tiers();
+  all.completeness();
+  all.messages();
+  all.rows(rows);
+  const auto lines = std::make_shared<const std::vector<InfoLine>>(all.take());
   return {info_columns(), lines->size(), [lines](std::size_t i) -> const InfoLine& { return (*lines)[i]; }};
 }
 

@@ -265,6 +265,64 @@ JsonPart findings_json(const analyzer::Findings& findings) {
   return out;
 }
 
+namespace {
+
+Json clocks_json(const std::vector<analyzer::ClockSummary>& rows) {
+  Json clocks = Json::array();
+  for (const analyzer::ClockSummary& c : rows) {
+    Json reasons = Json::array();
+    for (const std::string& reason : c.throttle_reasons) reasons.push_back(valid_utf8(reason));
+    clocks.push_back({{"device_id", c.device_id},
+                      {"samples", c.samples},
+                      {"sm_clock_min_hz", optional_json(c.sm_clock_min_hz)},
+                      {"sm_clock_median_hz", optional_json(c.sm_clock_median_hz)},
+                      {"sm_clock_max_hz", optional_json(c.sm_clock_max_hz)},
+                      {"memory_clock_median_hz", optional_json(c.memory_clock_median_hz)},
+                      {"power_median_w", optional_json(c.power_median_w)},
+                      {"power_max_w", optional_json(c.power_max_w)},
+                      {"temperature_max_c", optional_json(c.temperature_max_c)},
+                      {"throttle_reasons", std::move(reasons)},
+                      {"throttled_ratio", c.throttled_share}});
+  }
+  return clocks;
+}
+
+Json reach_json(const std::vector<analyzer::TierReach>& rows) {
+  Json reach = Json::array();
+  for (const analyzer::TierReach& r : rows) {
+    reach.push_back({{"tier", to_string(r.tier)},
+                     {"dram_coverage_ratio", r.dram_coverage},
+                     {"compute_coverage_ratio", r.compute_coverage},
+                     {"dram_mean_error_ratio", optional_json(r.dram_mean_error)},
+                     {"concurrent_ratio", r.concurrent_share},
+                     {"launches", r.launches}});
+  }
+  return reach;
+}
+
+// What two tiers say of the same kernels.
+Json comparisons_json(const std::vector<analyzer::TierComparison>& rows) {
+  const auto measured = [](const analyzer::Measured& value) {
+    return Json{{"value_ratio", value.value},
+                {"error_ratio", optional_json(value.error)},
+                {"sample_count", value.sample_count}};
+  };
+  Json out = Json::array();
+  for (const analyzer::TierComparison& c : rows) {
+    out.push_back({{"kernel", valid_utf8(c.kernel)},
+                   {"calls", c.calls},
+                   {"mean_ns", c.mean_ns},
+                   {"t1", measured(c.t1)},
+                   {"t2", measured(c.t2)},
+                   {"difference_ratio", c.difference.value},
+                   {"difference_error_ratio", optional_json(c.difference.error)},
+                   {"flagged", c.flagged}});
+  }
+  return out;
+}
+
+}  // namespace
+
 JsonPart quality_json(const analyzer::Quality& q) {
   Json tiers = Json::array();
   for (const analyzer::TierSummary& tier : q.tiers) {
@@ -281,50 +339,6 @@ JsonPart quality_json(const analyzer::Quality& q) {
                              {"replay_ns", d.replay_ns},
                              {"difference_ratio", d.ratio}});
   }
-  Json clocks = Json::array();
-  for (const analyzer::ClockSummary& c : q.clocks) {
-    Json reasons = Json::array();
-    for (const std::string& reason : c.throttle_reasons) reasons.push_back(valid_utf8(reason));
-    clocks.push_back({{"device_id", c.device_id},
-                      {"samples", c.samples},
-                      {"sm_clock_min_hz", optional_json(c.sm_clock_min_hz)},
-                      {"sm_clock_median_hz", optional_json(c.sm_clock_median_hz)},
-                      {"sm_clock_max_hz", optional_json(c.sm_clock_max_hz)},
-                      {"memory_clock_median_hz", optional_json(c.memory_clock_median_hz)},
-                      {"power_median_w", optional_json(c.power_median_w)},
-                      {"power_max_w", optional_json(c.power_max_w)},
-                      {"temperature_max_c", optional_json(c.temperature_max_c)},
-                      {"throttle_reasons", std::move(reasons)},
-                      {"throttled_ratio", c.throttled_share}});
-  }
-  const auto measured = [](const analyzer::Measured& value) {
-    return Json{{"value_ratio", value.value},
-                {"error_ratio", optional_json(value.error)},
-                {"sample_count", value.sample_count}};
-  };
-  Json reach = Json::array();
-  for (const analyzer::TierReach& r : q.reach) {
-    reach.push_back({{"tier", to_string(r.tier)},
-                     {"dram_coverage_ratio", r.dram_coverage},
-                     {"compute_coverage_ratio", r.compute_coverage},
-                     {"dram_mean_error_ratio", optional_json(r.dram_mean_error)},
-                     {"concurrent_ratio", r.concurrent_share},
-                     {"launches", r.launches}});
-  }
-  const auto comparisons = [&](const std::vector<analyzer::TierComparison>& rows) {
-    Json out = Json::array();
-    for (const analyzer::TierComparison& c : rows) {
-      out.push_back({{"kernel", valid_utf8(c.kernel)},
-                     {"calls", c.calls},
-                     {"mean_ns", c.mean_ns},
-                     {"t1", measured(c.t1)},
-                     {"t2", measured(c.t2)},
-                     {"difference_ratio", c.difference.value},
-                     {"difference_error_ratio", optional_json(c.difference.error)},
-                     {"flagged", c.flagged}});
-    }
-    return out;
-  };
   return Json({{"complete", q.complete},
                {"completeness_known", q.completeness_known},
                {"launches_seen", q.launches_seen},
@@ -339,12 +353,12 @@ JsonPart quality_json(const analyzer::Quality& q) {
                {"explained_launches_ratio", q.explained_share},
                {"tiers", std::move(tiers)},
                {"disagreements", std::move(disagreements)},
-               {"reach", std::move(reach)},
+               {"reach", reach_json(q.reach)},
                {"comparison_limit_ratio", q.comparison_limit},
                {"comparison_floor_ns", q.comparison_floor_ns},
-               {"comparisons", comparisons(q.comparisons)},
-               {"tensor_comparisons", comparisons(q.tensor_comparisons)},
-               {"clocks", std::move(clocks)},
+               {"comparisons", comparisons_json(q.comparisons)},
+               {"tensor_comparisons", comparisons_json(q.tensor_comparisons)},
+               {"clocks", clocks_json(q.clocks)},
                {"findings", findings_json(notices(q, Severity::info)).value()}});
 }
 

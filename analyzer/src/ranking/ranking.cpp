@@ -323,33 +323,132 @@ class RateSums {
   std::map<std::pair<store::Id, Quantity>, double> types_;
 };
 
+// The utilisations that are shown, the pipe that was busiest, and what they come from.
+class ShownSums {
+ public:
+  void add(const Part& part) {
+    const LaunchValues& values = *part.verdict->values;
+    const auto time = static_cast<double>(part.time_ns);
+    for (const auto* shown : {&values.dram_utilisation, &values.compute_utilisation}) {
+      if (*shown) tiers_ |= (*shown)->tier;
+    }
+    if (values.dram_utilisation) dram_.add(*values.dram_utilisation, time);
+    if (values.compute_utilisation) {
+      compute_.add(*values.compute_utilisation, time);
+      pipes_[values.busiest_pipe] += part.time_ns;
+    }
+    if (values.replay_duration && part.time_ns > 0) {
+      replay_ns_ += values.replay_duration->value;
+      replayed_timeline_ns_ += time;
+    }
+  }
+
+  void finish(RankRow& row) const {
+    row.tier = tiers_.empty() ? TierSet(Tier::t0) : tiers_;
+    row.dram = dram_.result();
+    row.compute = compute_.result();
+    row.busiest_pipe = key_of_most_time(pipes_, std::optional<Roof>());
+    if (replayed_timeline_ns_ > 0) row.replay_disagreement = replay_ns_ / replayed_timeline_ns_ - 1.0;
+  }
+
+ private:
+  WeightedMean dram_, compute_;
+  TierSet tiers_;
+  std::map<std::optional<Roof>, std::int64_t> pipes_;
+  double replay_ns_ = 0;
+  double replayed_timeline_ns_ = 0;
+};
+
+// How near the measured launches came to their nearest roofs, and what they could save.
+class SavingSums {
+ public:
+  explicit SavingSums(const RankOptions& options) : options_(options) {}
+
+  void add(const Part& part, double exposed_ns, RankRow& row) {
+    const LaunchVerdict& item = *part.verdict;
+    const auto time = static_cast<double>(part.time_ns);
+    const double ratio = *item.limiter_utilisation;
+    limiter_sum_ += time * ratio;
+    levels_[item.nearest ? std::optional(item.nearest->level) : std::nullopt] += part.time_ns;
+    row.saved_target_ns += saving(time, ratio, options_.target);
+    row.saved_stretch_ns += saving(time, ratio, options_.stretch);
+    row.saved_target_exposed_ns += saving(exposed_ns, ratio, options_.target);
+    row.saved_stretch_exposed_ns += saving(exposed_ns, ratio, options_.stretch);
+    if (bound_of(item, options_.bounds) == KernelBound::latency) {
+      row.saved_target_latency_ns += saving(time, ratio, options_.target);
+      row.saved_stretch_latency_ns += saving(time, ratio, options_.stretch);
+    }
+    if (ratio < options_.target) add_error(item, time);
+  }
+
+  // Of a row whose busiest pipe is known.
+  void finish(RankRow& row) const {
+    if (row.measured_time_ns > 0) row.limiter = limiter_sum_ / static_cast<double>(row.measured_time_ns);
+    if (const auto level = key_of_most_time(levels_, std::optional<RoofLevel>()))
+      row.nearest = *level == RoofLevel::pipe ? row.busiest_pipe : Roof::dram;
+    if (row.measured_calls > 0 && error_known_) row.saved_target_error_ns = std::sqrt(error_squares_);
+  }
+
+ private:
+  void add_error(const LaunchVerdict& item, double time) {
+    const bool by_pipe = item.nearest && item.nearest->level == RoofLevel::pipe;
+    const LaunchValues& values = *item.values;
+    const auto& error = by_pipe ? values.compute_utilisation->error : values.dram_utilisation->error;
+    if (error) {
+      error_squares_ += std::pow(time * *error / options_.target, 2);
+    } else {
+      error_known_ = false;
+    }
+  }
+
+  const RankOptions& options_;
+  double limiter_sum_ = 0;
+  std::map<std::optional<RoofLevel>, std::int64_t> levels_;  // of the nearest roofs
+  double error_squares_ = 0;
+  bool error_known_ = true;
+};
+
+// Why launches were not measured: what holds for the most time.
+class AbsenceSums {
+ public:
+  void add(const Part& part) {
+    missing_[part.verdict->missing] += part.time_ns;
+    unmeasured_[part.verdict->values.get()] += part.time_ns;
+  }
+  void finish(RankRow& row) const {
+    row.missing = key_of_most_time(missing_, MissingReason::none);
+    std::map<std::vector<Absence>, std::int64_t> reasons;
+    for (const auto& [shared, time] : unmeasured_) reasons[shared->why] += time;
+    row.why = key_of_most_time(reasons, std::vector<Absence>());
+  }
+
+ private:
+  std::map<MissingReason, std::int64_t> missing_;
+  std::map<const LaunchValues*, std::int64_t> unmeasured_;
+};
+
+void describe_kernel(const Model& model, const store::Launch& site, RankRow& row) {
+  row.kernel = model.kernel_name(site);
+  row.kernel_class = model.kernel_class(site);
+  const store::Kernel* kernel = model.kernel(site.kernel_id);
+  row.normalised_name = kernel == nullptr ? row.kernel : kernel->normalised_name;
+}
+
 RankRow make_row(const Model& model, const UtilisationAnalysis& utilisation, const std::string& key,
                  const std::vector<Part>& parts, const RankOptions& options, std::int64_t step_ns,
                  const Exposure& exposure) {
   RankRow row;
   row.key = key;
-  WeightedMean dram, compute;
+  ShownSums shown;
+  SavingSums savings(options);
+  AbsenceSums absences;
   TierSums tier_sums;
   RateSums rates;
   BoundSums bounds;
-  TierSet tiers;
-  double limiter_sum = 0;
-  double error_squares = 0;
-  bool error_known = true;
-  double replay_ns = 0;
-  double replayed_timeline_ns = 0;
-  std::map<std::optional<RoofLevel>, std::int64_t> levels;  // of the nearest roofs
-  std::map<std::optional<Roof>, std::int64_t> pipes;
-  std::map<MissingReason, std::int64_t> missing;
-  std::map<const LaunchValues*, std::int64_t> unmeasured;
   const Part* longest = nullptr;
-  const auto site_of = [&](const Part& part) -> const store::Launch& {
-    return model.launches.site(utilisation.launches.row(part.longest).launch);
-  };
+  const auto launch_of = [&](const Part& part) { return utilisation.launches.row(part.longest).launch; };
   for (const Part& part : parts) {
     const LaunchVerdict& item = *part.verdict;
-    const LaunchValues& values = *item.values;
-    const auto time = static_cast<double>(part.time_ns);
     row.calls += part.calls;
     row.time_ns += part.time_ns;
     count_status(part, row);
@@ -357,75 +456,23 @@ RankRow make_row(const Model& model, const UtilisationAnalysis& utilisation, con
     if (longest == nullptr ||
         std::tuple(part.longest_ns, longest->longest) > std::tuple(longest->longest_ns, part.longest))
       longest = &part;
-    if (item.status == LaunchStatus::unmeasured) {
-      missing[item.missing] += part.time_ns;
-      unmeasured[&values] += part.time_ns;
-    }
+    if (item.status == LaunchStatus::unmeasured) absences.add(part);
     bounds.add(part, options.bounds);
-    if (values.blank) continue;
-    add_up(row.dram_bytes, values.dram_bytes);
-    add_up(row.tensor_ops, values.tensor_ops);
+    if (item.values->blank) continue;
+    add_up(row.dram_bytes, item.values->dram_bytes);
+    add_up(row.tensor_ops, item.values->tensor_ops);
     tier_sums.add(part, row);
-    rates.add(part, site_of(part).device_id);
-    for (const auto* shown : {&values.dram_utilisation, &values.compute_utilisation}) {
-      if (*shown) tiers |= (*shown)->tier;
-    }
-    if (values.dram_utilisation) dram.add(*values.dram_utilisation, time);
-    if (values.compute_utilisation) {
-      compute.add(*values.compute_utilisation, time);
-      pipes[values.busiest_pipe] += part.time_ns;
-    }
-    if (values.replay_duration && part.time_ns > 0) {
-      replay_ns += values.replay_duration->value;
-      replayed_timeline_ns += time;
-    }
-    if (item.status == LaunchStatus::measured) {
-      const double ratio = *item.limiter_utilisation;
-      const double exposed = exposure.ns(utilisation.launches.row(part.longest).launch);
-      limiter_sum += time * ratio;
-      levels[item.nearest ? std::optional(item.nearest->level) : std::nullopt] += part.time_ns;
-      row.saved_target_ns += saving(time, ratio, options.target);
-      row.saved_stretch_ns += saving(time, ratio, options.stretch);
-      row.saved_target_exposed_ns += saving(exposed, ratio, options.target);
-      row.saved_stretch_exposed_ns += saving(exposed, ratio, options.stretch);
-      if (bound_of(item, options.bounds) == KernelBound::latency) {
-        row.saved_target_latency_ns += saving(time, ratio, options.target);
-        row.saved_stretch_latency_ns += saving(time, ratio, options.stretch);
-      }
-      if (ratio < options.target) {
-        const bool by_pipe = item.nearest && item.nearest->level == RoofLevel::pipe;
-        const auto& error = by_pipe ? values.compute_utilisation->error : values.dram_utilisation->error;
-        if (error) {
-          error_squares += std::pow(time * *error / options.target, 2);
-        } else {
-          error_known = false;
-        }
-      }
-    }
+    rates.add(part, model.launches.site(launch_of(part)).device_id);
+    shown.add(part);
+    if (item.status == LaunchStatus::measured) savings.add(part, exposure.ns(launch_of(part)), row);
   }
-  if (longest != nullptr) {
-    const store::Launch& site = site_of(*longest);
-    row.kernel = model.kernel_name(site);
-    row.kernel_class = model.kernel_class(site);
-    const store::Kernel* kernel = model.kernel(site.kernel_id);
-    row.normalised_name = kernel == nullptr ? row.kernel : kernel->normalised_name;
-  }
+  if (longest != nullptr) describe_kernel(model, model.launches.site(launch_of(*longest)), row);
   tier_sums.finish(row);
   rates.finish(model, utilisation, options.rate, row);
-  row.tier = tiers.empty() ? TierSet(Tier::t0) : tiers;
-  row.dram = dram.result();
-  row.compute = compute.result();
-  if (row.measured_time_ns > 0) row.limiter = limiter_sum / static_cast<double>(row.measured_time_ns);
-  row.busiest_pipe = key_of_most_time(pipes, std::optional<Roof>());
-  if (const auto level = key_of_most_time(levels, std::optional<RoofLevel>()))
-    row.nearest = *level == RoofLevel::pipe ? row.busiest_pipe : Roof::dram;
+  shown.finish(row);
+  savings.finish(row);
   bounds.finish(options.bounds, row);
-  row.missing = key_of_most_time(missing, MissingReason::none);
-  std::map<std::vector<Absence>, std::int64_t> reasons;
-  for (const auto& [shared, time] : unmeasured) reasons[shared->why] += time;
-  row.why = key_of_most_time(reasons, std::vector<Absence>());
-  if (row.measured_calls > 0 && error_known) row.saved_target_error_ns = std::sqrt(error_squares);
-  if (replayed_timeline_ns > 0) row.replay_disagreement = replay_ns / replayed_timeline_ns - 1.0;
+  absences.finish(row);
   if (step_ns > 0) {
     const auto step = static_cast<double>(step_ns);
     row.step_share = static_cast<double>(row.time_ns) / step;

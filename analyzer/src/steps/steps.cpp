@@ -402,6 +402,68 @@ std::vector<StepSummary> summarise_steps(const Model& model) {
   return steps;
 }
 
+namespace {
+
+// The steps of the pool that are of the kind asked for, those that are closed if some are.
+Pool of_one_kind(const Pool& pool, const StepOptions& options, StepAnalysis& analysis) {
+  const std::vector<int> of = kinds_of(pool, analysis.kinds);
+  analysis.kind = std::min(options.kind, analysis.kinds.size() - 1);
+  Pool chosen;
+  for (std::size_t i = 0; i < pool.size(); ++i) {
+    if (static_cast<std::size_t>(of[i]) == analysis.kind) chosen.push_back(pool[i]);
+  }
+  if (std::any_of(chosen.begin(), chosen.end(), [](const StepSummary* step) { return step->closed; }))
+    std::erase_if(chosen, [](const StepSummary* step) { return !step->closed; });
+  return chosen;
+}
+
+void find(StepAnalysis& analysis, Severity severity, FindingCode code, Remedy remedy, std::size_t count = 1) {
+  Finding finding{.severity = severity, .code = code, .remedy = remedy};
+  finding.count = static_cast<std::int64_t>(count);
+  analysis.findings.push_back(std::move(finding));
+}
+
+// Chooses the step that stands for all, or the one that is asked for. Failure: usage.
+Result<RepresentativeStep> choose(const Model& model, const Pool& pool, const StepOptions& options,
+                                  StepAnalysis& analysis) {
+  if (options.step_index) {
+    const auto asked =
+        std::find_if(analysis.steps.begin(), analysis.steps.end(), [&](const StepSummary& step) {
+          return step.process_id == analysis.process_id && step.step_index == *options.step_index;
+        });
+    if (asked == analysis.steps.end() || asked->gpu_duration_ns <= 0 || asked->launches == 0) {
+      return Failure{ErrorKind::usage, "the capture holds no GPU work of step " +
+                                           std::to_string(*options.step_index) +
+                                           ": `ridgeline steps` lists what there is"};
+    }
+    return represent(model, *asked);
+  }
+  if (!pool.empty()) return represent(model, *median_of(pool));
+  find(analysis, Severity::warning, FindingCode::steps_none, Remedy::mark_steps, analysis.steps.size());
+  return whole_recording(model, analysis.process_id);
+}
+
+// What marks the steps, and how well they stand for all.
+void find_basis(const Model& model, const Pool& pool, Phase phase, StepAnalysis& analysis) {
+  if (!pool.empty() && phase != Phase::timeline) {
+    find(analysis, Severity::warning, FindingCode::steps_no_timeline, Remedy::record_more_steps);
+    analysis.findings.back().subject.phase = phase;
+  }
+  const RepresentativeStep& representative = analysis.representative;
+  std::optional<StepSource> source;
+  if (!representative.whole_recording) source = model.steps[representative.summary.index].step.source;
+  const bool window = source == StepSource::window;
+  if (window) find(analysis, Severity::warning, FindingCode::steps_window, Remedy::mark_steps);
+  if (source == StepSource::period)
+    find(analysis, Severity::info, FindingCode::steps_period, Remedy::mark_steps);
+  if (!pool.empty() && pool.size() < 3 && !window)
+    find(analysis, Severity::info, FindingCode::steps_few, Remedy::record_more_steps, pool.size());
+  if (!pool.empty() && !representative.whole_recording && !representative.summary.closed)
+    find(analysis, Severity::info, FindingCode::steps_open, Remedy::record_more_steps);
+}
+
+}  // namespace
+
 Result<StepAnalysis> analyze_steps(const Model& model, const StepOptions& options) {
   const std::optional<store::Id> busiest = busiest_process(model);
   if (!busiest) {
@@ -423,39 +485,12 @@ Result<StepAnalysis> analyze_steps(const Model& model, const StepOptions& option
   Pool pool = pool_of(analysis.steps, analysis.process_id);
   const Phase phase = pool.empty() ? Phase::timeline : pool.front()->phase;
   if (!pool.empty()) {
-    const std::vector<int> of = kinds_of(pool, analysis.kinds);
-    analysis.kind = std::min(options.kind, analysis.kinds.size() - 1);
-    Pool chosen;
-    for (std::size_t i = 0; i < pool.size(); ++i) {
-      if (static_cast<std::size_t>(of[i]) == analysis.kind) chosen.push_back(pool[i]);
-    }
-    pool = std::move(chosen);
-    if (std::any_of(pool.begin(), pool.end(), [](const StepSummary* step) { return step->closed; })) {
-      std::erase_if(pool, [](const StepSummary* step) { return !step->closed; });
-    }
+    pool = of_one_kind(pool, options, analysis);
     analysis.spread = spread_of(pool);
   }
-
-  if (options.step_index) {
-    const auto asked =
-        std::find_if(analysis.steps.begin(), analysis.steps.end(), [&](const StepSummary& step) {
-          return step.process_id == analysis.process_id && step.step_index == *options.step_index;
-        });
-    if (asked == analysis.steps.end() || asked->gpu_duration_ns <= 0 || asked->launches == 0) {
-      return Failure{ErrorKind::usage, "the capture holds no GPU work of step " +
-                                           std::to_string(*options.step_index) +
-                                           ": `ridgeline steps` lists what there is"};
-    }
-    analysis.representative = represent(model, *asked);
-  } else if (pool.empty()) {
-    analysis.representative = whole_recording(model, analysis.process_id);
-    Finding none{
-        .severity = Severity::warning, .code = FindingCode::steps_none, .remedy = Remedy::mark_steps};
-    none.count = static_cast<std::int64_t>(analysis.steps.size());
-    analysis.findings.push_back(std::move(none));
-  } else {
-    analysis.representative = represent(model, *median_of(pool));
-  }
+  Result<RepresentativeStep> chosen = choose(model, pool, options, analysis);
+  if (!chosen) return chosen.failure();
+  analysis.representative = std::move(chosen).value();
   analysis.representative.is_median =
       !pool.empty() && analysis.representative.summary.index == median_of(pool)->index;
   // What varies between launches at one place is known from steps that launch the same.
@@ -464,30 +499,7 @@ Result<StepAnalysis> analyze_steps(const Model& model, const StepOptions& option
       analysis.representative.peers.push_back(step->index);
   }
 
-  if (!pool.empty() && phase != Phase::timeline) {
-    Finding stand_in{.severity = Severity::warning, .code = FindingCode::steps_no_timeline};
-    stand_in.subject.phase = phase;
-    stand_in.remedy = Remedy::record_more_steps;
-    analysis.findings.push_back(std::move(stand_in));
-  }
-  const bool window = !analysis.representative.whole_recording &&
-                      model.steps[analysis.representative.summary.index].step.source == StepSource::window;
-  const auto find = [&](Severity severity, FindingCode code, Remedy remedy, std::int64_t count = 1) {
-    Finding finding{.severity = severity, .code = code, .remedy = remedy};
-    finding.count = count;
-    analysis.findings.push_back(std::move(finding));
-  };
-  if (window) {
-    find(Severity::warning, FindingCode::steps_window, Remedy::mark_steps);
-  } else if (!analysis.representative.whole_recording &&
-             model.steps[analysis.representative.summary.index].step.source == StepSource::period) {
-    find(Severity::info, FindingCode::steps_period, Remedy::mark_steps);
-  }
-  if (!pool.empty() && pool.size() < 3 && !window)
-    find(Severity::info, FindingCode::steps_few, Remedy::record_more_steps,
-         static_cast<std::int64_t>(pool.size()));
-  if (!pool.empty() && !analysis.representative.whole_recording && !analysis.representative.summary.closed)
-    find(Severity::info, FindingCode::steps_open, Remedy::record_more_steps);
+  find_basis(model, pool, phase, analysis);
   find_outliers(pool, analysis.spread, options, analysis.findings);
   if (!pool.empty()) {
     if (!options.step_index) find_kinds(analysis, phase, analysis.findings);

@@ -18,91 +18,88 @@ bool plausible_clock(const store::Device* device, double clock_hz) {
   return clock_hz > 0.05 * most && clock_hz <= most;
 }
 
-}  // namespace
-
-void fill_sampled(const Model& model, const store::Launch& launch, const TierRows& rows, Roofs& roofs,
-                  TierUtilisation& out) {
-  std::vector<double> durations, clocks;
-  std::vector<Estimate> dram, cycles;
+// What the samples of all steps say of one launch: an estimate a step.
+struct Samples {
+  std::vector<double> durations_ns;
+  std::vector<double> clocks_hz;
+  std::vector<Estimate> cycles;
+  std::vector<Estimate> dram;                       // bytes a ns
   std::map<Metric, std::vector<Estimate>> metrics;  // bytes: a ns
   std::map<std::string_view, std::vector<Estimate>> pipes;
-  double own = 0;
-  const store::Device* device = model.device(launch.device_id);
-  const auto rate = [&own](const MetricValue& value, double over) {
+
+  void add(const TierRow& row, const store::Device* device);
+};
+
+void Samples::add(const TierRow& row, const store::Device* device) {
+  const auto own = static_cast<double>(duration_ns(row.launch));
+  const auto rate = [own](const MetricValue& value, double over) {
     return Estimate{value.value / over,
                     value.error ? std::optional(std::fabs(*value.error / over)) : std::nullopt,
                     value.sample_count.value_or(0), own};
   };
-  // A step in which it ran alone says more than one in which it did not.
-  out.concurrent =
-      std::all_of(rows.rows.begin(), rows.rows.end(), [](const TierRow& row) { return row.concurrent(); });
-  for (const TierRow& row : rows.rows) {
-    if (!has_time(row.launch) || duration_ns(row.launch) <= 0) continue;
-    if (row.concurrent() && !out.concurrent) continue;
-    own = static_cast<double>(duration_ns(row.launch));
-    durations.push_back(own);
-    using namespace metric_name;
-    const MetricValue* read = row.find(kDramRead);
-    const MetricValue* written = row.find(kDramWrite);
-    if (read != nullptr && written != nullptr) {
-      Estimate both = rate(*read, own);
-      const Estimate other = rate(*written, own);
-      both.value += other.value;
-      both.error =
-          both.error && other.error ? std::optional(std::hypot(*both.error, *other.error)) : std::nullopt;
-      dram.push_back(both);
-    }
-    if (const MetricValue* clock = row.find(kClockSampled);
-        clock != nullptr && plausible_clock(device, clock->value)) {
-      clocks.push_back(clock->value);
-      cycles.push_back(rate(*clock, 1e9 / own));
-    }
-    for (const Metric metric : kAllMetrics) {
-      const MetricEntry& entry = metric.entry();
-      if (entry.sampled.counter.empty()) continue;
-      if (const MetricValue* value = row.find(entry.sampled.counter))
-        metrics[metric].push_back(rate(*value, entry.unit == MetricUnit::ratio ? 100.0 : own));
-    }
-    for (const PipeMetric& pipe : known_sampled_pipe_metrics()) {
-      if (const MetricValue* value = row.find(pipe.metric)) pipes[pipe.metric].push_back(rate(*value, 100.0));
-    }
+  durations_ns.push_back(own);
+  const MetricValue* read = row.find(metric_name::kDramRead);
+  const MetricValue* written = row.find(metric_name::kDramWrite);
+  if (read != nullptr && written != nullptr) {
+    Estimate both = rate(*read, own);
+    const Estimate other = rate(*written, own);
+    both.value += other.value;
+    both.error =
+        both.error && other.error ? std::optional(std::hypot(*both.error, *other.error)) : std::nullopt;
+    dram.push_back(both);
   }
-  if (durations.empty()) {
-    set_missing(out, MissingReason::zero_timestamp, AbsenceCause::no_sampled_timestamps);
-    return;
+  if (const MetricValue* clock = row.find(metric_name::kClockSampled);
+      clock != nullptr && plausible_clock(device, clock->value)) {
+    clocks_hz.push_back(clock->value);
+    cycles.push_back(rate(*clock, 1e9 / own));
   }
-  out.duration = measured_mean(durations, Tier::t1);
-  if (!clocks.empty()) out.clock_hz = mean(clocks);
-  out.cycles = mean_of_estimates(cycles, Tier::t1);
-  const auto scaled = [](std::optional<Measured> value, double by) {
-    if (!value) return value;
-    value->value *= by;
-    if (value->error) *value->error *= by;
-    return value;
-  };
-  const std::optional<Measured> dram_rate = mean_of_estimates(dram, Tier::t1);  // bytes a ns
-  out.dram_bytes = scaled(dram_rate, out.duration->value);
-  if (dram_rate) {
-    if (const Peak* roof = roofs.dram(launch.device_id)) {
-      out.dram_utilisation = scaled(dram_rate, 1e9 / roof->value);
-    } else {
-      set_missing(out, MissingReason::no_peak, roofs.no_dram(launch.device_id));
-    }
-  } else {
+  for (const Metric metric : kAllMetrics) {
+    const MetricEntry& entry = metric.entry();
+    if (entry.sampled.counter.empty()) continue;
+    if (const MetricValue* value = row.find(entry.sampled.counter))
+      metrics[metric].push_back(rate(*value, entry.unit == MetricUnit::ratio ? 100.0 : own));
+  }
+  for (const PipeMetric& pipe : known_sampled_pipe_metrics()) {
+    if (const MetricValue* value = row.find(pipe.metric)) pipes[pipe.metric].push_back(rate(*value, 100.0));
+  }
+}
+
+std::optional<Measured> scaled(std::optional<Measured> value, double by) {
+  if (!value) return value;
+  value->value *= by;
+  if (value->error) *value->error *= by;
+  return value;
+}
+
+void fill_dram(const std::vector<Estimate>& estimates, store::Id device_id, Roofs& roofs,
+               TierUtilisation& out) {
+  const std::optional<Measured> bytes_per_ns = mean_of_estimates(estimates, Tier::t1);
+  out.dram_bytes = scaled(bytes_per_ns, out.duration->value);
+  if (!bytes_per_ns) {
     set_missing(out, MissingReason::metric_missing, AbsenceCause::sampled_without_dram);
+  } else if (const Peak* roof = roofs.dram(device_id)) {
+    out.dram_utilisation = scaled(bytes_per_ns, 1e9 / roof->value);
+  } else {
+    set_missing(out, MissingReason::no_peak, roofs.no_dram(device_id));
   }
-  for (const auto& [metric, estimates] : metrics) {
+}
+
+void fill_metrics(const Samples& samples, store::Id device_id, Roofs& roofs, TierUtilisation& out) {
+  for (const auto& [metric, estimates] : samples.metrics) {
     const std::optional<Measured> mean = mean_of_estimates(estimates, Tier::t1);
     const bool bytes = metric.entry().unit == MetricUnit::bytes;
     out.metrics.set(metric, bytes ? scaled(mean, out.duration->value) : mean);
     if (metric != Metric("l2_bytes")) continue;
-    if (const Peak* roof = roofs.l2(launch.device_id))
+    if (const Peak* roof = roofs.l2(device_id))
       out.metrics.set("l2_utilisation_ratio", scaled(mean, 1e9 / roof->value));
   }
+}
+
+void fill_pipes(const Samples& samples, TierUtilisation& out) {
   std::set<Roof> done;
   for (const PipeMetric& pipe : known_sampled_pipe_metrics()) {
-    const auto found = pipes.find(pipe.metric);
-    if (found == pipes.end() || !done.insert(pipe.roof).second) continue;
+    const auto found = samples.pipes.find(pipe.metric);
+    if (found == samples.pipes.end() || !done.insert(pipe.roof).second) continue;
     const auto ratio = mean_of_estimates(found->second, Tier::t1);
     if (pipe.roof == Roof::tensor) out.tensor_utilisation = ratio;
     out.pipes.set(pipe.roof, ratio->value);
@@ -112,6 +109,31 @@ void fill_sampled(const Model& model, const store::Launch& launch, const TierRow
     }
   }
   if (done.empty()) set_missing(out, MissingReason::metric_missing, AbsenceCause::sampled_without_pipes);
+}
+
+}  // namespace
+
+void fill_sampled(const Model& model, const store::Launch& launch, const TierRows& rows, Roofs& roofs,
+                  TierUtilisation& out) {
+  // A step in which it ran alone says more than one in which it did not.
+  out.concurrent =
+      std::all_of(rows.rows.begin(), rows.rows.end(), [](const TierRow& row) { return row.concurrent(); });
+  Samples samples;
+  for (const TierRow& row : rows.rows) {
+    if (!has_time(row.launch) || duration_ns(row.launch) <= 0) continue;
+    if (row.concurrent() && !out.concurrent) continue;
+    samples.add(row, model.device(launch.device_id));
+  }
+  if (samples.durations_ns.empty()) {
+    set_missing(out, MissingReason::zero_timestamp, AbsenceCause::no_sampled_timestamps);
+    return;
+  }
+  out.duration = measured_mean(samples.durations_ns, Tier::t1);
+  if (!samples.clocks_hz.empty()) out.clock_hz = mean(samples.clocks_hz);
+  out.cycles = mean_of_estimates(samples.cycles, Tier::t1);
+  fill_dram(samples.dram, launch.device_id, roofs, out);
+  fill_metrics(samples, launch.device_id, roofs, out);
+  fill_pipes(samples, out);
 }
 
 }  // namespace ridgeline::analyzer
