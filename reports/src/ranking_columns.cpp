@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <initializer_list>
 #include <optional>
 #include <string>
@@ -166,8 +167,7 @@ void add_names(Columns& columns, const RankView& view) {
                      [](const RankLine& l) { return Cell::number(l.row->calls); }});
 }
 
-void add_main(Columns& columns, const RankView& view) {
-  const bool sampled = view.sampled;
+void add_times(Columns& columns) {
   columns.push_back(number({.key = "time_ns",
                             .header = "time",
                             .unit = "ms",
@@ -181,6 +181,9 @@ void add_main(Columns& columns, const RankView& view) {
                             .title = "of step",
                             .total = Total::parts},
                            &RankRow::step_share, Form::percent));
+}
+
+void add_roofs(Columns& columns, const RankView& view) {
   columns.push_back(
       {{.key = "dram_utilisation_ratio",
         .header = "DRAM",
@@ -194,7 +197,7 @@ void add_main(Columns& columns, const RankView& view) {
                            .unit = "T1 %",
                            .help = "DRAM utilisation by samples alone (T1)",
                            .drop_order = 4,
-                           .shown = sampled},
+                           .shown = view.sampled},
                           &RankRow::dram_t1));
   columns.push_back({{.key = "compute_utilisation_ratio",
                       .header = "pipe",
@@ -238,12 +241,15 @@ void add_main(Columns& columns, const RankView& view) {
                       .unit = "%",
                       .help = "standard error of that utilisation",
                       .title = "± SOL",
-                      .drop_order = sampled ? 2 : 4},
+                      .drop_order = view.sampled ? 2 : 4},
                      [](const RankLine& l) {
                        if (!l.row->nearest) return Cell::missing();
                        return error_of(l.row->nearest->level == RoofLevel::dram ? l.row->dram
                                                                                 : l.row->compute);
                      }});
+}
+
+void add_savings(Columns& columns, const RankView& view) {
   columns.push_back(saving_at(view.options.target, {.key = "saved_target_ns"}, &RankRow::saved_target_ns));
   columns.push_back(
       number({.key = "reached_target_ns",
@@ -257,7 +263,7 @@ void add_main(Columns& columns, const RankView& view) {
               .total = Total::all},
              &RankRow::reached_target_ns, Form::milliseconds));
   columns.push_back(saving_at(view.options.stretch,
-                              {.key = "saved_stretch_ns", .drop_order = sampled ? 5 : 0},
+                              {.key = "saved_stretch_ns", .drop_order = view.sampled ? 5 : 0},
                               &RankRow::saved_stretch_ns));
   columns.push_back(
       {{.key = "tier",
@@ -265,11 +271,11 @@ void add_main(Columns& columns, const RankView& view) {
         .help = "what the utilisations come from: `T2` counted in replayed steps, `T1` sampled in "
                 "running ones, `T1,T2` both; `T0`: there is only time",
         .align = Align::left,
-        .drop_order = sampled ? 3 : 5},
+        .drop_order = view.sampled ? 3 : 5},
        [](const RankLine& l) { return Cell::text(to_string(l.row->tier), Style::dim); }});
 }
 
-void add_parts(Columns& columns) {
+void add_other_savings(Columns& columns) {
   columns.push_back(number(
       extra({.key = "reached_stretch_ns",
              .header = "reaches",
@@ -309,6 +315,9 @@ void add_parts(Columns& columns) {
                                   .unit = "ms",
                                   .help = "the same at the stretch goal"}),
                            &RankRow::saved_stretch_exposed_ns));
+}
+
+void add_bounds(Columns& columns) {
   columns.push_back(
       {extra_text({.key = "bound_roof",
                    .header = "bound by",
@@ -329,6 +338,9 @@ void add_parts(Columns& columns) {
            text += (text.empty() ? "" : ", ") + std::string(to_string(roof));
          return text.empty() ? Cell::missing() : Cell::text(text);
        }});
+}
+
+void add_amounts(Columns& columns) {
   columns.push_back(number(extra({.key = "saved_target_error_ns",
                                   .header = "± saving",
                                   .unit = "ms",
@@ -361,7 +373,10 @@ void add_parts(Columns& columns) {
                                   .unit = "ops",
                                   .help = "operations of the tensor pipe of all calls that have a value"}),
                            &RankRow::tensor_ops, Form::general));
+}
 
+// The time and the calls of launches by what is known of them, and why something is not.
+void add_statuses(Columns& columns) {
   struct Part {
     const char* name;
     const char* header;
@@ -369,15 +384,15 @@ void add_parts(Columns& columns) {
     std::int64_t RankRow::*time_ns;
     std::int64_t RankRow::*calls;
   };
-  const Part parts[] = {
-      {"measured", "measured", "launches with both utilisations", &RankRow::measured_time_ns,
-       &RankRow::measured_calls},
-      {"launch_bound", "launch-bound", "launches too short for any roof", &RankRow::launch_bound_time_ns,
-       &RankRow::launch_bound_calls},
-      {"no_roof", "no roof", "launches without a meaningful roof", &RankRow::no_roof_time_ns,
-       &RankRow::no_roof_calls},
-      {"unmeasured", "unmeasured", "launches without a utilisation", &RankRow::unmeasured_time_ns,
-       &RankRow::unmeasured_calls},
+  const std::array parts = {
+      Part{"measured", "measured", "launches with both utilisations", &RankRow::measured_time_ns,
+           &RankRow::measured_calls},
+      Part{"launch_bound", "launch-bound", "launches too short for any roof", &RankRow::launch_bound_time_ns,
+           &RankRow::launch_bound_calls},
+      Part{"no_roof", "no roof", "launches without a meaningful roof", &RankRow::no_roof_time_ns,
+           &RankRow::no_roof_calls},
+      Part{"unmeasured", "unmeasured", "launches without a utilisation", &RankRow::unmeasured_time_ns,
+           &RankRow::unmeasured_calls},
   };
   for (const Part& part : parts) {
     columns.push_back(
@@ -408,7 +423,7 @@ void add_parts(Columns& columns) {
                            &RankRow::replay_disagreement, Form::percent));
 }
 
-void add_tiers(Columns& columns) {
+void add_dram_tiers(Columns& columns) {
   columns.push_back(
       tier(extra_text({.key = "dram_tier", .header = "DRAM by", .help = "tier of dram_utilisation_ratio"}),
            &RankRow::dram));
@@ -442,6 +457,9 @@ void add_tiers(Columns& columns) {
                                  .unit = "points",
                                  .help = "standard error of dram_difference_ratio"}),
                           &RankRow::dram_difference));
+}
+
+void add_pipe_tiers(Columns& columns) {
   columns.push_back(value(extra({.key = "compute_t1_utilisation_ratio",
                                  .header = "pipe",
                                  .unit = "T1 %",
@@ -479,6 +497,9 @@ void add_tiers(Columns& columns) {
                    .help = "tensor pipe by samples − by counters, in points, over the launches that "
                            "have both"}),
             &RankRow::tensor_difference));
+}
+
+void add_tier_times(Columns& columns) {
   columns.push_back(number(extra({.key = "t1_time_ns",
                                   .header = "by T1",
                                   .unit = "ms",
@@ -566,9 +587,16 @@ void add_cold(Columns& columns) {
 std::vector<Column<RankLine>> ranking_columns(const RankView& view) {
   Columns columns;
   add_names(columns, view);
-  add_main(columns, view);
-  add_parts(columns);
-  add_tiers(columns);
+  add_times(columns);
+  add_roofs(columns, view);
+  add_savings(columns, view);
+  add_other_savings(columns);
+  add_bounds(columns);
+  add_amounts(columns);
+  add_statuses(columns);
+  add_dram_tiers(columns);
+  add_pipe_tiers(columns);
+  add_tier_times(columns);
   add_metrics(columns);
   add_rate_columns(columns);
   add_shape_columns(columns);

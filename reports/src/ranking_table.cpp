@@ -5,6 +5,7 @@
 #include <memory>
 #include <numeric>
 
+#include "column_heads.h"
 #include "ranking_columns.h"
 #include "ridgeline/reports/check_text.h"
 #include "ridgeline/reports/context.h"
@@ -74,15 +75,22 @@ const analyzer::KernelBudget* budget_of(const CheckLine& line) {
   return line.check->budget ? &line.all->options.budgets[*line.check->budget] : nullptr;
 }
 
-std::vector<Column<CheckLine>> check_columns(bool simulated) {
-  return {
-      {{.key = "key",
-        .header = "kernel",
-        .help = "demangled name",
-        .align = Align::left,
-        .elide = Elide::kernel_name,
-        .least_width = 28},
-       [](const CheckLine& l) { return Cell::text(l.row->key); }},
+using CheckColumns = std::vector<Column<CheckLine>>;
+
+Cell saving_cell(const CheckLine& l, double saving_ns) {
+  return l.row->unmeasured_calls < l.row->calls ? Cell::number(saving_ns, Form::milliseconds)
+                                                : Cell::missing();
+}
+
+void add_verdict(CheckColumns& columns) {
+  columns.push_back({{.key = "key",
+                      .header = "kernel",
+                      .help = "demangled name",
+                      .align = Align::left,
+                      .elide = Elide::kernel_name,
+                      .least_width = 28},
+                     [](const CheckLine& l) { return Cell::text(l.row->key); }});
+  columns.push_back(
       {{.key = "verdict",
         .header = "verdict",
         .help = "`missed`, `met`, `stretch`, `below_min_share`, `launch_bound`, `no_roof`, `not_measured`",
@@ -90,56 +98,60 @@ std::vector<Column<CheckLine>> check_columns(bool simulated) {
        [](const CheckLine& l) {
          const std::string_view verdict = to_string(l.check->verdict);
          return Cell::worded(in_words(verdict), std::string(verdict), verdict_style(l.check->verdict));
-       }},
-      {{.key = "step_share_ratio",
-        .header = "step",
-        .unit = "%",
-        .help = "time ÷ the step's time",
-        .title = "of step"},
-       [](const CheckLine& l) { return Cell::number(l.row->step_share, Form::percent); }},
-      {{.key = "time_ns",
-        .header = "time",
-        .unit = "ms",
-        .help = "summed time of its launches in the step",
-        .drop_order = 3},
-       [](const CheckLine& l) { return Cell::number(l.row->time_ns, Form::milliseconds); }},
-      {{.key = "utilisation_ratio",
-        .header = "SOL",
-        .unit = "%",
-        .help = "utilisation of the nearest roof (SOL)",
-        .title = "nearest roof (SOL)"},
-       [](const CheckLine& l) { return Cell::number(l.row->limiter, Form::percent); }},
-      {{.key = "required_ratio",
-        .header = "target",
-        .unit = "%",
-        .help = "the utilisation that was required"},
-       [](const CheckLine& l) { return Cell::number(l.check->required, Form::percent); }},
+       }});
+  columns.push_back({{.key = "step_share_ratio",
+                      .header = "step",
+                      .unit = "%",
+                      .help = "time ÷ the step's time",
+                      .title = "of step"},
+                     [](const CheckLine& l) { return Cell::number(l.row->step_share, Form::percent); }});
+  columns.push_back({{.key = "time_ns",
+                      .header = "time",
+                      .unit = "ms",
+                      .help = "summed time of its launches in the step",
+                      .drop_order = 3},
+                     [](const CheckLine& l) { return Cell::number(l.row->time_ns, Form::milliseconds); }});
+}
+
+void add_roof(CheckColumns& columns) {
+  columns.push_back({{.key = "utilisation_ratio",
+                      .header = "SOL",
+                      .unit = "%",
+                      .help = "utilisation of the nearest roof (SOL)",
+                      .title = "nearest roof (SOL)"},
+                     [](const CheckLine& l) { return Cell::number(l.row->limiter, Form::percent); }});
+  columns.push_back({{.key = "required_ratio",
+                      .header = "target",
+                      .unit = "%",
+                      .help = "the utilisation that was required"},
+                     [](const CheckLine& l) { return Cell::number(l.check->required, Form::percent); }});
+  columns.push_back(
       {{.key = "limiter",
         .header = "nearest",
         .unit = "roof",
         .help = "nearest roof, as in `rank`",
         .align = Align::left,
         .drop_order = 2},
-       [](const CheckLine& l) { return Cell::worded(nearest_word(*l.row), limiter_word(*l.row)); }},
-      {{.key = "bound",
-        .header = "bound",
-        .help = "what bounds it, as in `rank`",
-        .align = Align::left,
-        .drop_order = 1},
-       [](const CheckLine& l) {
-         return Cell::worded(bound_word(*l.row), std::string(to_string(l.row->bound)));
-       }},
-      {{.key = "saved_target_ns",
-        .header = "saving",
-        .unit = "ms",
-        .help = "saving at the target, as in `rank`",
-        .title = "saving",
-        .drop_order = 4},
-       [](const CheckLine& l) {
-         return l.row->unmeasured_calls < l.row->calls
-                    ? Cell::number(l.row->saved_target_ns, Form::milliseconds)
-                    : Cell::missing();
-       }},
+       [](const CheckLine& l) { return Cell::worded(nearest_word(*l.row), limiter_word(*l.row)); }});
+  columns.push_back({{.key = "bound",
+                      .header = "bound",
+                      .help = "what bounds it, as in `rank`",
+                      .align = Align::left,
+                      .drop_order = 1},
+                     [](const CheckLine& l) {
+                       return Cell::worded(bound_word(*l.row), std::string(to_string(l.row->bound)));
+                     }});
+}
+
+void add_saving(CheckColumns& columns, bool simulated) {
+  columns.push_back({{.key = "saved_target_ns",
+                      .header = "saving",
+                      .unit = "ms",
+                      .help = "saving at the target, as in `rank`",
+                      .title = "saving",
+                      .drop_order = 4},
+                     [](const CheckLine& l) { return saving_cell(l, l.row->saved_target_ns); }});
+  columns.push_back(
       {{.key = "reached_target_ns",
         .header = "reaches",
         .unit = "step, ms",
@@ -147,52 +159,41 @@ std::vector<Column<CheckLine>> check_columns(bool simulated) {
         .title = "reaches the step",
         .drop_order = 2,
         .shown = simulated},
-       [](const CheckLine& l) { return Cell::number(l.row->reached_target_ns, Form::milliseconds); }},
-      {{.key = "saved_target_exposed_ns",
-        .header = "not hidden",
-        .unit = "ms",
-        .help = "of the saving, what does not run beside other kernels, as in `rank`",
-        .drop_order = 9,
-        .shown = false},
-       [](const CheckLine& l) {
-         return l.row->unmeasured_calls < l.row->calls
-                    ? Cell::number(l.row->saved_target_exposed_ns, Form::milliseconds)
-                    : Cell::missing();
-       }},
-      {{.key = "text",
-        .header = "why",
-        .help = "the figures behind the verdict",
-        .align = Align::left,
-        .elide = Elide::middle,
-        .least_width = 16,
-        .drop_order = 9,
-        .shown = false},
-       [](const CheckLine& l) { return Cell::text(kernel_check_text(*l.all, *l.row, *l.check)); }},
-      {{.key = "budget",
-        .header = "budget",
-        .help = "pattern of the budget that matched, if any",
-        .align = Align::left,
-        .elide = Elide::middle,
-        .least_width = 16,
-        .drop_order = 9,
-        .shown = false},
+       [](const CheckLine& l) { return Cell::number(l.row->reached_target_ns, Form::milliseconds); }});
+  columns.push_back({extra({.key = "saved_target_exposed_ns",
+                            .header = "not hidden",
+                            .unit = "ms",
+                            .help = "of the saving, what does not run beside other kernels, as in `rank`"}),
+                     [](const CheckLine& l) { return saving_cell(l, l.row->saved_target_exposed_ns); }});
+}
+
+void add_reasons(CheckColumns& columns) {
+  columns.push_back(
+      {extra_text({.key = "text", .header = "why", .help = "the figures behind the verdict"}),
+       [](const CheckLine& l) { return Cell::text(kernel_check_text(*l.all, *l.row, *l.check)); }});
+  columns.push_back(
+      {extra_text(
+           {.key = "budget", .header = "budget", .help = "pattern of the budget that matched, if any"}),
        [](const CheckLine& l) {
          const auto* budget = budget_of(l);
          return budget == nullptr ? Cell::missing() : Cell::text(budget->kernel);
-       }},
-      {{.key = "budget_reason",
-        .header = "reason of the budget",
-        .help = "why that budget is what it is",
-        .align = Align::left,
-        .elide = Elide::middle,
-        .least_width = 16,
-        .drop_order = 9,
-        .shown = false},
-       [](const CheckLine& l) {
-         const auto* budget = budget_of(l);
-         return budget == nullptr ? Cell::missing() : Cell::text(budget->reason);
-       }},
-  };
+       }});
+  columns.push_back({extra_text({.key = "budget_reason",
+                                 .header = "reason of the budget",
+                                 .help = "why that budget is what it is"}),
+                     [](const CheckLine& l) {
+                       const auto* budget = budget_of(l);
+                       return budget == nullptr ? Cell::missing() : Cell::text(budget->reason);
+                     }});
+}
+
+CheckColumns check_columns(bool simulated) {
+  CheckColumns columns;
+  add_verdict(columns);
+  add_roof(columns);
+  add_saving(columns, simulated);
+  add_reasons(columns);
+  return columns;
 }
 
 }  // namespace

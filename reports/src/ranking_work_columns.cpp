@@ -10,41 +10,39 @@
 namespace ridgeline::reports {
 namespace {
 
+using analyzer::WorkSum;
+
 template <typename Get>
 Cell work_cell(const RankLine& line, Get get) {
   return line.row->work ? get(*line.row->work) : Cell::missing();
 }
 
 template <typename Number>
-Column<RankLine> number(ColumnHead head, Number analyzer::WorkSum::*of, Form form = Form::integer) {
+Column<RankLine> number(ColumnHead head, Number WorkSum::*of, Form form = Form::integer) {
   return {std::move(head), [of, form](const RankLine& l) {
-            return work_cell(l, [&](const analyzer::WorkSum& w) { return Cell::number(w.*of, form); });
+            return work_cell(l, [&](const WorkSum& w) { return Cell::number(w.*of, form); });
           }};
 }
 
-}  // namespace
+// What is said of a row's ranges: of all rows together it is of all ranges.
+ColumnHead range_head(ColumnHead head) {
+  head = extra(std::move(head));
+  head.total = Total::all;
+  return head;
+}
 
-// What the program declared for the ranges of a row, beside what all launches of those ranges did. Shown on
-// demand: the group has to fit 80 columns. Kernels of one range share its sums, so that the rows of these
-// columns do not add up; the step's ranges do.
-void add_work_columns(std::vector<Column<RankLine>>& columns) {
-  using analyzer::WorkSum;
-  const auto head = [](ColumnHead h) {
-    h = extra(std::move(h));
-    h.total = Total::all;
-    return h;
-  };
-  columns.push_back(number(head({.key = "ranges",
-                                 .header = "ranges",
-                                 .help = "innermost declaring ranges that the launches are in"}),
+void add_amounts(std::vector<Column<RankLine>>& columns) {
+  columns.push_back(number(range_head({.key = "ranges",
+                                       .header = "ranges",
+                                       .help = "innermost declaring ranges that the launches are in"}),
                            &WorkSum::ranges));
-  columns.push_back(number(head({.key = "range_launches",
-                                 .header = "range",
-                                 .unit = "calls",
-                                 .help = "all launches of those ranges"}),
+  columns.push_back(number(range_head({.key = "range_launches",
+                                       .header = "range",
+                                       .unit = "calls",
+                                       .help = "all launches of those ranges"}),
                            &WorkSum::launches));
   columns.push_back(
-      number(head({.key = "range_time_ns", .header = "range", .unit = "ms", .help = "their time"}),
+      number(range_head({.key = "range_time_ns", .header = "range", .unit = "ms", .help = "their time"}),
              &WorkSum::time_ns, Form::milliseconds));
   columns.push_back({extra({.key = "other_kernels", .header = "with", .help = "other kernels among them"}),
                      [](const RankLine& l) {
@@ -53,65 +51,68 @@ void add_work_columns(std::vector<Column<RankLine>>& columns) {
                          return Cell::worded(others > 0 ? fmt::format("+{}", others) : "", others);
                        });
                      }});
-  columns.push_back(number(head({.key = "declared_bytes",
-                                 .header = "minimum",
-                                 .unit = "GB",
-                                 .help = "minimum traffic: bytes that those ranges declare",
-                                 .title = "minimum traffic"}),
+  columns.push_back(number(range_head({.key = "declared_bytes",
+                                       .header = "minimum",
+                                       .unit = "GB",
+                                       .help = "minimum traffic: bytes that those ranges declare",
+                                       .title = "minimum traffic"}),
                            &WorkSum::declared_bytes, Form::gigabytes));
-  columns.push_back(number(head({.key = "range_dram_bytes",
-                                 .header = "measured",
-                                 .unit = "GB",
-                                 .help = "measured DRAM traffic of those ranges",
-                                 .title = "measured traffic"}),
+  columns.push_back(number(range_head({.key = "range_dram_bytes",
+                                       .header = "measured",
+                                       .unit = "GB",
+                                       .help = "measured DRAM traffic of those ranges",
+                                       .title = "measured traffic"}),
                            &WorkSum::measured_bytes, Form::gigabytes));
-  columns.push_back(number(head({.key = "bytes_ratio",
-                                 .header = "bytes",
-                                 .unit = "×",
-                                 .help = "measured ÷ minimum traffic",
-                                 .title = "traffic"}),
+  columns.push_back(number(range_head({.key = "bytes_ratio",
+                                       .header = "bytes",
+                                       .unit = "×",
+                                       .help = "measured ÷ minimum traffic",
+                                       .title = "traffic"}),
                            &WorkSum::bytes_ratio, Form::ratio));
-  columns.push_back(number(head({.key = "declared_flops",
-                                 .header = "minimum",
-                                 .unit = "TFLOP",
-                                 .help = "operations that those ranges declare",
-                                 .title = "minimum work"}),
+  columns.push_back(number(range_head({.key = "declared_flops",
+                                       .header = "minimum",
+                                       .unit = "TFLOP",
+                                       .help = "operations that those ranges declare",
+                                       .title = "minimum work"}),
                            &WorkSum::declared_flops, Form::tera));
-  columns.push_back(number(head({.key = "range_tensor_ops",
-                                 .header = "tensor",
-                                 .unit = "TFLOP",
-                                 .help = "operations of the tensor pipe in those ranges"}),
+  columns.push_back(number(range_head({.key = "range_tensor_ops",
+                                       .header = "tensor",
+                                       .unit = "TFLOP",
+                                       .help = "operations of the tensor pipe in those ranges"}),
                            &WorkSum::measured_tensor_ops, Form::tera));
+  columns.push_back(number(
+      range_head({.key = "range_fp_ops",
+                  .header = "other",
+                  .unit = "TFLOP",
+                  .help = "operations of counted instructions in those ranges (`record --sass-flops`)"}),
+      &WorkSum::measured_fp_ops, Form::tera));
   columns.push_back(
-      number(head({.key = "range_fp_ops",
-                   .header = "other",
-                   .unit = "TFLOP",
-                   .help = "operations of counted instructions in those ranges (`record --sass-flops`)"}),
-             &WorkSum::measured_fp_ops, Form::tera));
-  columns.push_back(
-      number(head({.key = "ops_ratio",
-                   .header = "FLOP",
-                   .unit = "×",
-                   .help = "measured ÷ declared operations; those of the tensor pipe, of counted "
-                           "instructions where there are none"}),
+      number(range_head({.key = "ops_ratio",
+                         .header = "FLOP",
+                         .unit = "×",
+                         .help = "measured ÷ declared operations; those of the tensor pipe, of counted "
+                                 "instructions where there are none"}),
              &WorkSum::ops_ratio, Form::ratio));
+}
+
+void add_roofline(std::vector<Column<RankLine>>& columns) {
   columns.push_back(
-      number(head({.key = "minimum_ns",
-                   .header = "roofline",
-                   .unit = "ms",
-                   .help = "roofline time: the shortest that the declared work takes at the roofs",
-                   .title = "roofline time"}),
+      number(range_head({.key = "minimum_ns",
+                         .header = "roofline",
+                         .unit = "ms",
+                         .help = "roofline time: the shortest that the declared work takes at the roofs",
+                         .title = "roofline time"}),
              &WorkSum::minimum_ns, Form::milliseconds));
-  ColumnHead by = head({.key = "minimum_limiter",
-                        .header = "roof",
-                        .help = "the roof that the roofline time is at: `DRAM` or `FLOP`"});
+  ColumnHead by = range_head({.key = "minimum_limiter",
+                              .header = "roof",
+                              .help = "the roof that the roofline time is at: `DRAM` or `FLOP`"});
   by.align = Align::left;
   columns.push_back({by, [](const RankLine& l) { return work_cell(l, minimum_limiter_cell); }});
-  columns.push_back({head({.key = "minimum_ratio",
-                           .header = "eff.",
-                           .unit = "%",
-                           .help = "roofline efficiency: roofline time ÷ range_time_ns",
-                           .title = "roofline efficiency"}),
+  columns.push_back({range_head({.key = "minimum_ratio",
+                                 .header = "eff.",
+                                 .unit = "%",
+                                 .help = "roofline efficiency: roofline time ÷ range_time_ns",
+                                 .title = "roofline efficiency"}),
                      [](const RankLine& l) {
                        return work_cell(l, [&](const WorkSum& w) {
                          return Cell::number(w.minimum_ratio, Form::percent,
@@ -119,14 +120,24 @@ void add_work_columns(std::vector<Column<RankLine>>& columns) {
                                                                l.options->stretch));
                        });
                      }});
-  columns.push_back({head({.key = "undeclared_calls",
-                           .header = "undecl.",
-                           .unit = "calls",
-                           .help = "launches of the row in no declaring range",
-                           .title = "undeclared"}),
+  columns.push_back({range_head({.key = "undeclared_calls",
+                                 .header = "undecl.",
+                                 .unit = "calls",
+                                 .help = "launches of the row in no declaring range",
+                                 .title = "undeclared"}),
                      [](const RankLine& l) {
                        return Cell::number(l.row->work ? l.row->work->undeclared_launches : l.row->calls);
                      }});
+}
+
+}  // namespace
+
+// What the program declared for the ranges of a row, beside what all launches of those ranges did. Shown on
+// demand: the group has to fit 80 columns. Kernels of one range share its sums, so that the rows of these
+// columns do not add up; the step's ranges do.
+void add_work_columns(std::vector<Column<RankLine>>& columns) {
+  add_amounts(columns);
+  add_roofline(columns);
 }
 
 }  // namespace ridgeline::reports

@@ -24,93 +24,111 @@ Cell time_or_missing(std::int64_t ns) {
   return ns > 0 ? Cell::number(ns, Form::milliseconds) : Cell::missing();
 }
 
-std::vector<Column<StepLine>> step_columns() {
-  return {
+// A step that is not ok, and the one that stands for all, are marked.
+Style style_of(const StepLine& l) {
+  if (l.step->status != StepStatus::ok) return Style::bad;
+  return l.chosen ? Style::strong : Style::plain;
+}
+
+using StepColumns = std::vector<Column<StepLine>>;
+
+void add_names(StepColumns& columns) {
+  columns.push_back(
       {{.key = "process_id", .header = "process", .help = "id of the process in the capture", .shown = false},
-       [](const StepLine& l) { return Cell::number(l.step->process_id); }},
+       [](const StepLine& l) { return Cell::number(l.step->process_id); }});
+  columns.push_back(
       {{.key = "step_index", .header = "step", .help = "number of the step in its process, from 0"},
-       [](const StepLine& l) { return Cell::number(l.step->step_index); }},
+       [](const StepLine& l) { return Cell::number(l.step->step_index); }});
+  columns.push_back(
       {{.key = "representative",
         .header = "",
         .help = "true: the step that is analysed stands for all",
         .align = Align::left},
-       [](const StepLine& l) { return Cell::worded(l.chosen ? "◀" : "", l.chosen, Style::strong); }},
+       [](const StepLine& l) { return Cell::worded(l.chosen ? "◀" : "", l.chosen, Style::strong); }});
+  columns.push_back(
       {{.key = "phase",
         .header = "phase",
         .help = "what the schedule did: `warmup`, `timeline`, `sample`, `replay`, `cold`, `stalls`, `flops`, "
                 "`after`",
         .align = Align::left},
-       [](const StepLine& l) { return Cell::text(std::string(to_string(l.step->phase))); }},
-      {{.key = "configuration",
-        .header = "counters",
-        .help = "counters of a replay or cold step",
-        .align = Align::left,
-        .elide = Elide::end,
-        .least_width = 8,
-        .drop_order = 3},
-       [](const StepLine& l) { return Cell::text(l.step->configuration); }},
+       [](const StepLine& l) { return Cell::text(std::string(to_string(l.step->phase))); }});
+  columns.push_back({{.key = "configuration",
+                      .header = "counters",
+                      .help = "counters of a replay or cold step",
+                      .align = Align::left,
+                      .elide = Elide::end,
+                      .least_width = 8,
+                      .drop_order = 3},
+                     [](const StepLine& l) { return Cell::text(l.step->configuration); }});
+  columns.push_back(
       {{.key = "status",
         .header = "status",
         .help = "`ok`, `mismatch`, `failed`, `interrupted`",
         .align = Align::left},
-       [](const StepLine& l) {
-         return Cell::text(std::string(to_string(l.step->status)), l.step->status != StepStatus::ok
-                                                                       ? Style::bad
-                                                                   : l.chosen ? Style::strong
-                                                                              : Style::plain);
-       }},
-      {{.key = "gpu_duration_ns",
-        .header = "GPU",
-        .unit = "ms",
-        .help = "from the step's first kernel to that of the next step",
-        .title = "GPU time"},
-       [](const StepLine& l) {
-         const std::int64_t ns = l.step->gpu_duration_ns;
-         if (ns <= 0) return Cell::missing();
-         return Cell::worded(milliseconds(static_cast<double>(ns)) + (l.step->closed ? "" : "*"), ns,
-                             l.step->status != StepStatus::ok ? Style::bad
-                             : l.chosen                       ? Style::strong
-                                                              : Style::plain);
-       }},
-      {{.key = "host_duration_ns",
-        .header = "host",
-        .unit = "ms",
-        .help = "of the step's range on the host",
-        .title = "host time",
-        .drop_order = 2},
-       [](const StepLine& l) {
-         return l.step->host_duration_ns ? Cell::number(*l.step->host_duration_ns, Form::milliseconds)
-                                         : Cell::missing();
-       }},
-      {{.key = "kernel_time_ns",
-        .header = "kernels",
-        .unit = "ms",
-        .help = "summed time of its kernels",
-        .title = "kernel time"},
-       [](const StepLine& l) { return time_or_missing(l.step->kernel_time_ns); }},
-      {{.key = "launches", .header = "launches", .help = "kernel launches of the step"},
-       [](const StepLine& l) { return Cell::number(l.step->launches); }},
-      {{.key = "launches_without_time",
-        .header = "untimed",
-        .help = "launches without timestamps",
-        .drop_order = 9,
-        .shown = false},
-       [](const StepLine& l) { return Cell::number(l.step->launches_without_time); }},
+       [](const StepLine& l) { return Cell::text(std::string(to_string(l.step->status)), style_of(l)); }});
+}
+
+void add_times(StepColumns& columns) {
+  columns.push_back({{.key = "gpu_duration_ns",
+                      .header = "GPU",
+                      .unit = "ms",
+                      .help = "from the step's first kernel to that of the next step",
+                      .title = "GPU time"},
+                     [](const StepLine& l) {
+                       const std::int64_t ns = l.step->gpu_duration_ns;
+                       if (ns <= 0) return Cell::missing();
+                       return Cell::worded(
+                           milliseconds(static_cast<double>(ns)) + (l.step->closed ? "" : "*"), ns,
+                           style_of(l));
+                     }});
+  columns.push_back({{.key = "host_duration_ns",
+                      .header = "host",
+                      .unit = "ms",
+                      .help = "of the step's range on the host",
+                      .title = "host time",
+                      .drop_order = 2},
+                     [](const StepLine& l) {
+                       return l.step->host_duration_ns
+                                  ? Cell::number(*l.step->host_duration_ns, Form::milliseconds)
+                                  : Cell::missing();
+                     }});
+  columns.push_back({{.key = "kernel_time_ns",
+                      .header = "kernels",
+                      .unit = "ms",
+                      .help = "summed time of its kernels",
+                      .title = "kernel time"},
+                     [](const StepLine& l) { return time_or_missing(l.step->kernel_time_ns); }});
+}
+
+void add_launches(StepColumns& columns) {
+  columns.push_back({{.key = "launches", .header = "launches", .help = "kernel launches of the step"},
+                     [](const StepLine& l) { return Cell::number(l.step->launches); }});
+  columns.push_back({{.key = "launches_without_time",
+                      .header = "untimed",
+                      .help = "launches without timestamps",
+                      .drop_order = 9,
+                      .shown = false},
+                     [](const StepLine& l) { return Cell::number(l.step->launches_without_time); }});
+  columns.push_back(
       {{.key = "kind",
         .header = "kind",
         .help = "steps that launch about the same are of one kind; 1 takes the most time, empty: of none",
         .drop_order = 4},
        [](const StepLine& l) {
          return l.step->kind < 0 ? Cell::missing() : Cell::number(std::int64_t{l.step->kind} + 1);
-       }},
-      {{.key = "reason",
-        .header = "reason",
-        .help = "why the status is not `ok`",
-        .align = Align::left,
-        .elide = Elide::end,
-        .least_width = 12,
-        .drop_order = 1},
-       [](const StepLine& l) { return Cell::text(l.step->reason); }},
+       }});
+}
+
+void add_origin(StepColumns& columns) {
+  columns.push_back({{.key = "reason",
+                      .header = "reason",
+                      .help = "why the status is not `ok`",
+                      .align = Align::left,
+                      .elide = Elide::end,
+                      .least_width = 12,
+                      .drop_order = 1},
+                     [](const StepLine& l) { return Cell::text(l.step->reason); }});
+  columns.push_back(
       {{.key = "closed",
         .header = "closed",
         .help = "false: gpu_duration_ns ends with the step's own work",
@@ -119,15 +137,23 @@ std::vector<Column<StepLine>> step_columns() {
         .least_width = 6,
         .drop_order = 9,
         .shown = false},
-       [](const StepLine& l) { return Cell::worded(l.step->closed ? "yes" : "no", l.step->closed); }},
-      {{.key = "source",
-        .header = "found by",
-        .help = "what marks the step: `nvtx`, `period`, `window`",
-        .align = Align::left,
-        .drop_order = 2,
-        .shown = false},
-       [](const StepLine& l) { return Cell::text(std::string(to_string(l.step->source))); }},
-  };
+       [](const StepLine& l) { return Cell::worded(l.step->closed ? "yes" : "no", l.step->closed); }});
+  columns.push_back({{.key = "source",
+                      .header = "found by",
+                      .help = "what marks the step: `nvtx`, `period`, `window`",
+                      .align = Align::left,
+                      .drop_order = 2,
+                      .shown = false},
+                     [](const StepLine& l) { return Cell::text(std::string(to_string(l.step->source))); }});
+}
+
+StepColumns step_columns() {
+  StepColumns columns;
+  add_names(columns);
+  add_times(columns);
+  add_launches(columns);
+  add_origin(columns);
+  return columns;
 }
 
 std::vector<Column<analyzer::PhaseSummary>> phase_columns() {
