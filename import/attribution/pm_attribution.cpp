@@ -371,121 +371,122 @@ std::vector<double> Attribution::shares(std::span<const double> amounts,
   return result;
 }
 
-std::vector<std::optional<PmValue>> Attribution::values(std::span<const double> amounts) const {
-  const std::vector<double> density = densities(amounts);
-  const std::vector<double> share = shares(amounts, density);
-
-  const auto mixed = [this](std::size_t s) {
-    return parts_[first_part_[s]].activity != parts_[first_part_[s + 1] - 1].activity;
-  };
-  // Misfit of the rows, and what it usually is where several activities share a sample.
-  std::vector<double> misfit(samples_.size(), 0.0);
+Attribution::Misfit Attribution::misfit(std::span<const double> amounts,
+                                        std::span<const double> densities) const {
+  Misfit result{std::vector<double>(samples_.size(), 0.0)};
   std::vector<double> relative;
   for (std::size_t s = 0; s < samples_.size(); ++s) {
     if (solved_[s] == 0) continue;
     double fitted = 0;
     for (std::uint32_t p = first_part_[s]; p < first_part_[s + 1]; ++p) {
-      fitted += parts_[p].overlap * density[static_cast<std::size_t>(parts_[p].bin)];
+      fitted += parts_[p].overlap * densities[static_cast<std::size_t>(parts_[p].bin)];
     }
-    misfit[s] = amounts[s] - fitted;
+    result.of_sample[s] = amounts[s] - fitted;
     const double level = std::max(std::abs(amounts[s]), fitted);
-    if (mixed(s) && level > 0) relative.push_back(std::abs(misfit[s]) / level);
+    if (mixed(s) && level > 0) relative.push_back(std::abs(result.of_sample[s]) / level);
   }
-  const double usual = std::min(1.0, 1.4826 * upper_median(relative) / std::sqrt(free_share_));
+  result.usual = std::min(1.0, 1.4826 * upper_median(relative) / std::sqrt(free_share_));
+  return result;
+}
 
-  // Each launch by itself.
-  struct Own {
-    double total = 0;
-    double edge_variance = 0;  // from the samples that it shares
-    double misfit = 0, level = 0;
-    std::int32_t samples = 0, rows = 0;
-    bool usable = false;
+Attribution::Own Attribution::own_of(std::size_t activity, std::span<const double> amounts,
+                                     std::span<const double> share, std::span<const double> misfit) const {
+  Own launch;
+  std::uint32_t last = UINT32_MAX;
+  double in_sample = 0;
+  const auto sample_done = [&] {
+    if (last == UINT32_MAX) return;
+    const double amount = amounts[last];
+    if (mixed(last)) {
+      launch.edge_variance += kDoubtOfMisfit * kDoubtOfMisfit * misfit[last] * misfit[last] / free_share_ +
+                              kDoubtOfShared * kDoubtOfShared * amount * amount;
+    }
+    launch.total += in_sample;
+    ++launch.samples;
+    if (solved_[last] != 0) {
+      ++launch.rows;
+      launch.misfit += misfit[last] * misfit[last];
+      launch.level += amount * amount;
+    }
+    in_sample = 0;
   };
-  std::vector<Own> own(activities_.size());
-  for (std::size_t i = 0; i < activities_.size(); ++i) {
-    Own& launch = own[i];
-    std::uint32_t last = UINT32_MAX;
-    double in_sample = 0;
-    const auto sample_done = [&] {
-      if (last == UINT32_MAX) return;
-      const double amount = amounts[last];
-      if (mixed(last)) {
-        launch.edge_variance += kDoubtOfMisfit * kDoubtOfMisfit * misfit[last] * misfit[last] / free_share_ +
-                                kDoubtOfShared * kDoubtOfShared * amount * amount;
-      }
-      launch.total += in_sample;
-      ++launch.samples;
-      if (solved_[last] != 0) {
-        ++launch.rows;
-        launch.misfit += misfit[last] * misfit[last];
-        launch.level += amount * amount;
-      }
-      in_sample = 0;
-    };
-    for (std::uint32_t k = first_of_[i]; k < first_of_[i + 1]; ++k) {
-      const std::uint32_t p = parts_of_[k];
-      if (parts_[p].sample != last) sample_done();
-      last = parts_[p].sample;
-      if (concurrent_[i] != 0) {  // the interval's, whoever did it
-        const Shape& shape = shapes_[activities_[i].position];
-        const double real = parts_[p].overlap / (shape.duration_ns / interval_ns_) *
-                            static_cast<double>(activities_[i].end_ns - activities_[i].start_ns);
-        in_sample +=
-            amounts[last] * real / static_cast<double>(samples_.end_ns[last] - samples_.start_ns[last]);
-      } else {
-        in_sample += share[p];
-      }
-    }
-    sample_done();
-    launch.usable = covered_[i] >= kLeastCovered;
-    if (launch.usable) {
-      launch.total /= covered_[i];
-      launch.edge_variance /= covered_[i] * covered_[i];
-      // What no sample saw counts like what they did see, and may have been nothing: tails are thinner than the middle.
-      const double unseen = launch.total * std::max(0.0, 1 - covered_[i]);
-      launch.edge_variance += unseen * unseen;
+  for (std::uint32_t k = first_of_[activity]; k < first_of_[activity + 1]; ++k) {
+    const std::uint32_t p = parts_of_[k];
+    if (parts_[p].sample != last) sample_done();
+    last = parts_[p].sample;
+    if (concurrent_[activity] != 0) {  // the interval's, whoever did it
+      const Shape& shape = shapes_[activities_[activity].position];
+      const double real = parts_[p].overlap / (shape.duration_ns / interval_ns_) *
+                          static_cast<double>(activities_[activity].end_ns - activities_[activity].start_ns);
+      in_sample +=
+          amounts[last] * real / static_cast<double>(samples_.end_ns[last] - samples_.start_ns[last]);
+    } else {
+      in_sample += share[p];
     }
   }
+  sample_done();
+  const double covered = covered_[activity];
+  launch.usable = covered >= kLeastCovered;
+  if (launch.usable) {
+    launch.total /= covered;
+    launch.edge_variance /= covered * covered;
+    // What no sample saw counts like what they did see, and may have been nothing: tails are thinner than the middle.
+    const double unseen = launch.total * std::max(0.0, 1 - covered);
+    launch.edge_variance += unseen * unseen;
+  }
+  return launch;
+}
 
-  std::vector<std::optional<PmValue>> result(activities_.size());
-  for (std::size_t position = 0; position < launches_.size(); ++position) {
-    double sum = 0, squares = 0, misfits = 0, level = 0;
-    std::int32_t n = 0, rows = 0, samples = 0;
-    for (const std::uint32_t i : launches_[position]) {
-      if (!own[i].usable || concurrent_[i] != 0) continue;
-      sum += own[i].total;
-      ++n;
-      samples += own[i].samples;
-      rows += own[i].rows;
-      misfits += own[i].misfit;
-      level += own[i].level;
-    }
-    const double mean = n > 0 ? sum / n : 0;
-    for (const std::uint32_t i : launches_[position]) {
-      if (own[i].usable && concurrent_[i] == 0) squares += (own[i].total - mean) * (own[i].total - mean);
-    }
-    const double spread = n > 1 ? squares / (n - 1) : 0;
-    const bool pooled = shapes_[position].bins < 3;
-    double pooled_variance = 0;
-    if (pooled && n > 0) {
-      const double usual_misfit = rows > 0 ? usual * usual * level / rows : 0;
-      const double local =
-          (misfits / free_share_ + kUsualMisfitSamples * usual_misfit) / (rows + kUsualMisfitSamples);
-      pooled_variance = spread / n + local * variance_[position];
-    }
-    for (const std::uint32_t i : launches_[position]) {
-      if (!own[i].usable) continue;
-      PmValue value;
-      value.concurrent = concurrent_[i] != 0;
-      value.pooled = pooled && !value.concurrent;
-      value.total = value.pooled ? mean : own[i].total;
-      value.samples = value.pooled ? samples : own[i].samples;
-      const double variance =
-          value.pooled ? pooled_variance : std::max(value.concurrent ? 0 : spread, own[i].edge_variance);
-      if (std::isfinite(variance)) value.error = std::sqrt(variance);
-      result[i] = value;
-    }
+void Attribution::combine(std::size_t position, std::span<const Own> own, double usual_misfit,
+                          std::vector<std::optional<PmValue>>& result) const {
+  double sum = 0, squares = 0, misfits = 0, level = 0;
+  std::int32_t n = 0, rows = 0, samples = 0;
+  for (const std::uint32_t i : launches_[position]) {
+    if (!own[i].usable || concurrent_[i] != 0) continue;
+    sum += own[i].total;
+    ++n;
+    samples += own[i].samples;
+    rows += own[i].rows;
+    misfits += own[i].misfit;
+    level += own[i].level;
   }
+  const double mean = n > 0 ? sum / n : 0;
+  for (const std::uint32_t i : launches_[position]) {
+    if (own[i].usable && concurrent_[i] == 0) squares += (own[i].total - mean) * (own[i].total - mean);
+  }
+  const double spread = n > 1 ? squares / (n - 1) : 0;
+  const bool pooled = shapes_[position].bins < 3;
+  double pooled_variance = 0;
+  if (pooled && n > 0) {
+    const double usual = rows > 0 ? usual_misfit * usual_misfit * level / rows : 0;
+    const double local = (misfits / free_share_ + kUsualMisfitSamples * usual) / (rows + kUsualMisfitSamples);
+    pooled_variance = spread / n + local * variance_[position];
+  }
+  for (const std::uint32_t i : launches_[position]) {
+    if (!own[i].usable) continue;
+    PmValue value;
+    value.concurrent = concurrent_[i] != 0;
+    value.pooled = pooled && !value.concurrent;
+    value.total = value.pooled ? mean : own[i].total;
+    value.samples = value.pooled ? samples : own[i].samples;
+    const double variance =
+        value.pooled ? pooled_variance : std::max(value.concurrent ? 0 : spread, own[i].edge_variance);
+    if (std::isfinite(variance)) value.error = std::sqrt(variance);
+    result[i] = value;
+  }
+}
+
+std::vector<std::optional<PmValue>> Attribution::values(std::span<const double> amounts) const {
+  const std::vector<double> density = densities(amounts);
+  const std::vector<double> share = shares(amounts, density);
+  const Misfit fit = misfit(amounts, density);
+  std::vector<Own> own;
+  own.reserve(activities_.size());
+  for (std::size_t i = 0; i < activities_.size(); ++i)
+    own.push_back(own_of(i, amounts, share, fit.of_sample));
+  std::vector<std::optional<PmValue>> result(activities_.size());
+  for (std::size_t position = 0; position < launches_.size(); ++position)
+    combine(position, own, fit.usual, result);
   return result;
 }
 

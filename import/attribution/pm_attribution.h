@@ -92,6 +92,26 @@ class Attribution {
   /// Amount of each part at these densities, scaled so that the parts of a sample add up to its amount.
   [[nodiscard]] std::vector<double> shares(std::span<const double> amounts,
                                            std::span<const double> densities) const;
+  struct Misfit {
+    std::vector<double> of_sample;  // amount − what the densities say; 0 of what is no row of the systems
+    double usual = 0;               // share of the amount, where several activities share a sample
+  };
+  [[nodiscard]] Misfit misfit(std::span<const double> amounts, std::span<const double> densities) const;
+  struct Own {  // what an activity's own samples say
+    double total = 0;
+    double edge_variance = 0;  // from the samples that it shares
+    double misfit = 0, level = 0;
+    std::int32_t samples = 0, rows = 0;
+    bool usable = false;
+  };
+  [[nodiscard]] Own own_of(std::size_t activity, std::span<const double> amounts,
+                           std::span<const double> share, std::span<const double> misfit) const;
+  /// Of the launches of a position: their values go into `result`.
+  void combine(std::size_t position, std::span<const Own> own, double usual_misfit,
+               std::vector<std::optional<PmValue>>& result) const;
+  [[nodiscard]] bool mixed(std::size_t sample) const {  // several activities share it
+    return parts_[first_part_[sample]].activity != parts_[first_part_[sample + 1] - 1].activity;
+  }
 
   std::span<const PmActivity> activities_;
   const PmSamples& samples_;
