@@ -200,7 +200,7 @@ CheckColumns check_columns(bool simulated) {
 
 Cell minimum_limiter_cell(const analyzer::WorkSum& work) {
   if (!work.minimum_roof) return Cell::missing();
-  return Cell::text(*work.minimum_roof == analyzer::Roof::dram ? "DRAM" : "FLOP");
+  return Cell::text(*work.minimum_roof == analyzer::Roof::kDram ? "DRAM" : "FLOP");
 }
 
 Style utilisation_style(double ratio, double target, double stretch) {

@@ -97,7 +97,7 @@ TEST_F(Declared, AKernelIsHeldAgainstItsRange) {
   EXPECT_NEAR(*work.bytes_ratio, 2.1, 1e-12);
   EXPECT_FALSE(work.ops_ratio) << "no tensor operations: not counted, not zero";
   EXPECT_NEAR(*work.minimum_ns, 40'000, 1e-6) << "40 MB at 1 TB/s; 1 MFLOP at 10 TFLOP/s would take 100 ns";
-  EXPECT_EQ(work.minimum_roof, Roof::dram);
+  EXPECT_EQ(work.minimum_roof, Roof::kDram);
   EXPECT_NEAR(*work.minimum_ratio, 0.4, 1e-12);
   EXPECT_EQ(work.undeclared_launches, 0);
   EXPECT_NEAR(*a.ranking.totals.work->bytes_ratio, 2.1, 1e-12);

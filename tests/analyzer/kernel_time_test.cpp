@@ -73,15 +73,15 @@ LaunchUtilisation near(double dram, double l2, double tensor, double issue) {
   LaunchValues values;
   values.dram_utilisation = Measured{.value = dram, .error = {}, .tier = Tier::t2};
   values.compute_utilisation = Measured{.value = tensor, .error = {}, .tier = Tier::t2};
-  values.busiest_pipe = Roof::tensor;
-  values.roofs.set(Roof::dram, dram);
-  values.roofs.set(Roof::l2, l2);
-  values.roofs.set(Roof::tensor, tensor);
-  values.roofs.set(Roof::issue, issue);
+  values.busiest_pipe = Roof::kTensor;
+  values.roofs.set(Roof::kDram, dram);
+  values.roofs.set(Roof::kL2, l2);
+  values.roofs.set(Roof::kTensor, tensor);
+  values.roofs.set(Roof::kIssue, issue);
   LaunchUtilisation launch;
   launch.duration_ns = 100'000;
   launch.status = LaunchStatus::measured;
-  launch.nearest = tensor > dram ? Roof::tensor : Roof::dram;
+  launch.nearest = tensor > dram ? Roof::kTensor : Roof::kDram;
   launch.limiter_utilisation = std::max(dram, tensor);
   launch.values = std::make_shared<const LaunchValues>(std::move(values));
   return launch;
@@ -94,13 +94,13 @@ TEST(Bound, TheNearestRoofBoundsOnlyAtSixtyPerCentAndL2AndIssueSlotsTakePart) {
     std::optional<Roof> roof;
   };
   const Case cases[] = {
-      {near(0.60, 0.1, 0.2, 0.2), KernelBound::memory, Roof::dram},
+      {near(0.60, 0.1, 0.2, 0.2), KernelBound::memory, Roof::kDram},
       {near(0.59, 0.1, 0.2, 0.2), KernelBound::latency, std::nullopt},
-      {near(0.30, 0.7, 0.2, 0.2), KernelBound::memory, Roof::l2},
-      {near(0.65, 0.7, 0.2, 0.2), KernelBound::memory, Roof::l2},
+      {near(0.30, 0.7, 0.2, 0.2), KernelBound::memory, Roof::kL2},
+      {near(0.65, 0.7, 0.2, 0.2), KernelBound::memory, Roof::kL2},
       {near(0.10, 0.1, 0.37, 0.36), KernelBound::latency, std::nullopt},
-      {near(0.10, 0.1, 0.75, 0.7), KernelBound::compute, Roof::tensor},
-      {near(0.52, 0.3, 0.2, 0.69), KernelBound::compute, Roof::issue},
+      {near(0.10, 0.1, 0.75, 0.7), KernelBound::compute, Roof::kTensor},
+      {near(0.52, 0.3, 0.2, 0.69), KernelBound::compute, Roof::kIssue},
   };
   for (const Case& c : cases) {
     EXPECT_EQ(to_string(bound_of(c.launch)), to_string(c.bound));

@@ -92,7 +92,7 @@ TEST(Ranking, WeightedImpactByHand) {
   EXPECT_NEAR(bad.saved_target_ns, 100'000, 1e-6);
   EXPECT_NEAR(bad.saved_stretch_ns, 117'647.0588, 1e-3);
   EXPECT_NEAR(bad.saved_target_share, 0.1, 1e-12);
-  EXPECT_EQ(bad.nearest, Roof::dram);
+  EXPECT_EQ(bad.nearest, Roof::kDram);
   EXPECT_EQ(bad.tier, Tier::t2);
   EXPECT_FALSE(bad.saved_target_error_ns.has_value());  // one replay step: no error known
 
@@ -103,8 +103,8 @@ TEST(Ranking, WeightedImpactByHand) {
   EXPECT_NEAR(mixed.dram->value, (0.14 * 100 + 0.20 * 300) / 400, 1e-12);
   EXPECT_NEAR(mixed.compute->value, (0.05 * 100 + 0.77 * 300) / 400, 1e-12);
   EXPECT_NEAR(*mixed.limiter, (0.14 * 100 + 0.77 * 300) / 400, 1e-12);
-  EXPECT_EQ(mixed.nearest, Roof::tensor);
-  EXPECT_EQ(mixed.busiest_pipe, Roof::tensor);
+  EXPECT_EQ(mixed.nearest, Roof::kTensor);
+  EXPECT_EQ(mixed.busiest_pipe, Roof::kTensor);
   EXPECT_NEAR(*mixed.dram_bytes, (0.14 * 100 + 0.20 * 300) * 1e6, 1e-3);
   EXPECT_NEAR(mixed.metrics.of("dram_read_bytes")->value, 0.75 * *mixed.dram_bytes, 1e-3);
   EXPECT_NEAR(mixed.metrics.of("dram_write_bytes")->value, 0.25 * *mixed.dram_bytes, 1e-3);
@@ -187,7 +187,7 @@ TEST(Ranking, ThePipeOfARowIsTheOneThatItsTimeIsSpentOn) {
   f.launch("k", 1'300'000, 1'400'000);
   f.counters({{kTensor, 5}, {testing::kFma, 50}, {kRead, 1}, {kWritten, 0}, {kDuration, 100e3}});
   const Ranked r = rank(f.done());
-  EXPECT_EQ(row(r.ranking, "k").busiest_pipe, Roof::tensor) << "three quarters of the time";
+  EXPECT_EQ(row(r.ranking, "k").busiest_pipe, Roof::kTensor) << "three quarters of the time";
 }
 
 TEST(Ranking, EveryKeyGroupsAsItSays) {
@@ -362,7 +362,7 @@ TEST(Ranking, SavingsOfLatencyBoundLaunchesAreKeptApart) {
   EXPECT_FALSE(low.bound_roof.has_value());
   EXPECT_NEAR(low.saved_target_latency_ns, 50'000, 1e-6);
   EXPECT_EQ(high.bound, KernelBound::compute);
-  EXPECT_EQ(high.bound_roof, Roof::tensor);
+  EXPECT_EQ(high.bound_roof, Roof::kTensor);
   EXPECT_DOUBLE_EQ(high.saved_target_latency_ns, 0);
   EXPECT_NEAR(high.saved_target_ns, 10'000, 1e-6);
   EXPECT_NEAR(r.totals.saved_target_latency_ns, 50'000, 1e-6);
@@ -377,9 +377,9 @@ TEST(Ranking, RoofsThatAreAsNearAreNamed) {
                                    {"clear", 1'100'000, 1'200'000, 0.50, 0.46},
                                    {"tensor", 1'200'000, 1'300'000, 0.475, 0.50}});
   const Ranking r = rank(f.model).ranking;
-  EXPECT_EQ(row(r, "tie").near_roofs, (std::vector<Roof>{Roof::tensor}));
+  EXPECT_EQ(row(r, "tie").near_roofs, (std::vector<Roof>{Roof::kTensor}));
   EXPECT_TRUE(row(r, "clear").near_roofs.empty());
-  EXPECT_EQ(row(r, "tensor").near_roofs, (std::vector<Roof>{Roof::dram}));
+  EXPECT_EQ(row(r, "tensor").near_roofs, (std::vector<Roof>{Roof::kDram}));
 }
 
 // Two launches at once share the time, each row its part.

@@ -24,7 +24,7 @@ void add(Ranking& ranking, UtilisationAnalysis& utilisation, const std::string& 
   switch (status) {
     case LaunchStatus::measured:
       row.limiter = launch.limiter_utilisation = u;
-      row.nearest = Roof::dram;
+      row.nearest = Roof::kDram;
       row.measured_time_ns = time_ns;
       row.measured_calls = 1;
       row.dram_bytes = 1000;

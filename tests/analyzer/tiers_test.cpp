@@ -78,7 +78,7 @@ TEST(Sampled, UtilisationIsOverTheSampledStepsOwnDuration) {
   EXPECT_EQ(t1.dram_utilisation->sample_count, 36);
   EXPECT_NEAR(t1.duration->value, 127'500, 1e-9);
   EXPECT_NEAR(t1.compute_utilisation->value, 0.20, 1e-12);
-  EXPECT_EQ(t1.busiest_pipe, Roof::tensor);
+  EXPECT_EQ(t1.busiest_pipe, Roof::kTensor);
   EXPECT_EQ(u.sample_steps.size(), 2U);
 }
 

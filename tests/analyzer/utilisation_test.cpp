@@ -53,8 +53,8 @@ TEST(Utilisation, BytesAndPipeCyclesOfReplayOverTheTimelinesDuration) {
   EXPECT_DOUBLE_EQ(k.values->metrics.of("dram_read_bytes")->value, 40e6);
   EXPECT_DOUBLE_EQ(k.values->dram_utilisation->value, 0.5);
   EXPECT_DOUBLE_EQ(k.values->compute_utilisation->value, 0.66);
-  EXPECT_EQ(k.values->busiest_pipe, Roof::tensor);
-  EXPECT_EQ(k.nearest, Roof::tensor);
+  EXPECT_EQ(k.values->busiest_pipe, Roof::kTensor);
+  EXPECT_EQ(k.nearest, Roof::kTensor);
   EXPECT_DOUBLE_EQ(*k.limiter_utilisation, 0.66);
   EXPECT_EQ(k.values->dram_utilisation->tier, Tier::t2);
   EXPECT_EQ(k.values->dram_utilisation->sample_count, 1);
@@ -277,7 +277,7 @@ TEST(Utilisation, BusiestPipeWinsAndTheFirstMetricOfAPipeCounts) {
                   {kDuration, 100e3},
                   {"sm__ops_path_tensor_src_bf16_dst_fp32.avg.pct_of_peak_sustained_elapsed", 99}});
   const auto u = run(f.done());
-  EXPECT_EQ(u.launches[0].values->busiest_pipe, Roof::fma);
+  EXPECT_EQ(u.launches[0].values->busiest_pipe, Roof::kFma);
   EXPECT_DOUBLE_EQ(u.launches[0].values->compute_utilisation->value, 0.45);
   EXPECT_EQ(u.pipes, (std::vector<Pipe>{Pipe::fma, Pipe::tensor}));
   EXPECT_FALSE(holds(u.findings, "pipes.tensor_only"));
@@ -370,10 +370,10 @@ TEST(Utilisation, IssueSlotsAreOfTheCyclesThatPassed) {
   const LaunchUtilisation k = run(f.done()).launches[0];
   EXPECT_NEAR(k.values->metrics.of("issue_utilisation_ratio")->value, 54.0 / 270.0, 1e-12);
   EXPECT_NEAR(k.values->metrics.of("sm_active_ratio")->value, 0.9, 1e-12);
-  EXPECT_NEAR(*k.values->roofs.of(Roof::issue), 0.2, 1e-6);
-  EXPECT_NEAR(*k.values->roofs.of(Roof::tensor), 20.0 / 270.0, 1e-6);
-  EXPECT_FALSE(k.values->roofs.of(Roof::xu).has_value());
-  EXPECT_EQ(k.values->busiest_pipe, Roof::tensor);  // issue slots are no pipe
+  EXPECT_NEAR(*k.values->roofs.of(Roof::kIssue), 0.2, 1e-6);
+  EXPECT_NEAR(*k.values->roofs.of(Roof::kTensor), 20.0 / 270.0, 1e-6);
+  EXPECT_FALSE(k.values->roofs.of(Roof::kXu).has_value());
+  EXPECT_EQ(k.values->busiest_pipe, Roof::kTensor);  // issue slots are no pipe
 }
 
 // The counter's peak assumes structured sparsity: 46 % of it is a dense product at 92 % of what the pipe can

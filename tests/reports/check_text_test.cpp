@@ -49,7 +49,7 @@ TEST(CheckText, SaysTheFiguresBehindTheVerdictOfAKernel) {
   RankRow row;
   row.step_share = 0.00123;
   row.limiter = 0.655;
-  row.nearest = analyzer::Roof::dram;
+  row.nearest = analyzer::Roof::kDram;
   row.launch_bound_calls = 3;
   KernelCheck kernel{
       .row = 0, .verdict = KernelVerdict::below_min_share, .required = {}, .budget = {}, .utilisation = {}};
@@ -81,7 +81,7 @@ TEST(CheckText, SaysWhatABudgetAllows) {
   RankRow row;
   row.time_ns = 1'234'567;
   row.limiter = 0.6;
-  row.nearest = analyzer::Roof::tensor;
+  row.nearest = analyzer::Roof::kTensor;
   row.dram_bytes = 1.5e6;
   const KernelCheck kernel{.row = 0,
                            .verdict = KernelVerdict::missed,

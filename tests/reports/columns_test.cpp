@@ -55,7 +55,7 @@ TEST_F(Columns, OfTheRankingShowTheirFields) {
   row_.cold_in_situ_time_ns = 117;
   row_.cold_dram_bytes = 118;
   row_.cold_in_situ_dram_bytes = 119;
-  row_.busiest_pipe = analyzer::Roof::tensor;
+  row_.busiest_pipe = analyzer::Roof::kTensor;
   row_.saved_target_ns = 121;
   row_.saved_stretch_ns = 122;
   row_.saved_target_share = 0.123;

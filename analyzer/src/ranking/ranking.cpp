@@ -385,7 +385,7 @@ class SavingSums {
   void finish(RankRow& row) const {
     if (row.measured_time_ns > 0) row.limiter = limiter_sum_ / static_cast<double>(row.measured_time_ns);
     if (const auto level = key_of_most_time(levels_, std::optional<RoofLevel>()))
-      row.nearest = *level == RoofLevel::pipe ? row.busiest_pipe : Roof::dram;
+      row.nearest = *level == RoofLevel::pipe ? row.busiest_pipe : Roof::kDram;
     if (row.measured_calls > 0 && error_known_) row.saved_target_error_ns = std::sqrt(error_squares_);
   }
 

@@ -105,7 +105,7 @@ std::vector<ClassRun> class_runs(const Model& model, const ModelStep& step) {
 std::vector<std::string_view> sampled_step_metrics() {
   std::vector<std::string_view> metrics = {"dram__bytes_read.sum", "dram__bytes_write.sum"};
   for (const PipeMetric& pipe : known_sampled_pipe_metrics()) {
-    if (pipe.roof == Roof::tensor) metrics.push_back(pipe.metric);
+    if (pipe.roof == Roof::kTensor) metrics.push_back(pipe.metric);
   }
   return metrics;
 }
@@ -145,7 +145,7 @@ std::optional<SampledStep> sampled_step(const Model& model, const UtilisationAna
   for (std::size_t i = 0; i < bins; ++i) out.dram_ratio[i] += more[i];
   for (const PipeMetric& pipe : known_sampled_pipe_metrics()) {
     const SampleTrace* trace = trace_of(traces, device_id, pipe.metric);
-    if (trace == nullptr || pipe.roof != Roof::tensor) continue;
+    if (trace == nullptr || pipe.roof != Roof::kTensor) continue;
     Bins tensor(out.window, bins);
     tensor.add(*trace);
     out.tensor_ratio = tensor.means(0.01);

@@ -27,7 +27,8 @@ std::optional<Roof> bounding_roof(const LaunchVerdict& launch, const BoundOption
   for (const Roof roof : kRoofs) {
     // As doubles: exactly at the threshold is near enough.
     std::optional<double> ratio = launch.values->roofs.of(roof);
-    if (roof == Roof::dram && launch.values->dram_utilisation) ratio = launch.values->dram_utilisation->value;
+    if (roof == Roof::kDram && launch.values->dram_utilisation)
+      ratio = launch.values->dram_utilisation->value;
     if (roof == launch.values->busiest_pipe && launch.values->compute_utilisation)
       ratio = launch.values->compute_utilisation->value;
     if (!ratio || *ratio < most || (nearest && *ratio == most)) continue;

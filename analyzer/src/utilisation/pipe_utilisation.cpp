@@ -83,7 +83,7 @@ bool fill_pipes(const ReplayValues& values, const InSitu& in_situ, LaunchValues&
     pipes.insert(pipe.roof.pipe);
     if (!denominator) continue;
     std::optional<Measured> ratio = denominator->utilisation(pipe.metric);
-    if (pipe.roof == Roof::tensor) {
+    if (pipe.roof == Roof::kTensor) {
       widen(ratio, out.t1);
       out.t2.tensor_utilisation = ratio;
     }
@@ -97,7 +97,7 @@ bool fill_pipes(const ReplayValues& values, const InSitu& in_situ, LaunchValues&
   if (denominator) {
     const std::optional<Measured> issue = denominator->utilisation(kIssueSlots);
     out.t2.metrics.set("issue_utilisation_ratio", issue);
-    if (issue) out.t2.pipes.set(Roof::issue, issue->value);
+    if (issue) out.t2.pipes.set(Roof::kIssue, issue->value);
   }
   return !done.empty();
 }

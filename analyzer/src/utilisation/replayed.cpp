@@ -69,8 +69,8 @@ void fill_compute_by_operations(const store::Launch& launch, const ReplayValues&
   pipes.insert(Pipe::tensor);
   if (out.duration_ns > 0) {
     out.t2.compute_utilisation = total;
-    out.t2.busiest_pipe = Roof::tensor;
-    out.t2.pipes.set(Roof::tensor, total.value);
+    out.t2.busiest_pipe = Roof::kTensor;
+    out.t2.pipes.set(Roof::kTensor, total.value);
   }
 }
 

@@ -101,7 +101,7 @@ void fill_pipes(const Samples& samples, TierUtilisation& out) {
     const auto found = samples.pipes.find(pipe.metric);
     if (found == samples.pipes.end() || !done.insert(pipe.roof).second) continue;
     const auto ratio = mean_of_estimates(found->second, Tier::t1);
-    if (pipe.roof == Roof::tensor) out.tensor_utilisation = ratio;
+    if (pipe.roof == Roof::kTensor) out.tensor_utilisation = ratio;
     out.pipes.set(pipe.roof, ratio->value);
     if (!out.compute_utilisation || ratio->value > out.compute_utilisation->value) {
       out.compute_utilisation = ratio;

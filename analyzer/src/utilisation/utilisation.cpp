@@ -134,8 +134,8 @@ class Analyzer {
     const TierUtilisation& pipes = out.t2.compute_utilisation ? out.t2 : out.t1;
     out.busiest_pipe = pipes.busiest_pipe;
     out.roofs = pipes.pipes;
-    if (out.dram_utilisation) out.roofs.set(Roof::dram, out.dram_utilisation->value);
-    if (const auto l2 = out.metrics.of("l2_utilisation_ratio")) out.roofs.set(Roof::l2, l2->value);
+    if (out.dram_utilisation) out.roofs.set(Roof::kDram, out.dram_utilisation->value);
+    if (const auto l2 = out.metrics.of("l2_utilisation_ratio")) out.roofs.set(Roof::kL2, l2->value);
     if (out.missing != MissingReason::none || (out.dram_utilisation && out.compute_utilisation)) return;
     out.missing = out.t2.missing;
     if (!out.t2.why.empty()) out.why.push_back(out.t2.why);
@@ -147,7 +147,7 @@ class Analyzer {
       const double dram = out.dram_utilisation->value;
       const double compute = out.compute_utilisation->value;
       out.limiter_utilisation = std::max(dram, compute);
-      if (*out.limiter_utilisation > 0) out.nearest = compute > dram ? out.busiest_pipe : Roof::dram;
+      if (*out.limiter_utilisation > 0) out.nearest = compute > dram ? out.busiest_pipe : Roof::kDram;
     }
     out.status = status_of(launch, out);
     if (out.status != LaunchStatus::no_roof) return;

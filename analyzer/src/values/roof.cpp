@@ -16,8 +16,8 @@ constexpr Roof pipe(Pipe pipe, Precision precision) {
 
 // Of two peaks of one precision the pipe's own comes before the tensor pipe's.
 constexpr std::array kQuantities = {
-    QuantityRoof{Quantity::dram_bytes_per_s, Roof::dram, "DRAM"},
-    QuantityRoof{Quantity::l2_bytes_per_s, Roof::l2, "L2"},
+    QuantityRoof{Quantity::dram_bytes_per_s, Roof::kDram, "DRAM"},
+    QuantityRoof{Quantity::l2_bytes_per_s, Roof::kL2, "L2"},
     QuantityRoof{Quantity::bf16_flops_per_s, pipe(Pipe::tensor, Precision::bf16), "bf16"},
     QuantityRoof{Quantity::fp16_flops_per_s, pipe(Pipe::tensor, Precision::fp16), "fp16"},
     QuantityRoof{Quantity::tf32_flops_per_s, pipe(Pipe::tensor, Precision::tf32), "tf32"},

@@ -130,15 +130,15 @@ class DeclaredRanges::Sum {
   [[nodiscard]] Roof roof_of_most() const {
     double compute_ns = 0;
     double most_ns = 0;
-    Roof most = Roof::dram;
+    Roof most = Roof::kDram;
     for (const auto& [roof, ns] : parts_ns_) {
-      if (roof == Roof::dram) continue;
+      if (roof == Roof::kDram) continue;
       compute_ns += ns;
       if (ns > most_ns) most = roof;
       most_ns = std::max(most_ns, ns);
     }
-    const auto dram = parts_ns_.find(Roof::dram);
-    return compute_ns > (dram == parts_ns_.end() ? 0 : dram->second) ? most : Roof::dram;
+    const auto dram = parts_ns_.find(Roof::kDram);
+    return compute_ns > (dram == parts_ns_.end() ? 0 : dram->second) ? most : Roof::kDram;
   }
 
   const DeclaredRanges& all_;
@@ -302,7 +302,7 @@ DeclaredRanges::Minimum DeclaredRanges::minimum(const Range& range, const std::o
     compute_ns = time_at(*flops, operations);
   }
   if (!dram_ns || !compute_ns) return {};
-  return {std::max(*dram_ns, *compute_ns), *compute_ns > *dram_ns ? roof_of(operations) : Roof::dram};
+  return {std::max(*dram_ns, *compute_ns), *compute_ns > *dram_ns ? roof_of(operations) : Roof::kDram};
 }
 
 std::vector<DeclaredWork> DeclaredRanges::grouped(bool by_operation) const {

@@ -1,5 +1,5 @@
-// roof.h: what a launch may run up against. One word for the nearest roof, the busiest pipe, what bounds a kernel, and the
-// peak that its operations are held against.
+// roof.h: what a launch may run up against. One word for the nearest roof, the busiest pipe, what bounds a kernel, and
+// the peak that its operations are held against.
 #pragma once
 
 #include <array>
@@ -34,21 +34,21 @@ struct Roof {
   Precision precision = Precision::any;  ///< any: cycles of the pipe, whatever it works on
   friend constexpr auto operator<=>(const Roof&, const Roof&) = default;
 
-  static const Roof dram, l2, issue, tensor, fma, fp16, fp64, alu, xu;
+  static const Roof kDram, kL2, kIssue, kTensor, kFma, kFp16, kFp64, kAlu, kXu;
 };
-inline constexpr Roof Roof::dram{RoofLevel::dram};
-inline constexpr Roof Roof::l2{RoofLevel::l2};
-inline constexpr Roof Roof::issue{RoofLevel::issue};
-inline constexpr Roof Roof::tensor{RoofLevel::pipe, Pipe::tensor};
-inline constexpr Roof Roof::fma{RoofLevel::pipe, Pipe::fma};
-inline constexpr Roof Roof::fp16{RoofLevel::pipe, Pipe::fp16};
-inline constexpr Roof Roof::fp64{RoofLevel::pipe, Pipe::fp64};
-inline constexpr Roof Roof::alu{RoofLevel::pipe, Pipe::alu};
-inline constexpr Roof Roof::xu{RoofLevel::pipe, Pipe::xu};
+inline constexpr Roof Roof::kDram{RoofLevel::dram};
+inline constexpr Roof Roof::kL2{RoofLevel::l2};
+inline constexpr Roof Roof::kIssue{RoofLevel::issue};
+inline constexpr Roof Roof::kTensor{RoofLevel::pipe, Pipe::tensor};
+inline constexpr Roof Roof::kFma{RoofLevel::pipe, Pipe::fma};
+inline constexpr Roof Roof::kFp16{RoofLevel::pipe, Pipe::fp16};
+inline constexpr Roof Roof::kFp64{RoofLevel::pipe, Pipe::fp64};
+inline constexpr Roof Roof::kAlu{RoofLevel::pipe, Pipe::alu};
+inline constexpr Roof Roof::kXu{RoofLevel::pipe, Pipe::xu};
 
 /// All that a launch's use of is measured, of any precision; of two that are equally near the first counts.
-inline constexpr std::array kRoofs = {Roof::dram, Roof::l2,   Roof::issue, Roof::tensor, Roof::fma,
-                                      Roof::fp16, Roof::fp64, Roof::alu,   Roof::xu};
+inline constexpr std::array kRoofs = {Roof::kDram, Roof::kL2,   Roof::kIssue, Roof::kTensor, Roof::kFma,
+                                      Roof::kFp16, Roof::kFp64, Roof::kAlu,   Roof::kXu};
 
 [[nodiscard]] std::string_view to_string(Roof roof);            // "DRAM", "L2", "issue", "tensor", "fma", …
 [[nodiscard]] std::string_view to_string(Precision precision);  // "bf16", …; "" of any
