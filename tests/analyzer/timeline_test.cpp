@@ -38,10 +38,10 @@ TEST(Timeline, ReadsTheBundledCapture) {
 }
 
 TEST(Timeline, CollectivesHaveARowOfTheirOwn) {
-  const testing::TemporaryDirectory directory;
-  testing::FabricatedCapture with;
+  const ridgeline::testing::TemporaryDirectory directory;
+  ridgeline::testing::FabricatedCapture with;
   with.extra_kernel = "ncclDevKernel_AllReduce_Sum_bf16_RING_LL(ncclDevKernelArgsStorage<4096ul>)";
-  testing::write_fabricated_capture(directory.file("nccl.ridge"), with);
+  ridgeline::testing::write_fabricated_capture(directory.file("nccl.ridge"), with);
   const auto data = read_timeline(directory.file("nccl.ridge"), {});
   ASSERT_TRUE(data.ok());
   std::size_t collectives = 0, streams = 0;
@@ -64,7 +64,7 @@ TEST(Timeline, CollectivesHaveARowOfTheirOwn) {
 }
 
 TEST(Timeline, ALaunchOfAGraphIsOneCall) {
-  const testing::TemporaryDirectory directory;
+  const ridgeline::testing::TemporaryDirectory directory;
   {
     store::CaptureWriter writer = store::CaptureWriter::create(directory.file("graph.ridge")).value();
     store::Run run;
