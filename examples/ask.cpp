@@ -32,7 +32,7 @@ int main(int argc, char** argv) try {
     }
   }
 
-  // One second of each stream, from the step's begin, as a painter wants it: here in 20 characters.
+  // One second of each stream, from the step's start, as a painter wants it: here in 20 characters.
   const auto timeline = analyzer::read_timeline(argv[1], {}).value();
   const std::int64_t begin_ns = session.steps().value()->representative.window_start_ns;
   const analyzer::TimeWindow second{begin_ns, begin_ns + 1'000'000'000};

@@ -1,4 +1,4 @@
-// verb.h: what a verb of the command line is. One file a verb; each adds its subcommand and says what to do.
+// verb.h: what a verb of the command line is. One file per verb; each adds its subcommand and says what to do.
 #pragma once
 
 #include <functional>

@@ -52,8 +52,8 @@ struct VariancePrior {
 [[nodiscard]] std::optional<std::int64_t> pairs_needed(double variance, double prior_degrees_of_freedom,
                                                        double margin, double alpha, double power = 0.8);
 
-/// Values that fall into two heaps: at least two in each, farther apart than `least` and than six times either heap's
-/// width. Fewer than four values never do.
+/// Values that fall into two clusters: at least two in each, farther apart than `least` and than six times either
+/// cluster's width. Fewer than four values never do.
 [[nodiscard]] bool has_two_modes(std::vector<double> values, double least);
 
 /// The value at which half of the weight is reached. Empty without weight.

@@ -28,7 +28,7 @@ struct Share {
 /// Kernel time by class, most first; `by_class` is a ranking with key kernel_class.
 [[nodiscard]] std::vector<Share> class_shares(const analyzer::Ranking& by_class);
 
-/// A bar a row of the ranking: its time, of which the pale end would be gone at the target; a tick where the
+/// One bar per row of the ranking: its time, of which the pale end would be gone at the target; a tick where the
 /// stretch goal would put the end. At most `rows` bars.
 [[nodiscard]] std::string limiter_chart(const analyzer::Ranking& ranking, std::size_t rows);
 

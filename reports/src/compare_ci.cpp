@@ -27,7 +27,7 @@ std::string change_line(const KernelChange& change) {
   return text;
 }
 
-// Failures are what ends a comparison with another code than 0: a kernel that got slower in a step that got faster is
+// Failures are what ends a comparison with a non-zero code: a kernel that got slower in a step that got faster is
 // told and fails nothing.
 void judge(CiCase& one, Outcome outcome, ComparisonVerdict verdict) {
   if (verdict == ComparisonVerdict::invalid_environment) {

@@ -34,7 +34,7 @@ inline constexpr std::size_t kReportRows = 200;
 [[nodiscard]] std::string markdown_headline(const analyzer::Model&, const analyzer::Analysis&);
 /// The longest gap, unless the heading has named it: "".
 [[nodiscard]] std::string gap_line(const analyzer::Model& model, const analyzer::Analysis& analysis);
-/// What the figures rest on, a line a tier, then what the reader must know, a line a kind; `verbose`: all of it.
+/// What the figures rest on, one line per tier, then what the reader must know, one line per kind; `verbose`: all.
 [[nodiscard]] std::string footing(const analyzer::Model&, const analyzer::Analysis&, const DocumentOptions&);
 [[nodiscard]] std::string markdown_footing(const analyzer::Model&, const analyzer::Analysis&,
                                            const DocumentOptions&);

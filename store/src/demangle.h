@@ -1,4 +1,4 @@
-// demangle.h: readable names of C++ functions, whatever a hostile file calls a kernel.
+// demangle.h: readable names of C++ functions, whatever name a hostile file gives a kernel.
 #pragma once
 
 #include <string>

@@ -26,7 +26,7 @@ void write_table_rows(Database& database, const std::map<std::string, std::int64
 /// By name; empty if nothing was noted.
 [[nodiscard]] std::vector<NotedRows> noted_rows(const Database& database);
 
-/// Tables with another number of rows than noted; only those that are counted in no time.
+/// Tables with a different number of rows than noted; only those that are counted in no time.
 [[nodiscard]] std::vector<LostRows> lost_rows(const Database& database);
 
 /// Of all values of a table, equal whatever the order of its rows.

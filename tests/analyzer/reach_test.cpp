@@ -105,7 +105,7 @@ TEST(Reach, StepsTogetherAddUp) {
   const auto all = session.ranking({.steps = StepSelection::all_of(Phase::timeline)}).value();
   ASSERT_TRUE(all->reach.has_value());
   if (!all->reach->known()) {
-    // The last of them is open: there is no next one whose begin would end it.
+    // The last of them is open: there is no next one whose start would end it.
     EXPECT_EQ(all->reach->why.front().cause, AbsenceCause::not_reproduced);
     return;
   }

@@ -16,7 +16,7 @@ bool has(const Findings& findings, std::string_view code) {
                      [&](const Finding& f) { return code_word(f) == code; });
 }
 
-// One launch a step, half the step long; steps begin at `starts`, the last ends with its launch.
+// One launch per step, half the step long; steps begin at `starts`, the last ends with its launch.
 FabricatedModel steps_at(const std::vector<std::pair<Phase, std::int64_t>>& starts) {
   FabricatedModel f;
   for (const auto& [phase, start] : starts) {

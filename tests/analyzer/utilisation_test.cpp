@@ -104,7 +104,7 @@ TEST(Utilisation, TimelineSpreadEntersTheError) {
   EXPECT_NEAR(*k.values->dram_utilisation->error, ratio * 10'000 / static_cast<double>(k.duration_ns), 1e-12);
 }
 
-// One launch more in the replay step, and one with another grid: each loses only itself.
+// One launch more in the replay step, and one with a different grid: each loses only itself.
 TEST(Utilisation, LaunchesOfStepsThatDifferAreAligned) {
   FabricatedModel f;
   f.step(Phase::timeline);
@@ -376,7 +376,7 @@ TEST(Utilisation, IssueSlotsAreOfTheCyclesThatPassed) {
   EXPECT_EQ(k.values->busiest_pipe, Roof::kTensor);  // issue slots are no pipe
 }
 
-// The counter's peak assumes structured sparsity: 46 % of it is a dense product at 92 % of what the pipe can
+// The counter's peak assumes structured sparsity: 46 % of it is a dense GEMM at 92 % of what the pipe can
 // do.
 TEST(Utilisation, APercentageOfTheSparsePeakIsNoPipe) {
   FabricatedModel f =

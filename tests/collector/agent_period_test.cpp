@@ -278,7 +278,7 @@ TEST(StepPeriod, GivesUpALongInitialisationWithinAFewSteps) {
 }
 
 TEST(StepPeriod, KeepsToTheStepWhereAnEvaluationIsSeveralTimesAsLong) {
-  // Six times a step is no initialisation that gave way to the steps.
+  // Six times per step is no initialisation that gave way to the steps.
   Program p;
   run(p, 12, [&] { trainer_step(p); });
   run(p, 4, [&] {

@@ -420,7 +420,7 @@ TEST(Match, ConfidenceOfACodeThatSeveralHaveIsLess) {
   };
   EXPECT_DOUBLE_EQ(confidence(pair("p", "old"), pair("p", "new")), 0.875);
   EXPECT_DOUBLE_EQ(confidence(pair("p", "old"), pair("q", "new")), 0.825) << "at another place";
-  // Of the same name and code at another place, with another grid: its name did not change.
+  // Of the same name and code at another place, with a different grid: its name did not change.
   const auto moved = match_of_a(match({pair("p", "same")[0]}, {pair("q", "same", 264)[0]}), 0);
   ASSERT_TRUE(moved.has_value());
   EXPECT_EQ(moved->level, MatchLevel::exact);

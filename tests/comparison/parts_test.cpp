@@ -103,7 +103,7 @@ TEST(Budgets, OfBytesAndUtilisationNeedThemMeasured) {
   EXPECT_TRUE(checked(ratio).missed);
 }
 
-// Of one run a side: 2 µs from step to step, over four of them, are 1 µs of the 1.2 ms that their median is.
+// Of one run per side: 2 µs from step to step, over four of them, are 1 µs of the 1.2 ms that their median is.
 TEST(WithinRun, TheSpreadIsThatOfTheFirstRunsMedian) {
   auto a = made_side({training_step()}, 2, 1);
   const auto b = [] {
@@ -176,7 +176,7 @@ TEST(Margin, OfAKernelIsATimeToo) {
   EXPECT_EQ(change(0, 28e3 / step_ns).outcome, Outcome::same);
 }
 
-// Of one run a side nothing is proved; what is beyond the spread from step to step is hinted at.
+// Of one run per side nothing is proved; what is beyond the spread from step to step is hinted at.
 TEST(Hint, IsAChangeOfThreeTimesTheSpreadInsideTheRuns) {
   const auto hint = [](double factor, double spread, double least_ns = 1000) {
     auto a = changed_side("layernorm_backward", 1, 1, 1);

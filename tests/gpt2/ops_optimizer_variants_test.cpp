@@ -1,4 +1,4 @@
-// The optimizer's variants: scalar and a launch a tensor against one packed launch, stochastic rounding, the
+// The optimizer's variants: scalar and one launch per tensor against one packed launch, stochastic rounding, the
 // global norm by tensors, the naive bias gradient.
 #include <algorithm>
 #include <bit>

@@ -8,7 +8,7 @@
 namespace ridgeline::gpt2 {
 namespace {
 
-// 30 J a step of 50 ms, on top of what the card had used before.
+// 30 J per step of 50 ms, on top of what the card had used before.
 struct Card {
   double joules = 5e6;
   int reads = 0;

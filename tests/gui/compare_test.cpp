@@ -125,7 +125,7 @@ TEST(Compare, CapturesOfDifferentTimesBeginAtTheirOwnSteps) {
   EXPECT_EQ(compare->selection_b().view().start_ns, b.start_ns);
 }
 
-// Three runs a side, B with a slower GELU.
+// Three runs per side, B with a slower GELU.
 class RunsASide : public ::testing::Test {
  protected:
   static void SetUpTestSuite() {

@@ -1,4 +1,4 @@
-// What continuous integration reads of one capture: a case a kernel, and what became of it.
+// What continuous integration reads of one capture: one case per kernel, and what became of it.
 #include <gtest/gtest.h>
 
 #include <map>

@@ -97,6 +97,25 @@ class CheckStyle(unittest.TestCase):
             self.assertEqual(after, before.replace("//", "///") if number in FIXED_LINES else before, f"line {number}")
         self.assertIn("TEST(Thing, HasAValue)", (self.root / "tests/store/thing_test.cpp").read_text())
 
+    def test_words_that_are_not_written(self):
+        wrong = ["// At the begin of a step.", 'int f();  // "a row a range"', "// One element an access.", "// Several runs a side.",
+                 "// The saving that is not hidden.", "// A launch-bound kernel.", "// Its SOL is 70 %.", "// A matrix product.",
+                 "// They form two heaps.", "// It ran on another grid.", "// That is nothing to rank by.",
+                 "// What ends with another code than 0.", "// Those are in no time below."]
+        right = ["// At the start of a step, where steps begin.", "// One row per range, ten times a second.", "// ncu's SOL is another figure.",
+                 "// The button is not hidden below the others.", "// A launch-bound gap.", "// A product of two numbers.",
+                 "for (auto it = the.begin(); it != the.end(); ++it) {}", "// A key, `the begin`.", 'call("at the begin of it");']
+        self.write("store/thing.cpp", "\n".join(wrong + right) + "\n")
+        self.write("docs/page.md", "A page says it too: the begin of a step.\n```\nthe begin\n```\nAnd its begin.\n")
+        self.write("docs/results/log.md", "A log of the begin has the words of its day.\n")
+        out = self.run_check()[1]
+        found = [int(line.split(":")[1]) for line in out.splitlines() if line.startswith("store/thing.cpp")]
+        self.assertEqual(found, list(range(1, len(wrong) + 1)), out)
+        self.assertIn("store/thing.cpp:1: 'the begin': write start", out)
+        self.assertIn("docs/page.md:1: 'the begin'", out)
+        self.assertEqual(out.count("docs/page.md:"), 2, "what a page quotes is the program's")
+        self.assertNotIn("log.md", out)
+
     def test_long_comments_are_broken_up_to_the_next_item(self):
         self.write("store/thing.h", "// thing.h\n#pragma once\n\n///  1. " + "word " * 30 + "end\n///     goes on.\n///  2. next\nint f();\n")
         self.assertEqual(self.run_check("--fix")[0], 0)

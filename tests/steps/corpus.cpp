@@ -379,7 +379,7 @@ Sequence reinforcement(std::uint32_t seed) {
   return p.take();
 }
 
-// Episodes end when they end: another number of environment steps in each iteration.
+// Episodes end when they end: a different number of environment steps in each iteration.
 Sequence reinforcement_by_episode(std::uint32_t seed) {
   Program p(seed, 14);
   initialise(p, 20);

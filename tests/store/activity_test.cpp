@@ -12,7 +12,7 @@ namespace {
 
 using ridgeline::testing::TemporaryDirectory;
 
-// Two processes; the first has three steps of three launches, the second of which runs another grid, and one
+// Two processes; the first has three steps of three launches, the second of which runs a different grid, and one
 // launch behind them. Launch k of step s starts at 10'000 + 1000 s + 100 k and takes 10 + s + k ns.
 class ActivityTest : public ::testing::Test {
  protected:
@@ -130,7 +130,7 @@ TEST_F(ActivityTest, AnEmptyListOfStepsOrAnUnknownOneSelectsNothing) {
 TEST_F(ActivityTest, AWindowSelectsWhatOverlapsItUpToItsEnd) {
   ActivityFilter filter;
   filter.process_id = first_;
-  filter.time = TimeSpan{10'010, 10'200};  // the first launch ends at its begin, the third begins at its end
+  filter.time = TimeSpan{10'010, 10'200};  // the first launch ends at its start, the third begins at its end
   const auto found = launches(filter);
   ASSERT_EQ(found.size(), 1u);
   EXPECT_EQ(found[0].start_ns, 10'100);

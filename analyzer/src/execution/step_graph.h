@@ -43,7 +43,7 @@ class StepGraph {
   struct Times {
     std::vector<std::int64_t> start_ns, end_ns;
   };
-  /// Goes through the repetitions and calls seen(repetition, times) after each; `durations_ns` has one entry a node.
+  /// Goes through the repetitions and calls seen(repetition, times) after each; `durations_ns` has one entry per node.
   template <typename Seen>
   void run(std::span<const std::int64_t> durations_ns, std::size_t repetitions, Seen&& seen) const {
     std::vector<Times> past(static_cast<std::size_t>(farthest_back_) + 1);

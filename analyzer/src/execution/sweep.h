@@ -17,7 +17,7 @@ namespace ridgeline::analyzer {
 /// Goes through what ran on one device in a stretch of time, once: adds up for how long which kinds of work ran
 /// together, finds when nothing ran, and shares each instant out among the launches that ran in it.
 ///
-/// Lifecycle: 1. add() what ran, in order of its begin  2. finish()  3. time_ns().
+/// Lifecycle: 1. add() what ran, in order of its start  2. finish()  3. time_ns().
 class ExecutionSweep {
  public:
   /// What ran, as bits; kForeign is beside one of the others.

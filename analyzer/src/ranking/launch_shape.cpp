@@ -29,7 +29,7 @@ bool is_digit(char c) {
   return std::isdigit(static_cast<unsigned char>(c)) != 0;
 }
 
-// "128x256" and its kind at the begin of `text`, taken from it; as many numbers as there are, three at most.
+// "128x256" and its kind at the start of `text`, taken from it; as many numbers as there are, three at most.
 std::vector<std::int64_t> take_sizes(std::string_view& text) {
   std::vector<std::int64_t> sizes;
   while (sizes.size() < 3) {

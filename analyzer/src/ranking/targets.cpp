@@ -44,7 +44,7 @@ std::optional<Failure> check_options(const TargetOptions& options) {
   return std::nullopt;
 }
 
-// The kind of launches a row spends most of its time in; measured ones before the others.
+// The kind of launches that take most of a row's time; measured ones before the others.
 LaunchStatus main_status(const RankRow& row) {
   const std::pair<std::int64_t, LaunchStatus> parts[] = {
       {row.measured_time_ns, LaunchStatus::measured},

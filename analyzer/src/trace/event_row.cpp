@@ -11,7 +11,7 @@ void EventRow::add(std::int64_t start_ns, std::int64_t end_ns, std::uint32_t nam
   added_.push_back({start_ns, length >= kLong ? kLong : static_cast<std::uint32_t>(length), name});
 }
 
-// Both lists by their begin, and what begins together in the order of adding: the long ones stay in step.
+// Both lists by their start, and what begins together in the order of adding: the long ones stay in step.
 void EventRow::sort_added() {
   const auto earlier = [](const Added& a, const Added& b) { return a.start_ns < b.start_ns; };
   if (std::is_sorted(added_.begin(), added_.end(), earlier)) return;

@@ -4,7 +4,7 @@
 namespace ridgeline::analyzer {
 
 const std::vector<PipeMetric>& known_pipe_metrics() {
-  // Not sm__ops_path_tensor_*.pct_of_peak: its peak counts structured sparsity, so a dense product ends at 50
+  // Not sm__ops_path_tensor_*.pct_of_peak: its peak counts structured sparsity, so a dense GEMM ends at 50
   // %.
   static const std::vector<PipeMetric> kPipes = {
       {Roof::kTensor, "sm__pipe_tensor_cycles_active.avg.pct_of_peak_sustained_elapsed"},

@@ -41,7 +41,7 @@ Json words_of(TierSet tiers) {
   return words;
 }
 
-// What another version calls a tier is passed over.
+// Tiers of another version are passed over.
 std::optional<TierSet> tiers_of(const Json& manifest) {
   std::vector<std::string> words;
   get(manifest, "tiers", words);

@@ -29,12 +29,12 @@ constexpr std::array<Hue, 6> kBounds = {{
     {0x2f7fb8, 0x56a8e3},  // memory
     {0xd9822b, 0xf0a850},  // compute
     {0x8a63a8, 0xb794d6},  // latency
-    {0xc2a51f, 0xdfc857},  // launch-bound
+    {0xc2a51f, 0xdfc857},  // too short for a roof, or a gap in which a launch was issued
     {0x7c8794, 0x8d99a8},  // no roof
     {0xb4bcc5, 0x5a6573},  // unmeasured
 }};
 constexpr std::array<Hue, 6> kGaps = {{
-    {0xc2a51f, 0xdfc857},  // launch-bound
+    {0xc2a51f, 0xdfc857},  // too short for a roof, or a gap in which a launch was issued
     {0xc0482b, 0xe8765a},  // host-bound
     {0x6a4c9c, 0xa78bdb},  // synchronisation
     {0x2f9c8f, 0x45c1b1},  // queued

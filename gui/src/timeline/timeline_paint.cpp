@@ -275,7 +275,7 @@ void TimelineView::paint_overlays(QPainter& painter) {
   painter.restore();
 }
 
-// From the end of the call that launched it to the begin of the kernel.
+// From the end of the call that launched it to the start of the kernel.
 void TimelineView::paint_arrow(QPainter& painter) {
   if (!arrow_ || !selection_.launch() || !(arrow_->launch == *selection_.launch())) return;
   const TimeAxis time = axis();

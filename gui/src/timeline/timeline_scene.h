@@ -108,7 +108,7 @@ class TimelineScene {
   [[nodiscard]] std::optional<EventPlace> next_found(std::int64_t after_ns) const;
   [[nodiscard]] std::optional<EventPlace> previous_found(std::int64_t before_ns) const;
 
-  /// Launches of the kernel in the order of their begin, over all streams.
+  /// Launches of the kernel in the order of their start, over all streams.
   [[nodiscard]] std::optional<EventPlace> next_launch(store::Id kernel, std::int64_t after_ns) const;
   [[nodiscard]] std::optional<EventPlace> previous_launch(store::Id kernel, std::int64_t before_ns) const;
   /// The launch that starts then.

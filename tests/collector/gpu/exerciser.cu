@@ -1,6 +1,6 @@
 // A small training-like program for trying the agent: steps of known kernels with NVTX ranges.
 // usage: agent_exerciser [steps=25] [options]
-//   --tiny N        N tiny kernels a step (40)          --graph        the tiny kernels as one CUDA graph
+//   --tiny N        N tiny kernels per step (40)          --graph        the tiny kernels as one CUDA graph
 //   --changing      every third step launches one kernel more
 //   --threads       the second half of a step is launched by another thread
 //   --plain-us      prints the median step time on stdout ("median_us X")

@@ -1,4 +1,4 @@
-// The kernels on activations, in BF16 and FP32, 128 bits and one element an access. "written" before a row: its last
+// The kernels on activations, in BF16 and FP32, 128 bits and one element per access. "written" before a row: its last
 // input is written just before, as in a step, and the time and bytes of that are part of the row. Partial sums are
 // added once for many launches, as in the trainer.
 #include "gpt2/bench/bench.h"

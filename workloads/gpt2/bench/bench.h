@@ -55,7 +55,7 @@ class Bench {
     double bytes;
     double flops;
     Launch launch;
-    std::vector<double> times_us = {};  // of one launch, one a block
+    std::vector<double> times_us = {};  // of one launch, one per block
     double clock_hz = 0.0;              // during the last block
     int uses = 0;
   };

@@ -41,10 +41,10 @@ enum class ResidualKind { gemm, fused, separate };
 enum class ClassifierKind { fused, separate };
 /// Of qkvb and fcb. separate: a kernel that fills the chip (fcb: what applies GELU's derivative, unless
 /// GeluKind::fused does; qkvb: the queries' part, see value_bias_gradient.h); fused: cuBLASLt's epilogue.
-/// Both take those of attproj and fcproj from the layernorm's backward pass; naive: one block a channel for
+/// Both take those of attproj and fcproj from the layernorm's backward pass; naive: one block per channel for
 /// all four.
 enum class BiasGradientKind { separate, fused, naive };
-enum class OptimizerKind { multi, per_tensor };  // one launch for all tensors, or one a tensor
+enum class OptimizerKind { multi, per_tensor };  // one launch for all tensors, or one per tensor
 
 /// What an access policy window keeps in L2 while the ops that use it run. residual: what attproj and fcproj leave
 /// for the op behind them, and the gradient on the residual stream.

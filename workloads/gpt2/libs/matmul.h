@@ -99,7 +99,7 @@ constexpr std::int64_t matmul_backward_weight_bytes(std::int64_t n, std::int64_t
                                                                        (accumulate ? 2 : 1);
 }
 
-/// Operands in FP8: one byte an element; so has a result in FP8, any other two, as the residual has.
+/// Operands in FP8: one byte per element; so has a result in FP8, any other two, as the residual has.
 constexpr std::int64_t matmul_fp8_forward_bytes(std::int64_t n, std::int64_t c, std::int64_t oc, bool bias,
                                                 bool fp8_result = false, bool residual = false) {
   return n * c + oc * c + (fp8_result ? 1 : 2) * n * oc +

@@ -85,7 +85,7 @@ enum class WindowStatus : std::uint32_t {
 /// What opened or closed a recording window. In spools.
 enum class WindowCause : std::uint32_t { start = 1, delay = 2, duration = 3, signal = 4, exit = 5 };
 
-/// Why replay steps run a kernel without measuring it. In spools.
+/// Why replay steps do not measure a kernel that they run. In spools.
 enum class ExclusionReason : std::uint32_t {
   unknown = 0,      ///< a spool of another version says something else
   name = 1,         ///< name rule: collectives and the like

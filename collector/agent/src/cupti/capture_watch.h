@@ -32,7 +32,7 @@ class CaptureWatch {
   /// A call of CUPTI's that does not come back holds no program for ever.
   static constexpr std::chrono::seconds kLongestCall{30};
 
-  /// A stream; of the thread's own default stream there is one a thread.
+  /// A stream; of the thread's own default stream there is one per thread.
   struct Key {
     CUstream stream = nullptr;
     std::uint32_t thread_id = 0;  // 0 but for CU_STREAM_PER_THREAD

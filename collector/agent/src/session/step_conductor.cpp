@@ -4,7 +4,7 @@
 
 namespace ridgeline::agent {
 
-// Flags of the step's begin.
+// Flags of the step's start.
 std::uint16_t StepConductor::prepare_sampling(const StepTracker::Step& step) noexcept {
   if (!parts_.sampling) return 0;
   if (step.phase == Phase::sample) {
@@ -32,7 +32,7 @@ std::uint32_t StepConductor::prepare_replay(const StepTracker::Step& step, const
   return config_id;
 }
 
-// False if the step comes before the schedule, whose begin the processes that this one waits for agree on.
+// False if the step comes before the schedule, whose start the processes that this one waits for agree on.
 bool StepConductor::may_begin_schedule() noexcept {
   if (agreeing_.test_and_set(std::memory_order_acquire)) return true;
   const Agreement::Turn turn = parts_.agreement.step_begins(parts_.now_ns());

@@ -1,4 +1,4 @@
-// What the begin and the end of a step set going: sampling, counting, stalls, each in its phases.
+// What the start and the end of a step set going: sampling, counting, stalls, each in its phases.
 #pragma once
 
 #include <atomic>
@@ -32,7 +32,7 @@ class StepConductor {
   const std::function<void()> wake_threads_;
   bool concurrency_looked_at_ = false;
   std::atomic_flag agreeing_ = ATOMIC_FLAG_INIT;
-  /// Begin of the latest steps, by index; written at a step's begin only, one step at a time.
+  /// Begin of the latest steps, by index; written at a step's start only, one step at a time.
   static constexpr std::uint32_t kStepHistory = 16;
   std::int64_t step_begin_ns_[kStepHistory] = {};
 };

@@ -39,7 +39,7 @@ class StepTracker {
   /// Ranges of this name make steps from now on, too. Once.
   void adopt(const steps::FoldedName& name) noexcept;
 
-  /// Opens a step unless one is open. The caller writes the begin after whatever set-up the step needs.
+  /// Opens a step unless one is open. The caller writes the start after whatever set-up the step needs.
   /// `before_schedule`: a step of warm-up, whatever the schedule says, which begins anew after it.
   bool begin(Step* step, bool before_schedule = false) noexcept;
   void write_begin(const Step& step, std::uint32_t config_id, std::int64_t now_ns, std::uint32_t thread_id,

@@ -1,7 +1,7 @@
 // One session of CUPTI's range profiler on a context, used for one step after the other.
 //
 // What it costs decides its shape (H200, CUPTI 13.0): the first start of a session takes 160 ms and 0.7 ms
-// for each range of room, a later one 28 ms; a stop 0.1 ms a range; the room for a range is 100 KB of host
+// for each range of room, a later one 28 ms; a stop 0.1 ms per range; the room for a range is 100 KB of host
 // memory for a set of ten metrics. So a session has room for some hundred ranges, and a step of more launches
 // is cut into segments. A session cannot change its configuration:
 // cuptiRangeProfilerSetConfig with another one succeeds, but the counters stay those of the first. It can be

@@ -33,7 +33,7 @@ struct MetricSet {
 ///   R7, R8  FP16 of single warps by sum
 ///   R9  INT8 of single warps
 /// L2 hits and misses lie in two sets because the two together take two passes.
-/// Peaks of tensor operations (`sm__ops_path_tensor_*`) count structured sparsity: a dense product can reach
+/// Peaks of tensor operations (`sm__ops_path_tensor_*`) count structured sparsity: a dense GEMM can reach
 /// half of them (measured on an H200: operations at 46 % of that peak, tensor pipe active 92 % of the
 /// cycles).
 std::vector<MetricSet> built_in_metric_sets();

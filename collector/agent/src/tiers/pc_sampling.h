@@ -46,7 +46,7 @@ class PcSampling {
     sm_count_.store(sm_count, std::memory_order_relaxed);
     sm_hz_.store(sm_hz, std::memory_order_relaxed);
   }
-  /// Every step's begin, so that the length of a step is known; before arm(). Ends a window that the schedule
+  /// Every step's start, so that the length of a step is known; before arm(). Ends a window that the schedule
   /// left in the middle.
   void note_step(const StepTracker::Step& step, std::int64_t now_ns) noexcept;
   /// A module with machine code was loaded; keeps a copy if it has source lines.

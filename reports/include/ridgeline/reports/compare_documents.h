@@ -22,7 +22,7 @@ namespace ridgeline::reports {
 /// (no JSON, not of a comparison, of another version).
 [[nodiscard]] Result<comparison::Comparison> parse_comparison(std::string_view text, const std::string& path);
 
-/// One row a kernel, largest |Δ| of the step first. Refers to the rows.
+/// One row per kernel, largest |Δ| of the step first. Refers to the rows.
 [[nodiscard]] Table compare_table(const std::vector<comparison::KernelChange>& kernels);
 /// The step, its kernels, its gaps and its ranges.
 [[nodiscard]] Table endpoints_table(const std::vector<comparison::Endpoint>& endpoints);
@@ -39,7 +39,7 @@ namespace ridgeline::reports {
 /// A budget and what it was held against: "k misses its budget (agreed in May): 1.774 ms of 1.000 ms allowed.".
 [[nodiscard]] std::string budget_text(const comparison::Comparison& comparison,
                                       const comparison::BudgetCheck& check);
-/// "other machine code", "the same code at another clock", …; "" for none.
+/// "different machine code", "as many cycles; only the clock differed", …; "" for none.
 [[nodiscard]] std::string cause_text(comparison::ChangeCause cause);
 /// Why an outcome is no better; "" for none.
 [[nodiscard]] std::string outcome_reason_text(comparison::OutcomeReason reason);

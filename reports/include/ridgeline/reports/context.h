@@ -39,8 +39,8 @@ struct Fact {
 /// "up to 31.2 % of the step (18.043 ms) at 70 %, 41.0 % (23.700 ms) at 85 %"
 [[nodiscard]] std::string saving_text(const analyzer::Ranking& ranking);
 
-/// What is to be known of that saving: how much of it is of latency-bound kernels, and how much is not hidden behind
-/// other kernels; each sentence begins with a space, "" if neither matters.
+/// What is to be known of that saving: how much of it is of latency-bound kernels, and how much is exposed, not
+/// beside other kernels; each sentence begins with a space, "" if neither matters.
 [[nodiscard]] std::string saving_notes(const analyzer::Ranking& ranking);
 
 /// What the stall reasons rest on, how to read them, or why there are none.

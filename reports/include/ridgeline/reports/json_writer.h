@@ -26,7 +26,7 @@ class JsonPart {
 };
 
 /// One object with its members in the order of the calls. Two spaces of indent, ASCII only, invalid UTF-8
-/// replaced; the rows of a table stand one a line.
+/// replaced; the rows of a table stand one per line.
 class JsonWriter {
  public:
   /// Begins a document with "format", "version" and "ridgeline". `out` must outlive the writer.

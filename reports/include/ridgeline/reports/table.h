@@ -196,7 +196,7 @@ struct TextStyle {
 [[nodiscard]] std::string render_markdown(const Table& table);
 /// Header and rows, RFC 4180, CRLF; a row at a time.
 void write_csv(const Table& table, const Sink& out, bool with_header = true);
-/// [{key: value, ...}, ...] of the rows, a row at a time and a row a line, each indented by `indent`; ASCII.
+/// [{key: value, ...}, ...] of the rows, a row at a time and one row per line, each indented by `indent`; ASCII.
 void write_rows_json(const Table& table, const Sink& out, int indent = 0);
 /// Its rows alone, each with the comma or (`first`) the bracket before it.
 void write_row_lines_json(const Table& table, const Sink& out, int indent, bool first);

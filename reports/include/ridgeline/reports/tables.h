@@ -19,15 +19,15 @@ namespace ridgeline::reports {
 [[nodiscard]] Table ranking_table(const analyzer::UtilisationAnalysis& utilisation,
                                   const analyzer::Ranking& ranking);
 
-/// One row a kernel: verdict, utilisation, what was required. Missed ones first, then by share of the step.
+/// One row per kernel: verdict, utilisation, what was required. Missed ones first, then by share of the step.
 /// `all` false leaves out the kernels that are below the least share.
 [[nodiscard]] Table check_table(const analyzer::TargetCheck& check, const analyzer::Ranking& ranking,
                                 bool all);
 
-/// One row a step; the representative one is marked.
+/// One row per step; the representative one is marked.
 [[nodiscard]] Table steps_table(const analyzer::StepAnalysis& steps);
 
-/// One row a phase: how many steps, how long they took, which stand out.
+/// One row per phase: how many steps, how long they took, which stand out.
 [[nodiscard]] Table phases_table(const std::vector<analyzer::PhaseSummary>& phases);
 
 /// Where the step's time went; the rows add up to the totals' row.
@@ -44,7 +44,7 @@ namespace ridgeline::reports {
 /// "launch-bound", "CPU-bound", "synchronisation", "queued", "unknown", "tail".
 [[nodiscard]] std::string gap_words(analyzer::GapKind kind);
 
-/// One row a launch of the representative step, in order of launch.
+/// One row per launch of the representative step, in order of launch.
 [[nodiscard]] Table launches_table(const analyzer::Model& model, const analyzer::Analysis& analysis);
 
 /// T1 beside T2 for the kernels that are long enough to compare, largest difference first.
@@ -53,7 +53,7 @@ namespace ridgeline::reports {
 /// What the program declares beside what was measured.
 [[nodiscard]] Table declared_work_table(const std::vector<analyzer::DeclaredWork>& work);
 
-/// One row a kernel: how its samples of program counters divide, and the main stall reasons.
+/// One row per kernel: how its samples of program counters divide, and the main stall reasons.
 [[nodiscard]] Table stalls_table(const analyzer::StallAnalysis& stalls);
 /// The source lines (or, without any, the instructions) of those kernels that most samples fell on.
 [[nodiscard]] Table hot_spots_table(const analyzer::StallAnalysis& stalls);

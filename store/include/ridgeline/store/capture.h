@@ -17,7 +17,7 @@ namespace ridgeline::store {
 class Activity;
 struct ActivityFilter;
 
-/// A table that holds another number of rows than when the capture was finished.
+/// A table that holds a different number of rows than when the capture was finished.
 struct LostRows {
   std::string table;
   std::int64_t rows = 0;

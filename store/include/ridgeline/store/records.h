@@ -273,7 +273,7 @@ struct Annotation {
   std::optional<double> flops;
   std::optional<double> tokens = {};   // of a step, or of a part of it
   std::optional<double> samples = {};  // likewise
-  /// Of a matrix product [m, k] × [k, n]; all three or none.
+  /// Of a GEMM [m, k] × [k, n]; all three or none.
   std::optional<std::int64_t> m = {}, n = {}, k = {};
 };
 

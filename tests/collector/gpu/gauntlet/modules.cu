@@ -56,7 +56,7 @@ Step module_case(const Bench& bench) {
   };
 }
 
-/// One kernel a step that has not been launched before, so that the driver loads it then.
+/// One kernel per step that has not been launched before, so that the driver loads it then.
 template <int kNumber>
 __global__ void first_time(std::uint32_t* words) {
   const std::uint32_t i = blockIdx.x * blockDim.x + threadIdx.x;

@@ -6,7 +6,7 @@
 // check   ||gpu-ref|| <= 2e-2*||ref||, single values within 3e-2 of the largest; a non-finite mismatch fails
 // bound   tensor pipe (2560 cycles of a multiprocessor for a tile)
 //
-// Five products a tile, each formed once. S^T = K Q^T and dP^T = V dO^T come out with keys as rows, so that P^T and
+// Five products per tile, each formed once. S^T = K Q^T and dP^T = V dO^T come out with keys as rows, so that P^T and
 // dS^T are left operands of dV += P^T dO and dK += dS^T Q without leaving the registers. Only dS goes through shared
 // memory, for dQ^T = K^T dS^T. Persistent blocks of four warpgroups, which take chunks of 64 queries:
 //   consumers  two warpgroups, 64 of a tile's 128 keys each, with dK and dV in registers while the queries pass by.

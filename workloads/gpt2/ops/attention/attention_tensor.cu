@@ -5,7 +5,7 @@
 // check   |gpu-ref| <= 4*eps(bf16)*scale of the tensor; a non-finite mismatch fails
 // bound   tensor pipe
 //
-// Four warps a block; a warp owns 16*kRowTiles rows and keeps their operands and accumulators in registers,
+// Four warps per block; a warp owns 16*kRowTiles rows and keeps their operands and accumulators in registers,
 // so that the softmax of a row never leaves four lanes and a product's result becomes the next product's
 // operand in place. The other operand's tiles of 64 rows stream through two shared-memory buffers with
 // cp.async: one tile is on its way while the other is used, and one barrier a tile suffices. Backward runs
@@ -195,7 +195,7 @@ __global__ void __launch_bounds__(kThreads, kBlocks)
   commit_copies();
   wait_for_copies();
   __syncthreads();
-  // dout . out, one row a thread.
+  // dout . out, one row per thread.
   for (int local = static_cast<int>(threadIdx.x); local < kRows; local += kThreads) {
     float dot = 0.0F;
     if (row0 + local < geometry.seq) {
@@ -461,7 +461,7 @@ void launch_key_gradient(bf16* dqkv, const bf16* dout, const bf16* qkv, const fl
          shared_bytes<kHeadSize>(2 * kRows), stream, dqkv, row_dots, dout, qkv, lse);
 }
 
-// More rows a warp halve the shared-memory reads per product; registers allow it for small heads only.
+// More rows per warp halve the shared-memory reads per product; registers allow it for small heads only.
 // The second figure is the number of blocks a multiprocessor must be able to hold.
 template <int kHeadSize>
 void forward(bf16* out, float* lse, const bf16* qkv, const AttentionShape& shape, cudaStream_t stream) {

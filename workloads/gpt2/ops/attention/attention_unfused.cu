@@ -1,5 +1,5 @@
 // attention_unfused.cu: what an attention with scores in memory does between its products: the heads' layout,
-// scale, causal mask, softmax and its gradient, a kernel each, one element an access
+// scale, causal mask, softmax and its gradient, a kernel each, one element per access
 // shapes  (B,T,P,NH,HS) and (P,B,NH,T,HS); scores (M,T,T), M = B*NH; rows (R,S); any sizes
 // bytes   permute and scale 2*n*sizeof(T); mask M*T*(T-1)/2*sizeof(T); softmax 2*R*S*sizeof(T), backward
 //         3*R*S*sizeof(T)

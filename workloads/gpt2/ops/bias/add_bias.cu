@@ -25,7 +25,7 @@ void add_bias_cpu(Real* out, const Real* bias, std::int64_t rows, int channels) 
 namespace {
 
 constexpr int kBlock = 256;
-constexpr int kVectorsPerBlock = 32;  // along a row: 512 contiguous bytes a warp
+constexpr int kVectorsPerBlock = 32;  // along a row: 512 contiguous bytes per warp
 constexpr int kRowsPerBlock = kBlock / kVectorsPerBlock;
 constexpr int kRowsPerThread = 4;
 constexpr std::int64_t kMaxGridY = 65535;
@@ -63,7 +63,7 @@ __global__ void __launch_bounds__(kBlock)
   }
 }
 
-// One element a thread, its channel by a division: the first version everybody writes. Index is 32 bits wide
+// One element per thread, its channel by a division: the first version everybody writes. Index is 32 bits wide
 // where that is enough, for the division's sake.
 template <typename T, typename Index>
 __global__ void __launch_bounds__(kBlock)

@@ -25,7 +25,7 @@ void bias_gradient_cpu(Real* dbias, const Real* dout, std::int64_t rows, int cha
 
 namespace {
 
-constexpr int kUnroll = 8;  // rows a warp has in flight
+constexpr int kUnroll = 8;  // rows in flight per warp
 
 // kVector columns a lane: 16 bytes, or 1 when rows are not 16-byte aligned.
 template <typename T, int kVector>

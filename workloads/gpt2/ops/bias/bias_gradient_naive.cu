@@ -1,4 +1,4 @@
-// bias_gradient_naive.cu: dbias[c] += sum over n of dout[n,c], one block a column
+// bias_gradient_naive.cu: dbias[c] += sum over n of dout[n,c], one block per column
 // shapes  dout (N,OC) T, dbias (OC) FP32; any N, any OC
 // bytes   N*OC*sizeof(T) + 8*OC
 // flops   N*OC

@@ -88,7 +88,7 @@ class ByteTable {
  public:
   static constexpr int kFloats = 256 * kWarpSize;
 
-  /// All threads of a block of 256 call it, and pass a barrier before anybody looks up.
+  /// All threads per block of 256 call it, and pass a barrier before anybody looks up.
   template <CastFunction kFunction>
   __device__ static void fill(float* table, float inverse, float factor) {
     static_assert(kTransposeBlock == 256, "a thread forms the value of one byte");
@@ -175,7 +175,7 @@ __global__ void __launch_bounds__(kTransposeBlock, Form::kBlocks)
     const std::int64_t offset = tensor + tile.row * columns + tile.column;
     std::int64_t from = offset;
     if constexpr (std::is_same_v<T, float>) from += blockIdx.y * inp.stride - tensor;
-    std::uint32_t turned[8][kTransposeRows / 4];  // of each column, four rows a word
+    std::uint32_t turned[8][kTransposeRows / 4];  // of each column, four rows per word
 #pragma unroll
     for (int first = 0; first < kTransposeRows; first += kBatch) {
       Eight<T> x[kBatch];

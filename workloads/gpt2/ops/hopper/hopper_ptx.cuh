@@ -1,5 +1,5 @@
 // hopper_ptx.cuh: the instructions of sm_90a that CUDA C++ has no name for, one function each: mbarriers,
-// bulk tensor copies (TMA), warpgroup matrix products (wgmma) and stmatrix.
+// bulk tensor copies (TMA), warpgroup GEMMs (wgmma) and stmatrix.
 //
 // Addresses in shared memory are 32-bit shared-window addresses. Source: PTX ISA 8.x, sections "mbarrier",
 // "cp.async.bulk.tensor", "Asynchronous Warpgroup Level Matrix Instructions".
@@ -78,7 +78,7 @@ __device__ inline void named_barrier_arrive(int id, int threads) {
   asm volatile("bar.arrive %0, %1;" ::"r"(id), "r"(threads) : "memory");
 }
 
-/// All warps of a warpgroup: from now on kCount registers a thread, more or fewer than before. Taking waits
+/// All warps of a warpgroup: from now on kCount registers per thread, more or fewer than before. Taking waits
 /// until others have released enough.
 template <int kCount>
 __device__ inline void take_registers() {

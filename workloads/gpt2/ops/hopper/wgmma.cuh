@@ -1,4 +1,4 @@
-// wgmma.cuh: warpgroup matrix products of 64 x 64 and 64 x 128, with the left operand in shared memory or in
+// wgmma.cuh: warpgroup GEMMs of 64 x 64 and 64 x 128, with the left operand in shared memory or in
 // registers.
 //
 // The accumulators of a 64 x N product: thread t of the warpgroup holds, for each block j of 8 columns, in d[4j],

@@ -320,7 +320,7 @@ __device__ inline RunningSum row_sum(const T* row, int vocab, RunningSum* warp_r
   return warp_combine(lane < kBlock / kWarpSize ? warp_results[lane] : nothing_yet());
 }
 
-// The loss alone. A block a row.
+// The loss alone. One block per row.
 template <typename T, int kBlock>
 __global__ void __launch_bounds__(kBlock)
     classifier_loss_kernel(const T* logits, float* losses, const std::int32_t* targets, int vocab,
@@ -334,7 +334,7 @@ __global__ void __launch_bounds__(kBlock)
   losses[blockIdx.x] = valid ? fmaf(kLn2, total.max_log2 + log2f(total.sum), -to_float(row[target])) : NAN;
 }
 
-// Any Vp and alignment, one element an access: three passes over global memory.
+// Any Vp and alignment, one element per access: three passes over global memory.
 template <typename T, bool kGradient, int kBlock>
 __global__ void __launch_bounds__(kBlock)
     classifier_any_kernel(T* logits, float* losses, const std::int32_t* targets, float dloss, int vocab,
@@ -369,7 +369,7 @@ __global__ void __launch_bounds__(kBlock)
   }
 }
 
-constexpr std::int64_t kSharedLimit = 225 * 1024;  // of 227 KiB a block may have; the rest is static
+constexpr std::int64_t kSharedLimit = 225 * 1024;  // of 227 KiB per block may have; the rest is static
 // Two blocks a multiprocessor when the row leaves room, so that one computes while the other waits.
 template <typename T>
 constexpr int kRowThreads = sizeof(T) == 2 ? 512 : 768;

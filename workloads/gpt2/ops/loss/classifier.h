@@ -46,7 +46,7 @@ void launch_fused_classifier(T* logits, float* losses, const std::int32_t* targe
                              std::int64_t rows, int vocab, int padded_vocab, cudaStream_t stream,
                              KernelWidth width = KernelWidth::packed);
 
-/// With the gradient in FP8: as fused_classifier_bytes, one byte an element written.
+/// With the gradient in FP8: as fused_classifier_bytes, one byte per element written.
 constexpr std::int64_t fused_classifier_fp8_bytes(std::int64_t rows, std::int64_t padded_vocab) {
   return rows * (padded_vocab * (std::int64_t{sizeof(bf16)} + 1) + std::int64_t{sizeof(std::int32_t)} +
                  std::int64_t{sizeof(float)});

@@ -96,7 +96,7 @@ __device__ inline void store_values(T* address, const float (&values)[kVector]) 
   }
 }
 
-// kVector elements an access; more than 1 requires 16-byte aligned rows. A vector that reaches into the
+// kVector elements per access; more than 1 requires 16-byte aligned rows. A vector that reaches into the
 // padding is read and written whole (it lies within the row), but its padding does not count.
 template <typename T, int kVector>
 __global__ void __launch_bounds__(kRowBlock)

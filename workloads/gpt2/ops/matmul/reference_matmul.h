@@ -1,4 +1,4 @@
-// reference_matmul.h: matrix products with bias on the CPU, the yardstick for the GPU matmuls.
+// reference_matmul.h: GEMMs with bias on the CPU, the yardstick for the GPU matmuls.
 #pragma once
 
 #include <cstdint>

@@ -69,7 +69,7 @@ constexpr int kMaxBlocks = 1024;  // bounds the scratch
 // Wider rows would not leave a thread registers for its sums: C <= 1792 for bf16, 1664 for FP32.
 template <typename T>
 constexpr int kMaxChunks = sizeof(T) == 2 ? 7 : 13;
-constexpr std::int64_t kRingBytes = 222 * 1024;  // of the 227 KiB a block may have
+constexpr std::int64_t kRingBytes = 222 * 1024;  // of the 227 KiB per block may have
 
 // kChunks: 16-byte vectors a lane owns of a row. partials is (blocks, 3, C): dweight, dbias, dinp_colsum.
 // Dynamic shared memory: a ring of kStages rows of dout, inp and dresidual_in for each warp; at the end, a
@@ -261,7 +261,7 @@ Partials launch_rows(T* dinp_out, const T* dresidual_in, PartialSums& sums, cons
   return {partials, blocks};
 }
 
-// Any C, any alignment, one element an access: a block owns a row at a time and keeps its partial sums in
+// Any C, any alignment, one element per access: a block owns a row at a time and keeps its partial sums in
 // global scratch, where each thread touches only its own columns.
 constexpr int kAnyBlock = 256;
 template <typename T>

@@ -87,7 +87,7 @@ __global__ void __launch_bounds__(kBlock)
   }
 }
 
-// Any C and any alignment, one element an access: a warp walks the row three times, from cache after the
+// Any C and any alignment, one element per access: a warp walks the row three times, from cache after the
 // first.
 template <typename T, bool kResidual>
 __global__ void __launch_bounds__(kBlock)

@@ -34,7 +34,7 @@ constexpr int kWarps = 8;
 constexpr int kStages = 2;  // one row on its way while the other is used
 constexpr int kRowsOfWarp = kFp8TableRows / kWarps;
 constexpr int kVector = kPackedSize<bf16>;
-constexpr int kMostBytes = 226 * 1024;  // of the 227 KiB a block may have, the rest being declared below
+constexpr int kMostBytes = 226 * 1024;  // of the 227 KiB per block may have, the rest being declared below
 
 struct Arguments {
   bf16* dinp_out;

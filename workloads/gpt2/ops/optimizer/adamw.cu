@@ -1,4 +1,4 @@
-// adamw.cu: one AdamW update of every parameter, in one launch or one a tensor
+// adamw.cu: one AdamW update of every parameter, in one launch or one per tensor
 // shapes  params [n] T; master,m,v,grads [n] FP32; any n (tail guarded)
 // bytes   n*(7*4 + 2) for bf16, n*7*4 for float: grad, m, v, master read; m, v, master, T copy written
 // flops   15*n
@@ -49,7 +49,7 @@ AdamwStepFactors adamw_step_factors(const AdamwConfig& config) {
 namespace {
 
 constexpr int kBlock = 256;
-constexpr int kWidth = 4;  // elements a thread updates: 16-byte accesses of the FP32 arrays
+constexpr int kWidth = 4;  // elements per thread: 16-byte accesses of the FP32 arrays
 
 struct DecayTable {
   std::int64_t begin[kMaxWeightDecayRanges];

@@ -1,4 +1,4 @@
-// adamw.h: AdamW over all parameters of the model in one launch, or in one a tensor.
+// adamw.h: AdamW over all parameters of the model in one launch, or in one per tensor.
 #pragma once
 
 #include <cuda_runtime_api.h>
@@ -81,7 +81,7 @@ void launch_adamw(T* params, float* master, float* m, float* v, const float* gra
                   cudaStream_t stream, const AdamwStepFactors* step_factors = nullptr,
                   const AdamwVariant& variant = {});
 
-/// One launch of launch_adamw a tensor, one element an access: how an optimizer's loop over parameters is
+/// One launch of launch_adamw a tensor, one element per access: how an optimizer's loop over parameters is
 /// written first. The tensors' elements are those of one parameter buffer, which need not all be covered; a
 /// tensor without decay has weight_decay 0. Updates bit for bit what launch_adamw does.
 template <typename T>

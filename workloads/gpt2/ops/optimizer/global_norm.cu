@@ -31,7 +31,7 @@ constexpr int kBlock = 512;
 constexpr int kPartials = 528;
 constexpr int kUnroll = 8;
 
-// Partial sums of a tensor's own launch: enough blocks for a few elements a thread, no more.
+// Partial sums of a tensor's own launch: enough blocks for a few elements per thread, no more.
 constexpr std::int64_t kElementsPerBlock = std::int64_t{kBlock} * kUnroll;
 std::int64_t tensor_partials(const GradientRange& tensor) {
   return std::clamp<std::int64_t>(ceil_div(tensor.end - tensor.begin, kElementsPerBlock), 1, kPartials);

@@ -45,7 +45,7 @@ struct GradientRange {
 /// Device bytes of scratch of launch_global_norm_per_tensor (16-byte aligned, contents irrelevant).
 std::int64_t global_norm_per_tensor_scratch_bytes(std::span<const GradientRange> tensors);
 
-/// The same norm as a loop over tensors computes it: a launch a tensor, one element an access, then one that
+/// The same norm as a loop over tensors computes it: one launch per tensor, one element per access, then one that
 /// adds what they left. Deterministic; the order of additions is not launch_global_norm's, so that the last
 /// bit of the norm may differ from its. Throws std::invalid_argument for a range that is none.
 void launch_global_norm_per_tensor(GradientNorm* out, const float* grads,

@@ -26,7 +26,7 @@ class Tokenizer {
 
   /// Tokens whose text is `text`, the longest match first at every place. The file does not hold the order of
   /// merges that GPT-2 was trained with: common words come out the same, rare ones may be split elsewhere.
-  /// Throws InputError when some byte of the text is the begin of no token.
+  /// Throws InputError when some byte of the text is the start of no token.
   std::vector<std::int32_t> encode(std::string_view text) const;
 
  private:

@@ -9,7 +9,7 @@
 
 namespace ridgeline::analyzer {
 
-/// For results with an element a launch: answers are handed on by value, and a step may have millions of launches.
+/// For results with one element per launch: answers are handed on by value, and a step may have millions of launches.
 /// Threads: as a std::vector; copies are independent of each other.
 template <typename T>
 class SharedVector {

@@ -1,4 +1,4 @@
-// launch_shape.h: how a launch fills the device, and what a matrix product's kernel says of itself: all known without
+// launch_shape.h: how a launch fills the device, and what a GEMM's kernel says of itself: all known without
 // a counter. Formulas: docs/metrics.md.
 #pragma once
 
@@ -23,7 +23,7 @@ struct LaunchShape {
 [[nodiscard]] std::optional<LaunchShape> launch_shape(const store::Device& device,
                                                       const store::Launch& launch);
 
-/// The part of the result that a block of a product computes.
+/// The part of the result that a block of a GEMM computes.
 struct Tile {
   std::int64_t m = 0, n = 0;
   std::int64_t k = 0;  ///< by which it goes through the sum; 0: the name does not say

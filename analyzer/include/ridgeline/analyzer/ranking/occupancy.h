@@ -1,4 +1,4 @@
-// occupancy.h: how many blocks of a launch an SM can hold at once, and what keeps it from holding more.
+// occupancy.h: how many blocks of a launch one SM can hold at once, and what keeps it from holding more.
 //
 // The rules are those of cuda_occupancy.h of the CUDA toolkit: registers are given to warps, in units of 256
 // a warp, out of the registers of the partition that the warp is on; shared memory is given to blocks. Shared

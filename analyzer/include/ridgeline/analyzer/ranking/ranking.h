@@ -76,7 +76,7 @@ struct RankRow {
   /// Of these, savings of latency-bound launches: potential ones, for no roof says what holds them.
   double saved_target_latency_ns = 0;
   double saved_stretch_latency_ns = 0;
-  /// The savings with each launch counted by its share of the time it ran in: what is not hidden behind others.
+  /// The savings with each launch counted by its share of the time it ran in: what is exposed.
   double saved_target_exposed_ns = 0;
   double saved_stretch_exposed_ns = 0;
   double saved_target_share = 0;  // ÷ step time

@@ -22,7 +22,7 @@ struct StepSummary {
   std::string reason;  // why not ok; "" if ok
   StepSource source = StepSource::nvtx;
   std::string configuration;  // counters of a replay or cold step; "" otherwise
-  /// From the begin of this step's first kernel (of its first copy if it has no kernel) to that of the next
+  /// From the start of this step's first kernel (of its first copy if it has no kernel) to that of the next
   /// step's. If the next step is missing or of another phase (a change of phase costs the collector time that
   /// is not the program's), to the end of its own work, and `closed` is false. 0: no GPU work with timestamps.
   std::int64_t gpu_duration_ns = 0;

@@ -36,7 +36,7 @@ class EventRow {
   /// In any order. An event without length is kept as one of 1 ns.
   void add(std::int64_t start_ns, std::int64_t end_ns, std::uint32_t name);
   /// Sorts. What still overlaps the event before it goes into `overlapping`, a line of its own, if given; else it
-  /// is cut at its begin.
+  /// is cut at its start.
   void finish(EventRow* overlapping = nullptr);
 
   [[nodiscard]] std::size_t size() const { return events_.size(); }

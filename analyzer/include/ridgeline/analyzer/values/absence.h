@@ -23,7 +23,7 @@ enum class AbsenceCause : std::uint8_t {
   excluded,                 ///< `exclusion`: replay steps leave the kernel out
   graph_node,               ///< graphs are not replayed node by node
   graph_as_a_whole,         ///< the counters are of the whole graph
-  another_grid,             ///< `phase`, `step_index`: the kernel had another grid there
+  another_grid,             ///< `phase`, `step_index`: the kernel had a different grid there
   another_kernel,           ///< likewise; `name`: the kernel that was there instead
   not_replayed,             ///< no replay step measured a launch at this place
   no_sampled_step,          ///< the recording has none

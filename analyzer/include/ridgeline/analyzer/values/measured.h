@@ -13,7 +13,7 @@ namespace ridgeline::analyzer {
 struct Measured {
   double value = 0;
   std::optional<double> error;    // standard error, same unit; empty: one sample, unknown
-  std::int64_t sample_count = 0;  // T2, T3: steps it is the mean of; T1: samples it rests on
+  std::int64_t sample_count = 0;  // T2, T3: steps it is the mean of; T1: samples it is based on
   TierSet tier;                   // T0 for durations
 };
 

@@ -4,7 +4,7 @@
 
 namespace ridgeline::spool::environment {
 
-/// Directory that exists and takes the spools, one a process: `<pid>-<start_ns>.spool`. Unset: the agent
+/// Directory that exists and takes the spools, one per process: `<pid>-<start_ns>.spool`. Unset: the agent
 /// sleeps.
 inline constexpr char kSpoolDirectory[] = "RIDGELINE_SPOOL_DIR";
 
