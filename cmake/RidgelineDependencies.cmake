@@ -47,6 +47,21 @@ add_library(ridgeline_toml INTERFACE)
 add_library(ridgeline::toml ALIAS ridgeline_toml)
 target_include_directories(ridgeline_toml SYSTEM INTERFACE ${RIDGELINE_TOML_INCLUDE})
 
+# The patterns of matching rules: in time linear in the text, which the standard library's are not. There is no build
+# without it. A portable build takes the static library, which is part of the same package.
+find_path(RIDGELINE_RE2_INCLUDE re2/re2.h)
+ridgeline_require(RIDGELINE_RE2_INCLUDE "RE2" libre2-dev)
+if(RIDGELINE_PORTABLE)
+  find_library(RIDGELINE_RE2_LIBRARY NAMES libre2.a re2)
+else()
+  find_library(RIDGELINE_RE2_LIBRARY re2)
+endif()
+ridgeline_require(RIDGELINE_RE2_LIBRARY "RE2" libre2-dev)
+add_library(ridgeline_re2 INTERFACE)
+add_library(ridgeline::re2 ALIAS ridgeline_re2)
+target_include_directories(ridgeline_re2 SYSTEM INTERFACE ${RIDGELINE_RE2_INCLUDE})
+target_link_libraries(ridgeline_re2 INTERFACE ${RIDGELINE_RE2_LIBRARY} Threads::Threads)
+
 if(RIDGELINE_BUILD_TESTS)
   find_package(GTest QUIET)
   ridgeline_require(GTest_FOUND "GoogleTest" libgtest-dev)

@@ -14,11 +14,20 @@
 
 namespace ridgeline {
 
+namespace {
+
+// What a shell has opened and names so: the standard input, and what <(command) stands for.
+bool is_handed_over(const std::string& path) {
+  return path == "/dev/stdin" || path.starts_with("/dev/fd/") || path.starts_with("/proc/self/fd/");
+}
+
+}  // namespace
+
 Result<std::string> read_file(const std::string& path, std::size_t most_bytes, FileKind kind) {
   const auto failed = [](int error) { return Failure{ErrorKind::io, std::strerror(error)}; };
   // Opening a pipe that nobody writes to waits for ever.
-  const int waiting = kind == FileKind::regular ? O_NONBLOCK : 0;
-  const int file = open(path.c_str(), O_RDONLY | O_CLOEXEC | waiting);
+  const bool any = kind == FileKind::handed_over && is_handed_over(path);
+  const int file = open(path.c_str(), O_RDONLY | O_CLOEXEC | (any ? 0 : O_NONBLOCK));
   if (file < 0) return failed(errno);
   struct Close {
     int file;
@@ -27,8 +36,7 @@ Result<std::string> read_file(const std::string& path, std::size_t most_bytes, F
   struct stat status {};
   if (fstat(file, &status) != 0) return failed(errno);
   if (S_ISDIR(status.st_mode)) return failed(EISDIR);
-  if (kind == FileKind::regular && !S_ISREG(status.st_mode))
-    return Failure{ErrorKind::io, "a device or a pipe, not a file"};
+  if (!any && !S_ISREG(status.st_mode)) return Failure{ErrorKind::io, "a device or a pipe, not a file"};
   std::string text;
   std::array<char, 65536> buffer;
   while (text.size() <= most_bytes) {
@@ -90,7 +98,9 @@ UnfinishedFiles::~UnfinishedFiles() {
 }
 
 void UnfinishedFiles::remove() const noexcept {
-  for (const std::string& path : paths_) unlink(path.c_str());
+  for (const std::string& path : paths_) {
+    if (unlink(path.c_str()) != 0) rmdir(path.c_str());
+  }
 }
 
 FileSizeSignalIgnored::FileSizeSignalIgnored() : before_(std::signal(SIGXFSZ, SIG_IGN)) {}

@@ -81,7 +81,7 @@ Result<std::vector<analyzer::KernelBudget>> parse_budget(std::string_view text, 
 
 Result<std::vector<analyzer::KernelBudget>> read_budget(const std::string& path) {
   if (path.empty()) return Failure{ErrorKind::usage, "the name of the budget file is empty"};
-  const Result<std::string> text = read_file(path, kLargestBytes, FileKind::any);
+  const Result<std::string> text = read_file(path, kLargestBytes, FileKind::handed_over);
   if (text.ok()) return parse_budget(text.value(), path);
   if (text.failure().kind == ErrorKind::corrupt) return wrong(path, "larger than a budget file can be");
   return Failure{ErrorKind::io, fmt::format("cannot read the budget {}: {}", path, text.failure().message)};

@@ -154,8 +154,12 @@ std::pair<std::vector<std::string>, std::vector<std::string>> sides_of(
 
 void check_print(const ComparePrint& print) {
   static_cast<void>(reports::parse_report_format(print.print.format).value());
-  for (const std::string& item : print.write)
-    static_cast<void>(reports::parse_report_format(format_and_file(item).first).value());
+  if (!print.print.output.empty() && print.print.output != "-") require_replaceable(print.print.output);
+  for (const std::string& item : print.write) {
+    const auto [format, file] = format_and_file(item);
+    static_cast<void>(reports::parse_report_format(format).value());
+    require_replaceable(file);
+  }
 }
 
 void print_formats(const ComparePrint& print, const Render& render) {

@@ -16,7 +16,6 @@
 #include "ridgeline/base/error.h"
 #include "ridgeline/base/file.h"
 #include "ridgeline/reports/escape.h"
-#include "ridgeline/store/capture.h"
 
 namespace ridgeline::cli {
 namespace {
@@ -137,16 +136,20 @@ void write_message(std::string_view verb, std::string_view message) {
   (void)write_all(STDERR_FILENO, line);  // nowhere is left to complain to
 }
 
-void write_file(const std::string& path, const reports::Document& document) {
+void require_replaceable(const std::string& path, store::KeptKind replaces) {
+  // By whatever name: what is kept is not made again by typing a command once more.
+  const store::KeptKind kind = store::kept_kind(path);
+  if (kind == store::KeptKind::none || kind == replaces) return;
+  throw Error(ErrorKind::usage, fmt::format("{} is {}, which is not written over: choose another file", path,
+                                            store::kept_name(kind)));
+}
+
+void write_file(const std::string& path, const reports::Document& document, store::KeptKind replaces) {
   const auto fail = [&](int error) {
     throw Error(ErrorKind::io,
                 fmt::format("cannot write {}: {}: choose another file with -o", path, std::strerror(error)));
   };
-  // By whatever name: a recording is not made again by typing a command once more.
-  if (store::is_capture_file(path)) {
-    throw Error(ErrorKind::usage,
-                fmt::format("{} is a capture, which is not written over: choose another file with -o", path));
-  }
+  require_replaceable(path, replaces);
   struct stat status {};
   // A device or a pipe cannot be replaced by renaming; a symbolic link should be written through.
   const bool exists = ::lstat(path.c_str(), &status) == 0;

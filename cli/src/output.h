@@ -7,6 +7,7 @@
 
 #include "ridgeline/reports/sink.h"
 #include "ridgeline/reports/table.h"
+#include "ridgeline/store/kept_file.h"
 
 namespace ridgeline::cli {
 
@@ -26,7 +27,13 @@ void write_standard_output(std::string text);
 void write_message(std::string_view verb, std::string_view message);
 
 /// Writes a file, by way of a temporary beside it, so that no half-written file is left. A file that is
-/// replaced keeps its mode. Throws Error(io), or Error(usage) if the file is a capture.
-void write_file(const std::string& path, const reports::Document& document);
+/// replaced keeps its mode. Throws Error(io), or Error(usage) if the file is one that is kept (a capture, a history, a
+/// project file …) and not of the kind `replaces`.
+void write_file(const std::string& path, const reports::Document& document,
+                store::KeptKind replaces = store::KeptKind::none);
+
+/// Throws Error(usage) if the file is kept and not of the kind `replaces`. Every verb that writes a file the user names
+/// asks this first.
+void require_replaceable(const std::string& path, store::KeptKind replaces = store::KeptKind::none);
 
 }  // namespace ridgeline::cli

@@ -38,6 +38,7 @@ Verb add_calibrate(Command program, const std::vector<std::string>& command) {
         if (command.empty())
           throw Error(ErrorKind::usage,
                       "no program to record: ridgeline calibrate [OPTIONS] -- PROGRAM ARGS...");
+        require_replaceable(options->output, store::KeptKind::noise_floor);  // before an hour of runs
         const auto tell = [](const std::string& line) { write_message("calibrate", line); };
         experiment::Interruption interruption(tell);
         experiment::MeasurePlan plan;
@@ -53,7 +54,8 @@ Verb add_calibrate(Command program, const std::vector<std::string>& command) {
         const comparison::Comparison comparison =
             experiment::measure(variants, plan, directory, &interruption).value().comparisons.front();
         const comparison::NoiseFloor floor = comparison::noise_floor(comparison).value();
-        write_file(options->output, reports::Document(experiment::noise_text(floor)));
+        write_file(options->output, reports::Document(experiment::noise_text(floor)),
+                   store::KeptKind::noise_floor);
         std::string text = fmt::format("Identical code differs from run to run by {} of the step",
                                        percent_text(floor.step_ratio, 2));
         for (const auto& [kernel_class, ratio] : floor.class_ratio)

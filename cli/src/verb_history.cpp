@@ -18,7 +18,7 @@ namespace {
 struct HistoryOptions {
   std::string file;
   std::vector<std::string> captures;
-  std::string policy;
+  std::string policy, name;
   std::string commit, reason, series;
   std::string other;
   std::string html;
@@ -34,19 +34,20 @@ comparison::History opened(const HistoryOptions& options, bool must_exist) {
 
 int add(const HistoryOptions& options) {
   comparison::History history = opened(options, false);
-  std::int64_t added = 0;
-  for (const std::string& capture : options.captures)
-    added += history.add(queries::profile_of(capture).value(), options.policy);
+  // All are read before the first is added: a capture that cannot be read leaves the history as it was.
+  std::vector<comparison::RunProfile> runs;
+  for (const std::string& capture : options.captures) runs.push_back(queries::profile_of(capture).value());
+  const std::int64_t added = history.add(runs, {options.policy, options.name});
   write_standard_output(
       fmt::format("{} added, {} in {}.\n", counted(added, "run"), integer(history.runs()), options.file));
   return 0;
 }
 
 int show(const HistoryOptions& options) {
-  const auto series = opened(options, true).series(static_cast<std::size_t>(options.kernels));
-  if (series.empty()) throw Error(ErrorKind::no_data, options.file + ": no run in it");
-  if (!options.html.empty()) write_file(options.html, reports::Document(reports::history_html(series)));
-  print(options.print, reports::history_document(series, document_options(options.print)));
+  const auto report = opened(options, true).report(static_cast<std::size_t>(options.kernels));
+  if (report.series.empty()) throw Error(ErrorKind::no_data, options.file + ": no run in it");
+  if (!options.html.empty()) write_file(options.html, reports::Document(reports::history_html(report)));
+  print(options.print, reports::history_document(report, document_options(options.print)));
   return 0;
 }
 
@@ -81,6 +82,11 @@ Verb add_history(Command program) {
   adding
       .add_option("--policy", options->policy,
                   "What the clocks were set to; runs of other policies are other series")
+      .type_name("TEXT");
+  adding
+      .add_option("--name", options->name,
+                  "What the program is called, where its command line differs from run to run; programs of "
+                  "another name are other series")
       .type_name("TEXT");
   showing.add_option("--kernels", options->kernels, "Kernels with most time, beside the step (default 20)")
       .whole_number(0)

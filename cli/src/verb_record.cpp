@@ -77,6 +77,8 @@ struct Options {
   std::string spool_directory;
   std::string agent;
   std::string cupti;
+  std::string keep_environment;
+  std::vector<std::string> redact;
   bool force = false;
   std::string after;
   std::string duration;
@@ -143,6 +145,16 @@ void declare(Command app, Options& options) {
                  "Where the spool goes while recording (default: beside the capture)")
       .type_name("DIR");
   app.add_flag("--keep-spool", options.keep_spool, "Keep the spool after the capture is made");
+  app.add_option(
+         "--keep-environment", options.keep_environment,
+         "Keep these variables too, comma-separated; * stands for any text. Names that speak of secrets "
+         "are never kept")
+      .type_name("NAMES");
+  app.add_option(
+         "--redact", options.redact,
+         "Replace by *** what matches in the command line and the environment: a word, a value, or the "
+         "name of an option or variable; * stands for any text; may be repeated")
+      .type_name("PATTERN");
   app.add_option("--agent", options.agent, "The agent's library, if not beside this program")
       .type_name("FILE");
   app.add_option("--cupti", options.cupti, "The CUPTI library to use").type_name("FILE");
@@ -179,6 +191,8 @@ launch::RecordOptions record_options(const Options& options, const std::vector<s
   how.sample_buffer_bytes = options.sample_buffer_mib << 20;
   how.replay_exclude = split(options.replay_exclude, ',');
   how.working_directory = unless_empty(options.directory);
+  how.keep_environment = split(options.keep_environment, ',');
+  how.redact = options.redact;
   how.spool_parent = unless_empty(options.spool_directory);
   how.keep_spool = options.keep_spool;
   if (!options.after.empty()) how.after = launch::parse_duration(options.after).value();
@@ -222,6 +236,7 @@ Verb add_record(Command program, const std::vector<std::string>& command) {
                           "no program to record: ridgeline record [OPTIONS] -- PROGRAM ARGS...");
             }
             launch::RecordOptions how = record_options(*options, command);
+            if (how.output) require_replaceable(*how.output, store::KeptKind::capture);
             ProgressLine line;
             if (!options->quiet) {
               // While the program runs the terminal is its own: only the import is drawn.

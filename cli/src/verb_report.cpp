@@ -4,11 +4,11 @@
 #include <algorithm>
 #include <filesystem>
 #include <fstream>
-#include <iterator>
 #include <memory>
 
 #include "compare_options.h"
 #include "output.h"
+#include "ridgeline/base/file.h"
 #include "ridgeline/base/text.h"
 #include "ridgeline/base/units.h"
 #include "ridgeline/queries/compare_query.h"
@@ -28,18 +28,22 @@ struct ReportOptions {
 constexpr const char* kOfCaptures = "Of one capture";
 constexpr const char* kOfSides = "Of two sides";
 
-// A capture begins with SQLite's name.
+// Of a comparison's JSON: those of real programs take some MB.
+constexpr std::size_t kLargestBytes = 256u << 20;
+
+// A capture begins with SQLite's name. What is no file at all is left to who opens captures.
 bool holds_json(const std::string& path) {
+  std::error_code ignored;
+  if (!std::filesystem::is_regular_file(path, ignored)) return false;
   std::ifstream file(path, std::ios::binary);
   char first = 0;
   return file >> first && first == '{';  // white space is skipped
 }
 
 std::string read_text(const std::string& path) {
-  std::ifstream file(path, std::ios::binary);
-  std::string text{std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
-  if (!file) throw Error(ErrorKind::io, path + ": cannot be read");
-  return text;
+  Result<std::string> text = read_file(path, kLargestBytes);
+  if (!text) throw Error(text.failure().kind, path + ": " + text.failure().message);
+  return std::move(text).value();
 }
 
 // What was said that does not go with what is reported on.

@@ -5,11 +5,12 @@
 #include <cmath>
 #include <functional>
 #include <map>
-#include <regex>
+#include <optional>
 #include <set>
 #include <tuple>
 
 #include "alignment.h"
+#include "rule_pattern.h"
 
 namespace ridgeline::comparison {
 namespace {
@@ -78,18 +79,18 @@ class Matcher {
     result_.families_only = families_only;
   }
 
+  // Throws Error(usage) for one that is no regular expression.
   void apply_rules(const std::vector<MatchRule>& rules) {
     for (const MatchRule& rule : rules) {
-      const std::regex kernel(rule.kernel);
-      const std::regex path(rule.path);
+      const RulePattern kernel = RulePattern::compile(rule.kernel).value();
+      const RulePattern path = RulePattern::compile(rule.path).value();
       for (std::uint32_t i = 0; i < of_a_.size(); ++i) {
-        std::smatch groups;
         const KernelSite& site = a_.sites[i];
-        if (of_a_[i] != kFree || !std::regex_match(site.kernel, groups, kernel)) continue;
-        if (!rule.path.empty() && !std::regex_search(site.path, path)) continue;
-        const std::string wanted = groups.format(rule.becomes);
+        if (of_a_[i] != kFree) continue;
+        const std::optional<std::string> wanted = kernel.whole(site.kernel, rule.becomes);
+        if (!wanted || (!rule.path.empty() && !path.found_in(site.path))) continue;
         const std::uint32_t other = best_free_b(site, [&](const KernelSite& candidate) {
-          return candidate.kernel == wanted || candidate.family == wanted;
+          return candidate.kernel == *wanted || candidate.family == *wanted;
         });
         if (other != kFree) add({i}, {other}, MatchLevel::rule, kConfidenceRule);
       }
@@ -451,9 +452,9 @@ Result<Matching> match_kernels(const RunProfile& a, const RunProfile& b, const M
   Matcher matcher(a, b, families_only);
   try {
     matcher.apply_rules(options.rules);
-  } catch (const std::regex_error& error) {
-    return Failure{ErrorKind::usage,
-                   std::string("a matching rule is no regular expression: ") + error.what()};
+  } catch (const Error& error) {
+    if (error.kind() != ErrorKind::usage) throw;
+    return Failure{ErrorKind::usage, "a matching rule is no regular expression: " + error.message()};
   }
   if (families_only) {
     matcher.match_families();

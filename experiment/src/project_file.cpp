@@ -5,10 +5,9 @@
 #include <algorithm>
 #include <cmath>
 #include <filesystem>
-#include <fstream>
 #include <set>
-#include <sstream>
 
+#include "ridgeline/base/file.h"
 #include "ridgeline/base/text.h"
 
 // Some files that are no TOML run toml++ 3.3 into its own assertions, which end the program or, with NDEBUG, are taken
@@ -123,12 +122,13 @@ Result<T> parse(std::string_view text, const std::string& path, Read read) {
   }
 }
 
+// Larger ones are none of ours, and what parses them takes memory for each character.
+constexpr std::size_t kLargestBytes = 4u << 20;
+
 Result<std::string> read_text(const std::string& path) {
-  std::ifstream file(path, std::ios::binary);
-  std::stringstream text;
-  text << file.rdbuf();
-  if (!file) return Failure{ErrorKind::usage, path + ": cannot be read"};
-  return text.str();
+  Result<std::string> text = read_file(path, kLargestBytes, FileKind::handed_over);
+  if (text.ok()) return text;
+  return Failure{ErrorKind::usage, path + ": cannot be read (" + text.failure().message + ")"};
 }
 
 analyzer::KernelBudget budget_of(Reader& reader) {

@@ -16,6 +16,7 @@
 #include "ridgeline/spool/manifest.h"
 #include "ridgeline/spool/reader.h"
 #include "ridgeline/store/capture_writer.h"
+#include "ridgeline/store/kept_file.h"
 #include "spool/capture_devices.h"
 #include "spool/process_import.h"
 #include "spool/spool_scan.h"
@@ -108,7 +109,7 @@ store::Run run_of(const std::optional<spool::LaunchManifest>& manifest,
   const spool::Reader& first = spools.front().reader;
   run.clock = one_line(first.file_header().clock);
   if (manifest) {
-    run.command_line = shell_quoted(command_without_secrets(manifest->program));
+    run.command_line = shell_quoted(command_without_secrets(manifest->program, manifest->redact));
     run.working_directory = manifest->working_directory;
     run.git_commit = manifest->git_commit;
     run.git_dirty = manifest->git_dirty;
@@ -302,6 +303,10 @@ Result<void> check_output(const std::string& output, bool overwrite) {
   const fs::file_status status = fs::status(output, code);
   if (fs::exists(status) && !fs::is_regular_file(status))
     return usage(fmt::format("{} is no file that can be replaced: name another", output));
+  const store::KeptKind kept = store::kept_kind(output);
+  if (kept != store::KeptKind::none && kept != store::KeptKind::capture)
+    return usage(fmt::format("{} is {}, which is not written over: name another file", output,
+                             store::kept_name(kept)));
   const fs::path parent = fs::path(output).parent_path();
   if (!parent.empty() && !fs::is_directory(parent, code))
     return usage(fmt::format("{} is no directory: make it, or write elsewhere", parent.string()));

@@ -66,6 +66,8 @@ class Process {
       row.pid = process->pid;
       row.parent_pid = process->parent_pid;
       std::string arguments(reader_.string_or(process->arguments, ""));
+      const std::vector<std::string> redact =
+          in_.manifest ? in_.manifest->redact : std::vector<std::string>{};
       std::vector<std::string> words;
       for (std::size_t at = 0; at < arguments.size();) {
         const std::size_t end = std::min(arguments.find('\0', at), arguments.size());
@@ -73,7 +75,7 @@ class Process {
         at = end + 1;
       }
       row.command = words.empty() ? one_line(reader_.string_or(process->executable, ""))
-                                  : shell_quoted(command_without_secrets(words));
+                                  : shell_quoted(command_without_secrets(words, redact));
       row.start_ns = process->process_start_ns > 0 ? process->process_start_ns : process->start_ns;
     } else {
       row.start_ns = reader_.file_header().start_ns;

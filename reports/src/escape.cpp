@@ -98,18 +98,25 @@ std::string html_escape(std::string_view text) {
 std::string csv_field(std::string_view text) {
   std::string out;
   bool quote = false;
+  // A row is a line: what a name makes of the next one a CI's log would take for the program's own.
   for_each_code_point(text, [&](char32_t c) {
     if (c == '"') out += '"';
-    if (c == '"' || c == ',' || c == '\n' || c == '\r') quote = true;
-    if (c == '\n' || c == '\r' || c == '\t') {
-      out += static_cast<char>(c);
-    } else {
-      append_visible(out, c);
-    }
+    if (c == '"' || c == ',') quote = true;
+    append_visible(out, c);
   });
   // Spreadsheets run what begins like a formula; a name never needs to.
-  constexpr std::string_view kFormula = "=+-@\t\r";
-  if (!out.empty() && kFormula.find(out.front()) != std::string_view::npos) out.insert(out.begin(), '\'');
+  constexpr std::string_view kFormula = "=+-@";
+  const bool formula = !text.empty() && (text.front() == '\t' || text.front() == '\r');
+  if (!out.empty() && (formula || kFormula.find(out.front()) != std::string_view::npos))
+    out.insert(out.begin(), '\'');
+  // CI systems obey "::error" where a line begins, blanks apart, and "##[error" and "##vso[" anywhere.
+  if (out.find_first_not_of(' ') != std::string::npos &&
+      out.compare(out.find_first_not_of(' '), 2, "::") == 0)
+    quote = true;
+  for (const std::string_view command : {"##[", "##vso["}) {
+    for (std::size_t at = out.find(command); at != std::string::npos; at = out.find(command, at))
+      out.replace(at, 2, "#\\x23");
+  }
   // A leading or trailing space is part of the field, but readers differ unless it is quoted.
   if (!out.empty() && (out.front() == ' ' || out.back() == ' ')) quote = true;
   return quote ? '"' + out + '"' : out;

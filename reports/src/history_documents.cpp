@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 #include <nlohmann/json.hpp>
+#include <set>
 
 #include "document_parts.h"
 #include "html_style.h"
@@ -53,6 +54,51 @@ Style style_of(const HistoryChange* change) {
 }
 
 constexpr std::size_t kChangesShown = 100;
+constexpr std::size_t kNewestShown = 10;
+constexpr std::size_t kKernelBytes = 120;  // of a name in a sentence
+
+std::set<std::string> kinds_in(const std::vector<HistorySeries>& series) {
+  std::set<std::string> kinds;
+  for (const HistorySeries& one : series) kinds.insert(one.kind);
+  return kinds;
+}
+
+// Of several kinds each sentence says of which it speaks.
+std::string newest_line(const comparison::HistoryReport& report, const comparison::NewestRun& run) {
+  return (report.newest.size() > 1 ? run.kind + ": " : "") + newest_sentence(run);
+}
+
+std::string newest_markdown(const comparison::HistoryReport& report) {
+  std::string out;
+  for (std::size_t i = 0; i < std::min(report.newest.size(), kNewestShown); ++i)
+    out += markdown_paragraph(newest_line(report, report.newest[i]));
+  return out;
+}
+
+nlohmann::ordered_json change_json(const comparison::NewestChange& change) {
+  return {{"series", change.series},
+          {"value_ns", change.value_ns},
+          {"before_ns", change.before_ns},
+          {"change_ratio", change.ratio},
+          {"low_ratio", change.low_ratio},
+          {"high_ratio", change.high_ratio},
+          {"confidence_ratio", change.confidence}};
+}
+
+nlohmann::ordered_json newest_json(const comparison::NewestRun& run) {
+  nlohmann::ordered_json kernels = nlohmann::ordered_json::array();
+  for (const comparison::NewestChange& kernel : run.kernels) kernels.push_back(change_json(kernel));
+  nlohmann::ordered_json out = {{"kind", run.kind},
+                                {"start_ns", run.start_ns},
+                                {"commit", run.commit},
+                                {"runs_before", run.runs_before},
+                                {"other_cards", run.other_cards},
+                                {"verdict", std::string(to_string(run.verdict))}};
+  out["spread_ratio"] = run.step ? nlohmann::ordered_json(run.spread_ratio) : nlohmann::ordered_json();
+  out["step"] = run.step ? change_json(*run.step) : nlohmann::ordered_json();
+  out["kernels"] = std::move(kernels);
+  return out;
+}
 
 constexpr const char* kMoreStyle =
     "svg .trend{stroke:var(--gemm);stroke-width:1.4}svg .worse{stroke:var(--bad);stroke-width:1.4}"
@@ -121,7 +167,43 @@ std::string trend_chart(const HistorySeries& series) {
 
 }  // namespace
 
+std::string newest_sentence(const comparison::NewestRun& run) {
+  std::string text = "Newest run";
+  if (!run.commit.empty()) text += " " + run.commit.substr(0, 12);
+  text += " of " + utc_text(run.start_ns);
+  if (!run.step) return text + ": the first of its kind, nothing to compare it with.";
+  const comparison::NewestChange& step = *run.step;
+  text += fmt::format(
+      ": step {}, {} against the {} before it ({}). ", time_text(step.value_ns), signed_percent(step.ratio),
+      run.runs_before == 1 ? "run" : counted(static_cast<std::int64_t>(run.runs_before), "run"),
+      time_text(step.before_ns));
+  const std::string interval =
+      fmt::format("95 % interval {} to {}", signed_percent(step.low_ratio), signed_percent(step.high_ratio));
+  if (run.verdict == comparison::NewestVerdict::undecided) {
+    text += fmt::format("Not shown to be slower or faster: {}.", interval);
+  } else {
+    text += fmt::format("It is {}, sure to {} ({}).", to_string(run.verdict),
+                        step.confidence > 0.9999 ? "more than 99.99 %" : percent_text(step.confidence, 2),
+                        interval);
+  }
+  if (run.other_cards) text += " None of those ran on its card: what cards differ by is in the interval.";
+  if (run.runs_before == 1)
+    text += fmt::format(
+        " With one run before it nothing is known of this machine's noise: {} a run is taken for it.",
+        percent_text(run.spread_ratio, 1));
+  if (!run.kernels.empty()) {
+    text += " Kernels:";
+    for (const comparison::NewestChange& kernel : run.kernels)
+      text += fmt::format("{} {} {} ({} to {})", &kernel == &run.kernels.front() ? "" : ",",
+                          bounded(kernel.series, kKernelBytes), signed_percent(kernel.ratio),
+                          time_text(kernel.before_ns), time_text(kernel.value_ns));
+    text += ".";
+  }
+  return text;
+}
+
 Table history_table(const std::vector<HistorySeries>& series) {
+  const std::set<std::string> kinds = kinds_in(series);
   const auto lines = std::make_shared<const std::vector<Line>>(lines_of(series));
   std::vector<Column<Line>> columns;
   columns.push_back({{.key = "series",
@@ -131,14 +213,16 @@ Table history_table(const std::vector<HistorySeries>& series) {
                       .elide = Elide::start,
                       .least_width = 30},
                      [](const Line& l) { return Cell::text(l.series->name); }});
-  columns.push_back({{.key = "kind",
-                      .header = "runs on",
-                      .help = "host, GPU, driver, CUDA and policy: series of other kinds are others",
-                      .align = Align::left,
-                      .elide = Elide::middle,
-                      .drop_order = 2,
-                      .shown = false},
-                     [](const Line& l) { return Cell::text(l.series->kind); }});
+  columns.push_back(
+      {{.key = "kind",
+        .header = "runs on",
+        .help = "program, launches of its step, GPU, driver, CUDA, policy: series of other kinds "
+                "are others",
+        .align = Align::left,
+        .elide = Elide::middle,
+        .drop_order = 2,
+        .shown = kinds.size() > 1},
+       [](const Line& l) { return Cell::text(l.series->kind); }});
   columns.push_back(
       {{.key = "runs", .header = "runs", .help = "values in the series", .drop_order = 1},
        [](const Line& l) { return Cell::number(static_cast<std::int64_t>(l.series->values.size())); }});
@@ -167,7 +251,9 @@ Table history_table(const std::vector<HistorySeries>& series) {
          return Cell::worded((ratio < 0 ? "−" : "+") + percent(std::abs(ratio)), ratio, style_of(l.change));
        }});
   columns.push_back(
-      {{.key = "p", .header = "p", .help = "probability of such a change by chance (permutations)"},
+      {{.key = "p",
+        .header = "p",
+        .help = "probability of such a change by chance in any series of its kind (permutations)"},
        [](const Line& l) {
          return l.change ? Cell::number(l.change->point.p, Form::general) : Cell::missing();
        }});
@@ -183,7 +269,8 @@ Table history_table(const std::vector<HistorySeries>& series) {
   return {std::move(columns), lines->size(), [lines](std::size_t i) { return (*lines)[i]; }};
 }
 
-std::string history_html(const std::vector<HistorySeries>& series) {
+std::string history_html(const comparison::HistoryReport& report) {
+  const std::vector<HistorySeries>& series = report.series;
   std::string out =
       "<!DOCTYPE html>\n<html lang=\"en\" xmlns=\"http://www.w3.org/1999/xhtml\">\n<head>\n<meta "
       "charset=\"utf-8\"/>\n"
@@ -203,6 +290,8 @@ std::string history_html(const std::vector<HistorySeries>& series) {
   out += fmt::format("<p>{} in {}.</p>\n",
                      html_escape(counted(static_cast<std::int64_t>(changed.size()), "change")),
                      html_escape(counted(static_cast<std::int64_t>(series.size()), "series", "series")));
+  for (std::size_t i = 0; i < std::min(report.newest.size(), kNewestShown); ++i)
+    out += fmt::format("<p>{}</p>\n", html_escape(newest_line(report, report.newest[i])));
   if (!changed.empty()) {
     changes.pick(changed);
     changes.keep(kChangesShown);
@@ -249,23 +338,29 @@ std::string history_html(const std::vector<HistorySeries>& series) {
          fmt::format("<footer><p>Made by Ridgeline {}.</p></footer>\n</main>\n</body>\n</html>\n", kVersion);
 }
 
-Document history_document(const std::vector<HistorySeries>& series, const DocumentOptions& options) {
+Document history_document(const comparison::HistoryReport& report, const DocumentOptions& options) {
+  const std::vector<HistorySeries>& series = report.series;
   Table table = chosen(history_table(series), options);
   switch (options.format) {
     case Format::csv:
       return csv_document(std::move(table));
     case Format::markdown:
-      return Document(render_markdown(table));
+      return Document(newest_markdown(report) + render_markdown(table));
     case Format::json:
-      return Document([table, &series](const Sink& sink) {
+      return Document([table, &report, &series](const Sink& sink) {
         JsonWriter out(sink, "ridgeline.history");
         out.rows("rows", table);
+        nlohmann::ordered_json newest = nlohmann::ordered_json::array();
+        for (const comparison::NewestRun& run : report.newest) newest.push_back(newest_json(run));
+        out.value("newest", newest);
         nlohmann::ordered_json all = nlohmann::ordered_json::array();
         for (const HistorySeries& one : series) {
           nlohmann::ordered_json values = nlohmann::ordered_json::array();
           for (const comparison::HistoryValue& value : one.values)
-            values.push_back(
-                {{"start_ns", value.start_ns}, {"commit", value.commit}, {"value_ns", value.value_ns}});
+            values.push_back({{"start_ns", value.start_ns},
+                              {"commit", value.commit},
+                              {"card", value.card},
+                              {"value_ns", value.value_ns}});
           all.push_back({{"kind", one.kind}, {"name", one.name}, {"values", values}});
         }
         out.value("series", all);
@@ -274,7 +369,11 @@ Document history_document(const std::vector<HistorySeries>& series, const Docume
     case Format::text:
       break;
   }
-  std::string out = render_text(table, options.text);
+  std::string out;
+  for (std::size_t i = 0; i < std::min(report.newest.size(), kNewestShown); ++i)
+    out += paragraph(newest_line(report, report.newest[i]), options.text);
+  if (!out.empty()) out += "\n";
+  out += render_text(table, options.text);
   out += paragraph(cut_line(table, "row"), options.text);
   return Document(out);
 }

@@ -1,10 +1,8 @@
 #include "capture_file.h"
 
 #include <sqlite3.h>
-#include <unistd.h>
 
 #include <array>
-#include <cerrno>
 #include <cstring>
 #include <filesystem>
 #include <fstream>
@@ -12,7 +10,9 @@
 #include <optional>
 #include <vector>
 
+#include "recovery.h"
 #include "ridgeline/store/capture.h"
+#include "ridgeline/store/kept_file.h"
 #include "ridgeline/store/schema.h"
 
 namespace ridgeline::store {
@@ -137,103 +137,6 @@ Result<FileHeader> read_header(const std::string& path) {
   return header;
 }
 
-// A private copy in memory, for what a reader may not do to the file itself.
-Database copy_to_memory(const Database& source, const std::string& path) {
-  Database memory(":memory:", OpenMode::read_write);
-  memory.set_path(path);
-  memory.execute("PRAGMA journal_mode = OFF");  // what fails here is thrown away as a whole
-  sqlite3_backup* backup = sqlite3_backup_init(memory.handle(), "main", source.handle(), "main");
-  if (backup == nullptr)
-    throw Error(ErrorKind::internal,
-                std::string("cannot copy the capture: ") + sqlite3_errmsg(memory.handle()));
-  const int code = sqlite3_backup_step(backup, -1);
-  sqlite3_backup_finish(backup);
-  if (code != SQLITE_DONE) {
-    const bool busy = (code & 0xff) == SQLITE_BUSY || (code & 0xff) == SQLITE_LOCKED;
-    throw Error(busy ? ErrorKind::io : ErrorKind::corrupt,
-                path + (busy ? " is being written by another program (" : " is damaged (") +
-                    sqlite3_errstr(code) +
-                    (busy ? "): try again when that has ended" : "): record again or use a backup"));
-  }
-  return memory;
-}
-
-// At the end of the journal of a transaction over several files stands the name of another file, which SQLite deletes
-// when it recovers (sqlite3 pager.c, readSuperJournal and pager_delsuper). No capture is written that way.
-bool names_another_file(const fs::path& journal) {
-  constexpr unsigned char kJournalMagic[8] = {0xd9, 0xd5, 0x05, 0xf9, 0x20, 0xa1, 0x63, 0xd7};
-  constexpr std::streamoff kRecordBytes = 16;  // length, checksum and magic
-  std::ifstream file(journal, std::ios::binary);
-  file.seekg(0, std::ios::end);
-  if (!file || file.tellg() < kRecordBytes) return false;
-  std::array<char, sizeof kJournalMagic> end{};
-  file.seekg(-static_cast<std::streamoff>(end.size()), std::ios::end);
-  file.read(end.data(), end.size());
-  return std::memcmp(end.data(), kJournalMagic, sizeof kJournalMagic) == 0;
-}
-
-// What a writer that was interrupted leaves beside a capture: a rollback journal, or a write-ahead log.
-constexpr const char* kLeftovers[] = {"-journal", "-wal"};
-
-// The leftovers that have something in them. Throws Error(io) if one cannot be looked at.
-std::vector<std::string> leftovers_of(const std::string& path) {
-  std::vector<std::string> found;
-  for (const char* suffix : kLeftovers) {
-    const std::string name = path + suffix;
-    std::error_code code;
-    const auto status = fs::status(name, code);
-    if (status.type() == fs::file_type::not_found) continue;
-    if (!fs::is_regular_file(status)) {
-      throw Error(ErrorKind::io,
-                  name + " is no file, as an interrupted writer would have left it: move it away");
-    }
-    const std::uintmax_t bytes = fs::file_size(name, code);
-    if (code) throw Error(ErrorKind::io, name + ": " + code.message());
-    if (bytes > 0) found.emplace_back(suffix);
-  }
-  return found;
-}
-
-void copy_into(const std::string& from, const fs::path& to, const std::string& path) {
-  std::error_code code;
-  fs::copy_file(from, to, code);
-  if (!code) return;
-  throw Error(ErrorKind::io, path + " was not written to its end, and " + from + " cannot be copied to " +
-                                 to.parent_path().string() + " to recover it (" + code.message() +
-                                 "): set TMPDIR to a folder with room, or check permissions");
-}
-
-// An import that was killed leaves its rollback journal. Recovery writes to the file, so it is done on a
-// copy in a temporary directory.
-Database recover_copy(const std::string& path, const std::vector<std::string>& leftovers) {
-  std::error_code code;
-  std::string pattern = (fs::temp_directory_path(code) / "ridgeline-XXXXXX").string();
-  if (code || mkdtemp(pattern.data()) == nullptr)
-    throw Error(ErrorKind::io, "cannot make a temporary directory to recover " + path + ": set TMPDIR");
-  const fs::path directory(pattern);
-  struct Cleanup {
-    fs::path directory;
-    ~Cleanup() {
-      std::error_code ignored;
-      fs::remove_all(directory, ignored);
-    }
-  } cleanup{directory};
-  const std::string copy = (directory / "capture").string();
-  copy_into(path, copy, path);
-  for (const std::string& suffix : leftovers) copy_into(path + suffix, copy + suffix, path);
-  // Of the copy: nobody else changes that.
-  if (names_another_file(copy + "-journal")) {
-    throw Error(ErrorKind::corrupt, path +
-                                        "-journal names another file, which recovery would delete: it is "
-                                        "not of Ridgeline's making; move it away to read what is without it");
-  }
-  Database recovered(copy, OpenMode::read_write);
-  recovered.set_path(path);
-  (void)recovered.scalar_int64(
-      "SELECT count(*) FROM sqlite_schema");  // recovers, and fails here if it cannot
-  return copy_to_memory(recovered, path);
-}
-
 // Every verb reads these: a view or a virtual table in the place of one could be anything, even without an end.
 void require_tables(const Database& database) {
   std::map<std::string, bool> stored;  // whether it has pages of its own
@@ -255,22 +158,18 @@ Database open_current(const std::string& path, const FileHeader& header) {
     if (header.user_version < kReadInPlace) migrate(database, migrations(), views_sql());
     return database;
   };
-  if (!leftovers.empty()) return migrated(recover_copy(path, leftovers));
+  if (!leftovers.empty()) return migrated(copy_to_memory(RecoveredCopy(path, leftovers).database(), path));
   Database file(path, header.has_log ? OpenMode::immutable : OpenMode::read_only);
   file.limit_statements(header.file_bytes);
   if (header.user_version >= kReadInPlace) return file;
+  refuse_holes(path);
   return migrated(copy_to_memory(file, path));
 }
 
 }  // namespace
 
 bool is_capture_file(const std::string& path) {
-  std::error_code code;
-  if (!fs::is_regular_file(path, code)) return false;
-  std::ifstream file(path, std::ios::binary);
-  std::array<unsigned char, 100> bytes{};
-  file.read(reinterpret_cast<char*>(bytes.data()), bytes.size());
-  return std::memcmp(bytes.data(), kMagic, sizeof(kMagic)) == 0 && big_endian32(&bytes[68]) == kApplicationId;
+  return kept_kind(path) == KeptKind::capture;
 }
 
 std::span<const std::string_view> table_names() {

@@ -240,6 +240,9 @@ Database::Database(const std::string& path, OpenMode mode)
       if (std::filesystem::exists(path)) throw Error(ErrorKind::io, path + " exists already");
       flags |= SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE;
       break;
+    case OpenMode::keep:
+      flags |= SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE;
+      break;
   }
   const int code = sqlite3_open_v2(uri.c_str(), &handle_, flags, nullptr);
   if (code != SQLITE_OK) fail_open(handle_, code, path);
@@ -254,6 +257,19 @@ Database::Database(Database&& other) noexcept
     : path_(std::move(other.path_)),
       handle_(std::exchange(other.handle_, nullptr)),
       steps_(std::move(other.steps_)) {}
+
+void Database::set_patience(std::chrono::milliseconds patience) const noexcept {
+  sqlite3_busy_timeout(handle_, static_cast<int>(patience.count()));
+}
+
+void Database::distrust_schema() {
+  execute("PRAGMA trusted_schema = OFF; PRAGMA cell_size_check = ON");
+  for (const int allowed : {SQLITE_DBCONFIG_ENABLE_TRIGGER, SQLITE_DBCONFIG_ENABLE_VIEW})
+    sqlite3_db_config(handle_, allowed, 0, nullptr);
+  sqlite3_db_config(handle_, SQLITE_DBCONFIG_DEFENSIVE, 1, nullptr);
+  sqlite3_limit(handle_, SQLITE_LIMIT_LENGTH, 64 << 20);  // no honest value is as long
+  sqlite3_limit(handle_, SQLITE_LIMIT_ATTACHED, 0);
+}
 
 void Database::limit_statements(std::uint64_t file_bytes) {
   // A row takes some bytes of the file and some ten steps of the machine; the constant is a second's work.

@@ -36,8 +36,14 @@ TEST(File, PipesAndDevicesAreNotWaitedFor) {
   ASSERT_EQ(mkfifo(directory.file("pipe").c_str(), 0600), 0);
   EXPECT_EQ(read_file(directory.file("pipe"), 5).failure().kind, ErrorKind::io);
   EXPECT_EQ(read_file("/dev/zero", 5).failure().kind, ErrorKind::io);
-  // Where a pipe is welcome, an endless one still has an end.
-  EXPECT_EQ(read_file("/dev/zero", 5, FileKind::any).failure().kind, ErrorKind::corrupt);
+  EXPECT_EQ(read_file(directory.file("pipe"), 5, FileKind::handed_over).failure().kind, ErrorKind::io);
+  EXPECT_EQ(read_file("/dev/zero", 5, FileKind::handed_over).failure().kind, ErrorKind::io);
+  // What a shell hands over is read, and an endless one still has an end.
+  const int zero = open("/dev/zero", O_RDONLY | O_CLOEXEC);
+  const std::string name = "/dev/fd/" + std::to_string(zero);
+  EXPECT_EQ(read_file(name, 5).failure().kind, ErrorKind::io);
+  EXPECT_EQ(read_file(name, 5, FileKind::handed_over).failure().kind, ErrorKind::corrupt);
+  close(zero);
 }
 
 // Runs in a child: what the signal does to it is what is tested.

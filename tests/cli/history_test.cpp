@@ -47,6 +47,11 @@ TEST_F(HistoryVerb, KeepsResultsAndFindsTheCommitThatChangedThem) {
     EXPECT_NEAR(row["change_ratio"].get<double>(), 0.5, 0.02);
   }
   EXPECT_TRUE(found) << shown.out;
+  // Of the newest run, which is like the six before it.
+  ASSERT_EQ(document["newest"].size(), 1u);
+  EXPECT_EQ(document["newest"][0]["verdict"], "undecided");
+  EXPECT_EQ(document["newest"][0]["runs_before"], 6);
+  EXPECT_NE(run({"history", "show", "h.db"}).out.find("against the 6 runs before it"), std::string::npos);
   const std::string page = read_file(file("h.html"));
   EXPECT_EQ(check_xml(page.substr(page.find("<html"))).error, "");
 
@@ -61,6 +66,10 @@ TEST_F(HistoryVerb, RefusesWhatItCannotRead) {
   expect_error({"history", "show", "other.ridge"}, 3, "no history");
   expect_error({"history", "add", "new.db", "text.ridge"}, 3, "text.ridge");
   expect_error({"history"}, 2, "history");
+  // What cannot be read leaves all out.
+  ASSERT_EQ(run({"history", "add", "all.db", "h1.ridge"}).code, 0);
+  expect_error({"history", "add", "all.db", "h2.ridge", "text.ridge"}, 3, "text.ridge");
+  EXPECT_NE(run({"history", "add", "all.db", "h1.ridge"}).out.find("0 runs added, 1 in"), std::string::npos);
   expect_error({"history", "accept", "h2.db", "--commit", "x"}, 2, "--reason");
 }
 

@@ -1,10 +1,11 @@
-// text_fuzz.cpp: what people and files hand over as text: budgets, project files, comparisons, schedules, names of
-// kernels.
+// text_fuzz.cpp: what people and files hand over as text: budgets, project files, rules, comparisons, schedules, names
+// of kernels.
 #include "budget.h"
 #include "comparison/made_runs.h"
 #include "fuzz.h"
 #include "ridgeline/base/secrets.h"
 #include "ridgeline/base/text.h"
+#include "ridgeline/comparison/match.h"
 #include "ridgeline/comparison/profile.h"
 #include "ridgeline/experiment/project_file.h"
 #include "ridgeline/launch/duration.h"
@@ -32,6 +33,22 @@ void use_name(const std::string& input) {
   (void)command_without_secrets(split(input, ' '));
   (void)bounded_text(input, 16);
   (void)comparison::folded_path(input);
+}
+
+// A file of rules; and its lines as a rule of their own, so that changed patterns reach the matcher, not only the
+// parser.
+void use_rules(const std::string& input) {
+  using namespace comparison::testing;
+  const std::vector<std::string> lines = split(input, '\n');
+  std::vector<comparison::MatchRule> rules;
+  if (const auto parsed = experiment::parse_rules(input, "match.toml")) rules = parsed.value();
+  if (lines.size() >= 2) rules.push_back({lines[0], lines[1], lines.size() > 2 ? lines[2] : ""});
+  const std::string tail = lines.empty() ? "" : lines.back();
+  const std::vector<MadeKernel> a = {{"step / backward", "my_gemm_v1", 900, 1, "x"},
+                                     {"step / layer 3", std::string(3000, 'a') + tail, 300, 2, "y"}};
+  const std::vector<MadeKernel> b = {{"step / backward", "my_gemm_v2", 900, 1, "z"},
+                                     {"step", tail, 300, 2, "w"}};
+  (void)comparison::match_kernels(made({.kernels = a}), made({.kernels = b}), {.rules = rules});
 }
 
 constexpr reports::ReportFormat kFormats[] = {
@@ -78,6 +95,7 @@ int main(int argc, char** argv) {
           (void)experiment::parse_rules(input, "match.toml");
           (void)experiment::parse_noise(input, "noise.toml");
         }},
+       {"rules", {}, [](const std::string& input, Random&) { fuzz::use_rules(input); }},
        {"schedule",
         {},
         [](const std::string& input, Random&) {

@@ -22,6 +22,20 @@ TEST(Environment, KeepsTheSwitchesOfLibrariesAndNothingElse) {
                                                       {"TORCH_LOGS", "https://***@example.org/x?***"}}));
 }
 
+TEST(Environment, WhatTheUserNamesIsKeptOrReplaced) {
+  const std::vector<std::string> variables = {"SITE_MODE=fast", "SITE_TOKEN=abc",
+                                              "SITE=acme",      "OMP_NUM_THREADS=4",
+                                              "HOME=/root",     "SITE_URL=https://me:x@host"};
+  const std::vector<std::string> keep = {"SITE*", "HOME"};
+  const std::vector<std::string> redact = {"acme", "OMP_*"};
+  EXPECT_EQ(relevant_environment(variables, keep, redact),
+            (std::map<std::string, std::string>{{"SITE_MODE", "fast"},
+                                                {"SITE", "***"},
+                                                {"OMP_NUM_THREADS", "***"},
+                                                {"HOME", "/root"},
+                                                {"SITE_URL", "https://***@host"}}));
+}
+
 TEST(MappedLibraries, AreFoundInAMapsFile) {
   MappedLibraries libraries;
   libraries.look_at_maps(

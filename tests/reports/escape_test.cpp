@@ -47,8 +47,14 @@ TEST(CsvField, FollowsRfc4180) {
   EXPECT_EQ(csv_field("plain"), "plain");
   EXPECT_EQ(csv_field("a,b"), "\"a,b\"");
   EXPECT_EQ(csv_field("say \"hi\""), "\"say \"\"hi\"\"\"");
-  EXPECT_EQ(csv_field("two\nlines"), "\"two\nlines\"");
-  EXPECT_EQ(csv_field("old\rMac"), "\"old\rMac\"");
+  EXPECT_EQ(csv_field("two\nlines"), "two\\nlines") << "a row is a line";
+  EXPECT_EQ(csv_field("old\rMac\t"), "old\\rMac\\t");
+  // What a CI's log would obey.
+  EXPECT_EQ(csv_field("k\n::error::x"), "k\\n::error::x");
+  EXPECT_EQ(csv_field("::error::x"), "\"::error::x\"");
+  EXPECT_EQ(csv_field("  ::error::x"), "\"  ::error::x\"");
+  EXPECT_EQ(csv_field("ns::kernel"), "ns::kernel");
+  EXPECT_EQ(csv_field("a ##[error]b ##vso[c"), "a #\\x23[error]b #\\x23vso[c");
   EXPECT_EQ(csv_field(" padded"), "\" padded\"");
   EXPECT_EQ(csv_field(""), "");
   EXPECT_EQ(csv_field("\x1b[2J"), "\\x1b[2J");

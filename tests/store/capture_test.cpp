@@ -2,7 +2,10 @@
 
 #include <gtest/gtest.h>
 #include <sys/fsuid.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <filesystem>
@@ -387,6 +390,45 @@ TEST(Capture, RecoveryWithoutATemporaryDirectoryNamesTheRemedy) {
   ASSERT_FALSE(opened.ok());
   EXPECT_EQ(opened.failure().kind, ErrorKind::io);
   EXPECT_NE(opened.failure().message.find("set TMPDIR"), std::string::npos) << opened.failure().message;
+}
+
+// A file of holes beside a journal would fill the disk with nothing.
+TEST(Capture, OneThatIsMostlyHolesIsNotCopied) {
+  TemporaryDirectory directory;
+  const std::string path = write_file(directory);
+  std::filesystem::resize_file(path, 40ULL << 30);
+  write_bytes(path + "-journal", "something");
+  const auto opened = Capture::open(path);
+  ASSERT_FALSE(opened.ok());
+  EXPECT_EQ(opened.failure().kind, ErrorKind::corrupt);
+  EXPECT_NE(opened.failure().message.find("holes"), std::string::npos) << opened.failure().message;
+  // A journal of holes likewise.
+  std::filesystem::remove(path);
+  const std::string other = write_file(directory);
+  std::filesystem::resize_file(other + "-journal", 40ULL << 30);
+  EXPECT_EQ(Capture::open(other).failure().kind, ErrorKind::corrupt);
+}
+
+// A limit on the size of files is an error like a full disk, and the folder of the copy goes with it.
+TEST(Capture, RecoveryUnderALimitLeavesNothingBehind) {
+  TemporaryDirectory directory;
+  const std::string path = write_file(directory);
+  write_bytes(path + "-journal", "something");
+  const std::string room = directory.file("room");
+  std::filesystem::create_directory(room);
+  const pid_t child = fork();
+  if (child == 0) {
+    setenv("TMPDIR", room.c_str(), 1);
+    const rlimit limit{4096, 4096};
+    setrlimit(RLIMIT_FSIZE, &limit);
+    const auto opened = Capture::open(path);
+    _exit(!opened.ok() && opened.failure().kind == ErrorKind::io ? 0 : 1);
+  }
+  int status = 0;
+  waitpid(child, &status, 0);
+  EXPECT_TRUE(WIFEXITED(status)) << "ended by signal " << WTERMSIG(status);
+  EXPECT_EQ(WEXITSTATUS(status), 0);
+  EXPECT_TRUE(std::filesystem::is_empty(room));
 }
 
 // Another program may have set it; SQLite's readers then make two files beside it, and leave them.

@@ -11,6 +11,7 @@
 #include <string_view>
 
 #include "child_process.h"
+#include "ridgeline/base/pattern.h"
 #include "ridgeline/base/secrets.h"
 #include "ridgeline/base/text.h"
 
@@ -66,13 +67,20 @@ bool is_relevant(std::string_view name) {
 
 }  // namespace
 
-std::map<std::string, std::string> relevant_environment(const std::vector<std::string>& environment) {
+std::map<std::string, std::string> relevant_environment(const std::vector<std::string>& environment,
+                                                        std::span<const std::string> keep,
+                                                        std::span<const std::string> redact) {
   std::map<std::string, std::string> relevant;
   for (const std::string& entry : environment) {
     const std::size_t equal = entry.find('=');
     if (equal == std::string::npos || equal == 0) continue;
     const std::string name = entry.substr(0, equal);
-    if (is_relevant(name)) relevant[one_line(name)] = one_line(without_secrets(entry.substr(equal + 1)));
+    const bool asked =
+        !is_secret_name(name) && std::any_of(keep.begin(), keep.end(), [&](const std::string& pattern) {
+          return matches_pattern(pattern, name);
+        });
+    if (asked || is_relevant(name))
+      relevant[one_line(name)] = one_line(variable_without_secrets(name, entry.substr(equal + 1), redact));
   }
   return relevant;
 }

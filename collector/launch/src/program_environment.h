@@ -3,15 +3,18 @@
 
 #include <map>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
 namespace ridgeline::launch {
 
-/// The variables that a GPU program's behaviour may depend on, out of NAME=value texts. Names that speak of
-/// secrets are left out, and so is the password in a URL.
+/// The variables that a GPU program's behaviour may depend on, out of NAME=value texts, and those whose names match
+/// a pattern of `keep` (* stands for any text). Names that speak of secrets are left out, whoever asks for them; of
+/// values secrets are replaced, and what `redact` says (variable_without_secrets()).
 [[nodiscard]] std::map<std::string, std::string> relevant_environment(
-    const std::vector<std::string>& environment);
+    const std::vector<std::string>& environment, std::span<const std::string> keep = {},
+    std::span<const std::string> redact = {});
 
 /// This process's environment as NAME=value.
 [[nodiscard]] std::vector<std::string> current_environment();

@@ -476,7 +476,8 @@ Result<RecordSummary> record(const RecordOptions& options) {
   const fs::path directory = fs::canonical(options.working_directory.value_or("."), code);
   const WorkingTree tree = working_tree(directory.string());
   spool::LaunchManifest manifest;
-  manifest.program = command_without_secrets(options.program);
+  manifest.program = command_without_secrets(options.program, options.redact);
+  manifest.redact = options.redact;
   manifest.working_directory = directory.string();
   manifest.output = output;
   manifest.git_commit = tree.commit;
@@ -488,7 +489,8 @@ Result<RecordSummary> record(const RecordOptions& options) {
   manifest.step_range = options.step_range;
   manifest.tiers = options.tiers;
   manifest.window = window_options(options);
-  manifest.environment = relevant_environment(current_environment());
+  manifest.environment =
+      relevant_environment(current_environment(), options.keep_environment, options.redact);
   manifest.launcher_pid = getpid();
   manifest.start_ns = now_ns();
 

@@ -79,6 +79,8 @@ Result<void> write_manifest(const std::string& directory, const LaunchManifest& 
   };
   json["program"] = Json::array();
   for (const std::string& word : manifest.program) json["program"].push_back(clean_text(word));
+  json["redact"] = Json::array();
+  for (const std::string& pattern : manifest.redact) json["redact"].push_back(clean_text(pattern));
   json["warnings"] = Json::array();
   for (const std::string& warning : manifest.warnings) json["warnings"].push_back(clean_text(warning));
   json["ranks"] = Json::array();
@@ -133,6 +135,7 @@ Result<std::optional<LaunchManifest>> read_manifest(const std::string& directory
     manifest.tiers = tiers_of(json);
     get(json, "window", manifest.window);
     get(json, "environment", manifest.environment);
+    get(json, "redact", manifest.redact);
     get(json, "launcher_pid", manifest.launcher_pid);
     get(json, "start_ns", manifest.start_ns);
     get(json, "versions", manifest.versions);

@@ -7,7 +7,7 @@
 #include "app/main_window.h"
 #include "app/options.h"
 #include "app/screenshot.h"
-#include "ridgeline/store/capture.h"
+#include "ridgeline/store/kept_file.h"
 
 namespace ridgeline::gui {
 namespace {
@@ -56,11 +56,12 @@ int run(int argc, char** argv) {
   apply_theme(application, choice);
   MainWindow window(options.value());
   if (picture) {
-    // A recording is not made again by typing a command once more.
-    if (store::is_capture_file(options.value().screenshot.toStdString())) {
-      return complain(
-          {ErrorKind::usage, options.value().screenshot.toStdString() +
-                                 " is a capture, which is not written over: choose another file"});
+    // What is kept is not made again by typing a command once more.
+    if (const store::KeptKind kept = store::kept_kind(options.value().screenshot.toStdString());
+        kept != store::KeptKind::none) {
+      return complain({ErrorKind::usage, options.value().screenshot.toStdString() + " is " +
+                                             std::string(store::kept_name(kept)) +
+                                             ", which is not written over: choose another file"});
     }
     const Result<QPixmap> taken = take_picture(window, options.value());
     if (!taken) return complain(taken.failure());

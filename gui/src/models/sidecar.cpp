@@ -1,6 +1,7 @@
 #include "models/sidecar.h"
 
 #include <QFile>
+#include <QFileInfo>
 #include <QJsonArray>
 #include <QJsonDocument>
 #include <QJsonObject>
@@ -102,6 +103,8 @@ QString sidecar_path(const QString& capture) {
 Result<ViewState> load_view(const QString& path) {
   QFile file(path);
   if (!file.exists()) return ViewState{};
+  if (!QFileInfo(file).isFile())  // a pipe would be waited for
+    return Failure{ErrorKind::io, path.toStdString() + ": no file"};
   if (!file.open(QIODevice::ReadOnly))
     return Failure{ErrorKind::io, (path + ": " + file.errorString()).toStdString()};
   Result<ViewState> state = view_from_json(file.readAll());

@@ -11,8 +11,8 @@ namespace ridgeline {
 
 /// What may be read.
 enum class FileKind {
-  regular,  ///< a file on a disk; a pipe or a device is refused without waiting for it
-  any,      ///< a pipe too, as a shell's <(command) gives one
+  regular,      ///< a file on a disk; a pipe or a device is refused without waiting for it
+  handed_over,  ///< also what a shell has opened: /dev/stdin, and /dev/fd/N, which its <(command) stands for
 };
 
 /// All bytes of a file. Never holds more than `most_bytes` + 1 of them.
@@ -29,7 +29,7 @@ class UnfinishedFiles {
   UnfinishedFiles(const UnfinishedFiles&) = delete;
   UnfinishedFiles& operator=(const UnfinishedFiles&) = delete;
 
-  /// Unlinks them; there need not be any.
+  /// Unlinks them, and removes folders that are empty then; there need not be any.
   void remove() const noexcept;
 
  private:

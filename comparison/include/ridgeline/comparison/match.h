@@ -41,9 +41,9 @@ namespace ridgeline::comparison {
 /// A kernel of the first run whose whole demangled name matches `kernel`, at a folded path that `path` is found in, is
 /// the kernel of the second run whose demangled or normalised name is `becomes`.
 struct MatchRule {
-  std::string kernel;   ///< ECMAScript regular expression
+  std::string kernel;   ///< regular expression in RE2's syntax
   std::string becomes;  ///< text with $1 … $9 for the groups of `kernel`
-  std::string path;     ///< ECMAScript regular expression; "": anywhere
+  std::string path;     ///< likewise; "": anywhere
 };
 
 struct MatchOptions {

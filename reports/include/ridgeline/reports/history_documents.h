@@ -13,11 +13,15 @@ namespace ridgeline::reports {
 /// One row a change point, and one for a series without any; largest change first. Refers to the series.
 [[nodiscard]] Table history_table(const std::vector<comparison::HistorySeries>& series);
 
-/// In the options' format. Throws Error(usage) for an unknown column.
-[[nodiscard]] Document history_document(const std::vector<comparison::HistorySeries>& series,
+/// What is said of the newest run of a kind: whether it is slower than the last ones, and how sure that is.
+[[nodiscard]] std::string newest_sentence(const comparison::NewestRun& run);
+
+/// In the options' format: the newest runs, then the table. Throws Error(usage) for an unknown column. Refers to the
+/// report.
+[[nodiscard]] Document history_document(const comparison::HistoryReport& report,
                                         const DocumentOptions& options);
 
 /// One page with a line a series.
-[[nodiscard]] std::string history_html(const std::vector<comparison::HistorySeries>& series);
+[[nodiscard]] std::string history_html(const comparison::HistoryReport& report);
 
 }  // namespace ridgeline::reports

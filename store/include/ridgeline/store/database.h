@@ -4,6 +4,7 @@
 // 4. Statements are destroyed before their Database. One thread at a time per Database.
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -105,6 +106,7 @@ enum class OpenMode {
   immutable,   // likewise; what lies beside the file is not looked at, and nothing is made there
   read_write,  // must exist
   create,      // must not exist
+  keep,        // is made if there is none
 };
 
 class Database {
@@ -124,6 +126,11 @@ class Database {
   [[nodiscard]] const std::string& path() const noexcept { return *path_; }
   [[nodiscard]] sqlite3* handle() const noexcept { return handle_; }
 
+  /// How long a statement waits for another's lock before it fails as busy; else what set_lock_patience() says.
+  void set_patience(std::chrono::milliseconds patience) const noexcept;
+  /// What a file may bring along and we never ask for is not run: triggers, views, functions with effects. No value is
+  /// longer than 64 MiB.
+  void distrust_schema();
   /// The name that messages give to it: that of the capture of which this is a private copy.
   void set_path(std::string path) { path_ = std::make_shared<const std::string>(std::move(path)); }
   /// Ends a statement that takes more steps of SQLite's machine than an honest file of that size can ask for, with

@@ -74,7 +74,10 @@ struct RecordOptions {
   std::vector<std::vector<std::string>> counter_configurations;  // metric names of R1, R2, …; empty: built in
   std::vector<std::string> replay_exclude;       // parts of mangled names: run unmeasured in replay steps
   std::optional<std::string> working_directory;  // the program's; default: the current one
-  std::optional<std::string> spool_parent;       // default: the output's directory, else TMPDIR
+  std::vector<std::string>
+      keep_environment;             // patterns of variables to keep beside those that libraries document
+  std::vector<std::string> redact;  // patterns of words and values that must not be kept
+  std::optional<std::string> spool_parent;  // default: the output's directory, else TMPDIR
   bool keep_spool = false;
   std::chrono::milliseconds after{0};     // from a process's first CUDA context to its recording
   std::chrono::milliseconds duration{0};  // of a recording window; 0: to the end of the program
