@@ -58,6 +58,8 @@ class Trial:
 
     def starts(self):
         """Of the runs that `show` knows."""
+        if not (self.directory / "h.db").exists():
+            return []
         shown = self.run(["show", "h.db", "--format", "json"])
         if shown.returncode == 3 and ("no run in it" in shown.stderr or "nothing was added" in shown.stderr):
             return []

@@ -405,6 +405,7 @@ TEST(Capture, OneThatIsMostlyHolesIsNotCopied) {
   // A journal of holes likewise.
   std::filesystem::remove(path);
   const std::string other = write_file(directory);
+  write_bytes(other + "-journal", "something");
   std::filesystem::resize_file(other + "-journal", 40ULL << 30);
   EXPECT_EQ(Capture::open(other).failure().kind, ErrorKind::corrupt);
 }
