@@ -246,9 +246,13 @@ class KindReport {
 
   void write(HistoryReport& report, const ChangeOptions& options, const Accepted& accepted) const {
     std::vector<std::vector<double>> levels;
-    for (const std::vector<double>& logs : logs_) {
-      std::vector<double> level = without_cards(logs, cards_);
-      for (double& value : level) value = std::exp(value);
+    const bool one_card =
+        std::all_of(cards_.begin(), cards_.end(), [](std::size_t card) { return card == 0; });
+    for (std::size_t s = 0; s < quantities_.size(); ++s) {
+      std::vector<double> level = one_card ? quantities_[s].ns : without_cards(logs_[s], cards_);
+      if (!one_card) {
+        for (double& value : level) value = std::exp(value);
+      }
       levels.push_back(std::move(level));
     }
     const auto changes = joint_change_points(levels, options);

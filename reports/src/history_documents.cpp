@@ -75,14 +75,20 @@ std::string newest_markdown(const comparison::HistoryReport& report) {
   return out;
 }
 
+// Logarithms and back leave digits that mean nothing and differ from machine to machine.
+double rounded(double value, double unit) {
+  return std::round(value / unit) * unit;
+}
+
 nlohmann::ordered_json change_json(const comparison::NewestChange& change) {
+  constexpr double kRatio = 1.0 / (1 << 20);
   return {{"series", change.series},
-          {"value_ns", change.value_ns},
-          {"before_ns", change.before_ns},
-          {"change_ratio", change.ratio},
-          {"low_ratio", change.low_ratio},
-          {"high_ratio", change.high_ratio},
-          {"confidence_ratio", change.confidence}};
+          {"value_ns", rounded(change.value_ns, 0.125)},
+          {"before_ns", rounded(change.before_ns, 0.125)},
+          {"change_ratio", rounded(change.ratio, kRatio)},
+          {"low_ratio", rounded(change.low_ratio, kRatio)},
+          {"high_ratio", rounded(change.high_ratio, kRatio)},
+          {"confidence_ratio", rounded(change.confidence, kRatio)}};
 }
 
 nlohmann::ordered_json newest_json(const comparison::NewestRun& run) {
@@ -94,7 +100,8 @@ nlohmann::ordered_json newest_json(const comparison::NewestRun& run) {
                                 {"runs_before", run.runs_before},
                                 {"other_cards", run.other_cards},
                                 {"verdict", std::string(to_string(run.verdict))}};
-  out["spread_ratio"] = run.step ? nlohmann::ordered_json(run.spread_ratio) : nlohmann::ordered_json();
+  out["spread_ratio"] = run.step ? nlohmann::ordered_json(rounded(run.spread_ratio, 1.0 / (1 << 20)))
+                                 : nlohmann::ordered_json();
   out["step"] = run.step ? change_json(*run.step) : nlohmann::ordered_json();
   out["kernels"] = std::move(kernels);
   return out;

@@ -99,7 +99,8 @@ TEST(NewestSentence, SaysWhatIsKnownAndHowSureThatIs) {
   run.kernels = {{"mlp: gemm", 11e6, 10e6, 0.1, 0.08, 0.12, 0.99999}};
   EXPECT_EQ(
       newest_sentence(run),
-      "Newest run 0123456789ab of 2023-11-14 22:13 UTC: step 51.000 ms, +2.0 % against the 8 runs before it "
+      "Newest run 0123456789ab of 2023-11-14 22:13:20 UTC: step 51.000 ms, +2.0 % against the 8 runs before "
+      "it "
       "(50.000 ms). It is slower, sure to 99.80 % (95 % interval +1.2 % to +2.8 %). Kernels: mlp: gemm +10.0 "
       "% "
       "(10.000 ms to 11.000 ms).");

@@ -132,7 +132,7 @@ TEST(RenderCsv, QuotesAndEndsLinesAsRfc4180) {
   EXPECT_EQ(csv(sample()),
             "kernel,time_ns,note,extra,hidden\r\n"
             "void add<float>(int),1500000,\"a, \"\"b\"\"\",1234567,h\r\n"
-            "\\x1b[31mevil|<b>\xef\xbf\xbd,,\"x\ny\",0.25,\r\n");
+            "\\x1b[31mevil|<b>\xef\xbf\xbd,,x\\ny,0.25,\r\n");
 }
 
 TEST(RenderMarkdown, EveryRowHasEveryColumn) {
