@@ -47,10 +47,10 @@ std::optional<std::string> RulePattern::whole(std::string_view text, std::string
       out += '$';
     } else if (next == '&' || (next >= '1' && next <= '9')) {
       const int group = next == '&' ? 0 : next - '0';
-      if (group < count)
-        out.append(groups.at(static_cast<std::size_t>(group)).data() != nullptr
-                       ? groups.at(static_cast<std::size_t>(group)).as_string()
-                       : std::string());
+      if (group < count) {
+        const re2::StringPiece& part = groups.at(static_cast<std::size_t>(group));
+        if (part.data() != nullptr) out.append(part.data(), part.size());
+      }
     } else {
       out += replacement[i];
       continue;
