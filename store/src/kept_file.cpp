@@ -65,7 +65,7 @@ KeptKind kept_kind(const std::string& path) {
   }
   if (path.ends_with(".toml") && !bytes.empty())
     return bytes.find("ridgeline.noise") != std::string::npos ? KeptKind::noise_floor : KeptKind::settings;
-  // Reports name their format at the begin of a line; a report of a budget names none of this.
+  // Reports name their format at the start of a line; a report of a budget names none of this.
   if (bytes.find("\"ridgeline.budget\"") != std::string::npos) return KeptKind::budget;
   return KeptKind::none;
 }
