@@ -9,6 +9,7 @@
 #include "ridgeline/base/units.h"
 #include "ridgeline/reports/context.h"
 #include "ridgeline/reports/escape.h"
+#include "ridgeline/reports/reason_text.h"
 #include "verb.h"
 
 namespace ridgeline::cli {
@@ -62,7 +63,7 @@ std::string tiers_text(const analyzer::Model& model) {
     text += fmt::format("{}{} {}", text.empty() ? "" : "; ", to_string(tier.tier), to_string(tier.status));
     if (model.processes.size() > 1) text += fmt::format(" in process {}", tier.process_id);
     if (tier.status != TierOutcome::ok && tier.reason && !tier.reason->empty())
-      text += " (" + *tier.reason + ")";
+      text += " (" + reports::reason_text(*tier.reason) + ")";
   }
   return text.empty() ? "unknown" : text;
 }

@@ -9,6 +9,7 @@
 #include "record_summary.h"
 #include "ridgeline/base/units.h"
 #include "ridgeline/import/importer.h"
+#include "ridgeline/reports/reason_text.h"
 #include "ridgeline/store/capture.h"
 #include "verb.h"
 
@@ -64,7 +65,8 @@ Verb add_import(Command program) {
         auto result = import::import_spools(options->spool, output, how);
         line.clear();
         const import::ImportSummary summary = std::move(result).value();
-        for (const std::string& warning : summary.warnings) write_message("import", "warning: " + warning);
+        for (const Reason& warning : summary.warnings)
+          write_message("import", "warning: " + reports::reason_text(warning));
         if (!options->quiet) {
           write_standard_output("Imported " + options->spool + ".\n" +
                                 capture_summary(summary.capture_path, standard_output_style()));

@@ -16,6 +16,7 @@
 #include "ridgeline/launch/recorder.h"
 #include "ridgeline/launch/schedule.h"
 #include "ridgeline/launch/tiers.h"
+#include "ridgeline/reports/reason_text.h"
 #include "verb.h"
 
 namespace ridgeline::cli {
@@ -51,10 +52,10 @@ Result<launch::CaptureOutcome> import_capture(const launch::CaptureRequest& requ
       import::import_spools(request.spool_directory, request.output, options);
   if (!imported.ok()) return imported.failure();
   launch::CaptureOutcome outcome;
-  outcome.warnings = std::move(imported.value().warnings);
-  for (import::Unfinished& each : imported.value().unfinished) {
-    outcome.unfinished.push_back({std::move(each.warning), std::move(each.missing)});
-  }
+  for (const Reason& warning : imported.value().warnings)
+    outcome.warnings.push_back(reports::reason_text(warning));
+  for (const import::Unfinished& each : imported.value().unfinished)
+    outcome.unfinished.push_back({reports::reason_text(each.warning), reports::reason_text(each.missing)});
   return outcome;
 }
 

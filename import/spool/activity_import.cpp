@@ -1,7 +1,5 @@
 #include "spool/activity_import.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 
 #include "ridgeline/base/text.h"
@@ -156,10 +154,8 @@ void ActivityImport::write(const OffsetProgress& progress) {
   // The records were counted before: a file that shrinks meanwhile must not pass for whole.
   const std::int64_t counted = spool_.kernel_records + spool_.graph_kernel_records;
   if (launches_ >= counted && !rows_.reader.has_shrunk()) return;
-  rows_.say(Severity::error,
-            fmt::format("the spool of process {} was cut while it was read: {} of {} kernel records are in "
-                        "the capture; import it again from a whole one",
-                        rows_.pid, launches_, counted));
+  rows_.say(Severity::error, Reason(ReasonCode::spool_cut,
+                                    {{"pid", rows_.pid}, {"records", launches_}, {"expected", counted}}));
 }
 
 // What the program calls its thread stands, whatever the system calls it.

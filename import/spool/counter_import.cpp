@@ -1,7 +1,5 @@
 #include "spool/counter_import.h"
 
-#include <fmt/format.h>
-
 #include <cmath>
 #include <unordered_map>
 
@@ -81,13 +79,9 @@ void CounterImport::write(const OffsetProgress& progress) {
     }
   });
   if (undefined > 0)
-    rows_.say(Severity::warning,
-              fmt::format("{} counter values name no metric and were left out", undefined));
-  if (not_evaluated > 0) {
-    rows_.say(
-        Severity::warning,
-        fmt::format("{} counter values could not be evaluated by CUPTI and were left out", not_evaluated));
-  }
+    rows_.say(Severity::warning, Reason(ReasonCode::values_without_metric, {{"values", undefined}}));
+  if (not_evaluated > 0)
+    rows_.say(Severity::warning, Reason(ReasonCode::values_not_evaluated, {{"values", not_evaluated}}));
 }
 
 }  // namespace ridgeline::import

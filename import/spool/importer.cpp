@@ -139,8 +139,8 @@ Failure nothing_recorded(const std::string& directory, const std::optional<spool
   for (const OpenSpool& each : spools) {
     for (const auto topic :
          {spool::Topic::subscriber_taken, spool::Topic::cupti_missing, spool::Topic::timeline_refused}) {
-      if (const MessageText* message = each.scanned.message_about(topic)) {
-        return {ErrorKind::environment, message->text};
+      if (const AgentMessage* message = each.scanned.message_about(topic)) {
+        return {ErrorKind::environment, message->what.text};
       }
     }
   }
@@ -203,8 +203,8 @@ bool launched_something(const std::vector<OpenSpool>& spools) {
 Result<ImportSummary> import_checked(const std::string& directory, const std::string& output,
                                      const ImportOptions& options) {
   Result<std::optional<spool::LaunchManifest>> read = spool::read_manifest(directory);
-  std::vector<std::string> warnings;
-  if (!read.ok()) warnings.push_back(read.failure().message);
+  std::vector<Reason> warnings;
+  if (!read.ok()) warnings.push_back(Reason::said(ReasonCode::file_unreadable, read.failure().message));
   const std::optional<spool::LaunchManifest> manifest = read.ok() ? read.value() : std::nullopt;
 
   std::vector<OpenSpool> spools;
@@ -218,7 +218,7 @@ Result<ImportSummary> import_checked(const std::string& directory, const std::st
       const Result<std::string> content = read_file(path, 0);
       const bool closed = !content.ok() && content.failure().kind == ErrorKind::io;
       unreadable = {closed ? ErrorKind::io : ErrorKind::corrupt, one_line(error)};
-      warnings.push_back(unreadable->message);
+      warnings.push_back(Reason::said(ReasonCode::file_unreadable, unreadable->message));
       continue;
     }
     bytes += reader->diagnosis().file_bytes;
@@ -259,13 +259,12 @@ Result<ImportSummary> import_checked(const std::string& directory, const std::st
     if (manifest) {
       for (const auto& [name, value] : manifest->environment) writer.add_environment(name, value);
       for (const auto& [component, version] : manifest->versions) writer.add_version(component, version);
-      warnings.insert(warnings.end(), manifest->warnings.begin(), manifest->warnings.end());
-      if (!manifest->end_ns) {
-        warnings.push_back("the launcher did not see the program end: its exit status is unknown");
-      }
+      for (const std::string& warning : manifest->warnings)
+        warnings.push_back(Reason::said(ReasonCode::launcher, warning));
+      if (!manifest->end_ns) warnings.push_back(Reason(ReasonCode::end_not_seen));
     }
-    for (const std::string& warning : warnings) {
-      writer.add(store::Message{.time_ns = std::nullopt, .severity = Severity::warning, .text = warning});
+    for (const Reason& warning : warnings) {
+      writer.add(store::Message{.time_ns = std::nullopt, .severity = Severity::warning, .what = warning});
     }
     CaptureDevices devices(writer);
     std::vector<PmPeer> peers;

@@ -1,7 +1,5 @@
 #include "spool/pm_import.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <cmath>
 #include <cstring>
@@ -188,8 +186,8 @@ std::vector<PmImport::Column> PmImport::columns_of(const ScannedPmWindow& window
       column.values.push_back(value);
     }
     if (static_cast<double>(missing) > kMostUnevaluated * static_cast<double>(samples.values.size())) {
-      target.warn(fmt::format("samples (T1) of {}: {} of {} could not be evaluated; the metric is left out",
-                              name, missing, samples.values.size()));
+      target.warn(Reason(ReasonCode::sampled_metric_left_out,
+                         {{"metric", name}, {"missing", missing}, {"samples", samples.values.size()}}));
       continue;
     }
     column.metric_id = target.writer.metric_id(name, one_line(reader_.string_or(metric->second.unit, "")),
@@ -209,9 +207,9 @@ void PmImport::write_window(const ScannedPmWindow& window, Window samples, const
     row.last_step_index = window.record->last_step;
     row.interval_ns = window.record->interval_ns;
     row.buffer_bytes = static_cast<std::int64_t>(window.record->hardware_buffer_bytes);
-    row.reason = one_line(reader_.string_or(window.record->reason, "no reason given"));
+    row.reason = spool_.words_of(reader_, ReasonCode::sampling, window.record->reason);
   } else {
-    row.reason = "the recording ended before its samples were read to the end";
+    row.reason = Reason(ReasonCode::samples_unread);
   }
   // The agent says "failed" in advance, in case that the program is killed: what came until then counts.
   if (window.record && window.record->status == WindowStatus::ok) {
@@ -280,10 +278,7 @@ void PmImport::write_window(const ScannedPmWindow& window, Window samples, const
     row.start_ns = clean.start_ns.front();
     row.end_ns = clean.end_ns.back();
     if (!kernels.empty() && shift.correlation.value_or(0) < kPoorCorrelation) {
-      target.warn(
-          fmt::format("the samples (T1) hardly follow the kernels (correlation {:.2f}), so the clock shift "
-                      "between them is not known and values of short kernels are doubtful",
-                      shift.correlation.value_or(0)));
+      target.warn(Reason(ReasonCode::samples_uncorrelated, {{"correlation", shift.correlation.value_or(0)}}));
     }
   }
   target.writer.add(row);

@@ -42,7 +42,7 @@ class PmImport {
     store::CaptureWriter& writer;
     store::Id process_id = 0;
     std::function<store::Id(std::uint32_t)> device_id;  // of a CUDA ordinal
-    std::function<void(std::string)> warn;
+    std::function<void(Reason)> warn;
     std::function<void()> row_written;
   };
 

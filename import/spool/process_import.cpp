@@ -1,7 +1,5 @@
 #include "spool/process_import.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 
 #include "ridgeline/base/secrets.h"
@@ -23,6 +21,11 @@ using namespace spool;  // NOLINT: record names all over this file
 namespace {
 
 constexpr std::size_t kMostPaths = 1u << 16;  // that the agent keeps
+
+Reason of_tier(Tier tier, TierOutcome outcome, Reason reason) {
+  return Reason(ReasonCode::tier, {{"tier", to_string(tier)}, {"outcome", to_string(outcome)}},
+                {std::move(reason)});
+}
 
 // What is said of the process as a whole; the parts write its rows.
 class Process {
@@ -47,7 +50,7 @@ class Process {
       rows_.add_device(ordinal, in_.devices.add(reader_, device));
     steps_.write_steps(plan_);
     steps_.write_windows();
-    if (!spool_.steps_found.empty()) rows_.say(Severity::info, spool_.steps_found);
+    if (spool_.steps_found) rows_.say(Severity::info, *spool_.steps_found);
     write_messages();
     ActivityImport(rows_, kernels_, steps_, ranges_, samples_).write(in_.progress_rows);
     CounterImport(rows_, kernels_).write(in_.progress_counters);
@@ -100,22 +103,22 @@ class Process {
   }
 
   void write_messages() {
-    for (const MessageText& message : spool_.messages) {
+    for (const AgentMessage& message : spool_.messages) {
       const Severity severity = is_known(message.severity) ? message.severity : Severity::info;
       writer_.add(
           store::Message{.process_id = rows_.process_id,
                          .time_ns = message.time_ns == 0 ? std::nullopt : std::optional(message.time_ns),
                          .severity = severity,
-                         .text = message.text});
+                         .what = message.what});
       const auto& warnings = summary_.warnings;
       // "Timeline only" says it of the samples, too.
-      const MessageText* counters = spool_.message_about(spool::Topic::counters_refused);
+      const AgentMessage* counters = spool_.message_about(spool::Topic::counters_refused);
       if (message.topic == spool::Topic::sampling_refused && counters != nullptr &&
-          same_refusal(message.text, counters->text))
+          same_refusal(message.what, counters->what))
         continue;
       if (message.severity != Severity::info &&
-          std::find(warnings.begin(), warnings.end(), message.text) == warnings.end()) {
-        summary_.warnings.push_back(message.text);
+          std::find(warnings.begin(), warnings.end(), message.what) == warnings.end()) {
+        summary_.warnings.push_back(message.what);
       }
     }
   }
@@ -125,7 +128,7 @@ class Process {
         .writer = writer_,
         .process_id = rows_.process_id,
         .device_id = [this](std::uint32_t ordinal) { return rows_.device_id(ordinal); },
-        .warn = [this](std::string text) { rows_.say(Severity::warning, std::move(text)); },
+        .warn = [this](Reason what) { rows_.say(Severity::warning, std::move(what)); },
         .row_written = [this] { rows_.row_written(); }};
     for (const PmPeer& peer : in_.peers) {
       if (peer.reader != &reader_) samples_.add_peer(peer);
@@ -140,7 +143,7 @@ class Process {
                   .process_id = rows_.process_id,
                   .device_id = [this](std::uint32_t ordinal) { return rows_.device_id(ordinal); },
                   .kernel_id = [this](std::uint32_t id) { return kernels_.sampled(id); },
-                  .warn = [this](std::string text) { rows_.say(Severity::warning, std::move(text)); }},
+                  .warn = [this](Reason what) { rows_.say(Severity::warning, std::move(what)); }},
                  {});
   }
 
@@ -149,62 +152,49 @@ class Process {
     completeness.process_id = rows_.process_id;
     writer_.add(completeness);
     summary_.launches_seen += completeness.launches_seen;
-    std::string timeline_gaps;
+    Reason timeline_gaps;
     for (store::TierStatus& verdict : tier_verdicts(spool_, plan_, completeness, rows_.outcomes)) {
       verdict.process_id = rows_.process_id;
       const bool noteworthy =
           verdict.status != TierOutcome::ok && verdict.status != TierOutcome::not_requested;
-      if (noteworthy && verdict.tier == Tier::t0) timeline_gaps = verdict.reason.value_or("");
+      if (noteworthy && verdict.tier == Tier::t0) timeline_gaps = verdict.reason.value_or(Reason());
       // One cause, one line: what the agent said itself is not said again, and a verdict that says more than
       // the agent did takes the place of its words.
-      const std::string reason = verdict.reason.value_or("no reason given");
+      const Reason reason = verdict.reason.value_or(Reason(ReasonCode::no_reason));
       const bool said = std::any_of(spool_.messages.begin(), spool_.messages.end(),
-                                    [&](const MessageText& m) { return m.text == reason; });
+                                    [&](const AgentMessage& m) { return m.what == reason; });
       if (noteworthy && !said && !(verdict.tier != Tier::t0 && spool_.steps.empty())) {
-        std::erase_if(summary_.warnings,
-                      [&](const std::string& w) { return reason.find(w) != std::string::npos; });
-        summary_.warnings.push_back(
-            fmt::format("tier {} {}: {}", to_string(verdict.tier), to_string(verdict.status), reason));
+        std::erase_if(summary_.warnings, [&](const Reason& warning) { return reason.holds(warning); });
+        summary_.warnings.push_back(of_tier(verdict.tier, verdict.status, reason));
       }
       writer_.add(verdict);
     }
     if (completeness.strings_lost > 0) {
-      rows_.say(
-          Severity::warning,
-          fmt::format("{} names found no room in the spool: kernels and ranges without a name are among them",
-                      completeness.strings_lost));
+      rows_.say(Severity::warning, Reason(ReasonCode::names_lost, {{"names", completeness.strings_lost}}));
     }
     if (spool_.paths.size() >= kMostPaths) {
-      rows_.say(
-          Severity::warning,
-          fmt::format("the program nests its NVTX ranges in more than {} different ways (numbered names?): "
-                      "launches after that have no range; name ranges alike in every step",
-                      kMostPaths));
+      rows_.say(Severity::warning, Reason(ReasonCode::range_paths_full, {{"limit", kMostPaths}}));
     } else if (completeness.nvtx_unbalanced > 0) {
       rows_.say(Severity::warning,
-                fmt::format("{} NVTX calls could not be followed (an end without a begin, or too deeply "
-                            "nested): ranges of some launches are missing or wrong",
-                            completeness.nvtx_unbalanced));
+                Reason(ReasonCode::ranges_unbalanced, {{"calls", completeness.nvtx_unbalanced}}));
     }
     const std::int64_t kernels = spool_.kernel_records + spool_.graph_kernel_records;
     if (spool_.steps.empty() && kernels > 0)
-      rows_.say(Severity::warning, no_steps_text(reader_, spool_, plan_));
+      rows_.say(Severity::warning, without_steps(reader_, spool_, plan_));
     const auto& findings = reader_.diagnosis().findings;
     if (!reader_.diagnosis().intact()) {
       rows_.say(Severity::warning,
-                fmt::format("the spool of process {} is damaged, {} bytes are lost: {}{}", rows_.pid,
-                            completeness.truncated_bytes, findings.empty() ? "no detail" : findings.front(),
-                            findings.size() > 1 ? fmt::format(" (and {} more)", findings.size() - 1) : ""));
+                Reason::said(ReasonCode::spool_damaged, findings.empty() ? "" : findings.front(),
+                             {{"pid", rows_.pid},
+                              {"bytes", completeness.truncated_bytes},
+                              {"more", findings.size() > 1 ? findings.size() - 1 : 0}}));
     }
     if (!spool_.end && !spool_.left_alone()) {
-      const std::string text =
-          fmt::format("process {} did not end in order (killed, crashed or still running): {}", rows_.pid,
-                      timeline_gaps.empty() ? "the last moments of it may be missing" : timeline_gaps);
-      std::erase_if(summary_.warnings, [&](const std::string& w) {
-        return !timeline_gaps.empty() && w == "tier T0 partial: " + timeline_gaps;
-      });
-      rows_.say(Severity::warning, text);
-      summary_.unfinished.push_back({.warning = text, .missing = timeline_gaps});
+      Reason unfinished(ReasonCode::process_unfinished, {{"pid", rows_.pid}});
+      if (!timeline_gaps.empty()) unfinished.because.push_back(timeline_gaps);
+      std::erase(summary_.warnings, of_tier(Tier::t0, TierOutcome::partial, timeline_gaps));
+      rows_.say(Severity::warning, unfinished);
+      summary_.unfinished.push_back({.warning = unfinished, .missing = timeline_gaps});
     }
   }
 

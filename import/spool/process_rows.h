@@ -36,10 +36,10 @@ class ProcessRows {
     if (++written_ % kRowsBetweenCheckpoints == 0) writer.checkpoint();
   }
   /// Into the capture, and into the summary if it is more than information.
-  void say(Severity severity, std::string text) {
+  void say(Severity severity, Reason what) {
     writer.add(store::Message{
-        .process_id = process_id, .time_ns = std::nullopt, .severity = severity, .text = text});
-    if (severity != Severity::info) summary.warnings.push_back(std::move(text));
+        .process_id = process_id, .time_ns = std::nullopt, .severity = severity, .what = what});
+    if (severity != Severity::info) summary.warnings.push_back(std::move(what));
   }
   /// Of a CUDA ordinal; one that the spool does not describe is made.
   store::Id device_id(std::uint32_t ordinal) {

@@ -6,6 +6,7 @@
 
 #include "ridgeline/base/error.h"
 #include "ridgeline/base/text.h"
+#include "spool/spool_words.h"
 
 namespace ridgeline::import {
 
@@ -99,8 +100,8 @@ ScannedSpool scan_definitions(const Reader& reader, const OffsetProgress& progre
     } else if (const auto* completeness = view.as<CompletenessRecord>()) {
       spool.completeness = *completeness;
     } else if (const auto* message = view.as<MessageRecord>()) {
-      spool.messages.push_back({message->time_ns, message->severity, message->topic,
-                                one_line(reader.string_or(message->text, "(text lost)"))});
+      spool.messages.push_back(
+          {message->time_ns, message->severity, message->topic, reason_of(reader, *message)});
     } else if (const auto* last = view.as<EndRecord>()) {
       spool.end = *last;
     } else if (const auto* edge = view.as<RecordingWindowRecord>()) {
@@ -168,7 +169,7 @@ ScannedSpool scan_definitions(const Reader& reader, const OffsetProgress& progre
 }
 
 LaunchRecord ScannedSpool::in_step(const LaunchRecord& call) const {
-  if (steps_found.empty()) return call;
+  if (!steps_found) return call;
   LaunchRecord copy = call;
   const auto place = placed.find(call.correlation_id);
   copy.step_index = place == placed.end() ? kNoStep : place->second.first;
@@ -177,7 +178,7 @@ LaunchRecord ScannedSpool::in_step(const LaunchRecord& call) const {
 }
 
 std::uint32_t ScannedSpool::step_at(std::uint32_t recorded_step, std::int64_t time_ns) const {
-  if (steps_found.empty()) return recorded_step;
+  if (!steps_found) return recorded_step;
   // Numbered in order of time.
   std::uint32_t low = 0, high = static_cast<std::uint32_t>(steps.size());
   while (low < high) {
@@ -315,17 +316,20 @@ void scan_copies_and_counters(const Reader& reader, ScannedSpool& spool, const O
                         ran.grid_y == value->grid_y && ran.grid_z == value->grid_z;
       if (same) {
         ++step.counter_values;
-      } else if (step.mismatch.empty()) {
+      } else if (!step.mismatch) {
         const auto name = [&](std::uint32_t kernel_id) {
           const auto kernel = spool.kernels.find(kernel_id);
           return one_line(kernel == spool.kernels.end() ? "(unknown)"
                                                         : reader.string_or(kernel->second.name, "(unknown)"));
         };
-        step.mismatch = fmt::format(
-            "launch {}: the counters are of {} with grid {}x{}x{}, the timeline has {} with "
-            "grid {}x{}x{}",
-            value->step_ordinal, name(value->kernel_id), value->grid_x, value->grid_y, value->grid_z,
-            name(ran.kernel_id), ran.grid_x, ran.grid_y, ran.grid_z);
+        const auto grid = [](const auto& of) {
+          return fmt::format("{}x{}x{}", of.grid_x, of.grid_y, of.grid_z);
+        };
+        step.mismatch = Reason(ReasonCode::another_launch, {{"position", value->step_ordinal},
+                                                            {"counted", name(value->kernel_id)},
+                                                            {"counted_grid", grid(*value)},
+                                                            {"ran", name(ran.kernel_id)},
+                                                            {"ran_grid", grid(ran)}});
       }
     }
   });
@@ -357,15 +361,23 @@ std::uint64_t ScannedSpool::code_hash_of_node(std::uint32_t kernel_id) const {
   return code_hash(kernel_id, code);
 }
 
-const MessageText* ScannedSpool::message_about(Topic topic) const {
-  for (const MessageText& message : messages) {
+const AgentMessage* ScannedSpool::message_about(Topic topic) const {
+  for (const AgentMessage& message : messages) {
     if (message.topic == topic && message.severity != Severity::info) return &message;
   }
   return nullptr;
 }
 
+Reason ScannedSpool::words_of(const Reader& reader, ReasonCode code, StringId text) const {
+  Reason words = import::words_of(reader, code, text);
+  for (const AgentMessage& message : messages) {
+    if (!words.text.empty() && message.what.text == words.text) return message.what;
+  }
+  return words;
+}
+
 bool ScannedSpool::is_empty() const {
-  const bool complaint = std::any_of(messages.begin(), messages.end(), [](const MessageText& message) {
+  const bool complaint = std::any_of(messages.begin(), messages.end(), [](const AgentMessage& message) {
     return message.severity != Severity::info;
   });
   // The agent's own count outlives the records that were lost.

@@ -61,7 +61,7 @@ struct ScannedStep {
       replay;                        // by position; steps with counters of launches only
   std::int64_t counter_values = 0;   // joined
   std::int64_t unjoined_values = 0;  // no kernel record at that position
-  std::string mismatch;              // "" or the first contradiction
+  std::optional<Reason> mismatch;    // the first contradiction
 
   store::Id id = 0;  // the capture's, once written
 
@@ -73,15 +73,16 @@ struct ScannedStep {
   /// Of the values of its counters.
   [[nodiscard]] Tier counter_tier() const { return is_third_tier() ? Tier::t3 : Tier::t2; }
   [[nodiscard]] bool counters_usable() const {
-    return mismatch.empty() && (!counters || counters->status == spool::CounterStatus::ok);
+    return !mismatch && (!counters || counters->status == spool::CounterStatus::ok);
   }
 };
 
-struct MessageText {
+/// What the agent said.
+struct AgentMessage {
   std::int64_t time_ns = 0;
   Severity severity = Severity::info;
   spool::Topic topic = spool::Topic::general;
-  std::string text;
+  Reason what;  // the topic's code, the refusal's cause, the agent's words
 };
 
 /// A window of periodic samples (T1).
@@ -114,9 +115,9 @@ struct ScannedSpool {
   std::unordered_map<std::uint32_t, spool::MetricRecord> metrics;
   std::map<std::uint32_t, spool::CounterConfigRecord> configs;
   std::map<std::uint32_t, ScannedStep> steps;  // by index
-  /// Where the import found the steps itself (step_search.h): a sentence about them, and the place of each launch, by
+  /// Where the import found the steps itself (step_search.h): what they are, and the place of each launch, by
   /// correlation id: step, position in it.
-  std::string steps_found;
+  std::optional<Reason> steps_found;
   std::unordered_map<std::uint32_t, std::pair<std::uint32_t, std::uint32_t>> placed;
   /// The call with its place in those steps; as it is where the agent had steps.
   [[nodiscard]] spool::LaunchRecord in_step(const spool::LaunchRecord& call) const;
@@ -124,7 +125,7 @@ struct ScannedSpool {
   [[nodiscard]] std::uint32_t step_at(std::uint32_t recorded_step, std::int64_t time_ns) const;
   std::map<std::uint32_t, ScannedPmWindow> pm_windows;  // by id
   std::optional<spool::CompletenessRecord> completeness;
-  std::vector<MessageText> messages;
+  std::vector<AgentMessage> messages;
   std::optional<spool::EndRecord> end;
   struct Window {
     std::int64_t open_ns = 0;
@@ -153,7 +154,10 @@ struct ScannedSpool {
   bool has_stalls = false;         // those or their windows
   GraphLaunches graphs;
 
-  [[nodiscard]] const MessageText* message_about(spool::Topic topic) const;
+  [[nodiscard]] const AgentMessage* message_about(spool::Topic topic) const;
+  /// The words of a record that has no code of its own: what a message says in the same words, with its code and cause;
+  /// else of the code given. no_reason or text_lost without any.
+  [[nodiscard]] Reason words_of(const spool::Reader& reader, ReasonCode code, spool::StringId text) const;
   /// Nothing of interest happened: no GPU activity and no complaint.
   [[nodiscard]] bool is_empty() const;
   /// Place of a kernel among all kernels of its step, from the position of its launch.

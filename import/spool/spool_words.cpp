@@ -8,12 +8,83 @@ namespace ridgeline::import {
 
 using namespace spool;  // NOLINT: record names all over this file
 
-bool same_refusal(std::string_view a, std::string_view b) {
-  constexpr std::string_view kPermission = "may not read GPU counters";
-  if (a.find(kPermission) != std::string_view::npos) return b.find(kPermission) != std::string_view::npos;
-  const std::size_t from = a.find("CUPTI_ERROR_");
-  if (from == std::string_view::npos) return false;
-  return b.find(a.substr(from, a.find(' ', from) - from)) != std::string_view::npos;
+namespace {
+
+ReasonCode code_of(Topic topic) {
+  switch (topic) {
+    case Topic::general:
+      return ReasonCode::collector;
+    case Topic::cupti_missing:
+      return ReasonCode::cupti_missing;
+    case Topic::subscriber_taken:
+      return ReasonCode::subscriber_taken;
+    case Topic::timeline_refused:
+      return ReasonCode::timeline_refused;
+    case Topic::counters_refused:
+      return ReasonCode::counters_refused;
+    case Topic::metric_unavailable:
+      return ReasonCode::metric_unavailable;
+    case Topic::replay:
+      return ReasonCode::replay;
+    case Topic::nvtx_missing:
+      return ReasonCode::nvtx_missing;
+    case Topic::clocks_missing:
+      return ReasonCode::clocks_missing;
+    case Topic::forked:
+      return ReasonCode::forked;
+    case Topic::configuration:
+      return ReasonCode::configuration;
+    case Topic::sampling:
+      return ReasonCode::sampling;
+    case Topic::sampling_refused:
+      return ReasonCode::sampling_refused;
+    case Topic::replay_exclusion:
+      return ReasonCode::replay_exclusion;
+    case Topic::replay_time_out:
+      return ReasonCode::replay_time_out;
+    case Topic::steps:
+      return ReasonCode::steps;
+    case Topic::window:
+      return ReasonCode::window;
+    case Topic::stalls:
+      return ReasonCode::stalls;
+    case Topic::flops:
+      return ReasonCode::flops;
+    case Topic::spool_full:
+      return ReasonCode::spool_full;
+    case Topic::nvtx_paths:
+      return ReasonCode::nvtx_paths;
+  }
+  return ReasonCode::collector;  // of another version
+}
+
+constexpr std::string_view kCause = "cause", kResult = "cupti_result";
+
+}  // namespace
+
+Reason words_of(const Reader& reader, ReasonCode code, StringId text) {
+  if (text == 0) return Reason(ReasonCode::no_reason);
+  const auto words = reader.string(text);
+  return words ? Reason::said(code, one_line(*words)) : Reason(ReasonCode::text_lost);
+}
+
+Reason reason_of(const Reader& reader, const MessageRecord& message) {
+  const ReasonCode code = code_of(message.topic);
+  const auto words = reader.string(message.text);
+  Reason reason = Reason::said(code, words ? one_line(*words) : "");
+  // Records of older agents have zero there.
+  if (is_known(message.cause) && message.cause != RefusalCause::none_given) {
+    reason.values.emplace_back(kCause, to_string(message.cause));
+    if (message.cupti_result != 0) reason.values.emplace_back(kResult, message.cupti_result);
+  }
+  return reason;
+}
+
+bool same_refusal(const Reason& a, const Reason& b) {
+  const std::string_view cause = a.word(kCause);
+  if (cause.empty() || cause != b.word(kCause)) return false;
+  if (cause == to_string(RefusalCause::permission)) return true;
+  return cause == to_string(RefusalCause::cupti) && a.number(kResult) == b.number(kResult);
 }
 
 CopyKind copy_kind(MemcpyKind kind) {

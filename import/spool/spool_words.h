@@ -3,16 +3,19 @@
 
 #include <cstdint>
 #include <string>
-#include <string_view>
 
-#include "ridgeline/base/vocabulary.h"
+#include "ridgeline/base/reason.h"
 #include "ridgeline/spool/format.h"
 #include "ridgeline/spool/reader.h"
 
 namespace ridgeline::import {
 
-/// Counters and samples refused for one cause: the same of CUPTI's errors, or the same permission.
-[[nodiscard]] bool same_refusal(std::string_view a, std::string_view b);
+/// What the agent says: the topic's code, the refusal's cause if it has one, the agent's words.
+[[nodiscard]] Reason reason_of(const spool::Reader& reader, const spool::MessageRecord& message);
+/// The words of a record that has no code of its own: of the code given, no_reason or text_lost without any.
+[[nodiscard]] Reason words_of(const spool::Reader& reader, ReasonCode code, spool::StringId text);
+/// Counters and samples refused for one cause: the same of CUPTI's errors, or permission.
+[[nodiscard]] bool same_refusal(const Reason& a, const Reason& b);
 
 [[nodiscard]] CopyKind copy_kind(spool::MemcpyKind kind);
 

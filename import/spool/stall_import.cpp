@@ -1,12 +1,11 @@
 #include "spool/stall_import.h"
 
-#include <fmt/format.h>
-
 #include <map>
 #include <tuple>
 #include <unordered_map>
 
 #include "ridgeline/base/text.h"
+#include "spool/spool_words.h"
 
 namespace ridgeline::import {
 
@@ -40,11 +39,11 @@ void write_stalls(const Reader& reader, const StallTarget& target, const OffsetP
     row.dropped_samples = static_cast<std::int64_t>(window.dropped_samples);
     row.foreign_samples = static_cast<std::int64_t>(window.foreign_samples);
     row.status = is_known(window.status) ? window.status : WindowStatus::failed;
-    if (window.reason != 0) row.reason = one_line(reader.string_or(window.reason, "(text lost)"));
+    if (window.reason != 0) row.reason = words_of(reader, ReasonCode::stalls, window.reason);
     target.writer.add(row);
     if (window.dropped_samples > 0)
-      target.warn(fmt::format("stall reasons: {} samples were dropped by the hardware, {} were received",
-                              window.dropped_samples, window.samples));
+      target.warn(Reason(ReasonCode::stall_samples_dropped,
+                         {{"dropped", window.dropped_samples}, {"received", window.samples}}));
   }
   std::uint64_t nameless = 0, ambiguous = 0;
   for (const auto& [key, count] : samples) {
@@ -64,14 +63,8 @@ void write_stalls(const Reader& reader, const StallTarget& target, const OffsetP
                                          .stall_reason = one_line(*name),
                                          .samples = static_cast<std::int64_t>(count)});
   }
-  if (nameless > 0)
-    target.warn(
-        fmt::format("stall reasons: {} samples name no kernel or reason and were left out", nameless));
-  if (ambiguous > 0)
-    target.warn(
-        fmt::format("stall reasons: {} samples are of kernels that ran in two machine codes of one name, "
-                    "and were left out",
-                    ambiguous));
+  if (nameless > 0) target.warn(Reason(ReasonCode::stall_samples_nameless, {{"samples", nameless}}));
+  if (ambiguous > 0) target.warn(Reason(ReasonCode::stall_samples_ambiguous, {{"samples", ambiguous}}));
   for (const auto& [key, line] : lines) {
     const auto id = key.first != 0 ? target.kernel_id(key.first) : std::nullopt;
     if (!id) continue;

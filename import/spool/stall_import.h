@@ -19,7 +19,7 @@ struct StallTarget {
   std::function<store::Id(std::uint32_t)> device_id;  // of a CUDA ordinal
   std::function<std::optional<store::Id>(std::uint32_t)>
       kernel_id;  // of the spool's id; none: not to be told
-  std::function<void(std::string)> warn;
+  std::function<void(Reason)> warn;
 };
 
 /// One pass over the spool; memory grows with the distinct instructions sampled.

@@ -32,8 +32,8 @@ void StepImport::write_steps(const RecordingPlan& plan) {
     ++rows_.summary.steps;
     if (row.status == StepStatus::ok && step.counters && step.counters->reason != 0) {
       rows_.say(Severity::warning,
-                fmt::format("counters of step {}: {}", index,
-                            one_line(rows_.reader.string_or(step.counters->reason, "(text lost)"))));
+                Reason(ReasonCode::counters_of_step, {{"step", index}},
+                       {spool_.words_of(rows_.reader, ReasonCode::replay, step.counters->reason)}));
     }
     if (row.status == StepStatus::ok && row.phase == Phase::timeline) ++rows_.summary.timeline_steps;
     const auto count = [&](auto& outcome) {
@@ -41,7 +41,7 @@ void StepImport::write_steps(const RecordingPlan& plan) {
       if (row.status == StepStatus::ok) {
         ++outcome.ok;
       } else if (outcome.first_reason.empty()) {
-        outcome.first_reason = row.reason.value_or("no reason given");
+        outcome.first_reason = row.reason.value_or(Reason(ReasonCode::no_reason));
       }
     };
     if (step.phase == Phase::sample && !step.unmeasured) count(rows_.outcomes.sampling);
@@ -76,7 +76,7 @@ void StepImport::write_windows() {
     row.gpu_end_ns = window.gpu_end_ns;
     if (!window.close_ns) {
       row.status = StepStatus::interrupted;
-      row.reason = "the program was killed before the recording window closed";
+      row.reason = Reason(ReasonCode::window_open);
     }
     window.step_id = writer_.add(row);
     ++rows_.summary.steps;

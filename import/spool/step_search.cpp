@@ -1,7 +1,5 @@
 #include "spool/step_search.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <unordered_set>
 
@@ -115,13 +113,11 @@ void find_steps(const Reader& reader, ScannedSpool& spool) {
     std::sort(step.graph_calls.begin(), step.graph_calls.end(),
               [](const auto& a, const auto& b) { return a.correlation_id < b.correlation_id; });
   }
-  spool.steps_found = fmt::format(
-      "no step was found in time while the program ran; the import found {} of {}{} launches{}, {:.2f} ms "
-      "each: on the "
-      "timeline only, since samples and counters need steps while the program runs",
-      spool.steps.size(), period.varies ? "about " : "", period.launches,
-      found.periods > 1 ? fmt::format(", {} times", found.periods) : "",
-      static_cast<double>(found.step_ns) / 1e6);
+  spool.steps_found = Reason(ReasonCode::steps_by_period, {{"steps", spool.steps.size()},
+                                                           {"launches", period.launches},
+                                                           {"periods", found.periods},
+                                                           {"step_ns", found.step_ns},
+                                                           {"varies", period.varies ? 1 : 0}});
 }
 
 }  // namespace ridgeline::import

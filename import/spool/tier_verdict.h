@@ -40,14 +40,14 @@ void judge_step(const spool::Reader& reader, const ScannedSpool& spool, const Sc
 struct CounterOutcome {
   std::int64_t steps = 0;
   std::int64_t ok = 0;
-  std::string first_reason;          // of the first step that is not ok
+  Reason first_reason;               // of the first step that is not ok
   std::int64_t unjoined_values = 0;  // of steps that are ok
 };
 /// What became of the sample steps (T1), those left out that only let the clocks settle.
 struct SamplingOutcome {
   std::int64_t steps = 0;
   std::int64_t ok = 0;
-  std::string first_reason;         // of the first step that is not ok
+  Reason first_reason;              // of the first step that is not ok
   std::int64_t kernel_time_ns = 0;  // of the sampled steps
   std::int64_t covered_ns = 0;      // of kernels with a value and an error
 };
@@ -64,7 +64,7 @@ struct TierOutcomes {
                                                            const TierOutcomes& outcomes);
 
 /// What to say when the program launched kernels but marked no steps.
-[[nodiscard]] std::string no_steps_text(const spool::Reader& reader, const ScannedSpool& spool,
-                                        const RecordingPlan& plan);
+[[nodiscard]] Reason without_steps(const spool::Reader& reader, const ScannedSpool& spool,
+                                   const RecordingPlan& plan);
 
 }  // namespace ridgeline::import

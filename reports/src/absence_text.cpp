@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include "ridgeline/reports/reason_text.h"
+
 namespace ridgeline::reports {
 
 using analyzer::Absence;
@@ -12,12 +14,12 @@ namespace {
 std::string refusal_text(const Absence& absence) {
   std::string text = absence.tier == Tier::t1 ? "samples (T1) " : "counters ";
   text += absence.outcome == TierOutcome::not_requested ? "not requested" : to_string(absence.outcome);
-  return absence.detail.empty() ? text : text + ": " + absence.detail;
+  return absence.detail.empty() ? text : text + ": " + reason_text(absence.detail);
 }
 
 std::string unusable_text(const char* steps, const Absence& absence) {
   return fmt::format("no {} step is usable ({}{}{})", steps, to_string(absence.status),
-                     absence.detail.empty() ? "" : ": ", absence.detail);
+                     absence.detail.empty() ? "" : ": ", reason_text(absence.detail));
 }
 
 std::string mismatch_text(const Absence& absence, const std::string& what) {
@@ -79,7 +81,7 @@ std::string absence_text(const Absence& absence) {
       return fmt::format(
           "the capture holds no peak '{}' of device {}: record it again with a driver that reports memory "
           "clock and bus width",
-          absence.detail, absence.name);
+          absence.detail.text, absence.name);
     case Cause::no_cold_step:
       return "the recording has no cold step";
     case Cause::not_replayed_cold:

@@ -12,6 +12,7 @@
 #include "ridgeline/reports/context.h"
 #include "ridgeline/reports/elide.h"
 #include "ridgeline/reports/error_text.h"
+#include "ridgeline/reports/reason_text.h"
 
 namespace ridgeline::reports {
 namespace {
@@ -30,7 +31,7 @@ std::string kernel_of(const Finding& finding) {
 }
 
 std::string detail_of(const Finding& finding) {
-  return finding.detail.empty() ? "" : ": " + finding.detail;
+  return finding.detail.empty() ? "" : ": " + reason_text(finding.detail);
 }
 
 // "16 to 19, 25": steps that follow one another are one run.
@@ -71,7 +72,8 @@ std::string outlier_text(const Finding& f) {
   if (f.find("lowest_hz") == nullptr) return text + "something disturbed " + (one ? "it" : "them");
   return text + fmt::format("the SM clock fell to {} MHz in {}{}, against {} MHz in the others",
                             megahertz(f.value("lowest_hz")), one ? "it" : "them",
-                            f.detail.empty() ? "" : " (" + f.detail + ")", megahertz(f.value("others_hz")));
+                            f.detail.empty() ? "" : " (" + reason_text(f.detail) + ")",
+                            megahertz(f.value("others_hz")));
 }
 
 std::string not_ok_text(const Finding& f) {
@@ -172,8 +174,8 @@ std::string recording_text(const Finding& f) {
     case FindingCode::run_exit_status:
       return fmt::format("the program ended with exit status {}", static_cast<int>(f.value("exit_status")));
     case FindingCode::collector:
-      return (one_of_several(f) ? fmt::format("process {}: ", *f.subject.process_id) : "") + f.detail +
-             (f.count > 1 ? fmt::format(" ({} times)", integer(f.count)) : "");
+      return (one_of_several(f) ? fmt::format("process {}: ", *f.subject.process_id) : "") +
+             reason_text(f.detail) + (f.count > 1 ? fmt::format(" ({} times)", integer(f.count)) : "");
     default:  // tier_partial, tier_refused, tier_failed
       return fmt::format("{} {}{}{}", to_string(f.subject.tier.value_or(Tier::t0)),
                          f.code == FindingCode::tier_partial   ? "partial"
@@ -232,7 +234,7 @@ std::string clock_text_of(const Finding& f) {
                          megahertz(f.value("least_hz")), megahertz(f.value("most_hz")), others);
     case FindingCode::clock_throttled:
       return fmt::format("{}: clocks were throttled in {} of the samples ({}){}", f.subject.name,
-                         percent_text(f.value("samples_ratio"), 0), f.detail, others);
+                         percent_text(f.value("samples_ratio"), 0), reason_text(f.detail), others);
     case FindingCode::clock_replay_differs:
       return fmt::format(
           "replay ran at {} MHz, the timeline at {} MHz: compute utilisation counts the cycles of each at "
@@ -367,7 +369,7 @@ std::string words_of(const Finding& f) {
     case FindingCode::saving_held_back:
       return held_back_text(f);
   }
-  return f.detail;
+  return reason_text(f.detail);
 }
 
 }  // namespace

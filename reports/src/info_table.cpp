@@ -10,6 +10,7 @@
 #include "ridgeline/base/units.h"
 #include "ridgeline/reports/context.h"
 #include "ridgeline/reports/elide.h"
+#include "ridgeline/reports/reason_text.h"
 #include "ridgeline/reports/tables.h"
 
 namespace ridgeline::reports {
@@ -51,7 +52,7 @@ std::string pm_window_text(const store::PmWindow& window) {
   }
   if (window.overflow) text += ", the buffer overflowed: samples end early";
   if (window.status != WindowStatus::ok) text.append("; ").append(to_string(window.status));
-  if (window.reason && !window.reason->empty()) text += ": " + *window.reason;
+  if (window.reason && !window.reason->empty()) text += ": " + reason_text(*window.reason);
   return text;
 }
 
@@ -257,7 +258,7 @@ void InfoLines::tiers() {
     const std::string name = model_.processes.size() > 1
                                  ? fmt::format("{} process {}", to_string(tier.tier), tier.process_id)
                                  : std::string(to_string(tier.tier));
-    const std::string reason = tier.reason && !tier.reason->empty() ? ": " + *tier.reason : "";
+    const std::string reason = tier.reason && !tier.reason->empty() ? ": " + reason_text(*tier.reason) : "";
     add("tiers", name, std::string(to_string(tier.status)) + reason);
   }
   for (const auto& [tier, text] : coverage_texts(model_)) add("coverage", tier, text);
@@ -300,7 +301,7 @@ void InfoLines::completeness() {
 
 void InfoLines::messages() {
   for (const store::Message& message : model_.messages) {
-    add("messages", std::string(to_string(message.severity)), message.text);
+    add("messages", std::string(to_string(message.severity)), reason_text(message.what));
   }
 }
 

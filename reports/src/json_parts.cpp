@@ -7,6 +7,7 @@
 #include "ridgeline/reports/context.h"
 #include "ridgeline/reports/escape.h"
 #include "ridgeline/reports/finding_text.h"
+#include "ridgeline/reports/reason_text.h"
 
 namespace ridgeline::reports {
 
@@ -329,7 +330,7 @@ JsonPart quality_json(const analyzer::Quality& q) {
     tiers.push_back({{"process_id", tier.process_id},
                      {"tier", to_string(tier.tier)},
                      {"status", to_string(tier.status)},
-                     {"reason", valid_utf8(tier.reason)}});
+                     {"reason", valid_utf8(reason_text(tier.reason))}});
   }
   Json disagreements = Json::array();
   for (const analyzer::Disagreement& d : q.disagreements) {

@@ -9,6 +9,7 @@
 #include "ridgeline/reports/context.h"
 #include "ridgeline/reports/elide.h"
 #include "ridgeline/reports/escape.h"
+#include "ridgeline/reports/reason_text.h"
 #include "ridgeline/reports/tables.h"
 
 namespace ridgeline::reports {
@@ -150,7 +151,8 @@ std::vector<Column<SpotLine>> spot_columns() {
 
 // Why there are no samples, or not all; "" if all is well.
 std::string loss_text(const analyzer::StallAnalysis& stalls) {
-  return stalls.buffer_full ? "the sampling buffer was full: samples are missing" : stalls.reason;
+  return stalls.buffer_full ? "the sampling buffer was full: samples are missing"
+                            : reason_text(stalls.reason);
 }
 
 }  // namespace

@@ -10,6 +10,7 @@
 #include "ridgeline/base/units.h"
 #include "ridgeline/reports/context.h"
 #include "ridgeline/reports/elide.h"
+#include "ridgeline/reports/reason_text.h"
 #include "ridgeline/reports/tables.h"
 
 namespace ridgeline::reports {
@@ -127,7 +128,7 @@ void add_origin(StepColumns& columns) {
                       .elide = Elide::end,
                       .least_width = 12,
                       .drop_order = 1},
-                     [](const StepLine& l) { return Cell::text(l.step->reason); }});
+                     [](const StepLine& l) { return Cell::text(reason_text(l.step->reason)); }});
   columns.push_back(
       {{.key = "closed",
         .header = "closed",

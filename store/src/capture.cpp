@@ -6,6 +6,7 @@
 #include <tuple>
 
 #include "capture_file.h"
+#include "reason_table.h"
 #include "ridgeline/store/activity.h"
 #include "ridgeline/store/schema.h"
 
@@ -160,17 +161,19 @@ std::vector<CounterConfiguration> Capture::counter_configurations() const {
               });
 }
 std::vector<Step> Capture::steps() const {
+  const Reasons reasons(database_);
   return load(
       database_,
       "SELECT id, process_id, step_index, phase, host_start_ns, host_end_ns, gpu_start_ns, gpu_end_ns,"
-      " configuration_id, status, reason, source FROM step ORDER BY process_id, step_index",
-      [](const Statement& row) {
+      " configuration_id, status, " +
+          reasons.column() + ", source FROM step ORDER BY process_id, step_index",
+      [&](const Statement& row) {
         return Step{row.int64(0),          row.int64(1),
                     row.int64(2),          row.word<Phase>(3, "step.phase"),
                     row.optional_int64(4), row.optional_int64(5),
                     row.optional_int64(6), row.optional_int64(7),
                     row.optional_int64(8), row.word<StepStatus>(9, "step.status"),
-                    row.optional_text(10), row.word<StepSource>(11, "step.source")};
+                    reasons.of(row, 10),   row.word<StepSource>(11, "step.source")};
       });
 }
 template <typename Row>
@@ -226,18 +229,24 @@ std::vector<Completeness> Capture::completeness() const {
               });
 }
 std::vector<TierStatus> Capture::tier_statuses() const {
-  return load(database_, "SELECT process_id, tier, status, reason FROM tier_status ORDER BY process_id, tier",
-              [](const Statement& row) {
-                return TierStatus{row.int64(0), row.word<Tier>(1, "tier_status.tier"),
-                                  row.word<TierOutcome>(2, "tier_status.status"), row.optional_text(3)};
-              });
+  const Reasons reasons(database_);
+  return load(
+      database_,
+      "SELECT process_id, tier, status, " + reasons.column() + " FROM tier_status ORDER BY process_id, tier",
+      [&](const Statement& row) {
+        return TierStatus{row.int64(0), row.word<Tier>(1, "tier_status.tier"),
+                          row.word<TierOutcome>(2, "tier_status.status"), reasons.of(row, 3)};
+      });
 }
 std::vector<Message> Capture::messages() const {
-  return load(database_, "SELECT id, process_id, time_ns, severity, text FROM message ORDER BY id",
-              [](const Statement& row) {
-                return Message{row.int64(0), row.optional_int64(1), row.optional_int64(2),
-                               row.word<Severity>(3, "message.severity"), row.text(4)};
-              });
+  const Reasons reasons(database_);
+  return load(
+      database_,
+      "SELECT id, process_id, time_ns, severity, " + reasons.column("text") + " FROM message ORDER BY id",
+      [&](const Statement& row) {
+        return Message{row.int64(0), row.optional_int64(1), row.optional_int64(2),
+                       row.word<Severity>(3, "message.severity"), reasons.of(row, 4).value_or(Reason())};
+      });
 }
 std::vector<Annotation> Capture::annotations() const {
   std::vector<Annotation> rows;
@@ -245,21 +254,21 @@ std::vector<Annotation> Capture::annotations() const {
   return rows;
 }
 std::vector<PmWindow> Capture::pm_windows() const {
-  return load(
-      database_,
-      "SELECT id, process_id, device_id, first_step_index, last_step_index, interval_ns, start_ns,"
-      " end_ns, sample_count, buffer_bytes, overflow, clock_shift_ns, shift_correlation, status, reason"
-      " FROM pm_window ORDER BY process_id, start_ns, id",
-      [](const Statement& row) {
-        return PmWindow{row.int64(0),          row.int64(1),
-                        row.int64(2),          row.optional_int64(3),
-                        row.optional_int64(4), row.int64(5),
-                        row.optional_int64(6), row.optional_int64(7),
-                        row.int64(8),          row.int64(9),
-                        row.int64(10) != 0,    row.optional_int64(11),
-                        row.optional_real(12), row.word<WindowStatus>(13, "pm_window.status"),
-                        row.optional_text(14)};
-      });
+  const Reasons reasons(database_);
+  return load(database_,
+              "SELECT id, process_id, device_id, first_step_index, last_step_index, interval_ns, start_ns,"
+              " end_ns, sample_count, buffer_bytes, overflow, clock_shift_ns, shift_correlation, status, " +
+                  reasons.column() + " FROM pm_window ORDER BY process_id, start_ns, id",
+              [&](const Statement& row) {
+                return PmWindow{row.int64(0),          row.int64(1),
+                                row.int64(2),          row.optional_int64(3),
+                                row.optional_int64(4), row.int64(5),
+                                row.optional_int64(6), row.optional_int64(7),
+                                row.int64(8),          row.int64(9),
+                                row.int64(10) != 0,    row.optional_int64(11),
+                                row.optional_real(12), row.word<WindowStatus>(13, "pm_window.status"),
+                                reasons.of(row, 14)};
+              });
 }
 std::vector<PmSample> Capture::pm_samples(Id device_id, Id metric_id) const {
   std::vector<PmSample> rows;
@@ -309,10 +318,12 @@ std::vector<RecordingWindow> Capture::recording_windows() const {
               });
 }
 std::vector<StallWindow> Capture::stall_windows() const {
+  const Reasons reasons(database_);
   return load(database_,
               "SELECT id, process_id, device_id, first_step_index, last_step_index, period_cycles, samples,"
-              " dropped_samples, foreign_samples, status, reason FROM stall_window ORDER BY id",
-              [](const Statement& row) {
+              " dropped_samples, foreign_samples, status, " +
+                  reasons.column() + " FROM stall_window ORDER BY id",
+              [&](const Statement& row) {
                 StallWindow window;
                 window.id = row.int64(0);
                 window.process_id = row.int64(1);
@@ -324,7 +335,7 @@ std::vector<StallWindow> Capture::stall_windows() const {
                 window.dropped_samples = row.int64(7);
                 window.foreign_samples = row.int64(8);
                 window.status = row.word<WindowStatus>(9, "stall_window.status");
-                window.reason = row.optional_text(10);
+                window.reason = reasons.of(row, 10);
                 return window;
               });
 }

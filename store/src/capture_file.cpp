@@ -8,6 +8,7 @@
 #include <fstream>
 #include <map>
 #include <optional>
+#include <span>
 #include <vector>
 
 #include "recovery.h"
@@ -63,7 +64,11 @@ constexpr std::string_view kTables[] = {"run",
                                         "thread",
                                         "clock_pair",
                                         "profiler_overhead",
-                                        "synchronisation"};
+                                        "synchronisation",
+                                        "reason",
+                                        "reason_value"};
+constexpr std::size_t kTablesOfReasons =
+    2;  // the last: not of versions that are read in place and have sentences
 
 // The fields of SQLite's 100-byte file header that tell whether this is a whole capture
 // (sqlite.org/fileformat2.html, section 1.3). All big-endian.
@@ -142,7 +147,9 @@ void require_tables(const Database& database) {
   std::map<std::string, bool> stored;  // whether it has pages of its own
   Statement entry = database.prepare("SELECT name, type = 'table' AND rootpage > 0 FROM sqlite_schema");
   while (entry.step()) stored[entry.text(0)] = entry.int64(1) != 0;
-  for (const std::string_view name : kTables) {
+  const bool coded = database.scalar_int64("PRAGMA user_version") >= kReasonsAreCodes;
+  for (const std::string_view name :
+       std::span(kTables).first(std::size(kTables) - (coded ? 0 : kTablesOfReasons))) {
     const auto found = stored.find(std::string(name));
     if (found != stored.end() && found->second) continue;
     throw Error(ErrorKind::corrupt, database.path() + " is damaged (" + std::string(name) +

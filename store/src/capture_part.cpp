@@ -10,7 +10,6 @@
 #include <utility>
 #include <vector>
 
-#include "ridgeline/base/units.h"
 #include "ridgeline/store/capture_writer.h"
 
 namespace ridgeline::store {
@@ -277,12 +276,13 @@ class PartWriter {
     }
     Message about;
     about.time_ns = time_.begin_ns;
-    about.text = fmt::format(
-        "this is a part of {}: {} of {} and {} of {}, those of a stretch of {} and the steps that measured",
-        std::filesystem::path(whole_.path()).filename().string(), part_.steps,
-        counted(part_.steps_of_whole, "step"), part_.launches,
-        counted(part_.launches_of_whole, "launch", "launches"),
-        time_text(static_cast<double>(time_.end_ns - time_.begin_ns)));
+    about.what = Reason(ReasonCode::part_of_capture,
+                        {{"name", std::filesystem::path(whole_.path()).filename().string()},
+                         {"steps", part_.steps},
+                         {"of_steps", part_.steps_of_whole},
+                         {"launches", part_.launches},
+                         {"of_launches", part_.launches_of_whole},
+                         {"duration_ns", time_.end_ns - time_.begin_ns}});
     out_.add(about);
   }
 

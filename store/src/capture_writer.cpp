@@ -5,6 +5,7 @@
 
 #include "launch_table.h"
 #include "range_table.h"
+#include "reason_table.h"
 #include "ridgeline/store/database.h"
 #include "ridgeline/store/kernel_identity.h"
 #include "ridgeline/store/metric_catalog.h"
@@ -56,7 +57,7 @@ struct CaptureWriter::State {
   Statement insert_clock = database.prepare("INSERT OR IGNORE INTO clock_sample VALUES (?,?,?,?,?,?,?)");
   Statement insert_step = database.prepare(
       "INSERT INTO step(process_id, step_index, phase, host_start_ns, host_end_ns, gpu_start_ns, gpu_end_ns,"
-      " configuration_id, status, reason, source) VALUES (?,?,?,?,?,?,?,?,?,?,?)");
+      " configuration_id, status, reason_id, source) VALUES (?,?,?,?,?,?,?,?,?,?,?)");
   Statement insert_memcpy = database.prepare(
       "INSERT INTO memcpy(process_id, device_id, context_id, stream_id, correlation_id, kind, bytes,"
       " start_ns, end_ns, step_id, nvtx_path_id) VALUES (?,?,?,?,?,?,?,?,?,?,?)");
@@ -70,6 +71,7 @@ struct CaptureWriter::State {
       "INSERT INTO stall_sample VALUES (?,?,?,?)"
       " ON CONFLICT(kernel_id, pc_offset, reason_id) DO UPDATE SET samples = samples + excluded.samples");
 
+  ReasonTable reasons{database};
   StepSums sums{database};
   LaunchTable launches{database, sums};
   RangeTable ranges{database, sums};
@@ -181,8 +183,8 @@ Id CaptureWriter::add(const CounterConfiguration& row) {
 }
 Id CaptureWriter::add(const Step& row) {
   state_->insert_step.bind_all(row.process_id, row.step_index, row.phase, row.host_start_ns, row.host_end_ns,
-                               row.gpu_start_ns, row.gpu_end_ns, row.configuration_id, row.status, row.reason,
-                               row.source);
+                               row.gpu_start_ns, row.gpu_end_ns, row.configuration_id, row.status,
+                               state_->reasons.id_of(row.reason), row.source);
   const Id id = state_->inserted(state_->insert_step);
   state_->sums.add_step(id, row);
   state_->launches.add_step(id, row);
@@ -247,11 +249,11 @@ void CaptureWriter::add(const Completeness& row) {
 }
 void CaptureWriter::add(const TierStatus& row) {
   state_->insert("INSERT OR REPLACE INTO tier_status VALUES (?,?,?,?)", row.process_id, row.tier, row.status,
-                 row.reason);
+                 state_->reasons.id_of(row.reason));
 }
 Id CaptureWriter::add(const Message& row) {
-  return state_->insert("INSERT INTO message(process_id, time_ns, severity, text) VALUES (?,?,?,?)",
-                        row.process_id, row.time_ns, row.severity, row.text);
+  return state_->insert("INSERT INTO message(process_id, time_ns, severity, reason_id) VALUES (?,?,?,?)",
+                        row.process_id, row.time_ns, row.severity, state_->reasons.id_of(row.what));
 }
 Id CaptureWriter::add(const Annotation& row) {
   return state_->ranges.add(row);
@@ -260,11 +262,11 @@ Id CaptureWriter::add(const Annotation& row) {
 Id CaptureWriter::add(const PmWindow& row) {
   return state_->insert(
       "INSERT INTO pm_window(process_id, device_id, first_step_index, last_step_index, interval_ns, start_ns,"
-      " end_ns, sample_count, buffer_bytes, overflow, clock_shift_ns, shift_correlation, status, reason)"
+      " end_ns, sample_count, buffer_bytes, overflow, clock_shift_ns, shift_correlation, status, reason_id)"
       " VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?)",
       row.process_id, row.device_id, row.first_step_index, row.last_step_index, row.interval_ns, row.start_ns,
       row.end_ns, row.sample_count, row.buffer_bytes, row.overflow, row.clock_shift_ns, row.shift_correlation,
-      row.status, row.reason);
+      row.status, state_->reasons.id_of(row.reason));
 }
 void CaptureWriter::add(const PmSample& row) {
   state_->insert_pm_sample.bind_all(row.device_id, row.time_ns, row.metric_id, row.value);
@@ -290,9 +292,9 @@ Id CaptureWriter::add(const RecordingWindow& row) {
 Id CaptureWriter::add(const StallWindow& row) {
   return state_->insert(
       "INSERT INTO stall_window(process_id, device_id, first_step_index, last_step_index, period_cycles,"
-      " samples, dropped_samples, foreign_samples, status, reason) VALUES (?,?,?,?,?,?,?,?,?,?)",
+      " samples, dropped_samples, foreign_samples, status, reason_id) VALUES (?,?,?,?,?,?,?,?,?,?)",
       row.process_id, row.device_id, row.first_step_index, row.last_step_index, row.period_cycles,
-      row.samples, row.dropped_samples, row.foreign_samples, row.status, row.reason);
+      row.samples, row.dropped_samples, row.foreign_samples, row.status, state_->reasons.id_of(row.reason));
 }
 void CaptureWriter::add(const StallSample& row) {
   state_->insert_stall.bind_all(row.kernel_id, row.pc_offset, string_id(row.stall_reason), row.samples);

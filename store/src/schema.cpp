@@ -5,11 +5,13 @@
 
 #include "convert_v3.h"
 #include "convert_v8.h"
+#include "convert_v9.h"
 #include "schema_tables.h"
 #include "schema_tables_v3.h"
 #include "schema_tables_v4.h"
 #include "schema_tables_v6.h"
 #include "schema_tables_v7.h"
+#include "schema_tables_v9.h"
 #include "schema_views.h"
 
 namespace ridgeline::store {
@@ -19,9 +21,9 @@ namespace {
 constexpr const char kTablesV5[] = "";
 
 constexpr std::array kMigrations = {
-    Migration{1, kTablesV1}, Migration{2, kTablesV2},        Migration{3, kTablesV3, convert_to_v3},
-    Migration{4, kTablesV4}, Migration{5, kTablesV5},        Migration{6, kTablesV6},
-    Migration{7, kTablesV7}, Migration{8, "", convert_to_v8}};
+    Migration{1, kTablesV1}, Migration{2, kTablesV2},         Migration{3, kTablesV3, convert_to_v3},
+    Migration{4, kTablesV4}, Migration{5, kTablesV5},         Migration{6, kTablesV6},
+    Migration{7, kTablesV7}, Migration{8, "", convert_to_v8}, Migration{9, kTablesV9, convert_to_v9}};
 }  // namespace
 
 std::span<const Migration> migrations() {

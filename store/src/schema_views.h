@@ -10,7 +10,7 @@ SELECT s.id AS step_id,
        s.step_index,
        s.phase,
        s.status,
-       s.reason,
+       coalesce(w.text, w.code) AS reason,  -- why not ok: the source's words, else the code; its values: reason_value
        c.name AS configuration,    -- counters collected in a replay step
        s.host_start_ns, s.host_end_ns, s.gpu_start_ns, s.gpu_end_ns,
        -- Begin of this step's first kernel to that of the next step's; the last step of a phase: to the end of its own,
@@ -21,7 +21,21 @@ SELECT s.id AS step_id,
        s.launches,
        s.source,                   -- what marks the step: nvtx, period, window
        s.kernel_time_ns            -- sum of its launches' durations
-FROM step s LEFT JOIN counter_configuration c ON c.id = s.configuration_id;
+FROM step s LEFT JOIN counter_configuration c ON c.id = s.configuration_id LEFT JOIN reason w ON w.id = s.reason_id;
+
+CREATE VIEW v_tier AS              -- one row a tier of a process: whether it ran, and if not, why
+SELECT t.process_id, t.tier, t.status,
+       w.code AS reason_code,      -- the values are in reason_value, what explains it further in reason, below it
+       w.text AS reason_text,      -- the source's own words; NULL: it has none
+       t.reason_id
+FROM tier_status t LEFT JOIN reason w ON w.id = t.reason_id;
+
+CREATE VIEW v_message AS           -- one row a message of the collector
+SELECT m.id AS message_id, m.process_id, m.time_ns, m.severity,
+       w.code AS reason_code,      -- as in v_tier
+       w.text AS reason_text,
+       m.reason_id
+FROM message m LEFT JOIN reason w ON w.id = m.reason_id;
 
 CREATE VIEW v_launch AS            -- one row a kernel execution, names resolved
 SELECT r.id AS launch_id,
@@ -211,7 +225,8 @@ FROM range_work m JOIN declared_work w ON w.id = m.work_id;
 )sql";
 
 inline constexpr const char* kViewNames[] = {
-    "v_synchronisation", "v_stall", "v_pm_sample", "v_rank",     "v_kernel_step", "v_launch_metric",
-    "v_launch",          "v_step",  "launch",      "nvtx_range", "annotation"};
+    "v_message", "v_tier",        "v_synchronisation", "v_stall",  "v_pm_sample",
+    "v_rank",    "v_kernel_step", "v_launch_metric",   "v_launch", "v_step",
+    "launch",    "nvtx_range",    "annotation"};
 
 }  // namespace ridgeline::store

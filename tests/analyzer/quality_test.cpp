@@ -345,8 +345,8 @@ TEST(Quality, ErrorsComeFirstAndNothingIsLost) {
   f.model.tier_statuses = {{1, Tier::t0, TierOutcome::ok, {}},
                            {1, Tier::t2, TierOutcome::partial, "2 of 4 steps"},
                            {1, Tier::t1, TierOutcome::refused, "no"}};
-  f.model.messages = {{.id = 1, .severity = Severity::warning, .text = "careful"},
-                      {.id = 2, .severity = Severity::info, .text = "hm"}};
+  f.model.messages = {{.id = 1, .severity = Severity::warning, .what = "careful"},
+                      {.id = 2, .severity = Severity::info, .what = "hm"}};
   f.model.run->end_ns.reset();
   f.model.run->exit_status = 2;
   const Quality q = assess(f);

@@ -167,6 +167,17 @@ def open_capture(path):
     return db
 
 
+def reason_words(db, reason_id):
+    """The collector's own words of a reason, else its code with its values; then what explains it further."""
+    if reason_id is None:
+        return ""
+    code, text = db.execute("SELECT code, text FROM reason WHERE id = ?", (reason_id,)).fetchone()
+    values = db.execute("SELECT name, value FROM reason_value WHERE reason_id = ? ORDER BY position", (reason_id,)).fetchall()
+    below = db.execute("SELECT id FROM reason WHERE parent_id = ? ORDER BY id", (reason_id,)).fetchall()
+    words = text or " ".join([code, *(f"{name}={value}" for name, value in values)])
+    return "; ".join([words, *(reason_words(db, row[0]) for row in below)])
+
+
 class Facts:
     """What a capture says of itself, read with SQL and not through ridgeline."""
 
@@ -185,9 +196,10 @@ class Facts:
         self.processes = db.execute("SELECT count(*) FROM process").fetchone()[0]
         self.completeness = [dict(row) for row in db.execute("SELECT * FROM completeness")]
         self.tiers = {}
-        for row in db.execute("SELECT tier, status, reason FROM tier_status ORDER BY process_id"):
-            self.tiers.setdefault(row["tier"], (row["status"], row["reason"] or ""))
-        self.messages = [(row["severity"], row["text"]) for row in db.execute("SELECT severity, text FROM message")]
+        for row in db.execute("SELECT tier, status, reason_id FROM tier_status ORDER BY process_id"):
+            self.tiers.setdefault(row["tier"], (row["status"], reason_words(db, row["reason_id"])))
+        self.messages = [(row["severity"], reason_words(db, row["reason_id"]))
+                         for row in db.execute("SELECT severity, reason_id FROM message")]
         db.close()
 
     def total(self, column):

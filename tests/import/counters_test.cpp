@@ -96,9 +96,7 @@ TEST_P(Counters, AreJudged) {
   spool.end();
   const store::Capture capture = import();
   EXPECT_EQ(scalar(capture, "SELECT status FROM step"), GetParam().status);
-  EXPECT_NE(scalar(capture, "SELECT coalesce(reason, '') FROM step").find(GetParam().reason),
-            std::string::npos)
-      << scalar(capture, "SELECT reason FROM step");
+  EXPECT_NE(step_reason(capture, 0).find(GetParam().reason), std::string::npos) << step_reason(capture, 0);
   EXPECT_EQ(scalar(capture, "SELECT count(*) FROM launch_metric"), std::to_string(GetParam().values));
   EXPECT_EQ(summary_.counter_values, GetParam().values);
   EXPECT_EQ(scalar(capture, "SELECT status FROM tier_status WHERE tier = 'T2'"), GetParam().tier);
@@ -120,16 +118,18 @@ TEST_F(Importer, ValuesWithoutALaunchAreCountedOverAllReplaySteps) {
   }
   spool.completeness();
   spool.end();
-  EXPECT_EQ(scalar(import(), "SELECT reason FROM tier_status WHERE tier = 'T2'"),
-            "4 counter values belong to launches without a kernel record and were left out");
+  EXPECT_EQ(tier_text(import(), Tier::t2),
+            "partial: 4 counter values belong to launches without a kernel record and were left out");
 }
 
-constexpr char kCountersBusy[] =
-    "timeline only: counters: CUPTI_ERROR_HARDWARE_BUSY (26); wait for the other";
-void refused_step(FakeSpool& spool, const char* samples) {
+constexpr char kCountersBusy[] = "timeline only: the counters are in use; wait for the other";
+constexpr std::uint16_t kBusy = 26, kNotSupported = 27;  // CUPTI's
+void refused_step(FakeSpool& spool, RefusalCause counters, RefusalCause samples,
+                  std::uint16_t why_no_samples) {
   spool.process(4242, "sample=1,replay=1");
-  spool.message(Severity::warning, spool::Topic::counters_refused, kCountersBusy);
-  spool.message(Severity::warning, spool::Topic::sampling_refused, samples);
+  spool.message(Severity::warning, spool::Topic::counters_refused, kCountersBusy, counters, kBusy);
+  spool.message(Severity::warning, spool::Topic::sampling_refused, "no in-situ samples", samples,
+                why_no_samples);
   replay_step(spool);
   spool.counter_step(0, CounterStatus::not_available, kCountersBusy);
   spool.completeness();
@@ -138,17 +138,36 @@ void refused_step(FakeSpool& spool, const char* samples) {
 
 TEST_F(Importer, SaysOnceThatCountersAndSamplesAreHeldByAnother) {
   FakeSpool spool(directory_.path());
-  refused_step(spool, "no in-situ samples: CUPTI_ERROR_HARDWARE_BUSY (26); wait for the other");
+  refused_step(spool, RefusalCause::cupti, RefusalCause::cupti, kBusy);
   const store::Capture capture = import();
-  ASSERT_EQ(summary_.warnings.size(), 1u) << summary_.warnings.back();
-  EXPECT_EQ(summary_.warnings.front(), kCountersBusy);
+  ASSERT_EQ(summary_.warnings.size(), 1u) << warnings().back();
+  EXPECT_EQ(warnings().front(), kCountersBusy);
+  const store::TierStatus counters = capture.tier_statuses().at(2);
+  EXPECT_EQ(counters.reason->code, ReasonCode::counters_refused);
+  EXPECT_EQ(counters.reason->word("cause"), "cupti");
+  EXPECT_EQ(counters.reason->number("cupti_result"), kBusy);
   EXPECT_EQ(scalar(capture, "SELECT count(*) FROM message"), "2") << "both stay in the capture";
   EXPECT_EQ(scalar(capture, "SELECT status FROM tier_status WHERE tier = 'T1'"), "refused");
 }
 
 TEST_F(Importer, SaysBothWhereSamplesAreRefusedForACauseOfTheirOwn) {
   FakeSpool spool(directory_.path());
-  refused_step(spool, "no in-situ samples: CUPTI_ERROR_NOT_SUPPORTED (27)");
+  refused_step(spool, RefusalCause::cupti, RefusalCause::cupti, kNotSupported);
+  import();
+  EXPECT_EQ(summary_.warnings.size(), 2u);
+}
+
+TEST_F(Importer, PermissionIsOneCauseWhicheverCallWasRefused) {
+  FakeSpool spool(directory_.path());
+  refused_step(spool, RefusalCause::permission, RefusalCause::permission, kNotSupported);
+  import();
+  EXPECT_EQ(warnings(), (std::vector<std::string>{kCountersBusy}));
+}
+
+// Older agents gave no causes: two refusals are two then.
+TEST_F(Importer, WithoutACauseNothingIsTakenForTheSame) {
+  FakeSpool spool(directory_.path());
+  refused_step(spool, RefusalCause::none_given, RefusalCause::none_given, kBusy);
   import();
   EXPECT_EQ(summary_.warnings.size(), 2u);
 }
@@ -216,7 +235,7 @@ TEST_F(Importer, ValuesOfColdAndInstrumentedStepsAreTheThirdTiers) {
                    "SELECT group_concat(DISTINCT phase || ' ' || tier || ' ' || CAST(value AS INTEGER))"
                    " FROM v_launch_metric"),
             "replay T2 100,cold T3 200");
-  EXPECT_EQ(scalar(capture, "SELECT status || ': ' || reason FROM tier_status WHERE tier = 'T3'"),
+  EXPECT_EQ(tier_text(capture, Tier::t3),
             "partial: 1 of 2 cold and instrumented steps gave counters; the first that did not: lost");
   EXPECT_EQ(scalar(capture, "SELECT status FROM tier_status WHERE tier = 'T2'"), "ok");
   EXPECT_EQ(summary_.replay_steps, 1);

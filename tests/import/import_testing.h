@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "ridgeline/import/importer.h"
+#include "ridgeline/reports/reason_text.h"
 #include "ridgeline/spool/format.h"
 #include "ridgeline/spool/reader.h"
 #include "ridgeline/spool/writer.h"
@@ -300,12 +301,15 @@ class FakeSpool {
     record.reason = text(reason);
     put(record);
   }
-  void message(Severity severity, spool::Topic topic, const std::string& line) {
+  void message(Severity severity, spool::Topic topic, const std::string& line,
+               RefusalCause cause = RefusalCause::none_given, std::uint16_t cupti_result = 0) {
     spool::MessageRecord record{};
     record.time_ns = kOrigin + now_;
     record.severity = severity;
     record.topic = topic;
     record.text = text(line);
+    record.cause = cause;
+    record.cupti_result = cupti_result;
     put(record);
   }
   void completeness(std::uint64_t dropped = 0, std::uint64_t launches_seen = 0) {
@@ -375,6 +379,32 @@ inline std::string scalar(const store::Capture& capture, const std::string& sql)
   return "NULL";
 }
 
+/// "status: reason" of a tier, of the first process.
+inline std::string tier_text(const store::Capture& capture, Tier tier) {
+  for (const store::TierStatus& status : capture.tier_statuses()) {
+    if (status.tier != tier) continue;
+    return std::string(to_string(status.status)) +
+           (status.reason ? ": " + reports::reason_text(*status.reason) : "");
+  }
+  return "none";
+}
+
+/// Why a step is not ok; "" if it is.
+inline std::string step_reason(const store::Capture& capture, std::int64_t index) {
+  for (const store::Step& step : capture.steps()) {
+    if (step.step_index == index) return step.reason ? reports::reason_text(*step.reason) : "";
+  }
+  return "no such step";
+}
+
+/// Messages with these words in them.
+inline std::size_t messages_with(const store::Capture& capture, const std::string& words) {
+  std::size_t count = 0;
+  for (const store::Message& message : capture.messages())
+    count += reports::reason_text(message.what).find(words) != std::string::npos;
+  return count;
+}
+
 /// Imports a directory of fabricated spools.
 class Importer : public ::testing::Test {
  protected:
@@ -385,10 +415,15 @@ class Importer : public ::testing::Test {
     return open_capture(output_);
   }
   bool warned(const std::string& part) const {
-    for (const std::string& warning : summary_.warnings) {
+    for (const std::string& warning : warnings()) {
       if (warning.find(part) != std::string::npos) return true;
     }
     return false;
+  }
+  std::vector<std::string> warnings() const {
+    std::vector<std::string> words;
+    for (const Reason& warning : summary_.warnings) words.push_back(reports::reason_text(warning));
+    return words;
   }
   TemporaryDirectory directory_;
   std::string output_ = directory_ / "out.ridge";

@@ -10,7 +10,7 @@ TEST_F(Importer, CompleteRunArrivesWhole) {
   FakeSpool spool(directory_.path());
   spool.whole_run();
   const store::Capture capture = import();
-  EXPECT_TRUE(summary_.warnings.empty()) << summary_.warnings.front();
+  EXPECT_TRUE(summary_.warnings.empty()) << warnings().front();
   EXPECT_EQ(summary_.launches, 30);
   EXPECT_EQ(summary_.launches_seen, 30);
   EXPECT_EQ(summary_.steps, 5);
@@ -281,10 +281,10 @@ TEST_F(Importer, TooFewStepsForReplayAreNamed) {
   }
   spool.end();
   const store::Capture capture = import();
-  EXPECT_EQ(scalar(capture, "SELECT status FROM tier_status WHERE tier = 'T2'"), "failed");
-  EXPECT_EQ(scalar(capture, "SELECT reason FROM tier_status WHERE tier = 'T2'"),
-            "the program ended after 2 steps and replay begins with step 3: run more steps or shorten the "
-            "schedule");
+  EXPECT_EQ(
+      tier_text(capture, Tier::t2),
+      "failed: the program ended after 2 steps and replay begins with step 3: run more steps or shorten the "
+      "schedule");
 }
 
 TEST_F(Importer, StepsBehindTheScheduleAreAfter) {
@@ -349,7 +349,7 @@ TEST_F(Importer, StepsOfAKilledProgramWithoutTheirKernelsAreNotOk) {
   spool.end_step();
   const store::Capture capture = import();
   EXPECT_EQ(scalar(capture, "SELECT group_concat(status) FROM step"), "ok,interrupted");
-  EXPECT_EQ(scalar(capture, "SELECT reason FROM step WHERE step_index = 1"),
+  EXPECT_EQ(step_reason(capture, 1),
             "the program was killed before 1 of 2 kernel records of this step arrived");
   EXPECT_EQ(summary_.timeline_steps, 1);
 }
@@ -557,9 +557,9 @@ TEST_F(Importer, OneCauseIsOneLine) {
     spool.end();
   }
   import();
-  ASSERT_EQ(summary_.warnings.size(), 1u) << summary_.warnings.back();
+  ASSERT_EQ(summary_.warnings.size(), 1u) << warnings().back();
   EXPECT_EQ(
-      summary_.warnings.front(),
+      warnings().front(),
       "tier T0 partial: 1 launches without a kernel record; 1 records dropped by the driver; CUPTI reports "
       "that it has no buffer");
   EXPECT_TRUE(summary_.unfinished.empty());
@@ -573,13 +573,13 @@ TEST_F(Importer, AnAbruptEndIsOneLineWithWhatItCost) {
   spool.launch();
   spool.launch(0, false);
   import();
-  ASSERT_EQ(summary_.warnings.size(), 1u) << summary_.warnings.back();
-  EXPECT_EQ(summary_.warnings.front(),
+  ASSERT_EQ(summary_.warnings.size(), 1u) << warnings().back();
+  EXPECT_EQ(warnings().front(),
             "process 100 did not end in order (killed, crashed or still running): 1 launches without a "
             "kernel record");
   ASSERT_EQ(summary_.unfinished.size(), 1u);
   EXPECT_EQ(summary_.unfinished.front().warning, summary_.warnings.front());
-  EXPECT_EQ(summary_.unfinished.front().missing, "1 launches without a kernel record");
+  EXPECT_EQ(reports::reason_text(summary_.unfinished.front().missing), "1 launches without a kernel record");
 }
 
 TEST_F(Importer, AProgramKilledBeforeItsFirstRecordsLeavesACaptureThatSaysSo) {

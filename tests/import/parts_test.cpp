@@ -166,14 +166,21 @@ TEST(StepFinder, FindsStepsByTheirIndexInAnyOrder) {
 }
 
 TEST(SameRefusal, IsOfOneErrorOrOfThePermission) {
-  EXPECT_TRUE(
-      same_refusal("the user may not read GPU counters: run as root", "replay: may not read GPU counters"));
-  EXPECT_FALSE(same_refusal("may not read GPU counters", "CUPTI_ERROR_INSUFFICIENT_PRIVILEGES"));
-  EXPECT_TRUE(
-      same_refusal("CUPTI_ERROR_HARDWARE_BUSY from cuptiA", "cuptiB: CUPTI_ERROR_HARDWARE_BUSY, see there"));
-  EXPECT_TRUE(same_refusal("cuptiA: CUPTI_ERROR_HARDWARE_BUSY", "CUPTI_ERROR_HARDWARE_BUSY"));
-  EXPECT_FALSE(same_refusal("CUPTI_ERROR_HARDWARE_BUSY here", "CUPTI_ERROR_NOT_SUPPORTED here"));
-  EXPECT_FALSE(same_refusal("no samples", "no samples")) << "without an error nothing is known to be one";
+  const auto counters = [](std::string_view cause, int result) {
+    return Reason::said(ReasonCode::counters_refused, "no", {{"cause", cause}, {"cupti_result", result}});
+  };
+  const auto samples = [](std::string_view cause, int result) {
+    return Reason::said(ReasonCode::sampling_refused, "none", {{"cause", cause}, {"cupti_result", result}});
+  };
+  EXPECT_TRUE(same_refusal(counters("permission", 35), samples("permission", 0)));
+  EXPECT_FALSE(same_refusal(counters("permission", 35), samples("cupti", 35)));
+  EXPECT_TRUE(same_refusal(counters("cupti", 26), samples("cupti", 26)));
+  EXPECT_FALSE(same_refusal(counters("cupti", 2), samples("cupti", 26)))
+      << "one word in another is not the same";
+  EXPECT_FALSE(same_refusal(counters("stream_capture", 0), samples("stream_capture", 0)))
+      << "each had its own";
+  const Reason words = Reason::said(ReasonCode::counters_refused, "CUPTI_ERROR_HARDWARE_BUSY");
+  EXPECT_FALSE(same_refusal(words, words)) << "without a cause nothing is known to be one";
 }
 
 TEST(CopyKinds, ArraysAreDeviceMemory) {

@@ -80,10 +80,7 @@ class Sampled : public Importer {
     spool.completeness();
     spool.end();
   }
-  std::string t1(const store::Capture& capture) const {
-    return scalar(capture,
-                  "SELECT status || coalesce(': ' || reason, '') FROM tier_status WHERE tier = 'T1'");
-  }
+  std::string t1(const store::Capture& capture) const { return tier_text(capture, Tier::t1); }
   double number(const store::Capture& capture, const std::string& sql) const {
     return std::stod(scalar(capture, sql));
   }
@@ -99,7 +96,7 @@ TEST_F(Sampled, EveryLaunchOfTheSampledStepsGetsItsValues) {
   fill(spool);
   const store::Capture capture = import();
   EXPECT_EQ(t1(capture), "ok");
-  EXPECT_TRUE(summary_.warnings.empty()) << summary_.warnings.front();
+  EXPECT_TRUE(summary_.warnings.empty()) << warnings().front();
   EXPECT_EQ(scalar(capture, "SELECT count(*) FROM launch_metric WHERE tier = 'T1'"),
             std::to_string(12 * kMeasured * 6));
   EXPECT_EQ(scalar(capture, "SELECT group_concat(DISTINCT step_index) FROM v_launch_metric"), "2,3,4,5");
@@ -171,12 +168,13 @@ TEST_F(Sampled, AnOverflowKeepsWhatCameBeforeIt) {
   FakeSpool spool(directory_.path());
   fill(spool, 0.6, WindowStatus::overflow, "the hardware buffer was full after 180 samples");
   const store::Capture capture = import();
-  EXPECT_EQ(scalar(capture, "SELECT status || overflow || reason FROM pm_window"),
-            "overflow1the hardware buffer was full after 180 samples");
+  EXPECT_EQ(scalar(capture, "SELECT status || overflow FROM pm_window"), "overflow1");
+  EXPECT_EQ(capture.pm_windows().at(0).reason,
+            Reason::said(ReasonCode::sampling, "the hardware buffer was full after 180 samples"));
   EXPECT_EQ(scalar(capture, "SELECT group_concat(status) FROM step WHERE step_index >= 2"),
             "ok,ok,interrupted,failed");
   // Six tenths of four steps' samples: four tenths of the third step.
-  const std::string reason = scalar(capture, "SELECT reason FROM step WHERE step_index = 4");
+  const std::string reason = step_reason(capture, 4);
   EXPECT_EQ(reason.find("samples cover "), 0u) << reason;
   EXPECT_NEAR(std::stod(reason.substr(14)), 40, 15) << reason;
   EXPECT_NE(reason.find(" % of this step: the hardware buffer was full after 180"), std::string::npos)
@@ -200,7 +198,7 @@ TEST_F(Sampled, ARecordingThatEndedWhileDecodingKeepsWhatWasDecoded) {
     ASSERT_TRUE(imported.ok());
     const store::Capture capture = open_capture(imported.value().capture_path);
     EXPECT_EQ(scalar(capture, "SELECT status || overflow FROM pm_window"), "overflow1");
-    EXPECT_NE(scalar(capture, "SELECT reason FROM pm_window").find("ended"), std::string::npos);
+    EXPECT_NE(reports::reason_text(*capture.pm_windows().at(0).reason).find("ended"), std::string::npos);
     EXPECT_GT(number(capture, "SELECT count(*) FROM launch_metric WHERE tier = 'T1'"), 0);
     EXPECT_EQ(t1(capture).find("partial"), 0u) << t1(capture);
     EXPECT_EQ(scalar(capture, "SELECT group_concat(status) FROM step WHERE step_index >= 2"),
@@ -212,8 +210,8 @@ TEST_F(Sampled, AWindowWithoutSamplesSaysWhy) {
   FakeSpool spool(directory_.path());
   fill(spool, 0, WindowStatus::failed, "the process began to exit");
   const store::Capture capture = import();
-  EXPECT_EQ(scalar(capture, "SELECT status || ': ' || reason FROM pm_window"),
-            "failed: the process began to exit");
+  EXPECT_EQ(capture.pm_windows().at(0).status, WindowStatus::failed);
+  EXPECT_EQ(reports::reason_text(*capture.pm_windows().at(0).reason), "the process began to exit");
   EXPECT_EQ(scalar(capture, "SELECT count(*) FROM launch_metric"), "0");
   EXPECT_EQ(t1(capture), "failed: none of 4 sample steps gave values: no samples: the process began to exit");
   EXPECT_EQ(scalar(capture, "SELECT status FROM step WHERE step_index = 1"), "ok");  // was to settle only
@@ -232,8 +230,7 @@ TEST_F(Sampled, ARefusalIsToldInTheAgentsWords) {
   spool.end();
   const store::Capture capture = import();
   EXPECT_EQ(t1(capture), "refused: sampling refused: run as root");
-  EXPECT_EQ(scalar(capture, "SELECT status || ': ' || reason FROM step WHERE step_index = 1"),
-            "failed: no samples: sampling refused: run as root");
+  EXPECT_EQ(step_reason(capture, 1), "no samples: sampling refused: run as root");
 }
 
 TEST_F(Sampled, AProgramThatEndedBeforeItsSampleStepsIsToldSo) {

@@ -56,7 +56,7 @@ void finish(FakeSpool& spool) {
 }
 
 std::string tier(const store::Capture& capture) {
-  return scalar(capture, "SELECT status || ': ' || coalesce(reason, '') FROM tier_status WHERE tier = 'T3'");
+  return tier_text(capture, Tier::t3);
 }
 
 TEST_F(Importer, StallSamplesOfAllStepsAddUpAndFindTheirSource) {
@@ -80,7 +80,7 @@ TEST_F(Importer, StallSamplesOfAllStepsAddUpAndFindTheirSource) {
                    "SELECT period_cycles || ' ' || samples || ' ' || foreign_samples || ' ' || status "
                    "FROM stall_window"),
             "16384 15 7 ok");
-  EXPECT_EQ(tier(capture), "ok: ");
+  EXPECT_EQ(tier(capture), "ok");
   EXPECT_EQ(scalar(capture, "SELECT count(*) FROM step WHERE phase = 'stalls' AND status = 'ok'"), "2");
   EXPECT_FALSE(warned("stall"));
 }
@@ -104,8 +104,8 @@ TEST_F(Importer, RefusedStallsFailTheTierWithTheReason) {
   finish(spool);
   const store::Capture capture = import();
   EXPECT_EQ(tier(capture), "failed: no stall reasons: run as root");
-  EXPECT_EQ(scalar(capture, "SELECT status || ' ' || reason FROM stall_window"),
-            "failed no stall reasons: run as root");
+  EXPECT_EQ(capture.stall_windows().at(0).status, WindowStatus::failed);
+  EXPECT_EQ(reports::reason_text(*capture.stall_windows().at(0).reason), "no stall reasons: run as root");
 }
 
 TEST_F(Importer, StallsOfAPartOfThePhaseMakeTheTierPartial) {
@@ -162,8 +162,7 @@ TEST_F(Importer, StallSamplesOfTwoCodesAreLeftOut) {
   const store::Capture capture = import();
   EXPECT_EQ(scalar(capture, "SELECT group_concat(samples) FROM stall_sample"), "3");
   EXPECT_EQ(scalar(capture, "SELECT count(*) FROM source_line"), "0");
-  EXPECT_EQ(scalar(capture, "SELECT count(*) FROM message WHERE text LIKE '%5 samples%two machine codes%'"),
-            "1");
+  EXPECT_EQ(messages_with(capture, "5 samples are of kernels that ran in two machine codes"), 1u);
 }
 
 }  // namespace

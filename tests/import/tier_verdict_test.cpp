@@ -29,10 +29,11 @@ class Verdicts : public ::testing::Test {
     const auto verdicts = tier_verdicts(seen_, plan_, counts_, outcomes_);
     EXPECT_EQ(verdicts.size(), 4u);
     const auto& verdict = verdicts.at(tier);
-    return std::string(to_string(verdict.status)) + (verdict.reason ? ": " + *verdict.reason : "");
+    return std::string(to_string(verdict.status)) +
+           (verdict.reason ? ": " + reports::reason_text(*verdict.reason) : "");
   }
   void say(spool::Topic topic, const std::string& text) {
-    seen_.messages.push_back({.severity = Severity::warning, .topic = topic, .text = text});
+    seen_.messages.push_back({.severity = Severity::warning, .topic = topic, .what = text});
   }
 
   RecordingPlan plan_;

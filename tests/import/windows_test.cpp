@@ -106,9 +106,7 @@ TEST_F(WindowImport, StepsThatTheAgentDidNotFindInTimeAreFound) {
       "49");
   EXPECT_EQ(scalar(capture, "SELECT max(ordinal_in_step) FROM launch"), "48");
   EXPECT_EQ(scalar(capture, "SELECT count(*) FROM launch WHERE step_id IS NULL"), "30");
-  EXPECT_EQ(
-      scalar(capture, "SELECT count(*) FROM message WHERE text LIKE '%the import found 70 of 49 launches%'"),
-      "1");
+  EXPECT_EQ(messages_with(capture, "the import found 70 of 49 launches"), 1u);
 }
 
 TEST_F(WindowImport, AKilledProgramWithoutStepsIsAnInterruptedOne) {

@@ -20,10 +20,10 @@ inline Result<CaptureOutcome> import_capture(const CaptureRequest& request) {
       import::import_spools(request.spool_directory, request.output, {.overwrite = request.overwrite});
   if (!imported.ok()) return imported.failure();
   CaptureOutcome outcome;
-  outcome.warnings = imported.value().warnings;
-  for (const import::Unfinished& each : imported.value().unfinished) {
-    outcome.unfinished.push_back({each.warning, each.missing});
-  }
+  for (const Reason& warning : imported.value().warnings)
+    outcome.warnings.push_back(reports::reason_text(warning));
+  for (const import::Unfinished& each : imported.value().unfinished)
+    outcome.unfinished.push_back({reports::reason_text(each.warning), reports::reason_text(each.missing)});
   return outcome;
 }
 

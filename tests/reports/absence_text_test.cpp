@@ -15,7 +15,7 @@ TEST(AbsenceText, SaysWhatTheCollectorSaid) {
   EXPECT_EQ(absence_text(refused), "counters refused: no permission");
   refused.tier = Tier::t1;
   refused.outcome = TierOutcome::not_requested;
-  refused.detail.clear();
+  refused.detail = {};
   EXPECT_EQ(absence_text(refused), "samples (T1) not requested");
 }
 

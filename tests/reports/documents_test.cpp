@@ -167,7 +167,7 @@ TEST(Notices, TellWhatIsAtLeastThatSevere) {
   analyzer::Quality quality;
   for (const Severity severity : {Severity::error, Severity::warning, Severity::info}) {
     analyzer::Finding finding{.severity = severity};
-    finding.detail = to_string(severity);
+    finding.detail = std::string(to_string(severity));
     quality.findings.push_back(finding);
   }
   EXPECT_EQ(notices(quality, Severity::info).size(), 3u);
@@ -187,7 +187,7 @@ TEST(Documents, JsonIsIndentedByTwoSpacesALevel) {
 
 TEST(Notices, FurtherLinesAreIndentedByTwo) {
   analyzer::Finding finding{.severity = Severity::warning};
-  for (int i = 0; i < 30; ++i) finding.detail += "word" + std::to_string(i) + " ";
+  for (int i = 0; i < 30; ++i) finding.detail.text += "word" + std::to_string(i) + " ";
   const std::string text = notices_text({finding}, {.columns = 60, .colour = false});
   EXPECT_EQ(text.find("warning: word0 "), 0u) << text;
   std::size_t lines = 0;

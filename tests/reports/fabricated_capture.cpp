@@ -491,7 +491,7 @@ class Fabricator {
       writer_.add(store::TierStatus{process_, Tier::t2, TierOutcome::ok, std::nullopt});
     }
     writer_.add(store::Message{
-        .process_id = process_, .severity = Severity::info, .text = "schedule finished, recording off"});
+        .process_id = process_, .severity = Severity::info, .what = "schedule finished, recording off"});
   }
 
   FabricatedCapture options_;

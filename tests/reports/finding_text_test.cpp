@@ -39,7 +39,7 @@ TEST(FindingText, RunsOfStepsAndTheirLimits) {
             "1290 MHz "
             "in them (power limit), against 1665 MHz in the others");
   f.evidence.resize(3);
-  f.detail.clear();
+  f.detail = {};
   f.subject.steps = {16, 17, 20, 22};
   EXPECT_NE(finding_text(f).find("4 steps (16 to 17, 20, 22) took"), std::string::npos);
   f.subject.steps = {1, 3, 5, 7, 9, 11};

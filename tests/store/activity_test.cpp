@@ -5,6 +5,7 @@
 #include <set>
 
 #include "ridgeline/store/capture_writer.h"
+#include "store/capture_testing.h"
 #include "support/temporary_directory.h"
 
 namespace ridgeline::store {
@@ -207,7 +208,7 @@ TEST_F(ActivityTest, WorkOfACaptureBeforeTokensIsReadInPlace) {
   capture_.reset();
   {
     Database database(directory_.file("a.ridge"), OpenMode::read_write);
-    database.execute("DROP VIEW annotation");
+    testing::make_reasons_sentences(database);
     for (const char* column : {"tokens", "samples", "m", "n", "k"})
       database.execute(std::string("ALTER TABLE declared_work DROP COLUMN ") + column);
     database.execute("DELETE FROM table_rows");

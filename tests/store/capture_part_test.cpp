@@ -92,7 +92,8 @@ TEST_F(CapturePartTest, IsAWholeCapture) {
   EXPECT_EQ(opened.value().tier_coverage().size(), whole_->tier_coverage().size());
   const std::vector<Message> messages = opened.value().messages();
   ASSERT_EQ(messages.size(), whole_->messages().size() + 1);
-  EXPECT_NE(messages.back().text.find("part of whole.ridge"), std::string::npos) << messages.back().text;
+  EXPECT_EQ(messages.back().what.code, ReasonCode::part_of_capture);
+  EXPECT_EQ(messages.back().what.word("name"), "whole.ridge");
 }
 
 // Measured values are of other steps than the timeline's: they must come along.

@@ -56,7 +56,7 @@ TEST(Capture, EverythingWrittenIsReadBack) {
   EXPECT_EQ(capture.metrics().at(0).unit, "bytes");
   EXPECT_EQ(capture.completeness().at(0).kernel_records, 1);
   EXPECT_EQ(capture.tier_statuses().at(0).reason, "no permission");
-  EXPECT_EQ(capture.messages().at(0).text, "hello");
+  EXPECT_EQ(capture.messages().at(0).what, "hello");
   EXPECT_EQ(capture.row_counts().at("launch"), 1);
 }
 
@@ -609,6 +609,8 @@ INSTANTIATE_TEST_SUITE_P(
                       UnknownWord{"tier_status.tier", "UPDATE tier_status SET tier = 'nap'",
                                   [](const Capture& c) { (void)c.tier_statuses(); }},
                       UnknownWord{"tier_status.status", "UPDATE tier_status SET status = 'nap'",
+                                  [](const Capture& c) { (void)c.tier_statuses(); }},
+                      UnknownWord{"reason.code", "UPDATE reason SET code = 'nap'",
                                   [](const Capture& c) { (void)c.tier_statuses(); }},
                       UnknownWord{"message.severity", "UPDATE message SET severity = 'nap'",
                                   [](const Capture& c) { (void)c.messages(); }}),

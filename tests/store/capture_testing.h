@@ -6,6 +6,7 @@
 #include <string>
 
 #include "ridgeline/store/capture_writer.h"
+#include "ridgeline/store/database.h"
 #include "support/temporary_directory.h"
 
 namespace ridgeline::store::testing {
@@ -74,6 +75,21 @@ inline std::string write_file(const TemporaryDirectory& directory, const std::st
   write_sample(writer.value());
   writer.value().finish();
   return directory.file(name);
+}
+
+/// As reasons were before version 9: sentences in the rows. The views go, since they name what is gone.
+inline void make_reasons_sentences(Database& database) {
+  Statement view = database.prepare("SELECT name FROM sqlite_schema WHERE type = 'view'");
+  std::string sql;
+  while (view.step()) sql += "DROP VIEW " + view.text(0) + ";";
+  for (const char* table : {"step", "tier_status", "message", "pm_window", "stall_window"}) {
+    const std::string name = table, column = name == "message" ? "text" : "reason";
+    sql += "ALTER TABLE " + name + " ADD COLUMN " + column + " TEXT;";
+    sql += "UPDATE " + name + " SET " + column +
+           " = (SELECT coalesce(r.text, r.code) FROM reason r WHERE r.id = " + name + ".reason_id);";
+    sql += "ALTER TABLE " + name + " DROP COLUMN reason_id;";
+  }
+  database.execute(sql + "DROP TABLE reason_value; DROP TABLE reason");
 }
 
 }  // namespace ridgeline::store::testing

@@ -190,7 +190,7 @@ TEST_F(RoundTrip, WhatWentWrong) {
   ASSERT_EQ(messages.size(), 2u);
   EXPECT_EQ(messages[0].process_id, other_process_);
   EXPECT_EQ(messages[0].time_ns, 161);
-  EXPECT_EQ(messages[0].text, "first");
+  EXPECT_EQ(messages[0].what, "first");
   EXPECT_FALSE(messages[1].process_id || messages[1].time_ns);
   const ReplayExclusion excluded = capture.replay_exclusions().at(0);
   EXPECT_EQ(excluded.process_id, other_process_);

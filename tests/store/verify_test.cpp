@@ -62,7 +62,7 @@ INSTANTIATE_TEST_SUITE_P(
                "table launch_metric holds other values"},
         Change{"NameChanged", "UPDATE kernel SET demangled_name = 'other'",
                "table kernel holds other values"},
-        Change{"ColumnRenamed", "ALTER TABLE pm_window RENAME COLUMN reason TO treason",
+        Change{"ColumnRenamed", "ALTER TABLE pm_window RENAME COLUMN reason_id TO treason_id",
                "table pm_window has other columns than were written"},
         Change{"FewerRecorded", "UPDATE completeness SET kernel_records = 2",
                "process id 1 holds 1 launches, 2 were recorded"}),
@@ -71,7 +71,11 @@ INSTANTIATE_TEST_SUITE_P(
 TEST(Capture, ACaptureOfTheVersionBeforeIsReadAsItIs) {
   TemporaryDirectory directory;
   const std::string path = write_file(directory);
-  { Database(path, OpenMode::read_write).execute("DROP TABLE table_rows; PRAGMA user_version = 5"); }
+  {
+    Database database(path, OpenMode::read_write);
+    make_reasons_sentences(database);
+    database.execute("DROP TABLE table_rows; PRAGMA user_version = 5");
+  }
   const auto opened = Capture::open(path);
   ASSERT_TRUE(opened.ok()) << opened.failure().message;
   EXPECT_EQ(opened.value().launches().size(), 1u);

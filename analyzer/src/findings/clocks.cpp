@@ -82,7 +82,7 @@ void report_clocks(const QualityInput& input, const store::Device& device, const
   finding.subject.device_id = device.id;
   finding.evidence = {{"samples_ratio", summary.throttled_share, {}, {}}};
   for (const std::string& reason : summary.throttle_reasons)
-    finding.detail += (finding.detail.empty() ? "" : ", ") + reason;
+    finding.detail.text += (finding.detail.empty() ? "" : ", ") + reason;
   finding.remedy = Remedy::steady_clocks;
   quality.findings.push_back(std::move(finding));
 }

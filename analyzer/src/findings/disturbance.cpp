@@ -58,7 +58,7 @@ void explain_outliers(const QualityInput& input, Findings& findings) {
   outliers->evidence.push_back({"lowest_hz", lowest, {}, {}});
   outliers->evidence.push_back({"others_hz", others, {}, {}});
   for (const std::string& reason : throttle_words(slow.reasons))
-    outliers->detail += (outliers->detail.empty() ? "" : ", ") + reason;
+    outliers->detail.text += (outliers->detail.empty() ? "" : ", ") + reason;
   // Said by this finding now.
   for (Finding& finding : findings) {
     if (finding.code == FindingCode::clock_spread && finding.subject.device_id == device_id)

@@ -68,7 +68,7 @@ void add_messages(const Model& model, Quality& quality) {
   for (const store::Message& message : model.messages) {
     if (message.severity == Severity::info) continue;
     add(quality, message.severity, FindingCode::collector);
-    quality.findings.back().detail = message.text;
+    quality.findings.back().detail = message.what;
     name_process(model, message.process_id, quality.findings.back());
   }
 }
@@ -116,13 +116,13 @@ void assess_completeness(const QualityInput& input, Quality& quality) {
 
 void assess_tiers(const QualityInput& input, Quality& quality) {
   for (const store::TierStatus& row : input.model.tier_statuses) {
-    quality.tiers.push_back({row.process_id, row.tier, row.status, row.reason.value_or("")});
+    quality.tiers.push_back({row.process_id, row.tier, row.status, row.reason.value_or(Reason())});
     if (row.status == TierOutcome::ok || row.status == TierOutcome::not_requested) continue;
     add(quality, severity_of(row), code_of(row.status), 1, Remedy::run_doctor);
     Finding& finding = quality.findings.back();
     name_process(input.model, row.process_id, finding);
     finding.subject.tier = row.tier;
-    finding.detail = row.reason.value_or("");
+    finding.detail = row.reason.value_or(Reason());
   }
   for (const StepSummary& step : input.steps.steps) {
     if (step.process_id == input.steps.process_id && step.status == StepStatus::mismatch)

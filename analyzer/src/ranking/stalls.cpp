@@ -145,7 +145,7 @@ StallAnalysis analyze_stalls(const Model& model, const UtilisationAnalysis& util
       out.reason = *window.reason;
       out.buffer_full = false;
     } else if (window.status == WindowStatus::overflow) {
-      out.reason.clear();
+      out.reason = {};
       out.buffer_full = true;
     }
   }

@@ -67,7 +67,7 @@ StepSummary summarise(const Model& model, StepIndex index) {
   summary.step_index = item.step.step_index;
   summary.phase = item.step.phase;
   summary.status = item.step.status;
-  summary.reason = item.step.reason.value_or("");
+  summary.reason = item.step.reason.value_or(Reason());
   summary.source = item.step.source;
   if (item.step.configuration_id) {
     const auto found = model.configurations.find(*item.step.configuration_id);
@@ -292,7 +292,7 @@ void find_outliers(const Pool& pool, const StepSpread& spread, const StepOptions
 }
 
 void find_changes(const std::vector<StepSummary>& steps, store::Id process_id, Findings& findings) {
-  std::map<std::tuple<Phase, StepStatus, std::string_view>, std::size_t> not_ok;  // into findings
+  std::map<std::tuple<Phase, StepStatus, Reason>, std::size_t> not_ok;  // into findings
   for (const StepSummary& step : steps) {
     if (step.process_id != process_id) continue;
     if (step.status != StepStatus::ok) {

@@ -20,7 +20,7 @@ std::optional<Absence> Absences::refusal(Tier tier) const {
   return Absence{.cause = AbsenceCause::tier_refused,
                  .tier = tier,
                  .outcome = status->status,
-                 .detail = status->reason.value_or("")};
+                 .detail = status->reason.value_or(Reason())};
 }
 
 void Absences::explain_no_values(const store::Launch& launch, const ReplayValues& values,

@@ -28,7 +28,7 @@ Absence Roofs::absence(store::Id device_id, Quantity quantity) const {
   Absence none{.cause = AbsenceCause::no_peak};
   const store::Device* device = model_.device(device_id);
   none.name = device == nullptr ? std::to_string(device_id) : device->name;
-  none.detail = to_string(quantity);
+  none.detail = std::string(to_string(quantity));
   return none;
 }
 

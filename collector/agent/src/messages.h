@@ -8,15 +8,23 @@
 
 namespace ridgeline::agent {
 
+/// What a refusal rests on, as programs compare it.
+struct Refusal {
+  RefusalCause cause = RefusalCause::none_given;
+  std::uint16_t cupti_result = 0;
+};
+
 /// One line: what, where, what to do. Thread-safe, never throws, survives a full disk for the first few
 /// hundred.
 inline void put_message(spool::Writer& writer, std::int64_t time_ns, Severity severity, spool::Topic topic,
-                        std::string_view text) noexcept {
+                        std::string_view text, Refusal refusal = {}) noexcept {
   spool::MessageRecord m{};
   m.time_ns = time_ns;
   m.severity = severity;
   m.topic = topic;
   m.text = writer.intern_reserved(text);
+  m.cause = refusal.cause;
+  m.cupti_result = refusal.cupti_result;
   writer.put_reserved(m);
 }
 

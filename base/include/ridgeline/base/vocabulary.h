@@ -95,6 +95,16 @@ enum class ExclusionReason : std::uint32_t {
   cooperative = 5,  ///< a cooperative launch over several devices
 };
 
+/// What a refusal rests on, where the agent can tell: two refusals of one cause are one. In spools.
+enum class RefusalCause : std::uint16_t {
+  none_given = 0,
+  permission = 1,      ///< counters are for administrators only
+  cupti = 2,           ///< CUPTI's result says it
+  switched_off = 3,    ///< by whoever records
+  stream_capture = 4,  ///< the program captured a stream for too long
+  not_available = 5,   ///< this CUPTI or this chip does not have it
+};
+
 /// From where to where a copy goes; arrays count as the memory they lie in.
 enum class CopyKind : std::uint8_t {
   unknown,
@@ -254,6 +264,16 @@ struct Vocabulary<ExclusionReason> {
       {ExclusionReason::unknown, "unknown"},   {ExclusionReason::name, "name"},
       {ExclusionReason::user, "user"},         {ExclusionReason::concurrent, "concurrent"},
       {ExclusionReason::time_out, "time-out"}, {ExclusionReason::cooperative, "cooperative"}};
+};
+template <>
+struct Vocabulary<RefusalCause> {
+  static constexpr std::string_view kName = "cause of a refusal";
+  static constexpr Word<RefusalCause> kWords[] = {{RefusalCause::none_given, "none_given"},
+                                                  {RefusalCause::permission, "permission"},
+                                                  {RefusalCause::cupti, "cupti"},
+                                                  {RefusalCause::switched_off, "switched_off"},
+                                                  {RefusalCause::stream_capture, "stream_capture"},
+                                                  {RefusalCause::not_available, "not_available"}};
 };
 template <>
 struct Vocabulary<CopyKind> {

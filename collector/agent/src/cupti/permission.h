@@ -6,11 +6,19 @@
 
 #include <string>
 
+#include "messages.h"
+
 namespace ridgeline::agent {
 
 inline bool is_permission(CUptiResult result) noexcept {
   return result == CUPTI_ERROR_INSUFFICIENT_PRIVILEGES ||
          result == CUPTI_ERROR_VIRTUALIZED_DEVICE_INSUFFICIENT_PRIVILEGES;
+}
+
+/// What a refused call of CUPTI's rests on.
+inline Refusal refusal_of(CUptiResult result) noexcept {
+  return {is_permission(result) ? RefusalCause::permission : RefusalCause::cupti,
+          static_cast<std::uint16_t>(result)};
 }
 
 /// `refused`, then the remedy: one line.

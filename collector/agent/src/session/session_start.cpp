@@ -65,7 +65,8 @@ void Session::make_tiers() {
   if (parts_.replay && !parts_.settings.replay_allowed)
     parts_.replay->rule_out(
         spool::Topic::counters_refused,
-        std::string("timeline only: counters were switched off by ") + spool::environment::kTiers);
+        std::string("timeline only: counters were switched off by ") + spool::environment::kTiers,
+        {RefusalCause::switched_off});
 
   if (parts_.settings.schedule.has(Phase::sample)) {
     parts_.sampling = std::make_unique<Sampling>(
@@ -76,7 +77,8 @@ void Session::make_tiers() {
       sampling_prepared_ = true;
       parts_.sampling->rule_out(
           spool::Topic::sampling_refused,
-          std::string("no sampled counters: sampling was switched off by ") + spool::environment::kTiers);
+          std::string("no sampled counters: sampling was switched off by ") + spool::environment::kTiers,
+          {RefusalCause::switched_off});
     }
   }
   if (parts_.settings.schedule.has(Phase::stalls)) {

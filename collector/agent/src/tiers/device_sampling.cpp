@@ -68,12 +68,13 @@ DeviceSampling::DeviceSampling(const CuptiApi& api, spool::Writer& writer, Timel
       first_metric_id_(first_metric_id),
       image_(nullptr, Unmap{}) {}
 
-void DeviceSampling::message(Severity severity, spool::Topic topic, const std::string& text) noexcept {
-  put_message(writer_, api_.now_ns(), severity, topic, text);
+void DeviceSampling::message(Severity severity, spool::Topic topic, const std::string& text,
+                             Refusal refusal) noexcept {
+  put_message(writer_, api_.now_ns(), severity, topic, text, refusal);
 }
 
-void DeviceSampling::rule_out(spool::Topic topic, const std::string& reason) noexcept {
-  message(Severity::warning, topic, reason);
+void DeviceSampling::rule_out(spool::Topic topic, const std::string& reason, Refusal refusal) noexcept {
+  message(Severity::warning, topic, reason, refusal);
   {
     std::lock_guard<std::mutex> guard(mutex_);
     readiness_ = Readiness::ruled_out;
@@ -84,15 +85,16 @@ void DeviceSampling::rule_out(spool::Topic topic, const std::string& reason) noe
 
 void DeviceSampling::prepare(std::uint32_t device_id, const std::string& chip) noexcept {
   if (!api_.has_pm_sampling)
-    return rule_out(
-        spool::Topic::sampling_refused,
-        "no sampled counters: this CUPTI has no PM sampling; use the CUPTI of CUDA 12.6 or later");
+    return rule_out(spool::Topic::sampling_refused,
+                    "no sampled counters: this CUPTI has no PM sampling; use the CUPTI of CUDA 12.6 or later",
+                    {RefusalCause::not_available});
   std::optional<CaptureHold> hold(std::in_place, captures_, kAvailabilityPatience);
   if (!*hold)
     return rule_out(spool::Topic::sampling_refused,
                     "no sampled counters: a stream capture of the program lasted for more than 10 s, and "
                     "what can be sampled "
-                    "cannot be asked beside one");
+                    "cannot be asked beside one",
+                    {RefusalCause::stream_capture});
   CUpti_PmSampling_GetCounterAvailability_Params p = {
       CUpti_PmSampling_GetCounterAvailability_Params_STRUCT_SIZE};
   p.deviceIndex = device_id;
@@ -104,13 +106,15 @@ void DeviceSampling::prepare(std::uint32_t device_id, const std::string& chip) n
     result = api_.pm_get_counter_availability(&p);
   }
   hold.reset();
-  if (is_permission(result)) return rule_out(spool::Topic::sampling_refused, permission_remedy());
+  if (is_permission(result))
+    return rule_out(spool::Topic::sampling_refused, permission_remedy(), refusal_of(result));
   if (result != CUPTI_SUCCESS)
     return rule_out(
         spool::Topic::sampling_refused,
         "no sampled counters: CUPTI cannot tell which counters can be sampled: " + api_.error_text(result) +
             "; the device does not support it, or another profiler holds its counters (DCGM: dcgmi "
-            "profile --pause)");
+            "profile --pause)",
+        refusal_of(result));
   {
     std::lock_guard<std::mutex> guard(mutex_);
     chip_ = chip;
@@ -124,7 +128,8 @@ void DeviceSampling::prepare(std::uint32_t device_id, const std::string& chip) n
     message(Severity::warning, spool::Topic::metric_unavailable, "samples without " + left);
   if (resolved.config.metrics().empty())
     return rule_out(spool::Topic::sampling_refused,
-                    "no sampled counters: no metric can be sampled on chip " + chip_);
+                    "no sampled counters: no metric can be sampled on chip " + chip_,
+                    {RefusalCause::not_available});
   std::vector<std::uint32_t> ids;
   for (const CounterConfig::Metric& m : resolved.config.metrics()) {
     ids.push_back(first_metric_id_ + static_cast<std::uint32_t>(ids.size()));
@@ -212,7 +217,7 @@ void DeviceSampling::fail(const char* what, CUptiResult result) noexcept {
   reason_ =
       is_permission(result) ? permission_remedy() : std::string(what) + " failed: " + api_.error_text(result);
   message(Severity::warning, is_permission(result) ? spool::Topic::sampling_refused : spool::Topic::sampling,
-          is_permission(result) ? reason_ : "no sampled counters: " + reason_);
+          is_permission(result) ? reason_ : "no sampled counters: " + reason_, refusal_of(result));
   if (is_permission(result)) {
     readiness_ = Readiness::ruled_out;
     ruled_out_reason_ = reason_;

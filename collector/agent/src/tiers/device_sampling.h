@@ -35,6 +35,7 @@
 #include "cupti/cupti_api.h"
 #include "cupti/device_launches.h"
 #include "cupti/timeline.h"
+#include "messages.h"
 #include "ridgeline/spool/writer.h"
 #include "steps/step_tracker.h"
 #include "tiers/metric_sets.h"
@@ -52,7 +53,7 @@ class DeviceSampling {
   /// Once, on the agent's thread. Errors become messages, after which windows are reported as failed.
   void prepare(std::uint32_t device_id, const std::string& chip) noexcept;
   /// Tells that prepare() will never be called, and why.
-  void rule_out(spool::Topic topic, const std::string& reason) noexcept;
+  void rule_out(spool::Topic topic, const std::string& reason, Refusal refusal = {}) noexcept;
 
   /// A sample phase begins with this step, on this thread. `step_ns`: length of the steps before, 0 if unknown;
   /// `devices` that share the memory.
@@ -121,7 +122,7 @@ class DeviceSampling {
   void close_soon() noexcept;
   void fail(const char* what, CUptiResult result) noexcept;
   void write_window() noexcept;
-  void message(Severity severity, spool::Topic topic, const std::string& text) noexcept;
+  void message(Severity severity, spool::Topic topic, const std::string& text, Refusal refusal = {}) noexcept;
 
   const CuptiApi& api_;
   spool::Writer& writer_;

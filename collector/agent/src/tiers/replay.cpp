@@ -61,12 +61,13 @@ Replay::Replay(const CuptiApi& api, const DriverApi& driver, spool::Writer& writ
       session_(api),
       eviction_(driver) {}
 
-void Replay::message(Severity severity, spool::Topic topic, const std::string& text) noexcept {
-  put_message(writer_, api_.now_ns(), severity, topic, text);
+void Replay::message(Severity severity, spool::Topic topic, const std::string& text,
+                     Refusal refusal) noexcept {
+  put_message(writer_, api_.now_ns(), severity, topic, text, refusal);
 }
 
-void Replay::rule_out(spool::Topic topic, const std::string& reason) noexcept {
-  message(Severity::warning, topic, reason);
+void Replay::rule_out(spool::Topic topic, const std::string& reason, Refusal refusal) noexcept {
+  message(Severity::warning, topic, reason, refusal);
   {
     std::lock_guard<std::mutex> guard(mutex_);
     readiness_ = Readiness::ruled_out;
@@ -78,7 +79,8 @@ void Replay::rule_out(spool::Topic topic, const std::string& reason) noexcept {
 bool Replay::ask_availability(CUcontext context, std::uint32_t device_id, const std::string& chip) noexcept {
   if (!api_.has_range_profiler) {
     rule_out(spool::Topic::counters_refused,
-             "timeline only: this CUPTI has no range profiler; use the CUPTI of CUDA 12.6 or later");
+             "timeline only: this CUPTI has no range profiler; use the CUPTI of CUDA 12.6 or later",
+             {RefusalCause::not_available});
     return false;
   }
   const CaptureHold hold(captures_, kAvailabilityPatience);
@@ -86,7 +88,8 @@ bool Replay::ask_availability(CUcontext context, std::uint32_t device_id, const 
     rule_out(spool::Topic::counters_refused,
              "timeline only: a stream capture of the program lasted for more than 10 s, and which counters "
              "are available "
-             "cannot be asked beside one");
+             "cannot be asked beside one",
+             {RefusalCause::stream_capture});
     return false;
   }
   CUpti_Profiler_GetCounterAvailability_Params p = {CUpti_Profiler_GetCounterAvailability_Params_STRUCT_SIZE};
@@ -105,7 +108,8 @@ bool Replay::ask_availability(CUcontext context, std::uint32_t device_id, const 
             ? permission_remedy()
             : "timeline only: CUPTI cannot tell which counters are available: " + api_.error_text(result) +
                   "; another recording or profiler may hold them, wait for it to end (DCGM: dcgmi profile "
-                  "--pause)");
+                  "--pause)",
+        refusal_of(result));
     return false;
   }
   std::lock_guard<std::mutex> guard(mutex_);
@@ -156,7 +160,8 @@ void Replay::prepare() noexcept {
     configs.push_back(std::move(resolved.config));
   }
   if (usable == 0)
-    return rule_out(spool::Topic::counters_refused, "timeline only: no metric is available on chip " + chip_);
+    return rule_out(spool::Topic::counters_refused, "timeline only: no metric is available on chip " + chip_,
+                    {RefusalCause::not_available});
   {
     std::lock_guard<std::mutex> guard(mutex_);
     configs_ = std::move(configs);
@@ -318,7 +323,8 @@ bool Replay::open(const LaunchCall& call, std::string* why, spool::CounterStatus
   *why = permission ? permission_remedy()
                     : std::string(failure.what) + " failed: " + api_.error_text(failure.result);
   message(Severity::warning, permission ? spool::Topic::counters_refused : spool::Topic::replay,
-          permission ? *why : "step " + std::to_string(step_.index) + ": " + *why);
+          permission ? *why : "step " + std::to_string(step_.index) + ": " + *why,
+          refusal_of(failure.result));
   if (permission) {
     readiness_ = Readiness::ruled_out;
     ruled_out_reason_ = *why;

@@ -37,6 +37,7 @@
 #include "cupti/device_launches.h"
 #include "cupti/driver_api.h"
 #include "cupti/timeline.h"
+#include "messages.h"
 #include "ridgeline/spool/writer.h"
 #include "steps/step_tracker.h"
 #include "tiers/counter_session.h"
@@ -87,7 +88,7 @@ class Replay {
   /// The gate was closed: whoever waits in here goes on.
   void wake() noexcept { ready_.notify_all(); }
   /// Tells that prepare() will never be called, and why.
-  void rule_out(spool::Topic topic, const std::string& reason) noexcept;
+  void rule_out(spool::Topic topic, const std::string& reason, Refusal refusal = {}) noexcept;
 
   /// True for the phases whose steps this object measures.
   static bool measures(Phase phase) noexcept {
@@ -180,7 +181,7 @@ class Replay {
   void stop_tracing() noexcept;
   void close() noexcept;
   void report(spool::CounterStatus status, const std::string& reason) noexcept;
-  void message(Severity severity, spool::Topic topic, const std::string& text) noexcept;
+  void message(Severity severity, spool::Topic topic, const std::string& text, Refusal refusal = {}) noexcept;
   void write_values(Job& job);
   /// `next_launch` among the step's launches, `measured` among those with a range: moved on past the segment.
   bool write_kernels(Job& job, const CounterSession::Segment& segment, std::uint32_t* next_launch,

@@ -56,8 +56,8 @@ void Sampling::prepare(std::uint32_t device_id, const std::string& chip) noexcep
 } catch (...) {  // out of memory: it is not sampled
 }
 
-void Sampling::rule_out(spool::Topic topic, const std::string& reason) noexcept {
-  devices_[0]->rule_out(topic, reason);
+void Sampling::rule_out(spool::Topic topic, const std::string& reason, Refusal refusal) noexcept {
+  devices_[0]->rule_out(topic, reason, refusal);
 }
 
 bool Sampling::step_begin(const StepTracker::Step& step, std::int64_t step_ns) noexcept {

@@ -11,6 +11,7 @@
 #include <memory>
 #include <string>
 
+#include "messages.h"
 #include "tiers/device_sampling.h"
 
 namespace ridgeline::agent {
@@ -25,7 +26,7 @@ class Sampling {
   /// said.
   void prepare(std::uint32_t device_id, const std::string& chip) noexcept;
   /// Tells that prepare() will never be called, and why.
-  void rule_out(spool::Topic topic, const std::string& reason) noexcept;
+  void rule_out(spool::Topic topic, const std::string& reason, Refusal refusal = {}) noexcept;
 
   /// A step of a sample phase begins on this thread. True if it is a measured one, on one device at least.
   /// `step_ns`: length of the steps before, 0 if unknown.

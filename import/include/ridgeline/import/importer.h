@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "ridgeline/base/error.h"
+#include "ridgeline/base/reason.h"
 
 namespace ridgeline::import {
 
@@ -21,10 +22,10 @@ struct ImportOptions {
 };
 
 /// A process that did not end in order: the line about it among the warnings, and what is known to be missing
-/// of it, "" if nothing.
+/// of it, empty if nothing.
 struct Unfinished {
-  std::string warning;
-  std::string missing;
+  Reason warning;
+  Reason missing;
 };
 
 /// What went into the capture.
@@ -37,7 +38,7 @@ struct ImportSummary {
   std::int64_t timeline_steps = 0;  // status ok
   std::int64_t replay_steps = 0;    // status ok
   std::int64_t counter_values = 0;
-  std::vector<std::string> warnings;  // one line each: what is missing from the capture and why
+  std::vector<Reason> warnings;  // one line each: what is missing from the capture and why
   std::vector<Unfinished> unfinished;
 };
 

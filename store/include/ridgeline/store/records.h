@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "ridgeline/base/reason.h"
 #include "ridgeline/base/vocabulary.h"
 
 namespace ridgeline::store {
@@ -101,7 +102,7 @@ struct Step {
   std::optional<std::int64_t> gpu_end_ns;
   std::optional<Id> configuration_id;
   StepStatus status = StepStatus::ok;
-  std::optional<std::string> reason;
+  std::optional<Reason> reason;
   StepSource source = StepSource::nvtx;
 };
 
@@ -252,7 +253,7 @@ struct TierStatus {
   Id process_id = 0;
   Tier tier = Tier::t0;
   TierOutcome status = TierOutcome::ok;
-  std::optional<std::string> reason;
+  std::optional<Reason> reason;
 };
 
 struct Message {
@@ -260,7 +261,7 @@ struct Message {
   std::optional<Id> process_id;
   std::optional<std::int64_t> time_ns;
   Severity severity = Severity::info;
-  std::string text;
+  Reason what;
 };
 
 /// What a program declares for a range: the least it must move and compute, the product it is, or what a step works
@@ -292,7 +293,7 @@ struct PmWindow {
   std::optional<std::int64_t> clock_shift_ns;
   std::optional<double> shift_correlation;
   WindowStatus status = WindowStatus::ok;
-  std::optional<std::string> reason;
+  std::optional<Reason> reason;
 };
 
 struct PmSample {
@@ -344,7 +345,7 @@ struct StallWindow {
   std::int64_t dropped_samples = 0;
   std::int64_t foreign_samples = 0;
   WindowStatus status = WindowStatus::ok;
-  std::optional<std::string> reason;
+  std::optional<Reason> reason;
 };
 
 struct StallSample {

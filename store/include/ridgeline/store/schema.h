@@ -26,8 +26,10 @@ struct Migration {
 [[nodiscard]] std::span<const Migration> migrations();
 
 /// Captures from this version on are read as they are: what later versions add are a table and columns that
-/// a reader can do without, and launches as versions 3 to 7 kept them are understood.
+/// a reader can do without, and launches as versions 3 to 7 kept them and sentences for reasons are understood.
 inline constexpr int kReadInPlace = 5;
+/// From this version on reasons are codes with values; before it they are sentences in the rows.
+inline constexpr int kReasonsAreCodes = 9;
 
 /// The version this build writes: the last migration's.
 [[nodiscard]] int schema_version();

@@ -36,7 +36,7 @@ struct TierSummary {
   store::Id process_id = 0;
   Tier tier = Tier::t0;
   TierOutcome status = TierOutcome::ok;
-  std::string reason;
+  Reason reason;
 };
 
 struct Disagreement {

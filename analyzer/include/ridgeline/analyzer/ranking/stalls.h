@@ -56,8 +56,7 @@ struct StallAnalysis {
   std::int64_t dropped_samples = 0;
   std::int64_t steps = 0;
   std::int64_t period_cycles = 0;
-  std::string
-      reason;  // why there are no samples, or not all, in the collector's words; "" if it says nothing
+  Reason reason;             // why there are no samples, or not all; empty if the recording says nothing
   bool buffer_full = false;  // and for that reason samples are missing
   std::vector<KernelStalls> kernels;
   std::int64_t unsampled = 0;  // of the worst kernels that were looked at: no sample fell on them

@@ -19,7 +19,7 @@ struct StepSummary {
   std::int64_t step_index = 0;
   Phase phase = Phase::timeline;
   StepStatus status = StepStatus::ok;
-  std::string reason;  // why not ok; "" if ok
+  Reason reason;  // why not ok; empty if ok
   StepSource source = StepSource::nvtx;
   std::string configuration;  // counters of a replay or cold step; "" otherwise
   /// From the start of this step's first kernel (of its first copy if it has no kernel) to that of the next

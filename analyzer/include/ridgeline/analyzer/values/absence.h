@@ -6,6 +6,7 @@
 #include <optional>
 #include <string>
 
+#include "ridgeline/base/reason.h"
 #include "ridgeline/base/vocabulary.h"
 
 namespace ridgeline::analyzer {
@@ -56,7 +57,7 @@ struct Absence {
   std::int64_t step_index = 0;
   ExclusionReason exclusion = ExclusionReason::unknown;
   std::string name;
-  std::string detail;  ///< verbatim from the recording
+  Reason detail;  ///< what the recording says
 
   [[nodiscard]] bool empty() const { return cause == AbsenceCause::none; }
   friend auto operator<=>(const Absence&, const Absence&) = default;

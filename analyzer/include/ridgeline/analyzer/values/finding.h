@@ -173,7 +173,7 @@ struct Finding {
   Remedy remedy = Remedy::none;
   MissingReason missing = MissingReason::none;  ///< of FindingCode::missing
   std::vector<Absence> why;                     ///< likewise
-  std::string detail;                           ///< what the recording says, verbatim; "" if nothing
+  Reason detail;                                ///< what the recording says; empty if nothing
   std::vector<std::string> also;                ///< names of the other cases
   /// Of FindingCode::peak_fallback: the peak that was taken, and the source that had none.
   std::optional<Peak> peak;

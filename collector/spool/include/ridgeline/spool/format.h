@@ -672,7 +672,8 @@ struct MessageRecord {
   Severity severity;
   Topic topic;
   StringId text;  // one line: what, where, what to do
-  std::uint32_t reserved;
+  RefusalCause cause;
+  std::uint16_t cupti_result;  // of the call that was refused; 0: none, or of no such call
 };
 static_assert(sizeof(MessageRecord) == 32);
 

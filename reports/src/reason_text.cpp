@@ -1,0 +1,322 @@
+#include "ridgeline/reports/reason_text.h"
+
+#include <fmt/format.h>
+
+#include "ridgeline/base/units.h"
+
+namespace ridgeline::reports {
+namespace {
+
+using Code = ReasonCode;
+
+// Those below, in their order.
+std::string below(const Reason& reason, const char* between = "; ") {
+  std::string text;
+  for (const Reason& each : reason.because) text += (text.empty() ? "" : between) + reason_text(each);
+  return text;
+}
+
+bool is_of(const Reason& reason, Tier tier) {
+  return reason.word("tier") == to_string(tier);
+}
+
+// In the words of a source; a name that found no room in the spool has none.
+std::string said(const Reason& reason) {
+  return reason.text.empty() ? "(text lost)" : reason.text;
+}
+
+std::string process_text(const Reason& reason) {
+  const auto number = [&](const char* name) { return reason.number(name); };
+  switch (reason.code) {
+    case Code::end_not_seen:
+      return "the launcher did not see the program end: its exit status is unknown";
+    case Code::launches_without_record:
+      return fmt::format("{} launches without a kernel record", number("launches"));
+    case Code::records_dropped:
+      return fmt::format("{} records dropped by the driver", number("records"));
+    case Code::records_without_room:
+      return fmt::format("{} records that found no room in the spool", number("records"));
+    case Code::records_without_time:
+      return fmt::format("{} kernel records without a time", number("records"));
+    case Code::bytes_unreadable:
+      return fmt::format("{} bytes of the spool unreadable", number("bytes"));
+    case Code::process_unfinished:
+      return fmt::format("process {} did not end in order (killed, crashed or still running): {}",
+                         number("pid"),
+                         reason.because.empty() ? "the last moments of it may be missing" : below(reason));
+    case Code::spool_damaged:
+      return fmt::format("the spool of process {} is damaged, {} bytes are lost: {}{}", number("pid"),
+                         number("bytes"), reason.text.empty() ? "no detail" : reason.text,
+                         number("more") > 0 ? fmt::format(" (and {} more)", number("more")) : "");
+    case Code::spool_cut:
+      return fmt::format(
+          "the spool of process {} was cut while it was read: {} of {} kernel records are in the capture; "
+          "import it again from a whole one",
+          number("pid"), number("records"), number("expected"));
+    case Code::names_lost:
+      return fmt::format(
+          "{} names found no room in the spool: kernels and ranges without a name are among them",
+          number("names"));
+    case Code::range_paths_full:
+      return fmt::format(
+          "the program nests its NVTX ranges in more than {} different ways (numbered names?): launches "
+          "after that have no range; name ranges alike in every step",
+          number("limit"));
+    case Code::ranges_unbalanced:
+      return fmt::format(
+          "{} NVTX calls could not be followed (an end without a begin, or too deeply nested): ranges of "
+          "some launches are missing or wrong",
+          number("calls"));
+    default:  // part_of_capture
+      return fmt::format(
+          "this is a part of {}: {} of {} and {} of {}, those of a stretch of {} and the steps that "
+          "measured",
+          reason.word("name"), number("steps"), counted(number("of_steps"), "step"), number("launches"),
+          counted(number("of_launches"), "launch", "launches"),
+          time_text(static_cast<double>(number("duration_ns"))));
+  }
+}
+
+std::string no_steps_text(const Reason& reason) {
+  const bool searched = reason.number("searched") != 0;
+  return fmt::format(
+      "no NVTX range named \"{}\" was seen{}, so there are no steps and no counters (tier T2){}: mark the "
+      "steps of the program with such a range, or name its own with --step-range; {}",
+      reason.word("step_range"), searched ? " and no period of the launches was found" : "",
+      searched ? "; the recording counts as one step, on the timeline only" : "",
+      reason.because.empty() ? "the program opened no range at all"
+                             : "outermost ranges seen: " + below(reason, ", "));
+}
+
+std::string too_few_steps_text(const Reason& reason) {
+  return fmt::format(
+      "the program ended after {} steps and {} begins with step {}: run more steps or shorten the schedule",
+      reason.number("steps"),
+      is_of(reason, Tier::t1)   ? "sampling"
+      : is_of(reason, Tier::t2) ? "replay"
+                                : "tier T3",
+      reason.number("first_step"));
+}
+
+std::string found_by_period_text(const Reason& reason) {
+  const std::int64_t periods = reason.number("periods");
+  return fmt::format(
+      "no step was found in time while the program ran; the import found {} of {}{} launches{}, {:.2f} ms "
+      "each: on the timeline only, since samples and counters need steps while the program runs",
+      reason.number("steps"), reason.number("varies") != 0 ? "about " : "", reason.number("launches"),
+      periods > 1 ? fmt::format(", {} times", periods) : "",
+      static_cast<double>(reason.number("step_ns")) / 1e6);
+}
+
+std::string step_text(const Reason& reason) {
+  const auto number = [&](const char* name) { return reason.number(name); };
+  switch (reason.code) {
+    case Code::no_steps:
+      return no_steps_text(reason);
+    case Code::range_seen:
+      return fmt::format("\"{}\" ({})", reason.word("name"), number("ranges"));
+    case Code::no_range_seen:
+      return fmt::format(
+          "no NVTX range named \"{}\" was seen: name the program's step range with --step-range",
+          reason.word("step_range"));
+    case Code::steps_by_period:
+      return found_by_period_text(reason);
+    case Code::steps_by_range:
+      return fmt::format(
+          "no step was found in time while the program ran; the import took its NVTX ranges \"{}\": {} "
+          "steps, "
+          "{:.0f} % of the launches in them: on the timeline only, since samples and counters need steps "
+          "while the program runs; --step-range {} gives them next time",
+          reason.word("name"), number("steps"), 100 * reason.real("launches_ratio"), reason.word("argument"));
+    case Code::too_few_steps:
+      return too_few_steps_text(reason);
+    case Code::step_open:
+      return "the recording ended inside this step";
+    case Code::step_killed:
+      return fmt::format("the program was killed before {} of {} kernel records of this step arrived",
+                         number("missing"), number("launches"));
+    case Code::window_open:
+      return "the program was killed before the recording window closed";
+    default:  // another_launch
+      return fmt::format(
+          "values discarded: launch {}: the counters are of {} with grid {}, the timeline has {} with grid "
+          "{}",
+          number("position"), reason.word("counted"), reason.word("counted_grid"), reason.word("ran"),
+          reason.word("ran_grid"));
+  }
+}
+
+std::string sampling_text(const Reason& reason) {
+  const auto number = [&](const char* name) { return reason.number(name); };
+  switch (reason.code) {
+    case Code::not_asked_for:
+      return is_of(reason, Tier::t1)   ? "the schedule or the tiers leave samples (T1) out"
+             : is_of(reason, Tier::t2) ? "the schedule or the tiers leave step replay out"
+                                       : "ask for it with --cold, --stalls or --sass-flops";
+    case Code::no_samples:
+      return "no samples: " + below(reason);
+    case Code::samples_undecoded:
+      return "the recording ended before they were decoded";
+    case Code::samples_elsewhere:
+      return "those of its window end before it or begin after it";
+    case Code::samples_unread:
+      return "the recording ended before its samples were read to the end";
+    case Code::samples_of_part_of_step:
+      return fmt::format("samples cover {:.0f} % of this step{}{}", 100 * reason.real("covered_ratio"),
+                         reason.because.empty() ? "" : ": ", below(reason));
+    case Code::no_sampled_values:
+      return fmt::format("none of {} sample steps gave values: {}", number("steps"), below(reason));
+    case Code::none_told_apart:
+      return "no kernel in them could be told from its neighbours";
+    case Code::sampled_steps_lost:
+      return fmt::format("{} of {} sample steps are whole; the first that is not: {}", number("ok"),
+                         number("steps"), below(reason));
+    case Code::samples_of_part:
+      return fmt::format(
+          "values for {:.1f} % of the kernel time only: a finer interval or more sample steps tell more "
+          "kernels apart",
+          100 * reason.real("covered_ratio"));
+    case Code::sampled_metric_left_out:
+      return fmt::format("samples (T1) of {}: {} of {} could not be evaluated; the metric is left out",
+                         reason.word("metric"), number("missing"), number("samples"));
+    default:  // samples_uncorrelated
+      return fmt::format(
+          "the samples (T1) hardly follow the kernels (correlation {:.2f}), so the clock shift between them "
+          "is not known and values of short kernels are doubtful",
+          reason.real("correlation"));
+  }
+}
+
+std::string counters_text(const Reason& reason) {
+  const auto number = [&](const char* name) { return reason.number(name); };
+  const char* steps = is_of(reason, Tier::t3) ? "cold and instrumented" : "replay";
+  switch (reason.code) {
+    case Code::no_counters:
+      return "no counters: " + below(reason);
+    case Code::counters_unread:
+      return "the recording ended before they were read";
+    case Code::counters_of_step:
+      return fmt::format("counters of step {}: {}", number("step"), below(reason));
+    case Code::counted_steps_lost:
+      return fmt::format("{} of {} {} steps gave counters; the first that did not: {}", number("ok"),
+                         number("steps"), steps, below(reason));
+    case Code::no_counted_values:
+      return fmt::format("none of {} {} steps gave counters: {}", number("steps"), steps, below(reason));
+    case Code::values_without_launch:
+      return fmt::format("{} counter values belong to launches without a kernel record and were left out",
+                         number("values"));
+    case Code::values_without_metric:
+      return fmt::format("{} counter values name no metric and were left out", number("values"));
+    case Code::values_not_evaluated:
+      return fmt::format("{} counter values could not be evaluated by CUPTI and were left out",
+                         number("values"));
+    case Code::no_stall_samples:
+      return "no sample of stalls arrived";
+    case Code::stall_samples_dropped:
+      return fmt::format("stall reasons: {} samples were dropped by the hardware, {} were received",
+                         number("dropped"), number("received"));
+    case Code::stall_samples_nameless:
+      return fmt::format("stall reasons: {} samples name no kernel or reason and were left out",
+                         number("samples"));
+    default:  // stall_samples_ambiguous
+      return fmt::format(
+          "stall reasons: {} samples are of kernels that ran in two machine codes of one name, and were "
+          "left out",
+          number("samples"));
+  }
+}
+
+}  // namespace
+
+std::string reason_text(const Reason& reason) {
+  switch (reason.code) {
+    case Code::none_given:
+      return reason.text;
+    case Code::no_reason:
+      return "no reason given";
+    case Code::text_lost:
+      return "(text lost)";
+    case Code::several:
+      return below(reason);
+    case Code::tier:
+      return fmt::format("tier {} {}: {}", reason.word("tier"), reason.word("outcome"), below(reason));
+    case Code::collector:
+    case Code::cupti_missing:
+    case Code::subscriber_taken:
+    case Code::timeline_refused:
+    case Code::counters_refused:
+    case Code::metric_unavailable:
+    case Code::replay:
+    case Code::nvtx_missing:
+    case Code::clocks_missing:
+    case Code::forked:
+    case Code::configuration:
+    case Code::sampling:
+    case Code::sampling_refused:
+    case Code::replay_exclusion:
+    case Code::replay_time_out:
+    case Code::steps:
+    case Code::window:
+    case Code::stalls:
+    case Code::flops:
+    case Code::spool_full:
+    case Code::nvtx_paths:
+    case Code::launcher:
+    case Code::file_unreadable:
+      return said(reason);
+    case Code::end_not_seen:
+    case Code::launches_without_record:
+    case Code::records_dropped:
+    case Code::records_without_room:
+    case Code::records_without_time:
+    case Code::bytes_unreadable:
+    case Code::process_unfinished:
+    case Code::spool_damaged:
+    case Code::spool_cut:
+    case Code::names_lost:
+    case Code::range_paths_full:
+    case Code::ranges_unbalanced:
+    case Code::part_of_capture:
+      return process_text(reason);
+    case Code::no_steps:
+    case Code::range_seen:
+    case Code::no_range_seen:
+    case Code::steps_by_period:
+    case Code::steps_by_range:
+    case Code::too_few_steps:
+    case Code::step_open:
+    case Code::step_killed:
+    case Code::window_open:
+    case Code::another_launch:
+      return step_text(reason);
+    case Code::not_asked_for:
+    case Code::no_samples:
+    case Code::samples_undecoded:
+    case Code::samples_elsewhere:
+    case Code::samples_unread:
+    case Code::samples_of_part_of_step:
+    case Code::no_sampled_values:
+    case Code::none_told_apart:
+    case Code::sampled_steps_lost:
+    case Code::samples_of_part:
+    case Code::sampled_metric_left_out:
+    case Code::samples_uncorrelated:
+      return sampling_text(reason);
+    case Code::no_counters:
+    case Code::counters_unread:
+    case Code::counters_of_step:
+    case Code::counted_steps_lost:
+    case Code::no_counted_values:
+    case Code::values_without_launch:
+    case Code::values_without_metric:
+    case Code::values_not_evaluated:
+    case Code::no_stall_samples:
+    case Code::stall_samples_dropped:
+    case Code::stall_samples_nameless:
+    case Code::stall_samples_ambiguous:
+      return counters_text(reason);
+  }
+  return reason.text;
+}
+
+}  // namespace ridgeline::reports
