@@ -2,26 +2,14 @@
 // replay steps leave out.
 #pragma once
 
-#include "spool/kernel_ids.h"
-#include "spool/process_rows.h"
+#include "recording/kernels.h"
+#include "ridgeline/spool/reader.h"
+#include "spool/spool_scan.h"
 
 namespace ridgeline::import {
 
-class CounterImport {
- public:
-  CounterImport(ProcessRows& rows, KernelIds& kernels)
-      : rows_(rows), kernels_(kernels), writer_(rows.writer), spool_(rows.spool) {}
-
-  /// One pass over the spool.
-  void write(const OffsetProgress& progress);
-
- private:
-  void write_graph_value(const spool::GraphCounterValueRecord& value, store::Id metric);
-
-  ProcessRows& rows_;
-  KernelIds& kernels_;
-  store::CaptureWriter& writer_;
-  ScannedSpool& spool_;
-};
+/// One pass over the spool.
+void write_counters(const spool::Reader& reader, ScannedSpool& spool, ProcessRows& rows,
+                    RecordedKernels& kernels, const OffsetProgress& progress);
 
 }  // namespace ridgeline::import

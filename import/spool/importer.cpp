@@ -13,14 +13,13 @@
 #include "ridgeline/base/file.h"
 #include "ridgeline/base/secrets.h"
 #include "ridgeline/base/text.h"
+#include "ridgeline/spool/environment.h"
 #include "ridgeline/spool/manifest.h"
 #include "ridgeline/spool/reader.h"
 #include "ridgeline/store/capture_writer.h"
 #include "ridgeline/store/kept_file.h"
-#include "spool/capture_devices.h"
 #include "spool/process_import.h"
 #include "spool/spool_scan.h"
-#include "spool/step_search.h"
 #include "spool/tier_verdict.h"
 
 namespace ridgeline::import {
@@ -200,6 +199,12 @@ bool launched_something(const std::vector<OpenSpool>& spools) {
   return launched;
 }
 
+// Where the recording was told another range that makes a step, no other stands for it.
+bool by_ranges(const OpenSpool& each, const std::optional<spool::LaunchManifest>& manifest) {
+  return recording_plan(each.reader, each.scanned, manifest).step_range ==
+         spool::environment::kDefaultStepRange;
+}
+
 Result<ImportSummary> import_checked(const std::string& directory, const std::string& output,
                                      const ImportOptions& options) {
   Result<std::optional<spool::LaunchManifest>> read = spool::read_manifest(directory);
@@ -234,7 +239,7 @@ Result<ImportSummary> import_checked(const std::string& directory, const std::st
   std::int64_t kernels = 0;
   for (OpenSpool& each : spools) {
     pass(each, [&] { each.scanned = scan_definitions(each.reader, tell); });
-    find_steps(each.reader, each.scanned);
+    search_steps(each.reader, each.scanned, by_ranges(each, manifest));
     pass(each, [&] { scan_launches(each.reader, each.scanned, tell); });
     pass(each, [&] { scan_copies_and_counters(each.reader, each.scanned, tell); });
     kernels += each.scanned.kernel_records + each.scanned.graph_kernel_records;
@@ -266,7 +271,7 @@ Result<ImportSummary> import_checked(const std::string& directory, const std::st
     for (const Reason& warning : warnings) {
       writer.add(store::Message{.time_ns = std::nullopt, .severity = Severity::warning, .what = warning});
     }
-    CaptureDevices devices(writer);
+    RecordedDevices devices(writer);
     std::vector<PmPeer> peers;
     for (const OpenSpool& each : spools) peers.push_back({&each.reader, each.scanned.devices});
     for (OpenSpool& each : spools) {

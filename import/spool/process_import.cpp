@@ -1,17 +1,18 @@
 #include "spool/process_import.h"
 
-#include <algorithm>
+#include <fmt/format.h>
 
+#include <algorithm>
+#include <cstring>
+#include <unordered_set>
+
+#include "recording/activities.h"
 #include "ridgeline/base/secrets.h"
 #include "ridgeline/base/text.h"
-#include "spool/activity_import.h"
 #include "spool/counter_import.h"
-#include "spool/kernel_ids.h"
-#include "spool/process_rows.h"
-#include "spool/range_import.h"
-#include "spool/spool_words.h"
+#include "spool/spool_devices.h"
+#include "spool/spool_events.h"
 #include "spool/stall_import.h"
-#include "spool/step_import.h"
 #include "spool/tier_verdict.h"
 
 namespace ridgeline::import {
@@ -20,7 +21,7 @@ using namespace spool;  // NOLINT: record names all over this file
 
 namespace {
 
-constexpr std::size_t kMostPaths = 1u << 16;  // that the agent keeps
+constexpr std::size_t kMaxPaths = 1u << 16;  // that the agent keeps
 
 Reason of_tier(Tier tier, TierOutcome outcome, Reason reason) {
   return Reason(ReasonCode::tier, {{"tier", to_string(tier)}, {"outcome", to_string(outcome)}},
@@ -32,14 +33,13 @@ class Process {
  public:
   Process(ProcessImport& import, ImportSummary& summary)
       : in_(import),
-        rows_(import, summary),
+        rows_(import.writer, import.devices, summary),
         writer_(import.writer),
         reader_(import.reader),
         spool_(import.spool),
-        kernels_(rows_),
-        steps_(rows_),
-        ranges_(import.writer, import.reader, import.spool, [this] { rows_.row_written(); }),
-        samples_(import.reader, import.spool),
+        kernels_(rows_, [this](std::uint32_t id) { return name_of(id); }),
+        ranges_(rows_, import.spool),
+        samples_(rows_),
         summary_(summary) {}
 
   void write() {
@@ -47,15 +47,17 @@ class Process {
     write_process();
     write_versions();
     for (const auto& [ordinal, device] : spool_.devices)
-      rows_.add_device(ordinal, in_.devices.add(reader_, device));
-    steps_.write_steps(plan_);
-    steps_.write_windows();
+      rows_.add_device(ordinal, device_of(reader_, device));
+    define_paths();
+    write_all_steps();
+    import::write_windows(rows_, spool_);
     if (spool_.steps_found) rows_.say(Severity::info, *spool_.steps_found);
     write_messages();
-    ActivityImport(rows_, kernels_, steps_, ranges_, samples_).write(in_.progress_rows);
-    CounterImport(rows_, kernels_).write(in_.progress_counters);
+    expect_samples();
+    write_activities();
+    write_counters(reader_, spool_, rows_, kernels_, in_.progress_counters);
     write_samples();
-    write_stall_reasons();
+    if (spool_.has_stalls) write_stalls(reader_, spool_, rows_, kernels_, {});
     write_verdicts();
     writer_.checkpoint();
     ++summary_.processes;
@@ -88,9 +90,7 @@ class Process {
         row.rank = rank->second;
     }
     if (spool_.end) row.end_ns = spool_.end->time_ns;
-    rows_.process_id = writer_.add(row);
-    ranges_.set_process(rows_.process_id);
-    rows_.pid = row.pid;
+    rows_.begin(row);
   }
 
   void write_versions() {
@@ -106,7 +106,7 @@ class Process {
     for (const AgentMessage& message : spool_.messages) {
       const Severity severity = is_known(message.severity) ? message.severity : Severity::info;
       writer_.add(
-          store::Message{.process_id = rows_.process_id,
+          store::Message{.process_id = rows_.process_id(),
                          .time_ns = message.time_ns == 0 ? std::nullopt : std::optional(message.time_ns),
                          .severity = severity,
                          .what = message.what});
@@ -123,38 +123,181 @@ class Process {
     }
   }
 
-  void write_samples() {
-    const PmImport::Target target{
-        .writer = writer_,
-        .process_id = rows_.process_id,
-        .device_id = [this](std::uint32_t ordinal) { return rows_.device_id(ordinal); },
-        .warn = [this](Reason what) { rows_.say(Severity::warning, std::move(what)); },
-        .row_written = [this] { rows_.row_written(); }};
-    for (const PmPeer& peer : in_.peers) {
-      if (peer.reader != &reader_) samples_.add_peer(peer);
-    }
-    samples_.write(target, rows_.outcomes.sampling, in_.progress_samples);
+  KernelName name_of(std::uint32_t id) const {
+    const auto function = spool_.kernels.find(id);
+    const std::string unknown = fmt::format("unknown kernel {}", id);
+    if (function == spool_.kernels.end()) return {unknown};
+    return {std::string(reader_.string_or(function->second.name, unknown))};
   }
 
-  void write_stall_reasons() {
-    if (!spool_.has_stalls) return;
-    write_stalls(reader_,
-                 {.writer = writer_,
-                  .process_id = rows_.process_id,
-                  .device_id = [this](std::uint32_t ordinal) { return rows_.device_id(ordinal); },
-                  .kernel_id = [this](std::uint32_t id) { return kernels_.sampled(id); },
-                  .warn = [this](Reason what) { rows_.say(Severity::warning, std::move(what)); }},
-                 {});
+  void define_paths() {
+    for (const auto& [id, node] : spool_.paths) {
+      Path path{.parent = node.parent_id,
+                .name = std::string(reader_.string_or(node.name, "?")),
+                .domain = std::nullopt};
+      if (const auto domain = reader_.string(node.domain)) path.domain = *domain;
+      ranges_.define(id, std::move(path));
+    }
+  }
+
+  void write_all_steps() {
+    std::map<std::uint32_t, RecordedConfiguration> configurations;
+    for (const auto& [id, config] : spool_.configs)
+      configurations[id] = {.name = one_line(reader_.string_or(config.name, fmt::format("R{}", id))),
+                            .passes = static_cast<int>(config.passes)};
+    const auto judge = [this](const RecordedStep& step, store::Step& row) {
+      row.phase = phase_of(spool_, step, plan_);
+      judge_step(reader_, spool_, step, plan_, row);
+    };
+    write_steps(rows_, spool_, write_configurations(rows_, configurations), judge, outcomes_);
+  }
+
+  // One pass over the spool; says so if fewer launches came than were counted before.
+  void write_activities() {
+    const auto code_of = [this](const Execution& execution, const Call* call) {
+      return execution.graph_node ? spool_.code_hash_of_node(execution.kernel)
+                                  : spool_.code_hash(execution.kernel, call != nullptr ? call->code : 0);
+    };
+    RecordedActivities activities(rows_, kernels_, spool_, ranges_, samples_, code_of);
+    constexpr RecordTypes kRows = RecordTypes::all().without({RecordType::string, RecordType::counter_value});
+    visit_records(reader_, kRows, in_.progress_rows, [&](const RecordView& view) {
+      if (const auto* kernel = view.as<KernelRecord>()) {
+        activities.add(execution_of(*kernel));
+      } else if (const auto* call = view.as<LaunchRecord>()) {
+        if (expects_kernel(*call)) activities.add(call_of(*call));
+      } else if (const auto* copy = view.as<MemcpyRecord>()) {
+        activities.add(copy_of(*copy));
+      } else if (const auto* set = view.as<MemsetRecord>()) {
+        activities.add(copy_of(*set));
+      } else if (const auto* range = view.as<NvtxRangeRecord>()) {
+        if (range->kind != NvtxKind::mark) ranges_.add(range_of(*range));
+      } else if (const auto* payload = view.as<NvtxPayloadRecord>()) {
+        ranges_.declare(payload->range_id, payload->schema_id, view.trailing_bytes());
+      } else if (const auto* clock = view.as<ClockSampleRecord>()) {
+        activities.add(clocks_of(*clock));
+      } else if (const auto* wait = view.as<SynchronisationRecord>()) {
+        if (is_known(wait->call)) activities.add(wait_of(*wait));  // else of another version
+      } else {
+        write_other(view);
+      }
+    });
+    activities.finish();
+    // The records were counted before: a file that shrinks meanwhile must not pass for whole.
+    const std::int64_t counted = spool_.kernel_records + spool_.graph_kernel_records;
+    if (activities.launches() >= counted && !reader_.has_shrunk()) return;
+    rows_.say(Severity::error,
+              Reason(ReasonCode::spool_cut,
+                     {{"pid", rows_.pid()}, {"records", activities.launches()}, {"expected", counted}}));
+  }
+
+  void write_other(const RecordView& view) {
+    if (const auto* overhead = view.as<OverheadRecord>()) {
+      store::ProfilerOverhead row{.process_id = rows_.process_id(),
+                                  .kind = overhead_kind(overhead->kind),
+                                  .thread_id = std::nullopt,
+                                  .start_ns = overhead->start_ns,
+                                  .end_ns = overhead->end_ns};
+      if (overhead->thread_id != 0) row.thread_id = overhead->thread_id;
+      writer_.add(row);
+      rows_.row_written();
+    } else if (const auto* thread = view.as<ThreadRecord>()) {
+      write_thread(*thread);
+    } else if (const auto* pair = view.as<ClockPairRecord>()) {
+      writer_.add(store::ClockPair{.process_id = rows_.process_id(),
+                                   .time_ns = pair->cupti_ns,
+                                   .realtime_ns = pair->realtime_ns,
+                                   .monotonic_ns = pair->monotonic_ns});
+    }
+  }
+
+  // What the program calls its thread stands, whatever the system calls it.
+  void write_thread(const ThreadRecord& thread) {
+    if ((thread.header.flags & kSystemThreadName) == 0)
+      named_threads_.insert(thread.thread_id);
+    else if (named_threads_.contains(thread.thread_id))
+      return;
+    writer_.add(store::Thread{.process_id = rows_.process_id(),
+                              .thread_id = thread.thread_id,
+                              .name = one_line(reader_.string_or(thread.name, "(name lost)"))});
+  }
+
+  void expect_samples() {
+    for (const auto& [id, scanned] : spool_.pm_windows) {
+      SampledWindow window;
+      window.samples = scanned.samples;
+      window.first_start_ns = scanned.first_start_ns;
+      window.last_end_ns = scanned.last_end_ns;
+      if (const auto& record = scanned.record) {
+        window.device = record->device_id;
+        window.first_step = record->first_step;
+        window.last_step = record->last_step;
+        window.interval_ns = record->interval_ns;
+        window.buffer_bytes = static_cast<std::int64_t>(record->hardware_buffer_bytes);
+        window.whole = record->status == WindowStatus::ok;
+        if (!window.whole) window.reason = spool_.words_of(reader_, ReasonCode::sampling, record->reason);
+      } else {
+        window.reason = Reason(ReasonCode::samples_unread);
+      }
+      for (const std::uint32_t metric_id : scanned.metrics) {
+        SampledMetric metric;
+        if (const auto known = spool_.metrics.find(metric_id); known != spool_.metrics.end()) {
+          metric.name = one_line(reader_.string_or(known->second.name, ""));
+          metric.unit = one_line(reader_.string_or(known->second.unit, ""));
+          metric.meaning = one_line(reader_.string_or(known->second.description, ""));
+        }
+        window.metrics.push_back(std::move(metric));
+      }
+      samples_.expect(id, std::move(window));
+    }
+  }
+
+  void write_samples() {
+    if (samples_.any_expected()) {
+      for (const PmPeer& peer : in_.peers) {
+        if (peer.reader != &reader_) add_peer(peer);
+      }
+      visit_records(reader_, {RecordType::pm_sample}, in_.progress_samples, [&](const RecordView& view) {
+        const auto* sample = view.as<PmSampleRecord>();
+        if (sample == nullptr || !is_plausible_sample(sample->start_ns, sample->end_ns)) return;
+        const std::string_view bytes = view.trailing_bytes();
+        std::vector<double> values(bytes.size() / sizeof(double));
+        if (!values.empty()) std::memcpy(values.data(), bytes.data(), values.size() * sizeof(double));
+        samples_.add_sample(sample->window_id, sample->start_ns, sample->end_ns, std::move(values));
+      });
+    }
+    samples_.finish(outcomes_.sampling);
+  }
+
+  // Reads the peer's spool if a device is shared.
+  void add_peer(const PmPeer& peer) {
+    std::map<std::uint32_t, std::uint32_t> ours;  // ordinals by the peer's
+    for (const auto& [theirs, device] : peer.devices) {
+      for (const auto& [ordinal, own] : spool_.devices) {
+        if (std::memcmp(own.uuid, device.uuid, sizeof own.uuid) == 0) ours[theirs] = ordinal;
+      }
+    }
+    if (ours.empty()) return;
+    const auto add = [&](std::uint32_t device, std::int64_t start_ns, std::int64_t end_ns) {
+      if (const auto own = ours.find(device); own != ours.end())
+        samples_.add_foreign(own->second, start_ns, end_ns);
+    };
+    visit_records(*peer.reader, {RecordType::kernel, RecordType::memcpy}, {}, [&](const RecordView& view) {
+      if (const auto* kernel = view.as<KernelRecord>()) {
+        add(kernel->device_id, kernel->start_ns, kernel->end_ns);
+      } else if (const auto* copy = view.as<MemcpyRecord>()) {
+        add(copy->device_id, copy->start_ns, copy->end_ns);
+      }
+    });
   }
 
   void write_verdicts() {
     store::Completeness completeness = completeness_of(reader_, spool_);
-    completeness.process_id = rows_.process_id;
+    completeness.process_id = rows_.process_id();
     writer_.add(completeness);
     summary_.launches_seen += completeness.launches_seen;
     Reason timeline_gaps;
-    for (store::TierStatus& verdict : tier_verdicts(spool_, plan_, completeness, rows_.outcomes)) {
-      verdict.process_id = rows_.process_id;
+    for (store::TierStatus& verdict : tier_verdicts(spool_, plan_, completeness, outcomes_)) {
+      verdict.process_id = rows_.process_id();
       const bool noteworthy =
           verdict.status != TierOutcome::ok && verdict.status != TierOutcome::not_requested;
       if (noteworthy && verdict.tier == Tier::t0) timeline_gaps = verdict.reason.value_or(Reason());
@@ -172,8 +315,8 @@ class Process {
     if (completeness.strings_lost > 0) {
       rows_.say(Severity::warning, Reason(ReasonCode::names_lost, {{"names", completeness.strings_lost}}));
     }
-    if (spool_.paths.size() >= kMostPaths) {
-      rows_.say(Severity::warning, Reason(ReasonCode::range_paths_full, {{"limit", kMostPaths}}));
+    if (spool_.paths.size() >= kMaxPaths) {
+      rows_.say(Severity::warning, Reason(ReasonCode::range_paths_full, {{"limit", kMaxPaths}}));
     } else if (completeness.nvtx_unbalanced > 0) {
       rows_.say(Severity::warning,
                 Reason(ReasonCode::ranges_unbalanced, {{"calls", completeness.nvtx_unbalanced}}));
@@ -185,12 +328,12 @@ class Process {
     if (!reader_.diagnosis().intact()) {
       rows_.say(Severity::warning,
                 Reason::said(ReasonCode::spool_damaged, findings.empty() ? "" : findings.front(),
-                             {{"pid", rows_.pid},
+                             {{"pid", rows_.pid()},
                               {"bytes", completeness.truncated_bytes},
                               {"more", findings.size() > 1 ? findings.size() - 1 : 0}}));
     }
     if (!spool_.end && !spool_.left_alone()) {
-      Reason unfinished(ReasonCode::process_unfinished, {{"pid", rows_.pid}});
+      Reason unfinished(ReasonCode::process_unfinished, {{"pid", rows_.pid()}});
       if (!timeline_gaps.empty()) unfinished.because.push_back(timeline_gaps);
       std::erase(summary_.warnings, of_tier(Tier::t0, TierOutcome::partial, timeline_gaps));
       rows_.say(Severity::warning, unfinished);
@@ -203,10 +346,11 @@ class Process {
   store::CaptureWriter& writer_;
   const Reader& reader_;
   ScannedSpool& spool_;
-  KernelIds kernels_;
-  StepImport steps_;
-  RangeImport ranges_;
-  PmImport samples_;
+  RecordedKernels kernels_;
+  RecordedRanges ranges_;
+  SampledWindows samples_;
+  TierOutcomes outcomes_;
+  std::unordered_set<std::uint32_t> named_threads_;  // by the program
   ImportSummary& summary_;
   RecordingPlan plan_;
 };

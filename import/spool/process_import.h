@@ -2,22 +2,28 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <vector>
 
+#include "recording/devices.h"
 #include "ridgeline/import/importer.h"
 #include "ridgeline/spool/manifest.h"
 #include "ridgeline/spool/reader.h"
 #include "ridgeline/store/capture_writer.h"
-#include "spool/capture_devices.h"
-#include "spool/pm_import.h"
 #include "spool/spool_scan.h"
 
 namespace ridgeline::import {
 
+/// Another process of the recording: what it ran on the same device is in the samples too.
+struct PmPeer {
+  const spool::Reader* reader = nullptr;
+  std::map<std::uint32_t, spool::DeviceRecord> devices;  // by its CUDA ordinal
+};
+
 struct ProcessImport {
   store::CaptureWriter& writer;
-  CaptureDevices& devices;
+  RecordedDevices& devices;
   const spool::Reader& reader;
   ScannedSpool& spool;
   const std::optional<spool::LaunchManifest>& manifest;

@@ -76,7 +76,7 @@ store::Completeness completeness_of(const spool::Reader& reader, const ScannedSp
   return row;
 }
 
-Phase phase_of(const ScannedSpool& spool, const ScannedStep& step, const RecordingPlan& plan) {
+Phase phase_of(const ScannedSpool& spool, const RecordedStep& step, const RecordingPlan& plan) {
   if (spool.steps_found) return step.phase;
   if (step.superseded) return Phase::warmup;
   if (plan.total_steps > 0 && step.position >= plan.total_steps) return Phase::after;
@@ -86,7 +86,7 @@ Phase phase_of(const ScannedSpool& spool, const ScannedStep& step, const Recordi
 namespace {
 
 // A sample step is ok if samples cover its work on the GPU to the end.
-void judge_sampling(const spool::Reader& reader, const ScannedSpool& spool, const ScannedStep& step,
+void judge_sampling(const spool::Reader& reader, const ScannedSpool& spool, const RecordedStep& step,
                     store::Step& row) {
   Reason reason(ReasonCode::samples_undecoded);
   if (const AgentMessage* refused = spool.message_about(spool::Topic::sampling_refused)) {
@@ -126,16 +126,15 @@ void judge_sampling(const spool::Reader& reader, const ScannedSpool& spool, cons
 
 }  // namespace
 
-void judge_step(const spool::Reader& reader, const ScannedSpool& spool, const ScannedStep& step,
+void judge_step(const spool::Reader& reader, const ScannedSpool& spool, const RecordedStep& step,
                 const RecordingPlan& plan, store::Step& row) {
   const auto judge = [&](StepStatus status, Reason reason) {
     row.status = status;
     row.reason = std::move(reason);
   };
   row.status = StepStatus::ok;
-  if (step.counters && step.counters->status != spool::CounterStatus::ok) {
-    judge(step.counters->status == spool::CounterStatus::mismatch ? StepStatus::mismatch : StepStatus::failed,
-          spool.words_of(reader, ReasonCode::replay, step.counters->reason));
+  if (step.counters && step.counters->status != StepStatus::ok) {
+    judge(step.counters->status, step.counters->reason.value_or(Reason(ReasonCode::no_reason)));
   } else if (step.mismatch) {
     judge(StepStatus::mismatch, *step.mismatch);
   } else if (!step.end_ns) {

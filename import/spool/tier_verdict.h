@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "recording/step_rows.h"
 #include "ridgeline/spool/manifest.h"
 #include "ridgeline/store/records.h"
 #include "spool/spool_scan.h"
@@ -31,31 +32,10 @@ struct RecordingPlan {
 [[nodiscard]] store::Completeness completeness_of(const spool::Reader& reader, const ScannedSpool& spool);
 
 /// The schedule's, or after.
-[[nodiscard]] Phase phase_of(const ScannedSpool& spool, const ScannedStep& step, const RecordingPlan& plan);
+[[nodiscard]] Phase phase_of(const ScannedSpool& spool, const RecordedStep& step, const RecordingPlan& plan);
 /// Sets status and reason of a step.
-void judge_step(const spool::Reader& reader, const ScannedSpool& spool, const ScannedStep& step,
+void judge_step(const spool::Reader& reader, const ScannedSpool& spool, const RecordedStep& step,
                 const RecordingPlan& plan, store::Step& row);
-
-/// What became of the steps with counters of one tier: T2's replay steps, T3's cold and instrumented ones.
-struct CounterOutcome {
-  std::int64_t steps = 0;
-  std::int64_t ok = 0;
-  Reason first_reason;               // of the first step that is not ok
-  std::int64_t unjoined_values = 0;  // of steps that are ok
-};
-/// What became of the sample steps (T1), those left out that only let the clocks settle.
-struct SamplingOutcome {
-  std::int64_t steps = 0;
-  std::int64_t ok = 0;
-  Reason first_reason;              // of the first step that is not ok
-  std::int64_t kernel_time_ns = 0;  // of the sampled steps
-  std::int64_t covered_ns = 0;      // of kernels with a value and an error
-};
-struct TierOutcomes {
-  SamplingOutcome sampling;
-  CounterOutcome replay;
-  CounterOutcome third_tier;
-};
 
 /// T0 to T3, without process id.
 [[nodiscard]] std::vector<store::TierStatus> tier_verdicts(const ScannedSpool& spool,

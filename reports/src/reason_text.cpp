@@ -102,10 +102,11 @@ std::string found_by_period_text(const Reason& reason) {
   const std::int64_t periods = reason.number("periods");
   return fmt::format(
       "no step was found in time while the program ran; the import found {} of {}{} launches{}, {:.2f} ms "
-      "each: on the timeline only, since samples and counters need steps while the program runs",
+      "each{}: on the timeline only, since samples and counters need steps while the program runs",
       reason.number("steps"), reason.number("varies") != 0 ? "about " : "", reason.number("launches"),
       periods > 1 ? fmt::format(", {} times", periods) : "",
-      static_cast<double>(reason.number("step_ns")) / 1e6);
+      static_cast<double>(reason.number("step_ns")) / 1e6,
+      reason.number("varies") != 0 ? " (steps by period that do not launch alike)" : "");
 }
 
 std::string step_text(const Reason& reason) {
@@ -126,8 +127,8 @@ std::string step_text(const Reason& reason) {
           "no step was found in time while the program ran; the import took its NVTX ranges \"{}\": {} "
           "steps, "
           "{:.0f} % of the launches in them: on the timeline only, since samples and counters need steps "
-          "while the program runs; --step-range {} gives them next time",
-          reason.word("name"), number("steps"), 100 * reason.real("launches_ratio"), reason.word("argument"));
+          "while the program runs; --step-range names others",
+          reason.word("name"), number("steps"), 100 * reason.real("launches_ratio"));
     case Code::too_few_steps:
       return too_few_steps_text(reason);
     case Code::step_open:

@@ -146,11 +146,8 @@ std::vector<Kernel> Capture::kernels() const {
       database_,
       "SELECT id, mangled_name, demangled_name, normalised_name, class, code_hash FROM kernel ORDER BY id",
       [](const Statement& row) {
-        return Kernel{row.int64(0),
-                      name_of(row, 1),
-                      name_of(row, 2),
-                      name_of(row, 3),
-                      row.word<KernelClass>(4, "kernel.class"),
+        return Kernel{row.int64(0),        name_of(row, 1),  // "": the source has the demangled one alone
+                      name_of(row, 2),     name_of(row, 3), row.word<KernelClass>(4, "kernel.class"),
                       row.optional_text(5)};
       });
 }

@@ -67,7 +67,8 @@ class PartWriter {
   }
   Id kernel(Id id) {
     const Kernel& row = row_of(kernels_, id);
-    return out_.kernel_id(row.mangled_name, row.code_hash);
+    return row.mangled_name.empty() ? out_.demangled_kernel_id(row.demangled_name, row.code_hash)
+                                    : out_.kernel_id(row.mangled_name, row.code_hash);
   }
   Id metric(Id id) {
     const Metric& row = row_of(metrics_, id);

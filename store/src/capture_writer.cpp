@@ -88,6 +88,18 @@ struct CaptureWriter::State {
     found->second.bind_all(args...);
     return inserted(found->second);
   }
+  Id kernel_id(std::string_view name, bool mangled, const std::optional<std::string>& code_hash) {
+    std::string key(name);
+    if (code_hash) key += '\0' + *code_hash;
+    if (!mangled) key += std::string("\0demangled", 10);
+    if (auto found = kernels.find(key); found != kernels.end()) return found->second;
+    const KernelIdentity identity = identify_kernel(name);
+    insert_kernel.bind_all(mangled ? std::optional(name) : std::nullopt, identity.demangled_name,
+                           identity.normalised_name, to_string(identity.kernel_class), code_hash);
+    const Id id = inserted(insert_kernel);
+    kernels.emplace(std::move(key), id);
+    return id;
+  }
   void checkpoint() {
     launches.checkpoint();
     ranges.checkpoint();
@@ -133,15 +145,10 @@ Id CaptureWriter::string_id(std::string_view text) {
   return id;
 }
 Id CaptureWriter::kernel_id(std::string_view mangled_name, std::optional<std::string> code_hash) {
-  std::string key(mangled_name);
-  if (code_hash) key += '\0' + *code_hash;
-  if (auto found = state_->kernels.find(key); found != state_->kernels.end()) return found->second;
-  const KernelIdentity identity = identify_kernel(mangled_name);
-  state_->insert_kernel.bind_all(mangled_name, identity.demangled_name, identity.normalised_name,
-                                 to_string(identity.kernel_class), code_hash);
-  const Id id = state_->inserted(state_->insert_kernel);
-  state_->kernels.emplace(std::move(key), id);
-  return id;
+  return state_->kernel_id(mangled_name, true, code_hash);
+}
+Id CaptureWriter::demangled_kernel_id(std::string_view demangled_name, std::optional<std::string> code_hash) {
+  return state_->kernel_id(demangled_name, false, code_hash);
 }
 Id CaptureWriter::metric_id(std::string_view name, std::string_view unit, std::string_view meaning) {
   if (auto found = state_->metrics.find(name); found != state_->metrics.end()) return found->second;

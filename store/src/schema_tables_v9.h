@@ -1,5 +1,5 @@
-// schema_tables_v9.h: DDL of version 9, in which reasons are codes with values; the conversion moves the sentences of
-// older captures there.
+// schema_tables_v9.h: DDL of version 9, in which reasons are codes with values, the conversion moving the sentences of
+// older captures there, and a kernel need not have a mangled name.
 #pragma once
 
 namespace ridgeline::store {
@@ -19,6 +19,19 @@ CREATE TABLE reason_value (        -- what a reason's sentence is made with
   value     ANY,                   -- number or text
   PRIMARY KEY (reason_id, position)
 ) STRICT, WITHOUT ROWID;
+
+CREATE TABLE kernel_v9 (           -- one machine code of one function
+  id              INTEGER PRIMARY KEY,
+  mangled_name    TEXT,            -- NULL: of a source that has the demangled one alone
+  demangled_name  TEXT NOT NULL,
+  normalised_name TEXT NOT NULL,   -- template arguments, literals and tile tokens taken out: a family
+  class           TEXT NOT NULL,   -- gemm, attention, normalisation, elementwise, reduction, copy, communication, optimiser, embedding, classifier, other
+  code_hash       TEXT,            -- of the machine code; NULL if not captured
+  UNIQUE (mangled_name, code_hash)
+) STRICT;
+INSERT INTO kernel_v9 SELECT id, mangled_name, demangled_name, normalised_name, class, code_hash FROM kernel;
+DROP TABLE kernel;
+ALTER TABLE kernel_v9 RENAME TO kernel;
 
 ALTER TABLE step ADD COLUMN reason_id INTEGER REFERENCES reason(id);          -- why not ok
 ALTER TABLE tier_status ADD COLUMN reason_id INTEGER REFERENCES reason(id);   -- why it is what it is

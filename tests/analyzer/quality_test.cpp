@@ -339,6 +339,24 @@ TEST(Quality, ReplayAtAnotherClockIsNamed) {
   EXPECT_NEAR(finding->value("timeline_hz"), 1.4e9, 1);
 }
 
+// Which range was taken for steps, and that steps do not launch alike, is told as information.
+TEST(Quality, StepsThatTheImportFoundAreTold) {
+  FabricatedModel f = sample(100e3);
+  const auto told = [&](Reason said) {
+    f.model.messages = {{.id = 1, .severity = Severity::info, .what = std::move(said)}};
+    const Quality q = assess(f);
+    const Finding* finding = find(q, "collector");
+    if (finding != nullptr) {
+      EXPECT_EQ(finding->severity, Severity::info);
+    }
+    return finding != nullptr;
+  };
+  EXPECT_TRUE(told(Reason(ReasonCode::steps_by_range, {{"name", "Train step #"}})));
+  EXPECT_TRUE(told(Reason(ReasonCode::steps_by_period, {{"varies", 1}})));
+  EXPECT_FALSE(told(Reason(ReasonCode::steps_by_period, {{"varies", 0}}))) << "the step's finding says it";
+  EXPECT_FALSE(told("schedule finished"));
+}
+
 TEST(Quality, ErrorsComeFirstAndNothingIsLost) {
   FabricatedModel f = sample(100e3);
   f.model.completeness = {{.process_id = 1, .launches_seen = 9, .kernel_records = 8}};

@@ -109,6 +109,8 @@ std::int64_t generate(const Options& options, Sink& sink);
 inline constexpr std::int64_t kOrigin = 1'700'000'000'000'000'000;
 inline constexpr const char* kSampledMetrics[] = {"sm__cycles_active.avg.pct_of_peak_sustained_elapsed",
                                                   "dram__bytes_read.sum", "dram__bytes_write.sum"};
+/// The payload schema of declared work: two int64, bytes and FLOPs.
+inline constexpr std::uint64_t kOpCostSchemaId = (std::uint64_t{1} << 24) + 0x524C;
 inline constexpr std::int64_t kSampleInterval_ns = 20'000;
 inline constexpr double kClock_hz = 1.7e9;
 

@@ -8,8 +8,6 @@ namespace ridgeline::generate {
 
 namespace {
 
-// The payload schema of declared work: two int64, bytes and FLOPs.
-constexpr std::uint64_t kOpCostSchemaId = (std::uint64_t{1} << 24) + 0x524C;
 constexpr std::int64_t kPutsBetweenMaintenance = 4000;
 
 // Behind the schedule the agent goes on with the timeline.

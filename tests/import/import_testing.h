@@ -83,7 +83,7 @@ class FakeSpool {
   }
 
   /// The last one counts.
-  void process(std::uint32_t pid, const std::string& schedule) {
+  void process(std::uint32_t pid, const std::string& schedule, const std::string& step_range = "step") {
     spool::ProcessRecord record{};
     record.pid = pid;
     record.parent_pid = 1;
@@ -96,7 +96,7 @@ class FakeSpool {
     record.working_directory = text("/tmp");
     record.host_name = text("host");
     record.schedule = text(schedule);
-    record.step_range = text("step");
+    record.step_range = text(step_range);
     put(record);
   }
   void device(std::uint8_t gpu) {

@@ -5,26 +5,21 @@
 #include <string>
 #include <vector>
 
-#include "spool/launch_join.h"
-#include "spool/spool_scan.h"
+#include "recording/launch_join.h"
+#include "recording/sampled_windows.h"
+#include "recording/steps.h"
+#include "spool/spool_events.h"
 #include "spool/spool_words.h"
 
 namespace ridgeline::import {
 namespace {
 
-spool::LaunchRecord call(std::uint32_t correlation_id, std::uint16_t flags = 0) {
-  spool::LaunchRecord record{};
-  record.header.flags = flags;
-  record.correlation_id = correlation_id;
-  record.thread_id = 1000 + correlation_id;
-  return record;
+Call call(std::uint32_t correlation_id, bool graph = false) {
+  return {.correlation_id = correlation_id, .graph = graph, .thread_id = 1000 + correlation_id};
 }
 
-spool::KernelRecord kernel(std::uint32_t correlation_id, std::uint64_t node = 0) {
-  spool::KernelRecord record{};
-  record.correlation_id = correlation_id;
-  record.graph_node_id = node;
-  return record;
+Execution kernel(std::uint32_t correlation_id, std::uint64_t node = 0) {
+  return {.correlation_id = correlation_id, .graph_node = node};
 }
 
 // What was emitted: "7:1007", kernel and thread of its call; "7:-" without a call.
@@ -33,9 +28,9 @@ struct Joined {
   LaunchJoin join;
 
   auto emit() {
-    return [this](const spool::KernelRecord& kernel, const spool::LaunchRecord* of) {
+    return [this](const Execution& kernel, const Call* of) {
       texts.push_back(std::to_string(kernel.correlation_id) + ":" +
-                      (of == nullptr ? "-" : std::to_string(of->thread_id)));
+                      (of == nullptr ? "-" : std::to_string(*of->thread_id)));
     };
   }
   template <typename Record>
@@ -75,27 +70,44 @@ TEST(LaunchJoin, ACallHasOneKernelAndWhatIsLeftHasNone) {
   again.add(kernel(1));  // leaves its place to the next
   again.add(call(2));
   again.add(call(3));
-  spool::LaunchRecord second = call(3);
+  Call second = call(3);
   second.thread_id = 5;
   again.add(second);
   again.add(kernel(3));
   EXPECT_EQ(again.finished(), (Texts{"1:1001", "3:5"}));
 }
 
-TEST(LaunchJoin, FailedAndCapturedCallsExpectNoKernel) {
+TEST(SpoolEvents, FailedAndCapturedCallsExpectNoKernel) {
+  spool::LaunchRecord record{};
+  EXPECT_TRUE(expects_kernel(record));
   for (const std::uint16_t flags : {spool::kLaunchFailed, spool::kLaunchCaptured}) {
-    Joined joined;
-    joined.add(call(7, flags));
-    joined.add(kernel(7));
-    EXPECT_EQ(joined.finished(), Texts{"7:-"});
+    record.header.flags = flags | spool::kLaunchIsGraph;
+    EXPECT_FALSE(expects_kernel(record)) << flags;
   }
+}
+
+TEST(SpoolEvents, WhatTheAgentCouldNotReadIsAbsent) {
+  const Clocks none = clocks_of(spool::ClockSampleRecord{});
+  EXPECT_FALSE(none.sm_hz || none.memory_hz || none.power_mw || none.temperature_c);
+  EXPECT_EQ(none.throttle_reasons, 0) << "no reason is an answer";
+  spool::KernelRecord kernel{};
+  EXPECT_FALSE(execution_of(kernel).cluster || execution_of(kernel).graph_node);
+  kernel.cluster_y = 2;
+  kernel.header.flags = spool::kGraphNode;
+  EXPECT_EQ(execution_of(kernel).cluster, (store::Dim3{0, 2, 0}));
+  EXPECT_EQ(execution_of(kernel).graph_node, 0u) << "a node may have that number";
+  spool::NvtxRangeRecord range{};
+  range.end_ns = 5;
+  EXPECT_EQ(range_of(range).end_ns, 5);
+  range.header.flags = spool::kRangeUnclosed;
+  EXPECT_FALSE(range_of(range).end_ns);
 }
 
 TEST(LaunchJoin, AGraphLaunchHasAnyNumberOfKernelsAndKnowsTheirNodes) {
   Joined joined;
   joined.add(kernel(7, 30));  // before its call
   joined.add(kernel(7, 10));
-  joined.add(call(7, spool::kLaunchIsGraph));
+  joined.add(call(7, true));
   joined.add(kernel(7, 20));
   joined.add(kernel(9, 40));
   EXPECT_EQ(joined.finished(), (Texts{"7:1007", "7:1007", "7:1007", "9:-"}));
@@ -137,10 +149,7 @@ TEST(Times, CanBeReckonedWithIfTheyArePositiveInOrderAndBefore2043) {
 
 TEST(Times, ASampleTakesNoLongerThanTenSeconds) {
   const auto plausible = [](std::int64_t start_ns, std::int64_t end_ns) {
-    spool::PmSampleRecord sample{};
-    sample.start_ns = start_ns;
-    sample.end_ns = end_ns;
-    return is_plausible(sample);
+    return is_plausible_sample(start_ns, end_ns);
   };
   EXPECT_TRUE(plausible(1, 2));
   EXPECT_TRUE(plausible(5, 10'000'000'005));
@@ -153,11 +162,11 @@ TEST(Times, ASampleTakesNoLongerThanTenSeconds) {
 }
 
 TEST(StepFinder, FindsStepsByTheirIndexInAnyOrder) {
-  std::map<std::uint32_t, ScannedStep> steps;
+  std::map<std::uint32_t, RecordedStep> steps;
   for (const std::uint32_t index : {3U, 5U}) steps[index].index = index;
   StepFinder finder(steps);
   for (const std::uint32_t index : {5U, 5U, 3U, 4U, 3U, 6U, 5U}) {
-    ScannedStep* found = finder.find(index);
+    RecordedStep* found = finder.find(index);
     ASSERT_EQ(found != nullptr, steps.contains(index)) << index;
     if (found != nullptr) {
       EXPECT_EQ(found, &steps[index]);

@@ -1,11 +1,10 @@
 // In-situ samples (T1) from a spool to the capture.
-#include "spool/pm_import.h"
-
 #include <cmath>
 #include <limits>
 
 #include "import/import_testing.h"
 #include "import/pm_simulation.h"
+#include "recording/sampled_windows.h"
 
 namespace ridgeline::import::testing {
 namespace {

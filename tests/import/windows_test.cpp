@@ -109,6 +109,52 @@ TEST_F(WindowImport, StepsThatTheAgentDidNotFindInTimeAreFound) {
   EXPECT_EQ(messages_with(capture, "the import found 70 of 49 launches"), 1u);
 }
 
+// Each step launches something else, so there is no period; the program marks its steps with numbered ranges.
+void marked_steps(FakeSpool& spool, const std::string& step_range) {
+  spool.process(4242, "", step_range);
+  window(spool, WindowEdge::open, WindowCause::start);
+  for (std::uint32_t step = 0; step < 20; ++step) {
+    spool.path(10 + step, 0, "Train step " + std::to_string(step));
+    const std::int64_t begin = spool.now();
+    for (std::uint32_t i = 0; i < 8 + 5 * step % 7; ++i) {
+      const spool::LaunchRecord call = spool.call();
+      spool.put(call);
+      spool.advance(40'000);
+      spool::KernelRecord kernel = spool.kernel_of(call);
+      kernel.grid_x = 1 + (i * (step + 3)) % 50;
+      spool.put(kernel);
+    }
+    spool::NvtxRangeRecord range{};
+    range.range_id = 1 + step;
+    range.path_id = 10 + step;
+    range.thread_id = 77;
+    range.step_index = spool::kNoStep;
+    range.kind = spool::NvtxKind::push_pop;
+    range.start_ns = FakeSpool::kOrigin + begin;
+    range.end_ns = FakeSpool::kOrigin + spool.now();
+    spool.put(range);
+    spool.advance(100'000);
+  }
+  spool.completeness();
+  spool.end();
+}
+
+TEST_F(WindowImport, RangesThatRepeatLikeStepsAreFoundAtImport) {
+  FakeSpool spool(directory_.path());
+  marked_steps(spool, "step");
+  const store::Capture capture = import();
+  EXPECT_EQ(scalar(capture, "SELECT count(*) FROM step WHERE source = 'nvtx' AND status = 'ok'"), "20");
+  EXPECT_EQ(scalar(capture, "SELECT count(*) FROM launch WHERE step_id IS NULL"), "0");
+  EXPECT_EQ(messages_with(capture, "took its NVTX ranges \"Train step #\": 20 steps, 100 % of the launches"),
+            1u);
+}
+
+TEST_F(WindowImport, NotWhereTheRecordingWasToldAnotherRange) {
+  FakeSpool spool(directory_.path());
+  marked_steps(spool, "iteration");
+  EXPECT_EQ(scalar(import(), "SELECT count(*) FROM step WHERE source = 'nvtx'"), "0");
+}
+
 TEST_F(WindowImport, AKilledProgramWithoutStepsIsAnInterruptedOne) {
   FakeSpool spool(directory_.path());
   window(spool, WindowEdge::open, WindowCause::start);

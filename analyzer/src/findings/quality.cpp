@@ -64,9 +64,16 @@ void name_process(const Model& model, std::optional<store::Id> process_id, Findi
     finding.evidence.push_back({"processes", static_cast<double>(model.processes.size()), {}, {}});
 }
 
+// Information that a reader of the figures needs: which steps they are of where the program's own word was
+// not asked for.
+bool tells_of_steps(const Reason& said) {
+  return said.code == ReasonCode::steps_by_range ||
+         (said.code == ReasonCode::steps_by_period && said.number("varies") != 0);
+}
+
 void add_messages(const Model& model, Quality& quality) {
   for (const store::Message& message : model.messages) {
-    if (message.severity == Severity::info) continue;
+    if (message.severity == Severity::info && !tells_of_steps(message.what)) continue;
     add(quality, message.severity, FindingCode::collector);
     quality.findings.back().detail = message.what;
     name_process(model, message.process_id, quality.findings.back());

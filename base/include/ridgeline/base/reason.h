@@ -71,7 +71,7 @@ enum class ReasonCode : std::uint8_t {
   range_seen,       ///< `name`, `ranges`
   no_range_seen,    ///< `step_range`
   steps_by_period,  ///< found by the import: `steps`, `launches`, `periods`, `step_ns`, `varies`
-  steps_by_range,   ///< found by the import: `name`, `steps`, `launches_ratio`, `varies`
+  steps_by_range,   ///< found by the import: `name`, `steps`, `launches_ratio`
   too_few_steps,    ///< `steps`, `first_step`, `tier`
   step_open,        ///< the recording ended inside it
   step_killed,      ///< `missing`, `launches`

@@ -32,6 +32,9 @@ class CaptureWriter {
   /// The kernel of that mangled name and machine code; made with demangled, normalised name and class on first
   /// sight. Without a code_hash it is a kernel of its own, whose code is not known.
   [[nodiscard]] Id kernel_id(std::string_view mangled_name, std::optional<std::string> code_hash = {});
+  /// The same of a source that has demangled names alone: a kernel of its own, whose mangled name is not known.
+  [[nodiscard]] Id demangled_kernel_id(std::string_view demangled_name,
+                                       std::optional<std::string> code_hash = {});
   /// The metric of that verbatim name; on first sight described by metric_catalog.h, else by what is given.
   [[nodiscard]] Id metric_id(std::string_view name, std::string_view unit = {},
                              std::string_view meaning = {});

@@ -1,5 +1,5 @@
-// launch_join.h: brings the two halves of a launch together while a spool streams by: the host's call
-// (LaunchRecord) and the kernel on the device (KernelRecord), which share a correlation id.
+// launch_join.h: brings the two halves of a launch together while a recording streams by: the host's call and the
+// execution on the device, which share a correlation id.
 //
 // Either half may come first. Memory grows with the launches whose other half has not come yet, and those are
 // given up once the program has gone on for kWindow correlation ids; graph launches are kept to the end,
@@ -11,13 +11,13 @@
 #include <utility>
 #include <vector>
 
-#include "ridgeline/spool/format.h"
+#include "recording/events.h"
 
 namespace ridgeline::import {
 
 /// A graph launch and the nodes of it that ran.
 struct GraphLaunch {
-  spool::LaunchRecord call;
+  Call call;
   std::vector<std::uint64_t> nodes;        // graph node ids of its kernels; sorted when all are there
   std::int64_t first_ordinal_in_step = 0;  // of its kernels, when all are there
 };
@@ -27,29 +27,27 @@ class LaunchJoin {
  public:
   static constexpr std::uint32_t kWindow = 1u << 20;
 
-  /// A call that is a failed launch or a captured one expects no kernel and is left out.
-  /// emit(const KernelRecord&, const LaunchRecord*): each kernel once; the call is null if it never came.
+  /// Of calls that expect a kernel: a failed launch or a captured one does not.
+  /// emit(const Execution&, const Call*): each kernel once; the call is null if it never came.
   template <typename Emit>
-  void add(const spool::LaunchRecord& call, Emit&& emit) {
-    if ((call.header.flags & (spool::kLaunchFailed | spool::kLaunchCaptured)) != 0) return;
+  void add(const Call& call, Emit&& emit) {
     newest_ = call.correlation_id > newest_ ? call.correlation_id : newest_;
-    const bool graph = (call.header.flags & spool::kLaunchIsGraph) != 0;
-    if (graph) graphs_[call.correlation_id].call = call;
+    if (call.graph) graphs_[call.correlation_id].call = call;
     const auto [first, last] = waiting_kernels_.equal_range(call.correlation_id);
     const bool matched = first != last;
     for (auto kernel = first; kernel != last; ++kernel) {
-      if (graph) graphs_[call.correlation_id].nodes.push_back(kernel->second.graph_node_id);
+      if (call.graph) graphs_[call.correlation_id].nodes.push_back(kernel->second.graph_node.value_or(0));
       emit(kernel->second, &call);
     }
     waiting_kernels_.erase(first, last);
-    if (!graph && !matched) wait(call);
+    if (!call.graph && !matched) wait(call);
     give_up_old(emit);
   }
 
   template <typename Emit>
-  void add(const spool::KernelRecord& kernel, Emit&& emit) {
+  void add(const Execution& kernel, Emit&& emit) {
     if (auto graph = graphs_.find(kernel.correlation_id); graph != graphs_.end()) {
-      graph->second.nodes.push_back(kernel.graph_node_id);
+      graph->second.nodes.push_back(kernel.graph_node.value_or(0));
       emit(kernel, &graph->second.call);
     } else if (auto call = waiting_calls_.find(kernel.correlation_id); call != waiting_calls_.end()) {
       emit(kernel, &call->second);
@@ -71,7 +69,7 @@ class LaunchJoin {
 
  private:
   /// Nodes of the map are used again: nearly every call waits for its kernel once.
-  void wait(const spool::LaunchRecord& call) {
+  void wait(const Call& call) {
     if (spare_.empty()) {
       waiting_calls_[call.correlation_id] = call;
       return;
@@ -104,9 +102,9 @@ class LaunchJoin {
 
   std::uint32_t newest_ = 0;
   std::size_t limit_ = kWindow;
-  std::unordered_map<std::uint32_t, spool::LaunchRecord> waiting_calls_;
-  std::vector<std::unordered_map<std::uint32_t, spool::LaunchRecord>::node_type> spare_;
-  std::unordered_multimap<std::uint32_t, spool::KernelRecord> waiting_kernels_;
+  std::unordered_map<std::uint32_t, Call> waiting_calls_;
+  std::vector<std::unordered_map<std::uint32_t, Call>::node_type> spare_;
+  std::unordered_multimap<std::uint32_t, Execution> waiting_kernels_;
   GraphLaunches graphs_;
 };
 

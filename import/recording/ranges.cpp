@@ -1,4 +1,4 @@
-#include "spool/range_import.h"
+#include "recording/ranges.h"
 
 #include <algorithm>
 #include <array>
@@ -10,8 +10,6 @@
 #include "ridgeline/base/text.h"
 
 namespace ridgeline::import {
-
-using namespace spool;  // NOLINT: record names all over this file
 
 namespace {
 
@@ -81,30 +79,29 @@ std::optional<store::Annotation> declared_in(std::uint64_t schema_id, std::strin
 }  // namespace
 
 // The text of a path is made when it is first used; only ids are kept.
-std::optional<store::Id> RangeImport::path_id(std::uint32_t id) {
+std::optional<store::Id> RecordedRanges::path_id(std::uint32_t id) {
   if (id == 0) return std::nullopt;
   if (auto known = path_ids_.find(id); known != path_ids_.end()) return known->second;
   std::string text;
   std::uint32_t at = id;
   for (int depth = 0; at != 0 && depth < kMaxPathDepth; ++depth) {
-    const auto node = spool_.paths.find(at);
-    if (node == spool_.paths.end()) break;
-    const std::string name =
-        one_line(bounded_text(reader_.string_or(node->second.name, "?"), kMostNameBytes));
+    const auto node = paths_.find(at);
+    if (node == paths_.end()) break;
+    const std::string name = one_line(bounded_text(node->second.name, kMostNameBytes));
     if (text.size() + name.size() > kMostPathBytes) {
       text.insert(0, "… / ");
       break;
     }
     if (!text.empty()) text.insert(0, " / ");
     text.insert(0, name);
-    at = node->second.parent_id;
+    at = node->second.parent;
   }
-  const auto row = text.empty() ? std::nullopt : std::optional(writer_.string_id(text));
+  const auto row = text.empty() ? std::nullopt : std::optional(rows_.writer().string_id(text));
   path_ids_[id] = row;
   return row;
 }
 
-void RangeImport::remember(std::uint64_t range_id, store::Id id) {
+void RecordedRanges::remember(std::uint64_t range_id, store::Id id) {
   recent_[range_id] = id;
   recent_order_.push_back(range_id);
   if (recent_order_.size() <= kMostRecent) return;
@@ -112,84 +109,85 @@ void RangeImport::remember(std::uint64_t range_id, store::Id id) {
   recent_order_.pop_front();
 }
 
-void RangeImport::add(const NvtxRangeRecord& range) {
-  if (range.kind == NvtxKind::mark || recent_.contains(range.range_id)) return;
+void RecordedRanges::add(const Range& range) {
+  if (recent_.contains(range.id)) return;
   store::NvtxRange row;
-  if (const auto reserved = parents_.find(range.range_id); reserved != parents_.end()) {
+  if (const auto reserved = parents_.find(range.id); reserved != parents_.end()) {
     row.id = reserved->second;
     parents_.erase(reserved);
   } else {
-    row.id = writer_.reserve_range_id();
+    row.id = rows_.writer().reserve_range_id();
   }
-  if (range.parent_range_id != 0 && range.parent_range_id != range.range_id) {
-    if (const auto known = recent_.find(range.parent_range_id); known != recent_.end()) {
+  if (range.parent != 0 && range.parent != range.id) {
+    if (const auto known = recent_.find(range.parent); known != recent_.end()) {
       row.parent_id = known->second;
     } else {
-      const auto [parent, fresh] = parents_.try_emplace(range.parent_range_id, 0);
-      if (fresh) parent->second = writer_.reserve_range_id();
+      const auto [parent, fresh] = parents_.try_emplace(range.parent, 0);
+      if (fresh) parent->second = rows_.writer().reserve_range_id();
       row.parent_id = parent->second;
     }
   }
-  row.process_id = process_id_;
+  row.process_id = rows_.process_id();
   row.thread_id = range.thread_id;
   row.depth = static_cast<int>(range.depth);
   std::vector<store::Annotation> work;
-  const auto path = path_id(range.path_id);
-  const auto node = spool_.paths.find(range.path_id);
-  if (path && node != spool_.paths.end()) {
-    const Names& names = names_of(range.path_id, node->second);
+  const auto path = path_id(range.path);
+  const auto node = paths_.find(range.path);
+  if (path && node != paths_.end()) {
+    const Names& names = names_of(range.path, node->second);
     row.path_id = *path;
     row.name_id = names.name_id;
     row.domain_id = names.domain_id;
     if (names.size) work.push_back(*names.size);
   } else {
-    row.path_id = row.name_id = writer_.string_id("?");
+    row.path_id = row.name_id = rows_.writer().string_id("?");
   }
-  if (const auto step = spool_.steps.find(spool_.step_at(range.step_index, range.start_ns));
-      step != spool_.steps.end()) {
+  if (const auto step = steps_.steps.find(steps_.step_at(range.step, range.start_ns));
+      step != steps_.steps.end()) {
     row.step_id = step->second.id;
   }
   row.start_ns = range.start_ns;
-  if ((range.header.flags & kRangeUnclosed) == 0) row.end_ns = range.end_ns;
+  row.end_ns = range.end_ns;
 
-  if (const auto declared = declared_.find(range.range_id); declared != declared_.end()) {
+  if (const auto declared = declared_.find(range.id); declared != declared_.end()) {
     work.insert(work.end(), declared->second.begin(), declared->second.end());
     declared_.erase(declared);
   }
   std::optional<store::Id> work_id;
-  if (!work.empty()) work_id = writer_.work_id(work.front());
-  writer_.add_reserved(row, work_id);
-  row_written_();
-  remember(range.range_id, row.id);
+  if (!work.empty()) work_id = rows_.writer().work_id(work.front());
+  rows_.writer().add_reserved(row, work_id);
+  rows_.row_written();
+  remember(range.id, row.id);
   for (std::size_t i = 1; i < work.size(); ++i) write(row.id, work[i]);
 }
 
-const RangeImport::Names& RangeImport::names_of(std::uint32_t path_id, const NvtxPathRecord& node) {
+const RecordedRanges::Names& RecordedRanges::names_of(std::uint32_t path_id, const Path& path) {
   const auto [found, fresh] = names_.try_emplace(path_id);
   if (fresh) {
-    const std::string name = one_line(bounded_text(reader_.string_or(node.name, "?"), kMostNameBytes));
-    found->second.name_id = writer_.string_id(name);
+    const std::string name = one_line(bounded_text(path.name, kMostNameBytes));
+    found->second.name_id = rows_.writer().string_id(name);
     found->second.size = size_in_name(name);
-    if (const auto domain = reader_.string(node.domain))
-      found->second.domain_id = writer_.string_id(one_line(bounded_text(*domain, kMostNameBytes)));
+    if (path.domain)
+      found->second.domain_id =
+          rows_.writer().string_id(one_line(bounded_text(*path.domain, kMostNameBytes)));
   }
   return found->second;
 }
 
-void RangeImport::write(store::Id range_id, store::Annotation work) {
+void RecordedRanges::write(store::Id range_id, store::Annotation work) {
   work.nvtx_range_id = range_id;
-  writer_.add(work);
-  row_written_();
+  rows_.writer().add(work);
+  rows_.row_written();
 }
 
-void RangeImport::add(const NvtxPayloadRecord& payload, std::string_view bytes) {
-  const std::optional<store::Annotation> work = declared_in(payload.schema_id, bytes);
+void RecordedRanges::declare(std::uint64_t range_id, std::uint64_t schema_id, std::string_view payload) {
+  const std::optional<store::Annotation> work = declared_in(schema_id, payload);
   if (!work) return;
-  // The agent declares when a range begins, so mostly before its row.
-  if (const auto known = recent_.find(payload.range_id); known != recent_.end()) {
+  // A source declares when a range begins, so mostly before its row.
+  if (const auto known = recent_.find(range_id); known != recent_.end()) {
     write(known->second, *work);
   } else {
-    declared_[payload.range_id].push_back(*work);
+    declared_[range_id].push_back(*work);
   }
 }
 

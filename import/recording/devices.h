@@ -1,4 +1,4 @@
-// capture_devices.h: device rows of a capture and their peaks.
+// devices.h: device rows of a capture and their peaks.
 #pragma once
 
 #include <cstdint>
@@ -6,19 +6,18 @@
 #include <string>
 #include <vector>
 
-#include "ridgeline/spool/reader.h"
 #include "ridgeline/store/capture_writer.h"
 
 namespace ridgeline::import {
 
 /// What the processes of one recording share. A device that several processes use is one row.
-class CaptureDevices {
+class RecordedDevices {
  public:
-  explicit CaptureDevices(store::CaptureWriter& writer) : writer_(writer) {}
-  /// The row of a device; made on first sight of its UUID.
-  store::Id add(const spool::Reader& reader, const spool::DeviceRecord& record);
+  explicit RecordedDevices(store::CaptureWriter& writer) : writer_(writer) {}
+  /// The row of a device; made on first sight of its UUID, or of its index where the source knows none.
+  store::Id add(store::Device device);
   /// A row for a device that a record names but no definition describes.
-  store::Id add_unknown(std::uint32_t device_id);
+  store::Id add_unknown(std::uint32_t device_index);
   void add_clock(store::Id device_id, std::int64_t sm_hz) { clocks_[device_id].push_back(sm_hz); }
   /// A rate over a launch of that duration: the shorter, the less exact.
   void add_counter_dram_peak(store::Id device_id, double bytes_per_s, std::int64_t duration_ns);

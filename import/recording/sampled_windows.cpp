@@ -1,15 +1,10 @@
-#include "spool/pm_import.h"
+#include "recording/sampled_windows.h"
 
 #include <algorithm>
 #include <cmath>
-#include <cstring>
 #include <numeric>
 
-#include "ridgeline/base/text.h"
-
 namespace ridgeline::import {
-
-using spool::PmSampleRecord;
 
 namespace {
 
@@ -29,11 +24,11 @@ bool is_usable(std::int64_t start_ns, std::int64_t end_ns) {
   return has_time(start_ns, end_ns) && end_ns > start_ns && end_ns - start_ns <= kLongestNs;
 }
 
-std::uint64_t grid_number(const spool::KernelRecord& kernel) {
-  std::uint64_t number = kernel.grid_x;
-  for (const std::uint64_t each :
-       {kernel.grid_y, kernel.grid_z, kernel.block_x, kernel.block_y, kernel.block_z}) {
-    number = number * 0x9e3779b97f4a7c15ull + each;
+std::uint64_t grid_number(const Execution& kernel) {
+  auto number = static_cast<std::uint64_t>(kernel.grid.x);
+  for (const std::int64_t each :
+       {kernel.grid.y, kernel.grid.z, kernel.block.x, kernel.block.y, kernel.block.z}) {
+    number = number * 0x9e3779b97f4a7c15ull + static_cast<std::uint64_t>(each);
   }
   return number;
 }
@@ -46,27 +41,25 @@ PmMeaning pm_meaning(std::string_view metric) {
   return metric.ends_with(".sum") ? PmMeaning::amount : PmMeaning::mean;
 }
 
-PmImport::PmImport(const spool::Reader& reader, const ScannedSpool& spool) : reader_(reader), spool_(spool) {}
-
-bool PmImport::in_window(std::uint32_t device_id, std::int64_t start_ns, std::int64_t end_ns) const {
-  for (const auto& [id, window] : spool_.pm_windows) {
-    if (window.samples == 0 || (window.record && window.record->device_id != device_id)) continue;
+bool SampledWindows::in_window(std::uint32_t device, std::int64_t start_ns, std::int64_t end_ns) const {
+  for (const auto& [id, window] : windows_) {
+    if (window.samples == 0 || window.device != device) continue;
     if (start_ns <= window.last_end_ns + kMarginNs && end_ns >= window.first_start_ns - kMarginNs)
       return true;
   }
   return false;
 }
 
-void PmImport::add_kernel(const spool::KernelRecord& kernel, store::Id kernel_id, const ScannedStep* step,
-                          std::optional<std::int64_t> ordinal, store::Id launch_id) {
+void SampledWindows::add(const Execution& kernel, store::Id kernel_id, const RecordedStep* step,
+                         std::optional<std::int64_t> ordinal, store::Id launch_id) {
   if (!is_usable(kernel.start_ns, kernel.end_ns)) return;
   const bool sampled = step != nullptr && step->phase == Phase::sample && !step->unmeasured;
   if (sampled) covered_.kernel_time_ns += kernel.end_ns - kernel.start_ns;
-  if (!in_window(kernel.device_id, kernel.start_ns, kernel.end_ns)) return;
+  if (!in_window(kernel.device, kernel.start_ns, kernel.end_ns)) return;
   const std::uint64_t grid = grid_number(kernel);
   Ran ran{.start_ns = kernel.start_ns,
           .end_ns = kernel.end_ns,
-          .device_id = kernel.device_id,
+          .device = kernel.device,
           .position = 0,
           .family = 0,
           .launch_id = sampled ? launch_id : 0,
@@ -75,7 +68,7 @@ void PmImport::add_kernel(const spool::KernelRecord& kernel, store::Id kernel_id
       families_.try_emplace({0, kernel_id, grid}, static_cast<std::uint32_t>(families_.size())).first->second;
   if (step != nullptr && ordinal) {
     const auto [found, fresh] =
-        positions_.try_emplace({kernel.device_id, *ordinal, kernel_id, grid}, next_position_);
+        positions_.try_emplace({kernel.device, *ordinal, kernel_id, grid}, next_position_);
     if (fresh) ++next_position_;
     ran.position = found->second;
   } else {
@@ -84,101 +77,80 @@ void PmImport::add_kernel(const spool::KernelRecord& kernel, store::Id kernel_id
   ran_.push_back(ran);
 }
 
-void PmImport::add_copy(std::uint32_t device_id, std::int64_t start_ns, std::int64_t end_ns,
-                        std::uint32_t kind, std::int64_t bytes) {
-  if (!is_usable(start_ns, end_ns) || !in_window(device_id, start_ns, end_ns)) return;
+void SampledWindows::add_other(std::uint32_t device, std::int64_t start_ns, std::int64_t end_ns,
+                               std::uint32_t kind, std::int64_t bytes) {
+  if (!is_usable(start_ns, end_ns) || !in_window(device, start_ns, end_ns)) return;
   const auto family = families_
                           .try_emplace({1, kind, static_cast<std::uint64_t>(bytes)},
                                        static_cast<std::uint32_t>(families_.size()))
                           .first->second;
   ran_.push_back({.start_ns = start_ns,
                   .end_ns = end_ns,
-                  .device_id = device_id,
+                  .device = device,
                   .position = next_position_++,
                   .family = family,
                   .launch_id = 0,
                   .kernel = false});
 }
 
-void PmImport::add_peer(const PmPeer& peer) {
-  std::map<std::uint32_t, std::uint32_t> ours;  // ordinals by the peer's
-  for (const auto& [theirs, device] : peer.devices) {
-    for (const auto& [ordinal, own] : spool_.devices) {
-      if (std::memcmp(own.uuid, device.uuid, sizeof own.uuid) == 0) ours[theirs] = ordinal;
-    }
-  }
-  const bool sampled = std::any_of(spool_.pm_windows.begin(), spool_.pm_windows.end(),
-                                   [](const auto& window) { return window.second.samples > 0; });
-  if (ours.empty() || !sampled) return;
-  const auto add = [&](std::uint32_t device, std::int64_t start_ns, std::int64_t end_ns) {
-    const auto own = ours.find(device);
-    if (own == ours.end()) return;
-    add_copy(own->second, start_ns, end_ns, kForeign, next_position_);  // like nothing else
-  };
-  constexpr spool::RecordTypes kTypes = {spool::RecordType::kernel, spool::RecordType::memcpy};
-  visit_records(*peer.reader, kTypes, {}, [&](const spool::RecordView& view) {
-    if (const auto* kernel = view.as<spool::KernelRecord>()) {
-      add(kernel->device_id, kernel->start_ns, kernel->end_ns);
-    } else if (const auto* copy = view.as<spool::MemcpyRecord>()) {
-      add(copy->device_id, copy->start_ns, copy->end_ns);
-    }
-  });
+void SampledWindows::add(const Copy& copy) {
+  add_other(copy.device, copy.start_ns, copy.end_ns, copy.kind ? copy.likeness : UINT32_MAX, copy.bytes);
 }
 
-void PmImport::write(const Target& target, SamplingOutcome& outcome, const OffsetProgress& progress) {
-  if (spool_.pm_windows.empty()) {
-    outcome.kernel_time_ns = covered_.kernel_time_ns;
-    return;
-  }
+void SampledWindows::add_foreign(std::uint32_t device, std::int64_t start_ns, std::int64_t end_ns) {
+  add_other(device, start_ns, end_ns, kForeign, next_position_);  // like nothing else
+}
+
+void SampledWindows::sort_ran() {
+  if (sorted_) return;
+  sorted_ = true;
   std::sort(ran_.begin(), ran_.end(), [](const Ran& a, const Ran& b) {
     return a.start_ns != b.start_ns ? a.start_ns < b.start_ns : a.end_ns < b.end_ns;
   });
-  // A window is written as soon as its last sample came, so that only one is held.
-  std::map<std::uint32_t, Window> open;
-  const auto close = [&](std::uint32_t id) {
-    Window window = std::move(open[id]);
-    open.erase(id);
-    write_window(spool_.pm_windows.at(id), std::move(window), target);
-  };
-  visit_records(reader_, {spool::RecordType::pm_sample}, progress, [&](const spool::RecordView& view) {
-    const auto* sample = view.as<PmSampleRecord>();
-    if (sample == nullptr || !is_plausible(*sample)) return;
-    const auto known = spool_.pm_windows.find(sample->window_id);
-    if (known == spool_.pm_windows.end()) return;
-    Window& window = open[sample->window_id];
-    const std::string_view bytes = view.trailing_bytes();
-    std::vector<double> values(bytes.size() / sizeof(double));
-    if (!values.empty()) std::memcpy(values.data(), bytes.data(), values.size() * sizeof(double));
-    window.samples.start_ns.push_back(sample->start_ns);
-    window.samples.end_ns.push_back(sample->end_ns);
-    window.values.push_back(std::move(values));
-    if (static_cast<std::int64_t>(window.values.size()) >= known->second.samples) close(sample->window_id);
-  });
-  while (!open.empty()) close(open.begin()->first);
-  for (const auto& [id, window] : spool_.pm_windows) {
-    if (window.samples == 0) write_window(window, {}, target);
-  }
+}
 
+void SampledWindows::add_sample(std::uint32_t window, std::int64_t start_ns, std::int64_t end_ns,
+                                std::vector<double> values) {
+  const auto expected = windows_.find(window);
+  if (expected == windows_.end()) return;
+  Samples& samples = open_[window];
+  samples.times.start_ns.push_back(start_ns);
+  samples.times.end_ns.push_back(end_ns);
+  samples.values.push_back(std::move(values));
+  if (static_cast<std::int64_t>(samples.values.size()) < expected->second.samples) return;
+  Samples whole = std::move(samples);
+  open_.erase(window);
+  write_window(expected->second, std::move(whole));
+}
+
+void SampledWindows::finish(SamplingOutcome& outcome) {
+  for (auto& [window, samples] : open_) write_window(windows_.at(window), std::move(samples));
+  open_.clear();
+  for (const auto& [id, window] : windows_) {
+    if (window.samples == 0) write_window(window, {});
+  }
   outcome.kernel_time_ns = covered_.kernel_time_ns;
   for (const auto& [metric_id, covered_ns] : covered_.by_metric) {
-    target.writer.add(store::TierCoverage{.process_id = target.process_id,
-                                          .tier = Tier::t1,
-                                          .metric_id = metric_id,
-                                          .kernel_time_ns = covered_.kernel_time_ns,
-                                          .covered_ns = covered_ns});
+    rows_.writer().add(store::TierCoverage{.process_id = rows_.process_id(),
+                                           .tier = Tier::t1,
+                                           .metric_id = metric_id,
+                                           .kernel_time_ns = covered_.kernel_time_ns,
+                                           .covered_ns = covered_ns});
     outcome.covered_ns = std::max(outcome.covered_ns, covered_ns);
   }
 }
 
-std::vector<PmImport::Column> PmImport::columns_of(const ScannedPmWindow& window, const Window& samples,
-                                                   const Target& target) const {
+std::vector<SampledWindows::Column> SampledWindows::columns_of(const SampledWindow& window,
+                                                               const Samples& samples) {
   std::vector<Column> columns;
   for (std::uint32_t place = 0; place < window.metrics.size(); ++place) {
-    const auto metric = spool_.metrics.find(window.metrics[place]);
-    if (metric == spool_.metrics.end()) continue;
-    const std::string name = one_line(reader_.string_or(metric->second.name, ""));
-    if (name.empty()) continue;
-    Column column{.place = place, .name = name, .metric_id = 0, .meaning = pm_meaning(name), .values = {}};
+    const SampledMetric& metric = window.metrics[place];
+    if (metric.name.empty()) continue;
+    Column column{.place = place,
+                  .name = metric.name,
+                  .metric_id = 0,
+                  .meaning = pm_meaning(metric.name),
+                  .values = {}};
     std::size_t missing = 0;
     for (const std::vector<double>& row : samples.values) {
       const double value = place < row.size() ? row[place] : NAN;
@@ -186,59 +158,52 @@ std::vector<PmImport::Column> PmImport::columns_of(const ScannedPmWindow& window
       column.values.push_back(value);
     }
     if (static_cast<double>(missing) > kMostUnevaluated * static_cast<double>(samples.values.size())) {
-      target.warn(Reason(ReasonCode::sampled_metric_left_out,
-                         {{"metric", name}, {"missing", missing}, {"samples", samples.values.size()}}));
+      rows_.say(Severity::warning,
+                Reason(ReasonCode::sampled_metric_left_out,
+                       {{"metric", metric.name}, {"missing", missing}, {"samples", samples.values.size()}}));
       continue;
     }
-    column.metric_id = target.writer.metric_id(name, one_line(reader_.string_or(metric->second.unit, "")),
-                                               one_line(reader_.string_or(metric->second.description, "")));
+    column.metric_id = rows_.writer().metric_id(metric.name, metric.unit, metric.meaning);
     columns.push_back(std::move(column));
   }
   return columns;
 }
 
-void PmImport::write_window(const ScannedPmWindow& window, Window samples, const Target& target) {
+void SampledWindows::write_window(const SampledWindow& window, Samples samples) {
+  sort_ran();
   store::PmWindow row;
-  row.process_id = target.process_id;
-  std::uint32_t device = 0;
-  if (window.record) {
-    device = window.record->device_id;
-    row.first_step_index = window.record->first_step;
-    row.last_step_index = window.record->last_step;
-    row.interval_ns = window.record->interval_ns;
-    row.buffer_bytes = static_cast<std::int64_t>(window.record->hardware_buffer_bytes);
-    row.reason = spool_.words_of(reader_, ReasonCode::sampling, window.record->reason);
-  } else {
-    row.reason = Reason(ReasonCode::samples_unread);
-  }
-  // The agent says "failed" in advance, in case that the program is killed: what came until then counts.
-  if (window.record && window.record->status == WindowStatus::ok) {
+  row.process_id = rows_.process_id();
+  row.first_step_index = window.first_step;
+  row.last_step_index = window.last_step;
+  row.interval_ns = window.interval_ns;
+  row.buffer_bytes = window.buffer_bytes;
+  // Said in advance, in case that the program is killed: what came until then counts.
+  if (window.whole) {
     row.status = WindowStatus::ok;
-    row.reason.reset();
   } else if (window.samples > 0) {
     row.status = WindowStatus::overflow;
     row.overflow = true;
   } else {
     row.status = WindowStatus::failed;
   }
-  row.device_id = target.device_id(device);
+  if (!window.whole) row.reason = window.reason;
+  row.device_id = rows_.device_id(window.device);
 
-  std::vector<Column> columns = columns_of(window, samples, target);
+  std::vector<Column> columns = columns_of(window, samples);
 
   // In order of time, disjoint; and for the attribution only those with a value in every column.
-  std::vector<std::size_t> order(samples.samples.size());
+  std::vector<std::size_t> order(samples.times.size());
   std::iota(order.begin(), order.end(), std::size_t{0});
   std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
-    return samples.samples.start_ns[a] < samples.samples.start_ns[b];
+    return samples.times.start_ns[a] < samples.times.start_ns[b];
   });
   PmSamples clean;
   std::vector<std::size_t> of_clean;
   std::int64_t last_end = INT64_MIN;
   for (const std::size_t i : order) {
-    const std::int64_t start = std::max(samples.samples.start_ns[i], last_end);
-    const std::int64_t end = samples.samples.end_ns[i];
-    if (2 * (end - start) <= end - samples.samples.start_ns[i])
-      continue;  // a sample twice, or no time at all
+    const std::int64_t start = std::max(samples.times.start_ns[i], last_end);
+    const std::int64_t end = samples.times.end_ns[i];
+    if (2 * (end - start) <= end - samples.times.start_ns[i]) continue;  // a sample twice, or no time at all
     last_end = end;
     if (std::any_of(columns.begin(), columns.end(),
                     [&](const Column& column) { return !std::isfinite(column.values[i]); })) {
@@ -251,8 +216,8 @@ void PmImport::write_window(const ScannedPmWindow& window, Window samples, const
   std::vector<Ran> ran;
   std::vector<PmActivity> kernels;
   for (const Ran& each : ran_) {
-    if (each.device_id != device || clean.size() == 0 || each.start_ns > clean.end_ns.back() + kMarginNs ||
-        each.end_ns < clean.start_ns.front() - kMarginNs) {
+    if (each.device != window.device || clean.size() == 0 ||
+        each.start_ns > clean.end_ns.back() + kMarginNs || each.end_ns < clean.start_ns.front() - kMarginNs) {
       continue;
     }
     ran.push_back(each);
@@ -271,26 +236,27 @@ void PmImport::write_window(const ScannedPmWindow& window, Window samples, const
     clean.start_ns[i] += shift.shift_ns;
     clean.end_ns[i] += shift.shift_ns;
   }
-  row.sample_count = static_cast<std::int64_t>(samples.samples.size());
+  row.sample_count = static_cast<std::int64_t>(samples.times.size());
   row.shift_correlation = shift.correlation;
   if (clean.size() > 0) {
     row.clock_shift_ns = shift.shift_ns;
     row.start_ns = clean.start_ns.front();
     row.end_ns = clean.end_ns.back();
     if (!kernels.empty() && shift.correlation.value_or(0) < kPoorCorrelation) {
-      target.warn(Reason(ReasonCode::samples_uncorrelated, {{"correlation", shift.correlation.value_or(0)}}));
+      rows_.say(Severity::warning,
+                Reason(ReasonCode::samples_uncorrelated, {{"correlation", shift.correlation.value_or(0)}}));
     }
   }
-  target.writer.add(row);
+  rows_.writer().add(row);
 
   for (const Column& column : columns) {
     for (const std::size_t i : order) {
       if (!std::isfinite(column.values[i])) continue;
-      target.writer.add(store::PmSample{.device_id = row.device_id,
-                                        .time_ns = samples.samples.end_ns[i] + shift.shift_ns,
-                                        .metric_id = column.metric_id,
-                                        .value = column.values[i]});
-      target.row_written();
+      rows_.writer().add(store::PmSample{.device_id = row.device_id,
+                                         .time_ns = samples.times.end_ns[i] + shift.shift_ns,
+                                         .metric_id = column.metric_id,
+                                         .value = column.values[i]});
+      rows_.row_written();
     }
   }
   if (clean.size() == 0) return;
@@ -301,11 +267,11 @@ void PmImport::write_window(const ScannedPmWindow& window, Window samples, const
     column.values = std::move(values);
   }
   samples = {};
-  write_values(ran, clean, columns, target);
+  write_values(ran, clean, columns);
 }
 
-void PmImport::write_values(const std::vector<Ran>& ran, const PmSamples& samples,
-                            const std::vector<Column>& columns, const Target& target) {
+void SampledWindows::write_values(const std::vector<Ran>& ran, const PmSamples& samples,
+                                  const std::vector<Column>& columns) {
   // Positions and families of this window alone, numbered without holes.
   std::vector<PmActivity> activities;
   std::unordered_map<std::uint32_t, std::uint32_t> positions, families;
@@ -367,8 +333,8 @@ void PmImport::write_values(const std::vector<Ran>& ran, const PmSamples& sample
         row.value *= interval / duration_ns;
         if (row.error) *row.error *= interval / duration_ns;
       }
-      target.writer.add(row);
-      target.row_written();
+      rows_.writer().add(row);
+      rows_.row_written();
       covered_.by_metric[column.metric_id] += row.error ? ran[i].end_ns - ran[i].start_ns : 0;
     }
   }

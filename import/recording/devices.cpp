@@ -1,72 +1,35 @@
-#include "spool/capture_devices.h"
+#include "recording/devices.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 
 #include "ridgeline/base/statistics.h"
-#include "ridgeline/base/text.h"
 #include "ridgeline/store/device_peaks.h"
 
 namespace ridgeline::import {
 
-namespace {
-
-std::string uuid_text(const std::uint8_t (&uuid)[16]) {
-  std::string text = "GPU-";
-  for (int i = 0; i < 16; ++i) {
-    if (i == 4 || i == 6 || i == 8 || i == 10) text += '-';
-    text += fmt::format("{:02x}", uuid[i]);
-  }
-  return text;
-}
-
-template <typename T>
-std::optional<T> known(T value) {
-  return value > 0 ? std::optional<T>(value) : std::nullopt;
-}
-
-}  // namespace
-
-store::Id CaptureDevices::add(const spool::Reader& reader, const spool::DeviceRecord& record) {
-  const bool has_uuid =
-      std::any_of(std::begin(record.uuid), std::end(record.uuid), [](auto byte) { return byte; });
-  const std::string uuid = has_uuid ? uuid_text(record.uuid) : "";
-  const std::string key = has_uuid ? uuid : fmt::format("index {}", record.device_id);
+store::Id RecordedDevices::add(store::Device device) {
+  const std::string key = device.uuid ? *device.uuid : fmt::format("index {}", device.device_index);
   if (auto found = by_key_.find(key); found != by_key_.end()) return found->second.id;
-  store::Device device;
-  device.device_index = static_cast<int>(record.device_id);
-  device.name = one_line(reader.string_or(record.name, "unknown device"));
-  if (has_uuid) device.uuid = uuid;
-  if (const auto chip = reader.string(record.chip_name)) device.chip = one_line(*chip);
-  if (record.compute_capability_major > 0) {
-    device.compute_capability =
-        fmt::format("{}.{}", record.compute_capability_major, record.compute_capability_minor);
-  }
-  device.sm_count = known(static_cast<int>(record.sm_count));
-  device.max_sm_clock_hz = known(record.max_sm_hz);
-  device.max_memory_clock_hz = known(record.max_memory_hz);
-  device.memory_bus_bits = known(static_cast<int>(record.memory_bus_width_bits));
-  device.memory_bytes = known(record.memory_bytes);
-  device.l2_bytes = known(record.l2_bytes);
   device.id = writer_.add(device);
   by_key_[key] = device;
   return device.id;
 }
 
-store::Id CaptureDevices::add_unknown(std::uint32_t device_id) {
-  const std::string key = fmt::format("unknown {}", device_id);
+store::Id RecordedDevices::add_unknown(std::uint32_t device_index) {
+  const std::string key = fmt::format("unknown {}", device_index);
   if (auto found = by_key_.find(key); found != by_key_.end()) return found->second.id;
   store::Device device;
-  device.device_index = static_cast<int>(device_id);
+  device.device_index = static_cast<int>(device_index);
   device.name = "unknown device";
   device.id = writer_.add(device);
   by_key_[key] = device;
   return device.id;
 }
 
-void CaptureDevices::add_counter_dram_peak(store::Id device_id, double bytes_per_s,
-                                           std::int64_t duration_ns) {
+void RecordedDevices::add_counter_dram_peak(store::Id device_id, double bytes_per_s,
+                                            std::int64_t duration_ns) {
   constexpr std::size_t kEnough = 100'000;  // for a median
   std::vector<CounterPeak>& values = counter_peaks_[device_id];
   if (values.size() < kEnough && bytes_per_s > 0) {
@@ -74,7 +37,7 @@ void CaptureDevices::add_counter_dram_peak(store::Id device_id, double bytes_per
   }
 }
 
-void CaptureDevices::write_peaks() {
+void RecordedDevices::write_peaks() {
   for (const auto& [key, device] : by_key_) {
     std::optional<std::int64_t> sm_clock_hz;
     if (auto clocks = clocks_.find(device.id); clocks != clocks_.end() && !clocks->second.empty()) {

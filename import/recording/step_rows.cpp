@@ -1,0 +1,91 @@
+#include "recording/step_rows.h"
+
+namespace ridgeline::import {
+
+namespace {
+
+template <typename Outcome>
+void count(Outcome& outcome, const store::Step& row) {
+  ++outcome.steps;
+  if (row.status == StepStatus::ok) {
+    ++outcome.ok;
+  } else if (outcome.first_reason.empty()) {
+    outcome.first_reason = row.reason.value_or(Reason(ReasonCode::no_reason));
+  }
+}
+
+}  // namespace
+
+ConfigurationIds write_configurations(ProcessRows& rows,
+                                      const std::map<std::uint32_t, RecordedConfiguration>& configurations) {
+  ConfigurationIds ids;
+  for (const auto& [number, configuration] : configurations)
+    ids[number] = rows.writer().add(
+        store::CounterConfiguration{.name = configuration.name, .pass_count = configuration.passes});
+  return ids;
+}
+
+void write_steps(ProcessRows& rows, RecordedSteps& recorded, const ConfigurationIds& configurations,
+                 const std::function<void(const RecordedStep&, store::Step&)>& judge,
+                 TierOutcomes& outcomes) {
+  for (auto& [index, step] : recorded.steps) {
+    store::Step row;
+    row.process_id = rows.process_id();
+    row.step_index = index;
+    row.source = step.source;
+    row.host_start_ns = step.begin_ns;
+    row.host_end_ns = step.end_ns;
+    row.gpu_start_ns = step.gpu_start_ns;
+    row.gpu_end_ns = step.gpu_end_ns;
+    if (const auto id =
+            configurations.find(step.counters ? step.counters->configuration : step.configuration);
+        id != configurations.end())
+      row.configuration_id = id->second;
+    row.phase = step.phase;
+    judge(step, row);
+    step.id = rows.writer().add(row);
+    ++rows.summary().steps;
+    const bool ok = row.status == StepStatus::ok;
+    if (ok && step.counters && step.counters->reason)
+      rows.say(Severity::warning,
+               Reason(ReasonCode::counters_of_step, {{"step", index}}, {*step.counters->reason}));
+    if (ok && row.phase == Phase::timeline) ++rows.summary().timeline_steps;
+    if (step.phase == Phase::sample && !step.unmeasured) count(outcomes.sampling, row);
+    if (!step.is_replay()) continue;
+    CounterOutcome& outcome = step.is_third_tier() ? outcomes.third_tier : outcomes.replay;
+    count(outcome, row);
+    if (!ok) continue;
+    outcome.unjoined_values += step.unjoined_values;
+    if (!step.is_third_tier()) ++rows.summary().replay_steps;
+  }
+}
+
+void write_windows(ProcessRows& rows, RecordedSteps& recorded) {
+  std::int64_t index = 0;
+  for (RecordedWindow& window : recorded.windows) {
+    const bool known = window.cause == WindowCause::delay || window.cause == WindowCause::signal;
+    rows.writer().add(store::RecordingWindow{.process_id = rows.process_id(),
+                                             .start_ns = window.open_ns,
+                                             .end_ns = window.close_ns,
+                                             .cause = known ? window.cause : WindowCause::start,
+                                             .synchronisation = window.synchronisation});
+    if (!recorded.steps.empty() || !window.gpu_start_ns) continue;
+    store::Step row;
+    row.process_id = rows.process_id();
+    row.step_index = index++;
+    row.phase = Phase::timeline;
+    row.source = StepSource::window;
+    row.host_start_ns = window.open_ns;
+    row.host_end_ns = window.close_ns;
+    row.gpu_start_ns = window.gpu_start_ns;
+    row.gpu_end_ns = window.gpu_end_ns;
+    if (!window.close_ns) {
+      row.status = StepStatus::interrupted;
+      row.reason = Reason(ReasonCode::window_open);
+    }
+    window.step_id = rows.writer().add(row);
+    ++rows.summary().steps;
+  }
+}
+
+}  // namespace ridgeline::import

@@ -1,0 +1,154 @@
+#include "recording/steps.h"
+
+#include <algorithm>
+
+namespace ridgeline::import {
+
+Call RecordedSteps::in_step(Call call) const {
+  if (!steps_found) return call;
+  const auto place = placed.find(call.correlation_id);
+  call.step = place == placed.end() ? kNone : place->second.first;
+  call.position = place == placed.end() ? kNone : place->second.second;
+  return call;
+}
+
+std::uint32_t RecordedSteps::step_at(std::uint32_t recorded_step, std::int64_t time_ns) const {
+  if (!steps_found) return recorded_step;
+  // Numbered in order of time.
+  std::uint32_t low = 0, high = static_cast<std::uint32_t>(steps.size());
+  while (low < high) {
+    const std::uint32_t middle = (low + high) / 2;
+    if (steps.at(middle).begin_ns <= time_ns)
+      low = middle + 1;
+    else
+      high = middle;
+  }
+  if (low == 0) return kNone;
+  const RecordedStep& step = steps.at(low - 1);
+  return time_ns < step.end_ns.value_or(INT64_MAX) ? step.index : kNone;
+}
+
+RecordedWindow* RecordedSteps::window_at(std::int64_t time_ns) {
+  const auto next =
+      std::upper_bound(windows.begin(), windows.end(), time_ns,
+                       [](std::int64_t at, const RecordedWindow& window) { return at < window.open_ns; });
+  return next == windows.begin() ? nullptr : &*std::prev(next);
+}
+
+std::optional<store::Id> RecordedSteps::window_step(std::int64_t time_ns) {
+  if (!steps.empty()) return std::nullopt;
+  const RecordedWindow* window = window_at(time_ns);
+  return window == nullptr || window->step_id == 0 ? std::nullopt : std::optional(window->step_id);
+}
+
+void RecordedSteps::LaunchPass::add(const Call& call) {
+  ++(call.graph ? all_.graph_launches : all_.launches_seen);
+  if (RecordedStep* step = finder_.find(call.step)) {
+    if (!call.graph) ++step->launches_seen;
+    step->first_correlation_id = std::min(step->first_correlation_id, call.correlation_id);
+    step->last_correlation_id = std::max(step->last_correlation_id, call.correlation_id);
+    if (call.position != kNone) {
+      const auto later = std::upper_bound(
+          step->graph_calls.begin(), step->graph_calls.end(), call.correlation_id,
+          [](std::uint32_t id, const RecordedStep::GraphCall& graph) { return id < graph.correlation_id; });
+      if (later != step->graph_calls.end())
+        later->next_position = std::max(later->next_position, call.position + 1);
+    }
+  }
+  join_.add(call, [this](const Execution& execution, const Call* of) { joined(execution, of); });
+}
+
+void RecordedSteps::LaunchPass::add(const Execution& execution) {
+  ++(execution.graph_node ? all_.graph_kernel_records : all_.kernel_records);
+  join_.add(execution, [this](const Execution& each, const Call* of) { joined(each, of); });
+}
+
+void RecordedSteps::LaunchPass::joined(const Execution& execution, const Call* call) {
+  const bool timed = has_time(execution.start_ns, execution.end_ns);
+  if (all_.steps.empty() && timed) {
+    const std::int64_t at =
+        call != nullptr ? call->enter_ns.value_or(execution.start_ns) : execution.start_ns;
+    if (auto* window = all_.window_at(at)) {
+      window->gpu_start_ns = std::min(window->gpu_start_ns.value_or(execution.start_ns), execution.start_ns);
+      window->gpu_end_ns = std::max(window->gpu_end_ns.value_or(execution.end_ns), execution.end_ns);
+    }
+  }
+  RecordedStep* step = call == nullptr ? nullptr : finder_.find(call->step);
+  if (step == nullptr) return;
+  if (!call->graph) ++step->kernel_records;
+  if (timed) {
+    step->gpu_start_ns = std::min(step->gpu_start_ns.value_or(execution.start_ns), execution.start_ns);
+    step->gpu_end_ns = std::max(step->gpu_end_ns.value_or(execution.end_ns), execution.end_ns);
+    step->kernel_end_ns = std::max(step->kernel_end_ns, execution.end_ns);
+  }
+  if (step->is_replay() && call->position != kNone) {
+    step->counted[call->position] = {.kernel = execution.kernel,
+                                     .grid = execution.grid,
+                                     .device = execution.device,
+                                     .duration_ns = timed ? execution.end_ns - execution.start_ns : 0};
+  }
+}
+
+void RecordedSteps::LaunchPass::finish() {
+  join_.finish([this](const Execution& execution, const Call* of) { joined(execution, of); });
+  all_.graphs = join_.take_graphs();
+  for (auto& [correlation_id, graph] : all_.graphs) std::sort(graph.nodes.begin(), graph.nodes.end());
+  all_.steps_by_correlation_.clear();
+  for (auto& [index, step] : all_.steps) {
+    std::uint32_t position = 0;
+    std::int64_t kernels = 0;
+    for (RecordedStep::GraphCall& call : step.graph_calls) {
+      position = call.next_position = std::max(call.next_position, position);
+      GraphLaunch& graph = all_.graphs[call.correlation_id];
+      graph.first_ordinal_in_step = position + kernels;
+      kernels += static_cast<std::int64_t>(graph.nodes.size());
+      call.kernels_until_here = kernels;
+    }
+    if (step.first_correlation_id <= step.last_correlation_id)
+      all_.steps_by_correlation_.emplace_back(step.first_correlation_id, index);
+  }
+  std::sort(all_.steps_by_correlation_.begin(), all_.steps_by_correlation_.end());
+}
+
+void RecordedSteps::add_copy(const Copy& copy) {
+  RecordedStep* step = step_of(copy);
+  if (step == nullptr || !has_time(copy.start_ns, copy.end_ns)) return;
+  // A copy may run ahead on another stream, beside the step before: a step with kernels begins with the first.
+  if (step->kernel_end_ns == 0)
+    step->gpu_start_ns = std::min(step->gpu_start_ns.value_or(copy.start_ns), copy.start_ns);
+  step->gpu_end_ns = std::max(step->gpu_end_ns.value_or(copy.end_ns), copy.end_ns);
+}
+
+std::int64_t RecordedSteps::ordinal_in_step(const RecordedStep& step, std::uint32_t position) {
+  const auto later = std::upper_bound(
+      step.graph_calls.begin(), step.graph_calls.end(), position,
+      [](std::uint32_t at, const RecordedStep::GraphCall& graph) { return at < graph.next_position; });
+  return position + (later == step.graph_calls.begin() ? 0 : std::prev(later)->kernels_until_here);
+}
+
+RecordedStep* RecordedSteps::step_of(const Copy& copy) {
+  const auto step_with = [&](std::uint32_t index) -> RecordedStep* {
+    const auto found = steps.find(index);
+    return found == steps.end() ? nullptr : &found->second;
+  };
+  if (copy.graph_node) {
+    const auto graph = graphs.find(copy.correlation_id);
+    return graph == graphs.end() ? nullptr : step_with(graph->second.call.step);
+  }
+  const auto next =
+      std::upper_bound(steps_by_correlation_.begin(), steps_by_correlation_.end(),
+                       std::pair<std::uint32_t, std::uint32_t>(copy.correlation_id, UINT32_MAX));
+  RecordedStep* const following = next == steps_by_correlation_.end() ? nullptr : step_with(next->second);
+  const bool begun = following != nullptr && copy.start_ns >= following->begin_ns;
+  if (next == steps_by_correlation_.begin()) return begun ? following : nullptr;
+  RecordedStep* const step = step_with(std::prev(next)->second);
+  if (copy.correlation_id <= step->last_correlation_id) return step;
+  // Behind the step's last launch and before the next step's first. A result read back belongs to what made it.
+  if (begun) return copy.kind == CopyKind::device_to_host ? step : following;
+  // Of this step while the host was in its range, or if it was queued behind its kernels.
+  constexpr std::int64_t kQueueGapNs = 100'000;
+  const std::int64_t end_ns = std::max(step->end_ns.value_or(INT64_MAX), step->kernel_end_ns + kQueueGapNs);
+  return copy.start_ns <= end_ns ? step : nullptr;
+}
+
+}  // namespace ridgeline::import
