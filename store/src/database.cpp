@@ -26,6 +26,7 @@ ErrorKind kind_of(int code, std::string_view text) {
     case SQLITE_FORMAT:
     case SQLITE_TOOBIG:
     case SQLITE_INTERRUPT:
+    case SQLITE_CONSTRAINT:  // a damaged index holds what its table does not
       return ErrorKind::corrupt;
     case SQLITE_NOTADB:
       return ErrorKind::not_a_capture;
