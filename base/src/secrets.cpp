@@ -370,9 +370,8 @@ std::vector<std::string> command_without_secrets(const std::vector<std::string>&
     // A token may begin with a dash; what begins with two, or is a single letter, is the next option.
     const bool value = !before.empty() && (!option || (word.size() > 2 && !word.starts_with("--")));
     const std::size_t password = takes_user(before) ? password_of_user(word) : std::string::npos;
-    if (value && (is_secret_name(before) || matches_any(redact, bare(before)))) {
-      out.emplace_back(kHidden);
-    } else if (value && !option && is_called_key(before) && looks_like_key(word)) {
+    const bool is_key = !option && is_called_key(before) && looks_like_key(word);
+    if (value && (is_key || is_secret_name(before) || matches_any(redact, bare(before)))) {
       out.emplace_back(kHidden);
     } else if (password != std::string::npos && !option) {
       out.push_back(word.substr(0, password) + std::string(kHidden));
