@@ -196,10 +196,13 @@ class Facts:
         self.processes = db.execute("SELECT count(*) FROM process").fetchone()[0]
         self.completeness = [dict(row) for row in db.execute("SELECT * FROM completeness")]
         self.tiers = {}
-        for row in db.execute("SELECT tier, status, reason_id FROM tier_status ORDER BY process_id"):
-            self.tiers.setdefault(row["tier"], (row["status"], reason_words(db, row["reason_id"])))
-        self.messages = [(row["severity"], reason_words(db, row["reason_id"]))
-                         for row in db.execute("SELECT severity, reason_id FROM message")]
+        # Before schema 9 reasons were sentences, and messages too.
+        coded = db.execute("SELECT count(*) FROM sqlite_master WHERE name = 'reason'").fetchone()[0] == 1
+        why, said = ("reason_id", "reason_id") if coded else ("reason", "text")
+        words = (lambda reason: reason_words(db, reason)) if coded else (lambda sentence: sentence or "")
+        for row in db.execute(f"SELECT tier, status, {why} FROM tier_status ORDER BY process_id"):
+            self.tiers.setdefault(row["tier"], (row["status"], words(row[why])))
+        self.messages = [(row["severity"], words(row[said])) for row in db.execute(f"SELECT severity, {said} FROM message")]
         db.close()
 
     def total(self, column):
