@@ -48,7 +48,7 @@ std::optional<steps::Period> find_period(const Launches& launches) {
   steps::PeriodSearch search(
       static_cast<std::uint32_t>(std::min<std::size_t>(sequence.size(), kMostSearched)));
   steps::Period period;
-  if (!search.find(sequence.data(), sequence.size(), 0, &period) || period.repeats < kMinRepeats)
+  if (!search.find_anywhere(sequence.data(), sequence.size(), &period) || period.repeats < kMinRepeats)
     return std::nullopt;
   // What the program ended with, and no more, is no step of it.
   if (sequence.size() - period.begin < sequence.size() / 4) return std::nullopt;

@@ -1,6 +1,8 @@
 #include "ridgeline/steps/step_watch.h"
 
 #include <algorithm>
+#include <bitset>
+#include <span>
 
 namespace ridgeline::steps {
 namespace {
@@ -18,6 +20,10 @@ constexpr std::uint32_t kExpectedAnchors = 16, kSilentShare = 4;
 // One that has gone silent gives way at once to one this many times as long, in launches and in time: what
 // initialises a model repeats by parameter or by layer, its steps go over all of them.
 constexpr std::uint32_t kMuchLonger = 8;
+// And to one that is only longer, and most of whose kernels are others, once that has taken this share of the time in
+// which the silent one came: autotuning repeats by candidate, for seconds. An evaluation's passes are shorter than the
+// steps around it, and their kernels are among the steps'.
+constexpr std::int64_t kShareOfSilent = 16;
 constexpr std::uint32_t kLooksToReplace = 2;
 
 bool same_step(const Period& a, const Period& b) noexcept {
@@ -25,6 +31,15 @@ bool same_step(const Period& a, const Period& b) noexcept {
       a.launches > b.launches ? a.launches - b.launches : b.launches - a.launches;
   const std::uint32_t allowed = a.varies || b.varies ? a.launches / 5 : 0;
   return difference <= allowed;
+}
+
+// Most launches of `pass` are of kernels that `before` has not.
+bool of_other_kernels(std::span<const Launch> pass, std::span<const Launch> before) noexcept {
+  std::bitset<4096> known;
+  const auto bit = [&](const Launch& launch) { return kernel_part(launch.key) % known.size(); };
+  for (const Launch& launch : before) known.set(bit(launch));
+  const auto others = std::count_if(pass.begin(), pass.end(), [&](const Launch& l) { return !known[bit(l)]; });
+  return 2 * static_cast<std::size_t>(others) > pass.size();
 }
 
 }  // namespace
@@ -95,6 +110,8 @@ bool StepWatch::look(const Launch* history, std::size_t size, std::uint64_t coun
   // Of a period that has fallen silent the rest is of no interest: what goes on since then?
   std::size_t heard = 0;
   const bool over = active_ && silent(history, size, &heard);
+  const std::span<const Launch> last_pass(
+      history + heard - std::min<std::size_t>(heard, current_.launches), history + heard);
   if (over) {
     history += heard;
     size -= heard;
@@ -124,8 +141,13 @@ bool StepWatch::look(const Launch* history, std::size_t size, std::uint64_t coun
   // It explains what the period in force was found in, or has lasted longer than that one had until it came: an
   // evaluation between steps has a period of its own, autotuning before them too.
   const bool explains_all = begin <= current_begin_ + best.launches;
-  const bool lasts = best.own_ns >= begin_ns - current_begin_ns_;
-  if (!(much_longer && over) && !explains_all && !lasts) return false;
+  const std::int64_t came_ns = begin_ns - current_begin_ns_;
+  const bool lasts = best.own_ns >= came_ns;
+  const bool longer = best.launches > current_.launches && best.ns > current_.ns;
+  const bool follows_silence =
+      over && (much_longer || (longer && best.own_ns >= came_ns / kShareOfSilent &&
+                               of_other_kernels({history + best.begin, best.launches}, last_pass)));
+  if (!follows_silence && !explains_all && !lasts) return false;
   if (challenger_looks_ < kLooksToReplace) return false;
   enforce(best, begin_ns, begin, now_ns, found);
   return true;
