@@ -78,6 +78,8 @@ void add_sides_options(Command app, CompareArguments& arguments) {
       .type_name("N");
   app.add_flag("--unpaired", arguments.unpaired,
                "Runs were not recorded in turn: run 1 of A has nothing to do with run 1 of B");
+  app.add_flag("--any-order", arguments.any_order,
+               "Give a verdict on runs recorded in blocks too, one side after the other");
 }
 
 void add_compare_print(Command app, ComparePrint& print) {
@@ -105,6 +107,7 @@ comparison::ComparisonOptions comparison_options(const CompareArguments& argumen
   options.paired = !arguments.unpaired;
   options.confirmation_pairs = arguments.confirm;
   options.any_environment = arguments.any_environment;
+  options.any_order = arguments.any_order;
   options.strict = arguments.strict || project.strict.value_or(false);
   options.budgets = project.budgets;
   if (project.false_discovery_rate) options.false_discovery_rate = *project.false_discovery_rate;

@@ -23,6 +23,7 @@ struct CompareArguments {
   bool unpaired = false;
   bool strict = false;
   bool any_environment = false;
+  bool any_order = false;
 };
 
 /// Printing: --format of compare_document(), the table's options, and further formats into files.

@@ -132,6 +132,21 @@ void describe(KernelChange& change, const Unit& unit, const RunProfile& a, const
     change.counts.push_back({"dram_bytes", *change.dram_bytes_a, *change.dram_bytes_b});
 }
 
+void describe(KernelChange& change, const Unit& unit, const std::vector<RunProfile>& a,
+              const std::vector<RunProfile>& b) {
+  const auto first_with = [](const std::vector<std::vector<std::uint32_t>>& runs) {
+    const auto found =
+        std::find_if(runs.begin(), runs.end(), [](const auto& sites) { return !sites.empty(); });
+    return found == runs.end() ? std::size_t{0} : static_cast<std::size_t>(found - runs.begin());
+  };
+  const std::size_t of_a = first_with(unit.a);
+  const std::size_t of_b = first_with(unit.b);
+  Unit shown = unit;
+  shown.a = {unit.a[of_a]};
+  shown.b = {unit.b[of_b]};
+  describe(change, shown, a[of_a], b[of_b]);
+}
+
 namespace {
 
 // Instructions and operations depend on the data alone once code and launch are the same; bytes depend on the caches.

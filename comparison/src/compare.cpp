@@ -2,23 +2,24 @@
 #include <cmath>
 #include <functional>
 #include <map>
-#include <set>
 
 #include "cause.h"
 #include "environment.h"
-#include "ridgeline/analyzer/model/nvtx_path.h"
+#include "judge.h"
+#include "modes.h"
+#include "parts.h"
 #include "ridgeline/base/pattern.h"
 #include "ridgeline/base/statistics.h"
 #include "ridgeline/comparison/comparison.h"
-#include "series.h"
+#include "sides.h"
 #include "statistics.h"
+#include "transfers.h"
 #include "units.h"
 
 namespace ridgeline::comparison {
 namespace {
 
 using analyzer::KernelBudget;
-using analyzer::phase_of;
 using Runs = std::vector<RunProfile>;
 
 // Kernels of unchanged code that a common mode must be the mode of.
@@ -26,18 +27,11 @@ constexpr std::int64_t kLeastCommon = 5;
 // Shorter launches are noisier: their variances have a prior of their own.
 constexpr double kShortLaunchNs = 20'000;
 constexpr std::size_t kLeastStratum = 10;
-// Of the difference that was found: so much of it must show again.
-constexpr double kConfirmedPart = 0.5;
+// What was measured must move by that part of what matters in the direction in which it is blamed.
+constexpr double kSeenPart = 0.5;
 
 double time_of(const KernelSite& site) {
   return site.time_ns;
-}
-
-Series series_of(const Runs& a, const Runs& b, const std::function<double(const RunProfile&)>& value) {
-  Series series;
-  for (const RunProfile& run : a) series.a.push_back(value(run));
-  for (const RunProfile& run : b) series.b.push_back(value(run));
-  return series;
 }
 
 Series series_of(const Unit& unit, const Runs& a, const Runs& b,
@@ -59,12 +53,9 @@ double within_run_ratio(double deviation_a, double deviation_b, double count_a, 
 
 class Comparer {
  public:
-  Comparer(const Runs& a, const Runs& b, const ComparisonOptions& options) : a_(a), b_(b), options_(options) {
-    layout_.runs_a = a.size();
-    layout_.runs_b = b.size();
-    layout_.paired = options.paired && a.size() == b.size();
-    layout_.confirmation = static_cast<std::size_t>(options.confirmation_pairs);
-  }
+  Comparer(const Runs& a, const Runs& b, const ComparisonOptions& options)
+      : a_(a), b_(b), options_(options), layout_(layout_of(a, b, options)),
+        judge_(options, layout_, recorded_in_blocks(a, b)) {}
 
   Result<Comparison> run() {
     auto units = make_units(a_, b_, options_.match);
@@ -76,45 +67,25 @@ class Comparer {
     out_.matched_share = units_.matched_share;
     out_.families_only = units_.families_only;
     out_.environment = environment_differences(a_, b_);
-    describe_sides();
+    out_.in_blocks = recorded_in_blocks(a_, b_);
+    out_.same_recording = share_a_recording(a_, b_);
+    out_.a = describe_side(a_, options_);
+    out_.b = describe_side(b_, options_);
     find_common_mode();
-    compare_endpoints();
+    out_.endpoints = compare_parts(a_, b_, judge_, modes_overlap(out_, a_, b_));
+    out_.step_delta_ns = out_.step().time.delta;
     compare_clock();
     compare_kernels();
+    out_.transfers = compare_transfers(a_, b_, judge_, out_.step().time.a);
     check_budgets();
     conclude();
     return std::move(out_);
   }
 
  private:
-  // --- sides ----------------------------------------------------------------------------------------------
-
-  ComparisonSide side_of(const Runs& runs) const {
-    ComparisonSide side;
-    std::vector<double> clocks, powers, steps;
-    std::set<std::string> commits;
-    for (const RunProfile& run : runs) {
-      side.captures.push_back(run.path);
-      commits.insert(run.git_commit);
-      side.git_dirty = side.git_dirty || run.git_dirty.value_or(false);
-      if (run.sm_clock_hz) clocks.push_back(*run.sm_clock_hz);
-      if (run.power_w) powers.push_back(*run.power_w);
-      if (run.temperature_c)
-        side.temperature_c = std::max(side.temperature_c.value_or(0), *run.temperature_c);
-      steps.push_back(std::log(std::max(1.0, run.step.median_ns)));
-    }
-    if (commits.size() == 1) side.git_commit = *commits.begin();
-    side.command_line = runs.front().command_line;
-    if (!runs.front().devices.empty()) side.device = runs.front().devices.front().name;
-    if (!clocks.empty()) side.sm_clock_hz = median(clocks);
-    if (!powers.empty()) side.power_w = median(powers);
-    side.two_modes = has_two_modes(steps, std::log1p(options_.step_ratio));
-    return side;
-  }
-
-  void describe_sides() {
-    out_.a = side_of(a_);
-    out_.b = side_of(b_);
+  static RunLayout layout_of(const Runs& a, const Runs& b, const ComparisonOptions& options) {
+    return {a.size(), b.size(), options.paired && a.size() == b.size(),
+            static_cast<std::size_t>(options.confirmation_pairs)};
   }
 
   // --- the common mode ------------------------------------------------------------------------------------
@@ -126,7 +97,7 @@ class Comparer {
     for (const Unit& unit : units_.units) {
       if (!unit.in_a() || !unit.in_b() || !series_of(unit, a_, b_, time_of).usable()) continue;
       KernelChange change;
-      describe(change, unit, a_.front(), b_.front());
+      describe(change, unit, a_, b_);
       if (change.calls_a != change.calls_b) continue;
       all.push_back(&unit);
       if (change.code_changed == false && !change.launch_changed) same.push_back(&unit);
@@ -139,8 +110,8 @@ class Comparer {
     std::vector<std::vector<std::pair<double, double>>> values(a_.size() + b_.size());
     for (const Unit* unit : chosen) {
       const Series series = series_of(*unit, a_, b_, time_of);
-      const auto logs_a = series.logs_a();
-      const auto logs_b = series.logs_b();
+      const auto logs_a = series.levels_a();
+      const auto logs_b = series.levels_b();
       const double weight = median(series.a);
       if (layout_.paired) {
         for (std::size_t i = 0; i < logs_a.size(); ++i) values[i].emplace_back(logs_b[i] - logs_a[i], weight);
@@ -161,120 +132,15 @@ class Comparer {
     Series mode;
     for (const double offset : offset_a_) mode.a.push_back(std::exp(offset));
     for (const double offset : offset_b_) mode.b.push_back(std::exp(offset));
-    out_.common_mode = change_of(mode, layout_, sample_of(mode, layout_), demand(options_.step_ratio));
-  }
-
-  Demand demand(double margin_ratio) const {
-    return {options_.alpha, options_.equivalence_alpha, margin_ratio, 0, false};
-  }
-
-  // --- the step and its parts -----------------------------------------------------------------------------
-
-  void compare_endpoints() {
-    add_endpoint("step", [](const RunProfile& run) { return run.step.median_ns; });
-    Change& step = out_.endpoints.front().time;
-    step.within_run_ratio =
-        within_run_ratio(1.4826 * a_.front().step.mad_ns, 1.4826 * b_.front().step.mad_ns,
-                         static_cast<double>(a_.front().step.count),
-                         static_cast<double>(b_.front().step.count), a_.front().step.median_ns);
-    out_.step_delta_ns = step.delta;
-    add_endpoint("kernels", [](const RunProfile& run) { return run.kernel_ns; });
-    add_endpoint("gaps", [](const RunProfile& run) { return run.gap_ns; });
-    std::vector<std::string> phases;
-    for (const Runs* runs : {&a_, &b_}) {
-      for (const KernelSite& site : runs->front().sites) {
-        const std::string phase(phase_of(site.path));
-        if (std::find(phases.begin(), phases.end(), phase) == phases.end()) phases.push_back(phase);
-      }
-    }
-    if (phases.size() < 2 || phases.size() > 12) return;
-    for (const std::string& phase : phases) {
-      add_endpoint(phase, [&](const RunProfile& run) {
-        double sum = 0;
-        for (const KernelSite& site : run.sites) {
-          if (phase_of(site.path) == phase) sum += site.time_ns;
-        }
-        return sum;
-      });
-    }
-  }
-
-  void add_endpoint(const std::string& name, const std::function<double(const RunProfile&)>& value) {
-    const Series series = series_of(a_, b_, value);
-    std::optional<Sample> sample = sample_of(series, layout_);
-    Demand wanted = demand(options_.step_ratio);
-    // Only the step's noise is known beforehand.
-    if (sample && name == "step" && options_.floor && options_.floor->pairs > 2) {
-      const double deviation = options_.floor->step_ratio;
-      const auto freedom = static_cast<double>(options_.floor->pairs - 1);
-      // A pooled variance is of one run, the floor's of a pair's difference: twice that.
-      sample =
-          moderated(*sample, {layout_.paired ? deviation * deviation : deviation * deviation / 2, freedom});
-      wanted.prior_freedom = freedom;
-    }
-    Endpoint endpoint;
-    endpoint.name = name;
-    endpoint.time = change_of(series, layout_, sample, wanted);
-    const bool significant = endpoint.time.p && *endpoint.time.p <= options_.alpha;
-    decide(endpoint.outcome, endpoint.reason, endpoint.time, significant,
-           std::abs(endpoint.time.ratio) >= options_.step_ratio, series);
-    if ((endpoint.outcome == Outcome::regressed || endpoint.outcome == Outcome::improved) &&
-        modes_overlap()) {
-      endpoint.outcome = Outcome::inconclusive;
-      endpoint.reason = OutcomeReason::two_modes;
-    }
-    if (!series.usable()) endpoint.outcome = Outcome::not_measured;
-    if (endpoint.outcome == Outcome::same && sample)
-      take_equivalence_interval(endpoint.time, *sample, options_.equivalence_alpha);
-    out_.endpoints.push_back(std::move(endpoint));
-  }
-
-  // A side in two modes proves nothing unless the other side lies beyond both.
-  bool modes_overlap() const {
-    if (!out_.a.two_modes && !out_.b.two_modes) return false;
-    const auto step = [](const RunProfile& x, const RunProfile& y) {
-      return x.step.median_ns < y.step.median_ns;
-    };
-    const auto [low_a, high_a] = std::minmax_element(a_.begin(), a_.end(), step);
-    const auto [low_b, high_b] = std::minmax_element(b_.begin(), b_.end(), step);
-    return low_b->step.median_ns <= high_a->step.median_ns && low_a->step.median_ns <= high_b->step.median_ns;
-  }
-
-  void decide(Outcome& outcome, OutcomeReason& reason, const Change& change, bool significant, bool large,
-              const Series& series) const {
-    outcome = Outcome::inconclusive;
-    reason = OutcomeReason::noise;
-    if (layout_.runs_a < 2 || layout_.runs_b < 2) {
-      reason = OutcomeReason::single_run;
-    } else if (out_.pairs < options_.least_pairs) {
-      reason = OutcomeReason::too_few_pairs;
-    } else if (significant && large) {
-      if (!confirmed(series)) {
-        reason = OutcomeReason::not_confirmed;
-        return;
-      }
-      outcome = change.ratio > 0 ? Outcome::regressed : Outcome::improved;
-      reason = OutcomeReason::none;
-    } else if (change.same_p && *change.same_p <= options_.equivalence_alpha) {
-      outcome = Outcome::same;
-      reason = OutcomeReason::none;
-    } else if (significant) {
-      reason = OutcomeReason::small;
-    }
-  }
-
-  bool confirmed(const Series& series) const {
-    const auto again = confirmation_difference(series, layout_);
-    if (!again) return true;
-    const double found = mean_difference(series, layout_);
-    return *again * found > 0 && std::abs(*again) >= kConfirmedPart * std::abs(found);
+    out_.common_mode = change_of(mode, layout_, sample_of(mode, layout_), judge_.demand(options_.step_ratio));
   }
 
   void compare_clock() {
-    const Series series =
-        series_of(a_, b_, [](const RunProfile& run) { return run.sm_clock_hz.value_or(0); });
+    Series series;
+    for (const RunProfile& run : a_) series.a.push_back(run.sm_clock_hz.value_or(0));
+    for (const RunProfile& run : b_) series.b.push_back(run.sm_clock_hz.value_or(0));
     if (series.usable())
-      out_.clock = change_of(series, layout_, sample_of(series, layout_), demand(options_.step_ratio));
+      out_.clock = change_of(series, layout_, sample_of(series, layout_), judge_.demand(options_.step_ratio));
   }
 
   // --- kernels --------------------------------------------------------------------------------------------
@@ -284,6 +150,7 @@ class Comparer {
     Series series;
     std::optional<Sample> sample;
     bool brief = false;
+    bool mixed = false;  // seen to be in two modes
     double prior_freedom = 0;
   };
 
@@ -300,10 +167,10 @@ class Comparer {
     std::vector<Tested> tested;
     for (const Unit& unit : units_.units) {
       KernelChange change;
-      describe(change, unit, a_.front(), b_.front());
+      describe(change, unit, a_, b_);
       Series series = series_of(unit, a_, b_, time_of);
       change.time =
-          change_of(series, layout_, sample_of(series, layout_), demand(margin_of(change.kernel_class)));
+          change_of(series, layout_, sample_of(series, layout_), judge_.demand(margin_of(change.kernel_class)));
       compare_cycles(change, unit);
       series.offset_a = offset_a_;
       series.offset_b = offset_b_;
@@ -324,13 +191,8 @@ class Comparer {
       out_.kernels.push_back(std::move(change));
     }
     moderate(tested);
+    find_kernel_modes(tested);
     judge(tested);
-    for (KernelChange& change : out_.kernels) {
-      const bool moved = change.outcome == Outcome::regressed || change.outcome == Outcome::improved ||
-                         (change.outcome == Outcome::inconclusive &&
-                          std::abs(change.adjusted.ratio) >= margin_of(change.kernel_class));
-      if (moved) change.cause = cause_of(change, margin_of(change.kernel_class));
-    }
     std::stable_sort(out_.kernels.begin(), out_.kernels.end(),
                      [](const KernelChange& x, const KernelChange& y) {
                        return std::abs(x.time.delta) > std::abs(y.time.delta);
@@ -346,7 +208,7 @@ class Comparer {
     const Series series = series_of(unit, a_, b_, cycles);
     if (known && series.usable())
       change.cycles =
-          change_of(series, layout_, sample_of(series, layout_), demand(margin_of(change.kernel_class)));
+          change_of(series, layout_, sample_of(series, layout_), judge_.demand(margin_of(change.kernel_class)));
   }
 
   void moderate(std::vector<Tested>& tested) const {
@@ -372,12 +234,20 @@ class Comparer {
     }
   }
 
+  void find_kernel_modes(std::vector<Tested>& tested) {
+    std::vector<const Series*> all;
+    for (const Tested& item : tested) all.push_back(&item.series);
+    modes_ = find_modes(all, std::log1p(options_.kernel_ratio) / 2);
+    for (std::size_t i = 0; i < tested.size(); ++i) tested[i].mixed = modes_.mixed[i];
+    out_.two_mode_kernels = modes_.seen;
+  }
+
   void judge(std::vector<Tested>& tested) {
     std::vector<double> p_values;
     std::vector<std::size_t> with_p;
     for (std::size_t i = 0; i < tested.size(); ++i) {
       KernelChange& change = out_.kernels[tested[i].kernel];
-      Demand wanted = demand(margin_of(change.kernel_class));
+      Demand wanted = judge_.demand(margin_of(change.kernel_class));
       wanted.prior_freedom = std::min(tested[i].prior_freedom, 1e6);
       wanted.beyond_margin = options_.strict;
       change.adjusted = change_of(tested[i].series, layout_, tested[i].sample, wanted);
@@ -398,13 +268,16 @@ class Comparer {
   void judge_one(KernelChange& change, const Tested& item) const {
     const Change& adjusted = change.adjusted;
     const double margin = margin_of(change.kernel_class);
-    const double least_ns = std::max(options_.kernel_ns, options_.kernel_step_share * out_.step().time.a);
+    const double least_ns = judge_.least_ns(out_.step().time.a);
     // A look at a part of the data has a part of the error to spend, on discoveries too.
     const bool significant = adjusted.adjusted_p && *adjusted.adjusted_p <= options_.false_discovery_rate;
     const bool large = std::abs(adjusted.ratio) >= margin && std::abs(adjusted.delta) >= least_ns;
-    decide(change.outcome, change.reason, adjusted, significant, large, item.series);
-    change.confirmed = layout_.confirmation > 0 && significant && large && confirmed(item.series);
-    if (change.outcome == Outcome::inconclusive && out_.pairs >= options_.least_pairs && adjusted.interval) {
+    judge_.decide(change.outcome, change.reason, adjusted, significant, large, item.series);
+    change.confirmed = layout_.confirmation > 0 && significant && large && judge_.confirmed(item.series);
+    if (is_moved(change.outcome) || (change.outcome == Outcome::inconclusive && std::abs(adjusted.ratio) >= margin))
+      change.cause = cause_of(change, margin);
+    if (is_moved(change.outcome)) doubt(change, item, margin, least_ns);
+    if (change.outcome == Outcome::inconclusive && judge_.enough_pairs() && adjusted.interval) {
       // Whatever it does, the step does not feel it.
       const double most = std::max(std::abs(adjusted.interval->low), std::abs(adjusted.interval->high));
       if (most * change.time.a < least_ns) {
@@ -415,6 +288,28 @@ class Comparer {
     if (change.outcome == Outcome::same && change.reason == OutcomeReason::none && item.sample)
       take_equivalence_interval(change.adjusted, *item.sample, options_.equivalence_alpha);
     if (change.reason == OutcomeReason::single_run) hint(change, margin, least_ns, item);
+  }
+
+  // What speaks against blaming a kernel whose difference is no chance.
+  void doubt(KernelChange& change, const Tested& item, double margin, double least_ns) const {
+    const bool same_program = change.code_changed != true && !change.launch_changed && change.cause != ChangeCause::data;
+    if (item.mixed || (same_program && may_be_modes(modes_, std::log1p(change.adjusted.ratio)))) {
+      change.outcome = Outcome::inconclusive;
+      change.reason = OutcomeReason::two_modes;
+      return;
+    }
+    // As many cycles at another clock; or all kernels moved, and this one stayed where it was.
+    const double direction = change.adjusted.ratio > 0 ? 1 : -1;
+    const bool seen = direction * change.time.ratio >= kSeenPart * margin &&
+                      direction * change.time.delta >= kSeenPart * least_ns;
+    if (seen && change.cause != ChangeCause::clock) return;
+    const auto shown_same = [&](const Change& of) {
+      return of.same_p && *of.same_p <= options_.equivalence_alpha;
+    };
+    const bool same = shown_same(change.time) || (change.cycles && shown_same(*change.cycles));
+    change.outcome = same ? Outcome::same : Outcome::inconclusive;
+    change.reason = OutcomeReason::clock;
+    if (same_program) change.cause = ChangeCause::clock;
   }
 
   // One run a side: whether the change is more than what one run's steps differ by.
@@ -503,14 +398,20 @@ class Comparer {
     // Where the step itself is undecided, kernels that got slower count unless others got faster by more.
     double blamed_ns = 0;
     for (const KernelChange& change : out_.kernels) {
-      if (change.outcome == Outcome::regressed || change.outcome == Outcome::improved)
+      if (is_moved(change.outcome))
         blamed_ns += change.time.delta;
     }
-    bool worse = out_.regressed > 0 && (step == Outcome::same || blamed_ns > 0);
+    std::int64_t slower = out_.regressed;
+    for (const TransferChange& change : out_.transfers) {
+      if (is_moved(change.outcome)) blamed_ns += change.exposed.delta;
+      slower += change.outcome == Outcome::regressed ? 1 : 0;
+    }
+    bool worse = slower > 0 && (step == Outcome::same || blamed_ns > 0);
     if (out_.matched_share < options_.least_matched_share || out_.families_only) {
       // Kernels cannot be told from each other well enough: the ranges decide.
       worse = std::any_of(out_.endpoints.begin(), out_.endpoints.end(), [](const Endpoint& part) {
-        return part.outcome == Outcome::regressed && part.name != "gaps";
+        return part.outcome == Outcome::regressed &&
+               (part.kind == PartKind::kernels || part.kind == PartKind::range || part.kind == PartKind::copies);
       });
     }
     if (step == Outcome::improved)
@@ -526,8 +427,10 @@ class Comparer {
   const Runs& a_;
   const Runs& b_;
   const ComparisonOptions& options_;
-  RunLayout layout_;
+  const RunLayout layout_;
+  const Judge judge_;
   Units units_;
+  KernelModes modes_;
   std::vector<double> offset_a_, offset_b_;  // the common mode, as logarithms; empty: none
   Comparison out_;
 };
@@ -547,6 +450,7 @@ Result<Comparison> compare(const std::vector<RunProfile>& a, const std::vector<R
       if (run.kernel_ns <= 0) return Failure{ErrorKind::no_data, run.path + ": no kernel time to compare"};
     }
   }
+  if (auto refused = refused_sides(a, b)) return *refused;
   return Comparer(a, b, options).run();
 }
 

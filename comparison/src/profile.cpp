@@ -7,6 +7,7 @@
 #include <tuple>
 #include <unordered_map>
 
+#include "profile_parts.h"
 #include "ridgeline/base/statistics.h"
 #include "ridgeline/store/activity.h"
 
@@ -379,6 +380,10 @@ RunProfile read_profile(const std::string& path, const ProfileOptions& options, 
   const Reading reading = read_launches(activity, steps->process_id, chosen, ask);
   Builder(profile, *model, reading, std::max<std::size_t>(1, chosen.ids.size())).build();
   add_measurements(profile, *model, *utilisation);
+  double own_kernels_ns = 0;
+  for (const auto& [id, sums] : reading.sites) own_kernels_ns += static_cast<double>(sums.time_ns.front());
+  profile.parts = parts_of(*model, *steps, *accounting, own_kernels_ns);
+  profile.transfers = transfers_of(activity, *model, *steps, chosen.ids, ask);
 
   std::map<Id, bool> used;
   for (const auto& [id, sums] : reading.sites) used[sums.site.device_id] = true;
@@ -402,6 +407,12 @@ Result<RunProfile> profile_run(const std::string& path, const ProfileOptions& op
     const bool named = error.message().find(path) != std::string::npos;
     return Failure{error.kind(), named ? error.message() : path + ": " + error.message()};
   }
+}
+
+double RunProfile::launches() const {
+  double sum = 0;
+  for (const KernelSite& site : sites) sum += site.calls;
+  return sum;
 }
 
 std::string folded_path(std::string_view path) {

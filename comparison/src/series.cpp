@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <numeric>
 
 #include "ridgeline/base/statistics.h"
@@ -9,10 +10,10 @@
 namespace ridgeline::comparison {
 namespace {
 
-std::vector<double> logs(const std::vector<double>& values, const std::vector<double>& offsets) {
+std::vector<double> levels(const std::vector<double>& values, const std::vector<double>& offsets, double unit) {
   std::vector<double> result;
   for (std::size_t i = 0; i < values.size(); ++i)
-    result.push_back(std::log(values[i]) - (offsets.empty() ? 0 : offsets[i]));
+    result.push_back(unit > 0 ? values[i] / unit : std::log(values[i]) - (offsets.empty() ? 0 : offsets[i]));
   return result;
 }
 
@@ -24,21 +25,24 @@ std::vector<double> first(std::vector<double> values, std::size_t count) {
 }  // namespace
 
 bool Series::usable() const {
-  const auto positive = [](double value) { return value > 0 && std::isfinite(value); };
-  return !a.empty() && !b.empty() && std::all_of(a.begin(), a.end(), positive) &&
-         std::all_of(b.begin(), b.end(), positive);
+  const auto all = [&](auto is) {
+    return std::all_of(a.begin(), a.end(), is) && std::all_of(b.begin(), b.end(), is);
+  };
+  if (a.empty() || b.empty() || !all([](double value) { return std::isfinite(value); })) return false;
+  if (unit > 0) return !all([](double value) { return value == 0; });
+  return all([](double value) { return value > 0; });
 }
 
-std::vector<double> Series::logs_a() const {
-  return logs(a, offset_a);
+std::vector<double> Series::levels_a() const {
+  return levels(a, offset_a, unit);
 }
-std::vector<double> Series::logs_b() const {
-  return logs(b, offset_b);
+std::vector<double> Series::levels_b() const {
+  return levels(b, offset_b, unit);
 }
 
 std::vector<double> Series::differences() const {
-  const auto of_a = logs_a();
-  const auto of_b = logs_b();
+  const auto of_a = levels_a();
+  const auto of_b = levels_b();
   std::vector<double> result;
   for (std::size_t i = 0; i < std::min(of_a.size(), of_b.size()); ++i) result.push_back(of_b[i] - of_a[i]);
   return result;
@@ -47,13 +51,13 @@ std::vector<double> Series::differences() const {
 std::optional<Sample> sample_of(const Series& series, const RunLayout& layout) {
   if (!series.usable()) return std::nullopt;
   if (layout.paired) return paired_sample(first(series.differences(), layout.tested()));
-  return two_samples(series.logs_a(), series.logs_b());
+  return two_samples(series.levels_a(), series.levels_b());
 }
 
 double mean_difference(const Series& series, const RunLayout& layout) {
   if (!series.usable()) return 0;
   if (layout.paired) return mean(first(series.differences(), layout.tested()));
-  return mean(series.logs_b()) - mean(series.logs_a());
+  return mean(series.levels_b()) - mean(series.levels_a());
 }
 
 std::optional<double> confirmation_difference(const Series& series, const RunLayout& layout) {
@@ -63,41 +67,70 @@ std::optional<double> confirmation_difference(const Series& series, const RunLay
   return mean(values);
 }
 
-void take_equivalence_interval(Change& change, const Sample& sample, double equivalence_alpha) {
+namespace {
+
+// The ratio of B to A that a difference of the levels means.
+double ratio_of(double difference, double unit, double a) {
+  return unit > 0 ? difference * unit / a : std::expm1(difference);
+}
+
+ChangeInterval interval_of(const Sample& sample, double alpha, double unit, double a) {
+  const double width = half_width(sample, alpha);
+  const double one = ratio_of(sample.mean - width, unit, a);
+  const double other = ratio_of(sample.mean + width, unit, a);
+  return {std::min(one, other), std::max(one, other)};
+}
+
+double mean_value(const std::vector<double>& values, bool geometric) {
+  if (!geometric) return mean(values);
+  double sum = 0;
+  for (const double value : values) sum += std::log(value);
+  return std::exp(sum / static_cast<double>(values.size()));
+}
+
+}  // namespace
+
+void take_equivalence_interval(Change& change, const Sample& sample, double equivalence_alpha, double unit) {
+  if (unit > 0 && change.a <= 0) return;
   // Two one-sided tests at alpha are an interval of 1 - 2 alpha.
-  const double centre = std::log1p(change.ratio);
-  const double width = half_width(sample, 2 * equivalence_alpha);
-  change.interval = ChangeInterval{std::expm1(centre - width), std::expm1(centre + width)};
+  change.interval = interval_of(sample, 2 * equivalence_alpha, unit, change.a);
   change.interval_level = 1 - 2 * equivalence_alpha;
 }
 
 Change change_of(const Series& series, const RunLayout& layout, const std::optional<Sample>& sample,
                  const Demand& demand) {
   Change change;
-  if (!series.a.empty())
-    change.a = median(first(series.a, layout.paired ? layout.tested() : series.a.size()));
-  if (!series.b.empty())
-    change.b = median(first(series.b, layout.paired ? layout.tested() : series.b.size()));
+  const bool usable = series.usable();
+  const bool linear = series.unit > 0;
+  const auto tested = [&](const std::vector<double>& values) {
+    return mean_value(first(values, layout.paired ? layout.tested() : values.size()), usable && !linear);
+  };
+  if (!series.a.empty()) change.a = tested(series.a);
+  if (!series.b.empty()) change.b = tested(series.b);
   change.delta = change.b - change.a;
-  if (!series.usable()) {
-    if (change.a > 0) change.ratio = change.b / change.a - 1;
-    return change;
+  if (!usable || linear) {
+    if (change.a != 0)
+      change.ratio = change.b / change.a - 1;
+    else if (change.b != 0)
+      change.ratio = std::numeric_limits<double>::infinity();
+    if (!usable) return change;
+  } else {
+    change.ratio = std::expm1(mean_difference(series, layout));
   }
-  const double centre = mean_difference(series, layout);
-  change.ratio = std::expm1(centre);
-  if (layout.paired) {
+  if (layout.paired && !linear) {
     for (const double difference : series.differences()) change.pair_ratios.push_back(std::expm1(difference));
   }
   if (!sample) return change;
-  const double margin = std::log1p(demand.margin_ratio);
-  const double width = half_width(*sample, demand.alpha);
-  change.interval = ChangeInterval{std::expm1(centre - width), std::expm1(centre + width)};
-  change.interval_level = 1 - demand.alpha;
+  const double margin = linear ? demand.margin_ratio : std::log1p(demand.margin_ratio);
   change.p = demand.beyond_margin ? p_value_beyond(*sample, margin) : p_value(*sample);
   change.same_p = p_value_within(*sample, margin);
-  change.detectable_ratio = std::expm1(detectable_mean(*sample, demand.alpha));
   if (layout.paired)
     change.pairs_needed = pairs_needed(sample->variance, demand.prior_freedom, margin, demand.alpha);
+  if (linear && change.a <= 0) return change;  // a ratio of nothing says nothing
+  change.interval = interval_of(*sample, demand.alpha, series.unit, change.a);
+  change.interval_level = 1 - demand.alpha;
+  change.detectable_ratio =
+      std::abs(ratio_of(detectable_mean(*sample, demand.alpha), series.unit, change.a));
   return change;
 }
 

@@ -46,8 +46,8 @@ void judge(CiCase& one, Outcome outcome, ComparisonVerdict verdict) {
 
 CiCase case_of(const Endpoint& part, ComparisonVerdict verdict) {
   CiCase one{.group = "step", .name = part.name, .seconds = part.time.b * 1e-9};
-  one.message = fmt::format("{} → {} ({})", time_text(part.time.a), time_text(part.time.b),
-                            signed_percent(part.time.ratio, 2));
+  one.message = fmt::format("{} → {}", time_text(part.time.a), time_text(part.time.b));
+  if (part.time.a > 0) one.message += fmt::format(" ({})", signed_percent(part.time.ratio, 2));
   if (part.outcome == Outcome::inconclusive) one.message += ": " + outcome_reason_text(part.reason);
   judge(one, part.outcome, verdict);
   return one;

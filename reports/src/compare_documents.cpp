@@ -19,6 +19,7 @@ using comparison::Outcome;
 
 // A comment of GitHub holds 64 KiB; a page of kernels is less.
 constexpr std::size_t kCommentRows = 30;
+constexpr std::size_t kTransferRows = 20;
 constexpr std::size_t kCommentBytes = 60 * 1024;
 
 std::string sides_line(const Comparison& comparison) {
@@ -53,6 +54,12 @@ Document text_document(const Comparison& comparison, const DocumentOptions& opti
   for (const std::string& line : compare_blame(comparison)) out += paragraph(line, style);
   for (const std::string& note : compare_notes(comparison)) out += paragraph(note, style);
   out += "\n" + render_text(endpoints_table(comparison.endpoints), style) + "\n";
+  if (const auto rows = telling_transfers(comparison); !rows.empty()) {
+    Table transfers = transfers_table(comparison.transfers);
+    transfers.pick(rows);
+    transfers.keep(kTransferRows);
+    out += render_text(transfers, style) + "\n";
+  }
   Table table = compare_table(comparison.kernels);
   std::size_t shown = comparison.kernels.size();
   if (!options.all && options.sort.empty() && options.top == 0) {
@@ -69,11 +76,18 @@ Document text_document(const Comparison& comparison, const DocumentOptions& opti
 std::string markdown_text(const Comparison& comparison, std::size_t most_rows) {
   std::string out = "### " + markdown_cell(compare_verdict_sentence(comparison)) + "\n\n";
   const auto rows = telling_rows(comparison);
-  const bool green = comparison.verdict == comparison::ComparisonVerdict::same && rows.empty();
+  const bool green = comparison.verdict == comparison::ComparisonVerdict::same && rows.empty() &&
+                     telling_transfers(comparison).empty() && compare_blame(comparison).empty();
   if (green) return out;
   for (const std::string& line : compare_blame(comparison)) out += "**" + markdown_cell(line) + "**\n\n";
   for (const std::string& note : compare_notes(comparison)) out += "- " + markdown_cell(note) + "\n";
   out += "\n" + render_markdown(endpoints_table(comparison.endpoints)) + "\n";
+  if (const auto transfers = telling_transfers(comparison); !transfers.empty()) {
+    Table table = transfers_table(comparison.transfers);
+    table.pick(transfers);
+    table.keep(kTransferRows);
+    out += render_markdown(table) + "\n";
+  }
   Table table = compare_table(comparison.kernels);
   table.pick(rows);
   table.keep(most_rows);
@@ -123,6 +137,16 @@ std::vector<std::size_t> telling_rows(const Comparison& comparison) {
                       (change.outcome == Outcome::inconclusive && !change.hint &&
                        std::abs(change.adjusted.delta) < least && change.code_changed != true));
     if (!quiet) rows.push_back(i);
+  }
+  return rows;
+}
+
+std::vector<std::size_t> telling_transfers(const Comparison& comparison) {
+  std::vector<std::size_t> rows;
+  for (std::size_t i = 0; i < comparison.transfers.size(); ++i) {
+    const comparison::TransferChange& change = comparison.transfers[i];
+    const bool moved = change.outcome == Outcome::regressed || change.outcome == Outcome::improved;
+    if (moved || change.other_work()) rows.push_back(i);
   }
   return rows;
 }

@@ -75,7 +75,9 @@ std::vector<Bar> bars_of(const Comparison& comparison) {
   const auto rest = static_cast<std::int64_t>(comparison.kernels.size() - taken.size());
   if (rest > 0) bars.push_back({counted(rest, "other kernel"), "", others});
   for (const comparison::Endpoint& part : comparison.endpoints) {
-    if (part.name == "gaps") bars.push_back({"gaps", "", part.time.delta, bar_class(part.outcome)});
+    using Kind = comparison::PartKind;
+    if (part.kind == Kind::gaps || part.kind == Kind::copies || part.kind == Kind::memsets)
+      bars.push_back({part.name, "", part.time.delta, bar_class(part.outcome)});
   }
   return bars;
 }
@@ -246,11 +248,18 @@ std::string compare_html(const Comparison& comparison) {
            "band a change "
            "does not matter.</figcaption></figure>\n";
   }
-  out += html_table(endpoints_table(comparison.endpoints), {}) + "</section>\n";
+  out += html_table(endpoints_table(comparison.endpoints), {});
+  if (const auto rows = telling_transfers(comparison); !rows.empty()) {
+    Table transfers = transfers_table(comparison.transfers);
+    transfers.pick(rows);
+    transfers.keep(kRows);
+    out += "<h3>Copies and memsets that changed</h3>\n" + html_table(transfers, {});
+  }
+  out += "</section>\n";
   out += "<section class=\"long\">\n<h2>Kernels</h2>\n";
   if (const std::string chart = delta_chart(comparison); !chart.empty()) {
     out += "<figure>" + chart +
-           "<figcaption>What each kernel adds to the step, medians over the runs. Grey: the same, not told "
+           "<figcaption>What each kernel adds to the step, means over the runs. Grey: the same, not told "
            "from noise, or without a counterpart.</figcaption></figure>\n";
   }
   const std::vector<std::size_t> telling = telling_rows(comparison);

@@ -35,6 +35,7 @@ ordered_json side_json(const comparison::ComparisonSide& side) {
   json["power_w"] = or_null(side.power_w);
   json["temperature_c"] = or_null(side.temperature_c);
   json["two_modes"] = side.two_modes;
+  json["launches"] = side.launches;
   return json;
 }
 
@@ -50,6 +51,8 @@ ordered_json options_json(const comparison::ComparisonOptions& options) {
           {"kernel_ratio", options.kernel_ratio},
           {"kernel_ns", options.kernel_ns},
           {"kernel_step_share_ratio", options.kernel_step_share},
+          {"part_step_share_ratio", options.part_step_share},
+          {"any_order", options.any_order},
           {"strict", options.strict},
           {"least_pairs", options.least_pairs},
           {"least_matched_ratio", options.least_matched_share}};
@@ -133,6 +136,14 @@ std::optional<double> number(const Json& object, const char* key) {
   return value_of<double>(object, key);
 }
 
+double number_if(const Json& object, const char* key) {
+  return object.contains(key) ? number(object, key).value_or(0) : 0;
+}
+
+bool flag_if(const Json& object, const char* key) {
+  return object.contains(key) && value_of<bool>(object, key);
+}
+
 // A figure that cannot be, as the change of a kernel that was not there, is written as null.
 double figure(const Json& object, const char* key) {
   return number(object, key).value_or(0);
@@ -193,6 +204,8 @@ comparison::ComparisonSide side_of(const Json& object) {
   if (const auto degrees = whole(object, "temperature_c"))
     side.temperature_c = static_cast<int>(std::clamp<std::int64_t>(*degrees, -300, 10000));
   side.two_modes = value_of<bool>(object, "two_modes");
+  // What came later within version 1 is nothing where it is not there.
+  side.launches = number_if(object, "launches");
   return side;
 }
 
@@ -205,6 +218,8 @@ comparison::ComparisonOptions options_of(const Json& object) {
   options.kernel_ratio = figure(object, "kernel_ratio");
   options.kernel_ns = figure(object, "kernel_ns");
   options.kernel_step_share = figure(object, "kernel_step_share_ratio");
+  if (object.contains("part_step_share_ratio")) options.part_step_share = figure(object, "part_step_share_ratio");
+  options.any_order = flag_if(object, "any_order");
   options.strict = value_of<bool>(object, "strict");
   options.least_pairs = whole(object, "least_pairs").value_or(0);
   options.least_matched_share = figure(object, "least_matched_ratio");
@@ -229,8 +244,31 @@ comparison::Endpoint part_of(const Json& row) {
   part.time.a = figure(row, "time_a_ns");
   part.time.b = figure(row, "time_b_ns");
   part.time.delta = figure(row, "delta_ns");
+  part.step_share = number_if(row, "step_share_ratio");
+  if (row.contains("kind")) part.kind = word<comparison::PartKind>(row, "kind");
   read_tests(row, part.time);
   return part;
+}
+
+comparison::TransferChange transfer_of(const Json& row) {
+  comparison::TransferChange change;
+  change.path = text(row, "path");
+  change.kind = word<comparison::TransferKind>(row, "kind");
+  if (change.kind == comparison::TransferKind::copy) change.direction = word<CopyKind>(row, "direction");
+  change.outcome = word<comparison::Outcome>(row, "outcome");
+  change.reason = word<comparison::OutcomeReason>(row, "reason");
+  change.calls_a = figure(row, "calls_a");
+  change.calls_b = figure(row, "calls_b");
+  change.bytes_a = figure(row, "bytes_a");
+  change.bytes_b = figure(row, "bytes_b");
+  change.time.a = figure(row, "time_a_ns");
+  change.time.b = figure(row, "time_b_ns");
+  change.time.delta = change.time.b - change.time.a;
+  change.exposed.a = figure(row, "exposed_a_ns");
+  change.exposed.b = figure(row, "exposed_b_ns");
+  change.exposed.delta = figure(row, "exposed_delta_ns");
+  change.exposed.adjusted_p = number(row, "adjusted_p");
+  return change;
 }
 
 KernelChange kernel_of(const Json& row, const Json& detail) {
@@ -336,6 +374,12 @@ Comparison comparison_of(const Json& document) {
   if (!rows.is_array() || !kernels.is_array() || rows.size() != kernels.size())
     wrong("'rows' and 'kernels' are not of the same kernels");
   for (std::size_t i = 0; i < rows.size(); ++i) comparison.kernels.push_back(kernel_of(rows[i], kernels[i]));
+  if (document.contains("transfers")) {
+    for (const Json& row : member(document, "transfers")) comparison.transfers.push_back(transfer_of(row));
+  }
+  comparison.two_mode_kernels = static_cast<std::int64_t>(std::clamp(number_if(document, "two_mode_kernels"), 0.0, 1e9));
+  comparison.in_blocks = flag_if(document, "in_blocks");
+  comparison.same_recording = flag_if(document, "same_recording");
   read_budgets(member(document, "budgets"), comparison);
   return comparison;
 }
@@ -355,6 +399,9 @@ Document compare_json(const Comparison& comparison) {
     out.value("paired", comparison.paired);
     out.value("matched_ratio", comparison.matched_share);
     out.value("families_only", comparison.families_only);
+    out.value("in_blocks", comparison.in_blocks);
+    out.value("same_recording", comparison.same_recording);
+    out.value("two_mode_kernels", comparison.two_mode_kernels);
     ordered_json mode = ratio_json(comparison.common_mode);
     if (comparison.common_mode) {
       mode["kernels"] = comparison.common_mode_kernels;
@@ -388,6 +435,7 @@ Document compare_json(const Comparison& comparison) {
     out.value("budgets", budgets);
     out.rows("parts", endpoints_table(comparison.endpoints));
     out.value("pair_ratios", comparison.step().time.pair_ratios);
+    out.rows("transfers", transfers_table(comparison.transfers));
     out.rows("rows", compare_table(comparison.kernels));
     ordered_json kernels = ordered_json::array();
     for (const KernelChange& change : comparison.kernels) kernels.push_back(kernel_json(change));

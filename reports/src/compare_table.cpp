@@ -113,7 +113,7 @@ void add_times(Columns& columns) {
   columns.push_back({{.key = "time_a_ns",
                       .header = "A",
                       .unit = "µs",
-                      .help = "time of all calls of a step in A, median over the runs",
+                      .help = "time of all calls of a step in A, geometric mean over the runs",
                       .title = "time A"},
                      [](const KernelChange& k) { return Cell::number(k.time.a, Form::microseconds); }});
   columns.push_back(
@@ -126,11 +126,21 @@ void add_times(Columns& columns) {
         .help = "B less A as measured: what the step feels",
         .title = "difference"},
        [](const KernelChange& k) { return signed_cell(k.time.delta, Form::microseconds, k.outcome); }});
-  columns.push_back({{.key = "change_ratio",
+  columns.push_back({{.key = "measured_ratio",
                       .header = "Δ",
                       .unit = "%",
-                      .help = "B ÷ A − 1 less the common mode: what the outcome rests on",
+                      .help = "B ÷ A − 1 as measured",
                       .title = "change"},
+                     [](const KernelChange& k) {
+                       return k.kernels_a.empty() || k.kernels_b.empty()
+                                  ? Cell::missing()
+                                  : signed_cell(k.time.ratio, Form::percent, k.outcome);
+                     }});
+  columns.push_back({{.key = "change_ratio",
+                      .header = "less mode",
+                      .unit = "%",
+                      .help = "B ÷ A − 1 less the common mode: what the outcome rests on",
+                      .title = "change less the common mode"},
                      [](const KernelChange& k) {
                        return k.kernels_a.empty() || k.kernels_b.empty()
                                   ? Cell::missing()
@@ -139,7 +149,8 @@ void add_times(Columns& columns) {
   columns.push_back({{.key = "interval",
                       .header = "interval",
                       .unit = "%",
-                      .help = "confidence interval of the change: of the test that the outcome rests on",
+                      .help = "confidence interval of the change less the common mode: of the test that the outcome "
+                              "rests on",
                       .drop_order = 1},
                      [](const KernelChange& k) { return interval_cell(k.adjusted); }});
   columns.push_back({{.key = "adjusted_p",
@@ -213,13 +224,11 @@ void add_hidden(Columns& columns) {
        [](const K& k) { return std::string(to_string(k.kernel_class)); });
   text("reason",
        "why an outcome is no better: `single_run`, `too_few_pairs`, `noise`, `two_modes`, `not_confirmed`, "
-       "`small`, `none`",
+       "`small`, `blocks`, `clock`, `none`",
        [](const K& k) { return std::string(to_string(k.reason)); });
   number("confidence", "of the match, 0 to 1", Form::ratio, [](const K& k) { return Value(k.confidence); });
   number("calls_a", "calls a step in A", Form::general, [](const K& k) { return Value(k.calls_a); });
   number("calls_b", "the same in B", Form::general, [](const K& k) { return Value(k.calls_b); });
-  number("measured_ratio", "B ÷ A − 1 as measured", Form::percent,
-         [](const K& k) { return Value(k.time.ratio); });
   number("low_ratio", "lower end of the change's interval", Form::percent,
          [](const K& k) { return k.adjusted.interval ? Value(k.adjusted.interval->low) : Value(); });
   number("high_ratio", "upper end", Form::percent,
@@ -272,13 +281,14 @@ Table endpoints_table(const std::vector<comparison::Endpoint>& endpoints) {
   std::vector<Column<Endpoint>> columns;
   columns.push_back({{.key = "part",
                       .header = "part",
-                      .help = "`step`, all `kernels`, the `gaps`, or the kernels of a range below the step's",
+                      .help = "`step`, all `kernels`, `copies`, `memsets`, `gaps` and their causes, the CPU's time, what "
+                              "is `unexplained`, or the kernels of a range below the step's",
                       .align = Align::left,
                       .elide = Elide::end},
                      [](const Endpoint& e) { return Cell::text(e.name); }});
   columns.push_back({{.key = "outcome", .header = "outcome", .help = "as of kernels", .align = Align::left},
                      [](const Endpoint& e) { return outcome_cell(e.outcome, e.reason, false); }});
-  columns.push_back({{.key = "time_a_ns", .header = "A", .unit = "ms", .help = "median over the runs of A"},
+  columns.push_back({{.key = "time_a_ns", .header = "A", .unit = "ms", .help = "mean over the runs of A"},
                      [](const Endpoint& e) { return Cell::number(e.time.a, Form::milliseconds); }});
   columns.push_back({{.key = "time_b_ns", .header = "B", .unit = "ms", .help = "the same of B"},
                      [](const Endpoint& e) { return Cell::number(e.time.b, Form::milliseconds); }});
@@ -286,7 +296,20 @@ Table endpoints_table(const std::vector<comparison::Endpoint>& endpoints) {
       {{.key = "delta_ns", .header = "Δ", .unit = "µs", .help = "B less A"},
        [](const Endpoint& e) { return signed_cell(e.time.delta, Form::microseconds, e.outcome); }});
   columns.push_back({{.key = "change_ratio", .header = "Δ", .unit = "%", .help = "B ÷ A − 1, as measured"},
-                     [](const Endpoint& e) { return signed_cell(e.time.ratio, Form::percent, e.outcome); }});
+                     [](const Endpoint& e) {
+                       return e.time.a > 0 ? signed_cell(e.time.ratio, Form::percent, e.outcome) : Cell::missing();
+                     }});
+  columns.push_back(
+      {{.key = "step_share_ratio",
+        .header = "of step",
+        .unit = "%",
+        .help = "the difference, of the step's time in A: what a part is judged by",
+        .title = "difference of the step",
+        .drop_order = 1},
+       [](const Endpoint& e) {
+         return e.kind == comparison::PartKind::step ? Cell::missing()
+                                                     : signed_cell(e.step_share, Form::percent, e.outcome);
+       }});
   columns.push_back(
       {{.key = "interval", .header = "interval", .unit = "%", .help = "its confidence interval"},
        [](const Endpoint& e) { return interval_cell(e.time); }});
@@ -316,7 +339,67 @@ Table endpoints_table(const std::vector<comparison::Endpoint>& endpoints) {
   columns.push_back(
       {hidden({.key = "reason", .header = "reason", .help = "as of kernels", .align = Align::left}),
        [](const Endpoint& e) { return Cell::text(std::string(to_string(e.reason))); }});
+  columns.push_back(
+      {hidden({.key = "kind",
+               .header = "kind",
+               .help = "what the part is of: `kernels` − `overlap` + `copies` + `memsets` + `gaps` + `unexplained` = "
+                       "`step`",
+               .align = Align::left}),
+       [](const Endpoint& e) { return Cell::text(std::string(to_string(e.kind))); }});
   return {std::move(columns), endpoints.size(), [&endpoints](std::size_t i) { return endpoints[i]; }};
+}
+
+Table transfers_table(const std::vector<comparison::TransferChange>& transfers) {
+  using comparison::TransferChange;
+  std::vector<Column<TransferChange>> columns;
+  const auto text = [&](ColumnHead head, std::function<std::string(const TransferChange&)> of) {
+    head.align = Align::left;
+    columns.push_back(
+        {std::move(head), [of = std::move(of)](const TransferChange& t) { return Cell::text(of(t)); }});
+  };
+  const auto number = [&](ColumnHead head, Form form, std::function<double(const TransferChange&)> of) {
+    columns.push_back({std::move(head), [form, of = std::move(of)](const TransferChange& t) {
+                         return Cell::number(of(t), form);
+                       }});
+  };
+  using T = TransferChange;
+  text({.key = "kind", .header = "what", .help = "`copy` or `memset`"},
+       [](const T& t) { return std::string(to_string(t.kind)); });
+  text({.key = "direction", .header = "direction", .help = "of copies"}, [](const T& t) {
+    return t.kind == comparison::TransferKind::copy ? std::string(to_string(t.direction)) : std::string();
+  });
+  text({.key = "path", .header = "range", .help = "NVTX ranges it is called in, numbers folded", .elide = Elide::start},
+       [](const T& t) { return t.path; });
+  columns.push_back({{.key = "outcome", .header = "outcome", .help = "as of kernels", .align = Align::left},
+                     [](const T& t) { return outcome_cell(t.outcome, t.reason, false); }});
+  number({.key = "calls_a", .header = "calls A", .help = "a step in A", .drop_order = 2}, Form::general,
+         [](const T& t) { return t.calls_a; });
+  number({.key = "calls_b", .header = "calls B", .help = "the same in B", .drop_order = 2}, Form::general,
+         [](const T& t) { return t.calls_b; });
+  number({.key = "bytes_a", .header = "A", .unit = "GB", .help = "bytes a step in A", .title = "bytes A", .drop_order = 1},
+         Form::gigabytes, [](const T& t) { return t.bytes_a; });
+  number({.key = "bytes_b", .header = "B", .unit = "GB", .help = "the same in B", .title = "bytes B", .drop_order = 1},
+         Form::gigabytes, [](const T& t) { return t.bytes_b; });
+  number({.key = "time_a_ns", .header = "A", .unit = "µs", .help = "time of a step in A, mean over the runs", .title = "time A"},
+         Form::microseconds, [](const T& t) { return t.time.a; });
+  number({.key = "time_b_ns", .header = "B", .unit = "µs", .help = "the same in B", .title = "time B"},
+         Form::microseconds, [](const T& t) { return t.time.b; });
+  columns.push_back({{.key = "exposed_delta_ns",
+                      .header = "exposed Δ",
+                      .unit = "µs",
+                      .help = "B less A of the time in which no kernel ran beside: what the step feels"},
+                     [](const T& t) { return signed_cell(t.exposed.delta, Form::microseconds, t.outcome); }});
+  number(hidden({.key = "exposed_a_ns", .header = "exposed_a_ns", .help = "time with no kernel beside in A"}),
+         Form::general, [](const T& t) { return t.exposed.a; });
+  number(hidden({.key = "exposed_b_ns", .header = "exposed_b_ns", .help = "the same in B"}), Form::general,
+         [](const T& t) { return t.exposed.b; });
+  columns.push_back({hidden({.key = "adjusted_p",
+                             .header = "adj. p",
+                             .help = "probability of so large an exposed difference by chance, adjusted over all copies"}),
+                     [](const T& t) { return probability(t.exposed.adjusted_p); }});
+  text(hidden({.key = "reason", .header = "reason", .help = "as of kernels"}),
+       [](const T& t) { return std::string(to_string(t.reason)); });
+  return {std::move(columns), transfers.size(), [&transfers](std::size_t i) { return transfers[i]; }};
 }
 
 }  // namespace ridgeline::reports

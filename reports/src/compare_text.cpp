@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
 
 #include "ridgeline/base/units.h"
 #include "ridgeline/reports/compare_documents.h"
@@ -20,13 +21,18 @@ using comparison::OutcomeReason;
 
 constexpr std::size_t kNamesShown = 3;
 constexpr std::size_t kBlamed = 5;
+constexpr std::size_t kTransfersNamed = 3;
+
+std::string more_names(std::size_t kernels) {
+  return kernels > kNamesShown ? fmt::format(" and {} more", kernels - kNamesShown) : "";
+}
 
 std::string names(const std::vector<std::string>& kernels) {
   std::string text;
   for (std::size_t i = 0; i < std::min(kernels.size(), kNamesShown); ++i)
     text += (i > 0 ? ", " : "") + kernel_display_name(kernels[i]);
-  if (kernels.size() > kNamesShown) text += fmt::format(", {} more", kernels.size() - kNamesShown);
-  return text;
+  // In a table's cell, where the words of a sentence would be taken for a name.
+  return kernels.size() > kNamesShown ? fmt::format("{}, +{}", text, kernels.size() - kNamesShown) : text;
 }
 
 // As change_name(), in words that a sentence can hold.
@@ -34,8 +40,7 @@ std::string short_names(const std::vector<std::string>& kernels) {
   std::string text;
   for (std::size_t i = 0; i < std::min(kernels.size(), kNamesShown); ++i)
     text += (i > 0 ? " and " : "") + elide_kernel_name(kernels[i], 44);
-  if (kernels.size() > kNamesShown) text += fmt::format(" and {} more", kernels.size() - kNamesShown);
-  return text;
+  return text + more_names(kernels.size());
 }
 
 std::string short_name(const comparison::KernelChange& change) {
@@ -117,7 +122,7 @@ std::string cause_text(ChangeCause cause) {
     case ChangeCause::data:
       return "the same code and launch on other data: it executed another number of instructions";
     case ChangeCause::clock:
-      return "the same cycles at another clock";
+      return "takes as many cycles; only the clock was another";
     case ChangeCause::neighbours:
       return "the same code and launch take other cycles: caches, memory or what runs beside it";
     case ChangeCause::unknown:
@@ -141,10 +146,148 @@ std::string outcome_reason_text(OutcomeReason reason) {
     case OutcomeReason::not_confirmed:
       return "a fresh pair did not show it again";
     case OutcomeReason::small:
-      return "a difference, but below what matters";
+      return "a difference, but below what counts";
+    case OutcomeReason::blocks:
+      return "the runs of one side were recorded before those of the other, so that a drift looks like a change";
+    case OutcomeReason::clock:
+      return "only the clock, or what all kernels did together, was another";
   }
   return {};
 }
+
+namespace {
+
+std::string of_two(double a, double b, const std::function<std::string(double)>& text) {
+  return a == b ? text(a) : text(a) + " → " + text(b);
+}
+
+std::string copies_text(const comparison::TransferChange& change, double calls) {
+  const auto count = static_cast<std::int64_t>(std::llround(calls));
+  if (change.kind == comparison::TransferKind::memset) return counted(count, "memset");
+  return counted(count, "copy " + std::string(to_string(change.direction)),
+                 "copies " + std::string(to_string(change.direction)));
+}
+
+// "8 copies DtoD (268.44 MB) in step / forward".
+std::string transfer_text(const comparison::TransferChange& change) {
+  const bool only_b = change.outcome == Outcome::added;
+  const bool only_a = change.outcome == Outcome::removed;
+  std::string text;
+  if (only_a || only_b) {
+    text = fmt::format("{} ({})", copies_text(change, only_b ? change.calls_b : change.calls_a),
+                       bytes_text(only_b ? change.bytes_b : change.bytes_a));
+  } else {
+    text = fmt::format("{} ({})",
+                       of_two(change.calls_a, change.calls_b,
+                              [&](double calls) { return copies_text(change, calls); }),
+                       of_two(change.bytes_a, change.bytes_b, bytes_text));
+  }
+  return change.path.empty() ? text : text + " in " + elide_start(change.path, 60);
+}
+
+// What every reader is told of copies: those that came, went, take longer or do other work.
+std::vector<std::string> transfer_lines(const Comparison& comparison) {
+  std::vector<std::string> lines;
+  std::int64_t more = 0;
+  for (const comparison::TransferChange& change : comparison.transfers) {
+    const bool moved = change.outcome == Outcome::regressed || change.outcome == Outcome::improved;
+    if (!moved && (!change.other_work() || std::abs(change.time.delta) < comparison.options.kernel_ns)) continue;
+    if (lines.size() == kTransfersNamed) {
+      ++more;
+      continue;
+    }
+    const std::string_view title = change.outcome == Outcome::added       ? "Only in B"
+                                   : change.outcome == Outcome::removed   ? "Only in A"
+                                   : change.outcome == Outcome::regressed ? "Slower"
+                                   : change.outcome == Outcome::improved  ? "Faster"
+                                                                          : "Other work";
+    lines.push_back(fmt::format("{}: {}, {} of which {} with no kernel beside.", title, transfer_text(change),
+                                signed_time(change.time.delta), signed_time(change.exposed.delta)));
+  }
+  if (more > 0) lines.push_back(counted(more, "more kind of copies", "more kinds of copies") + " changed, by less.");
+  return lines;
+}
+
+std::string how_it_changed(const comparison::KernelChange& change) {
+  std::string text;
+  const auto add = [&](const std::string& what) { text += (text.empty() ? "" : ", ") + what; };
+  if (change.code_changed == true) add("other machine code");
+  if (change.calls_a != change.calls_b) add(fmt::format("{:g} → {:g} calls", change.calls_a, change.calls_b));
+  if (change.launch_changed) add("launched otherwise");
+  for (const comparison::CountChange& count : change.counts) {
+    if (count.name != "dram_bytes") add(fmt::format("{} {:.6g} → {:.6g}", count.name, count.a, count.b));
+  }
+  return text;
+}
+
+// What cannot differ by chance and yet made no difference that counts.
+std::string without_effect(const Comparison& comparison) {
+  std::string text;
+  std::size_t found = 0;
+  for (const comparison::KernelChange& change : comparison.kernels) {
+    const bool quiet = change.outcome == Outcome::same || change.outcome == Outcome::inconclusive;
+    const std::string how = quiet ? how_it_changed(change) : "";
+    if (how.empty() || change.hint) continue;
+    if (++found <= kNamesShown) text += (found > 1 ? "; " : "") + short_name(change) + " (" + bounded(how, 160) + ")";
+  }
+  if (found == 0) return {};
+  return fmt::format("Changed without an effect that counts: {}{}.", text, more_names(found));
+}
+
+// A floor hides them: of each how much of the step it would have to be.
+std::string below_floor(const Comparison& comparison) {
+  const comparison::ComparisonOptions& options = comparison.options;
+  const double step_ns = comparison.step().time.a;
+  const double least_ns = std::max(options.kernel_ns, options.kernel_step_share * step_ns);
+  std::string text;
+  std::size_t found = 0;
+  for (const comparison::KernelChange& change : comparison.kernels) {
+    const comparison::Change& time = change.adjusted;
+    if (change.reason != OutcomeReason::small || time.adjusted_p.value_or(1) > options.false_discovery_rate ||
+        std::abs(time.ratio) < options.kernel_ratio || std::abs(time.delta) >= least_ns)
+      continue;
+    if (++found <= kNamesShown)
+      text += fmt::format("{}{} ({}, {})", found > 1 ? "; " : "", short_name(change), signed_percent(time.ratio),
+                          signed_time(time.delta));
+  }
+  if (found == 0) return {};
+  return fmt::format("Too small a part of the step to be called slower or faster: {}{}. A kernel must change by {} "
+                     "({} of the step).",
+                     text, more_names(found), time_text(least_ns), percent_text(least_ns / step_ns, 2));
+}
+
+std::string modes_note(const Comparison& comparison) {
+  const bool withheld = std::any_of(comparison.kernels.begin(), comparison.kernels.end(), [](const auto& change) {
+    return change.reason == OutcomeReason::two_modes;
+  });
+  return fmt::format("{} in two modes: {} runs fall into two heaps, and runs of one side are in both.{}",
+                     counted(comparison.two_mode_kernels, "kernel is", "kernels are"),
+                     comparison.two_mode_kernels == 1 ? "its" : "their",
+                     withheld ? " With so few runs chance puts all of a side into one mode: differences that may "
+                                "be that are not blamed. Record more pairs."
+                              : "");
+}
+
+// What a reader must know before any figure.
+std::vector<std::string> order_notes(const Comparison& comparison) {
+  std::vector<std::string> notes;
+  if (comparison.same_recording)
+    notes.emplace_back("A and B share a recording: its times are compared with themselves.");
+  if (comparison.other_work())
+    notes.push_back(fmt::format("{} a step in A, {} in B: they do other work, or their steps were found otherwise, or "
+                                "kernels were fused or split.",
+                                counted(std::llround(comparison.a.launches), "launch", "launches"),
+                                integer(std::llround(comparison.b.launches))));
+  if (comparison.in_blocks)
+    notes.push_back(fmt::format("The runs of one side were recorded before those of the other: what drifts "
+                                "(clock, heat) looks like a change.{} Record A and B in turn.",
+                                comparison.options.any_order
+                                    ? ""
+                                    : " No difference is called a change; --any-order calls it one."));
+  return notes;
+}
+
+}  // namespace
 
 std::string compare_verdict_sentence(const Comparison& comparison) {
   const comparison::Endpoint& step = comparison.step();
@@ -163,9 +306,14 @@ std::string compare_verdict_sentence(const Comparison& comparison) {
     text += comparison.regressed > 0
                 ? " " + counted(comparison.regressed, "kernel is slower", "kernels are slower")
                 : " A part of it is slower";
-    text += step.outcome == Outcome::same ? ", the step as a whole is the same."
-                                          : fmt::format("; of the step as a whole nothing is certain: {}.",
-                                                        outcome_reason_text(step.reason));
+    if (step.outcome == Outcome::same)
+      text += ", the step as a whole is the same.";
+    else if (step.reason == OutcomeReason::small)
+      text += fmt::format("; the step as a whole is {} {}, below the {} that counts.",
+                          percent_text(std::abs(time.ratio), 2), time.ratio > 0 ? "slower" : "faster",
+                          percent_text(comparison.options.step_ratio));
+    else
+      text += fmt::format("; of the step as a whole nothing is certain: {}.", outcome_reason_text(step.reason));
   }
   if (comparison.verdict == ComparisonVerdict::inconclusive) {
     text += fmt::format(" No verdict: {}.", outcome_reason_text(step.reason));
@@ -179,7 +327,8 @@ std::string compare_verdict_sentence(const Comparison& comparison) {
 }
 
 std::vector<std::string> compare_blame(const Comparison& comparison) {
-  std::vector<std::string> lines;
+  std::vector<std::string> lines = order_notes(comparison);
+  const std::size_t notes = lines.size();
   if (comparison.verdict == ComparisonVerdict::invalid_environment) return lines;
   std::int64_t more = 0;
   for (const comparison::KernelChange& change : comparison.kernels) {
@@ -189,18 +338,25 @@ std::vector<std::string> compare_blame(const Comparison& comparison) {
                                    : change.outcome == Outcome::removed  ? "Only in A"
                                                                          : "";
     if (title.empty()) continue;
-    if (lines.size() == kBlamed) {
+    if (lines.size() == notes + kBlamed) {
       ++more;
       continue;
     }
     const bool both = !change.kernels_a.empty() && !change.kernels_b.empty();
     std::string line =
         fmt::format("{}: {}, {} of the step", title, short_name(change), signed_time(change.time.delta));
-    if (both) line += fmt::format(" ({})", signed_percent(change.adjusted.ratio));
+    if (both) {
+      const std::string measured = signed_percent(change.time.ratio);
+      const std::string less_mode = signed_percent(change.adjusted.ratio);
+      line += measured == less_mode ? " (" + measured + ")"
+                                    : fmt::format(" ({}; {} less the common mode)", measured, less_mode);
+    }
     if (const std::string cause = cause_text(change.cause); both && !cause.empty()) line += ", " + cause;
     lines.push_back(line + ".");
   }
   if (more > 0) lines.push_back(counted(more, "more kernel", "more kernels") + " changed, by less.");
+  for (std::string& line : transfer_lines(comparison)) lines.push_back(std::move(line));
+  if (std::string line = without_effect(comparison); !line.empty()) lines.push_back(std::move(line));
   return lines;
 }
 
@@ -255,13 +411,15 @@ std::vector<std::string> compare_notes(const Comparison& comparison) {
                                   side == &comparison.a ? "A" : "B"));
   }
   if (comparison.common_mode) {
+    const double ratio = comparison.common_mode->ratio;
     notes.push_back(fmt::format(
-        "Common mode {}: what {} did together{}. The step includes it, kernels are judged less it.",
-        signed_percent(comparison.common_mode->ratio, 2),
-        counted(comparison.common_mode_kernels,
-                comparison.common_mode_of_all ? "kernel" : "kernel of unchanged code",
-                comparison.common_mode_of_all ? "" : "kernels of unchanged code"),
-        comparison.common_mode_of_all ? " (too few are known to be unchanged)" : ""));
+        "{} took {} {} together (clock, temperature){}: the common mode. Kernels are compared after "
+        "subtracting it; the step is not.",
+        comparison.common_mode_of_all
+            ? counted(comparison.common_mode_kernels, "kernel")
+            : counted(comparison.common_mode_kernels, "unchanged kernel", "unchanged kernels"),
+        percent_text(std::abs(ratio), 2), ratio < 0 ? "less time" : "more time",
+        comparison.common_mode_of_all ? ", of which too few are known to be unchanged" : ""));
   } else {
     notes.emplace_back("No common mode: too few kernels to take one from. Kernels are judged as measured.");
   }
@@ -279,6 +437,8 @@ std::vector<std::string> compare_notes(const Comparison& comparison) {
   for (const comparison::BudgetCheck& check : comparison.budgets) {
     if (check.missed || !check.kernel || !check.measured) notes.push_back(budget_text(comparison, check));
   }
+  if (comparison.two_mode_kernels > 0) notes.push_back(modes_note(comparison));
+  if (std::string note = below_floor(comparison); !note.empty()) notes.push_back(std::move(note));
   const auto more =
       std::count_if(comparison.environment.begin(), comparison.environment.end(),
                     [](const auto& difference) { return difference.weight == EnvironmentWeight::note; });

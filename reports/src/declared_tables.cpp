@@ -17,6 +17,7 @@ const std::vector<DeclaredTable>& declared_tables() {
     static const std::vector<analyzer::PhaseSummary> kPhases;
     static const std::vector<comparison::KernelChange> kChanges;
     static const std::vector<comparison::Endpoint> kEndpoints;
+    static const std::vector<comparison::TransferChange> kTransfers;
     static const std::vector<comparison::HistorySeries> kSeries;
     Table rank(ranking_columns({{.key = analyzer::RankKey::launch}, true, true}), 0,
                [](std::size_t) { return RankLine{}; });
@@ -34,6 +35,7 @@ const std::vector<DeclaredTable>& declared_tables() {
         {"launches", "launches of the step, in `report --format json`", launches_table(kModel, kAnalysis)},
         {"compare", "rows of `compare`, largest difference of the step first", compare_table(kChanges)},
         {"parts", "the step and its parts, of `compare`", endpoints_table(kEndpoints)},
+        {"transfers", "copies and memsets, of `compare`, largest difference first", transfers_table(kTransfers)},
         {"history", "rows of `history show`, largest change first", history_table(kSeries)},
         {"work", "declared work, in `report --format json`", declared_work_table(kAnalysis.declared_work)},
     };

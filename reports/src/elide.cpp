@@ -254,7 +254,42 @@ std::string elide_middle(std::string_view text, int columns) {
          std::string(tail(text, tail_columns));
 }
 
+namespace {
+
+// Several kernels in one text, as a comparison names a group: "a<int, 4>, b → c". No demangled name has a comma or an
+// arrow outside its brackets. Each name with the separator before it; of one name alone, nothing.
+std::vector<std::pair<std::string_view, std::string_view>> names_of_list(std::string_view text) {
+  constexpr std::string_view kArrow = " → ";
+  std::vector<std::pair<std::string_view, std::string_view>> names;
+  std::string_view separator;
+  std::size_t begin = 0;
+  int depth = 0;
+  const auto end_name = [&](std::size_t i, std::string_view next) {
+    names.emplace_back(separator, text.substr(begin, i - begin));
+    separator = next;
+    begin = i + next.size();
+  };
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    const char c = text[i];
+    if (c == '<' || c == '(' || c == '[' || c == '{') ++depth;
+    if (c == ')' || c == ']' || c == '}' || (c == '>' && !(i > 0 && text[i - 1] == '-'))) --depth;
+    if (depth != 0) continue;
+    if (text.substr(i, 2) == ", ") end_name(i, text.substr(i, 2));
+    if (text.substr(i, kArrow.size()) == kArrow) end_name(i, text.substr(i, kArrow.size()));
+  }
+  if (names.empty()) return {};
+  end_name(text.size(), {});
+  return names;
+}
+
+}  // namespace
+
 std::string kernel_display_name(std::string_view name) {
+  if (const auto list = names_of_list(name); !list.empty()) {
+    std::string text;
+    for (const auto& [separator, one] : list) text += std::string(separator) + kernel_display_name(one);
+    return text;
+  }
   if (const std::string_view suffix = ranked_suffix(name); !suffix.empty())
     return kernel_display_name(name.substr(0, name.size() - suffix.size())) + std::string(suffix);
   // Qualifiers and a clone suffix behind the parameter list: "f(int) const", "f(int) [clone .1]".
@@ -295,6 +330,16 @@ std::string elide_kernel_name(std::string_view demangled_name, int columns) {
   }
   const std::string full = kernel_display_name(demangled_name);
   if (fits(full, columns)) return full;
+
+  if (const auto list = names_of_list(full); !list.empty()) {
+    int left = columns;
+    for (const auto& [separator, one] : list) left -= display_width(separator);
+    const int each = left / static_cast<int>(list.size());
+    if (each < kLeastName) return elide_end(full, columns);
+    std::string text;
+    for (const auto& [separator, one] : list) text += std::string(separator) + elide_kernel_name(one, each);
+    return text;
+  }
 
   const std::string brief = brief_name(full);
   if (fits(brief, columns)) return brief;

@@ -287,7 +287,7 @@ TEST(CompareCells, ShowTheChangeOfAKernel) {
       {"confidence", "0.61|0.61"},
       {"calls_a", "3|3"},
       {"calls_b", "4|4"},
-      {"measured_ratio", "20.1|0.201"},
+      {"measured_ratio", "+20.1|0.201"},
       {"low_ratio", "-1.2|-0.012"},
       {"high_ratio", "25.0|0.25"},
       {"level_ratio", "95.0|0.95"},

@@ -34,9 +34,11 @@ enum class OutcomeReason : std::uint8_t {
   single_run,     ///< one run a side: nothing says how much runs differ
   too_few_pairs,  ///< fewer than ComparisonOptions::least_pairs
   noise,          ///< the runs differ too much for an answer: detectable_ratio, pairs_needed
-  two_modes,      ///< the runs of one side fall into two heaps that the other side's lie between or in
+  two_modes,      ///< runs fall into two heaps, and which of them a run is in is chance
   not_confirmed,  ///< the fresh pair did not show it again
   small,          ///< a difference without doubt, but below the thresholds, or not all of it
+  blocks,         ///< the runs of one side came before those of the other: what drifts looks like a change
+  clock,          ///< as measured it did not change so: the clock did, or what all kernels did together
 };
 
 /// What makes a kernel take another time.
@@ -50,6 +52,24 @@ enum class ChangeCause : std::uint8_t {
   clock,       ///< the same cycles at another clock
   neighbours,  ///< same code and launch, other cycles: what runs before or beside it, caches, memory
   unknown,     ///< the machine code was not recorded
+};
+
+/// What a line of the step's time is of. kernels − overlap + copies + memsets + gaps + unexplained = step.
+enum class PartKind : std::uint8_t {
+  step,
+  kernels,        ///< sum over all of them
+  overlap,        ///< of that, what ran beside other kernels
+  copies,         ///< while no kernel ran
+  memsets,        ///< while neither kernel nor copy ran
+  hidden_copies,  ///< beside kernels: part of no sum
+  collectives,    ///< communication kernels while no other kernel ran; part of the kernels
+  hidden_collectives,
+  gaps,         ///< the device did nothing
+  gap,          ///< of those, by cause
+  cpu,          ///< of the launching thread, without its waits
+  waits,        ///< of the launching thread, for the device
+  range,        ///< kernels of a range below the step's
+  unexplained,  ///< what the parts do not add up to
 };
 
 /// Whole verdict. Exit codes: exit_code().
@@ -82,7 +102,7 @@ struct Vocabulary<comparison::OutcomeReason> {
   static constexpr Word<Reason> kWords[] = {
       {Reason::none, "none"},   {Reason::single_run, "single_run"}, {Reason::too_few_pairs, "too_few_pairs"},
       {Reason::noise, "noise"}, {Reason::two_modes, "two_modes"},   {Reason::not_confirmed, "not_confirmed"},
-      {Reason::small, "small"}};
+      {Reason::small, "small"}, {Reason::blocks, "blocks"},         {Reason::clock, "clock"}};
 };
 template <>
 struct Vocabulary<comparison::ChangeCause> {
@@ -93,6 +113,25 @@ struct Vocabulary<comparison::ChangeCause> {
                                            {Cause::calls, "calls"},    {Cause::data, "data"},
                                            {Cause::clock, "clock"},    {Cause::neighbours, "neighbours"},
                                            {Cause::unknown, "unknown"}};
+};
+template <>
+struct Vocabulary<comparison::PartKind> {
+  using Kind = comparison::PartKind;
+  static constexpr std::string_view kName = "kind of part";
+  static constexpr Word<Kind> kWords[] = {{Kind::step, "step"},
+                                          {Kind::kernels, "kernels"},
+                                          {Kind::overlap, "overlap"},
+                                          {Kind::copies, "copies"},
+                                          {Kind::memsets, "memsets"},
+                                          {Kind::hidden_copies, "hidden_copies"},
+                                          {Kind::collectives, "collectives"},
+                                          {Kind::hidden_collectives, "hidden_collectives"},
+                                          {Kind::gaps, "gaps"},
+                                          {Kind::gap, "gap"},
+                                          {Kind::cpu, "cpu"},
+                                          {Kind::waits, "waits"},
+                                          {Kind::range, "range"},
+                                          {Kind::unexplained, "unexplained"}};
 };
 template <>
 struct Vocabulary<comparison::ComparisonVerdict> {
@@ -135,6 +174,7 @@ struct ComparisonOptions {
   double equivalence_alpha = 0.05;     ///< of `same`
   double false_discovery_rate = 0.05;  ///< over all kernels
   double step_ratio = 0.01;            ///< of the step: smaller differences do not matter, and are `same`
+  double part_step_share = 0.005;      ///< of a part likewise, of the step's time
   double kernel_ratio = 0.02;        ///< of a kernel likewise, or three times the noise floor if that is more
   double kernel_ns = 1000;           ///< of a kernel, a step: …
   double kernel_step_share = 0.001;  ///< … and of the step
@@ -145,6 +185,8 @@ struct ComparisonOptions {
   std::vector<analyzer::KernelBudget> budgets;
   /// Sides on other GPU models, or drivers, get a verdict too.
   bool any_environment = false;
+  /// Runs that were recorded in blocks, one side after the other, get a verdict too.
+  bool any_order = false;
 };
 
 /// Confidence interval of a ratio of change: 0.02 is +2 %.
@@ -152,11 +194,13 @@ struct ChangeInterval {
   double low = 0, high = 0;
 };
 
-/// How one quantity changed.
+/// How one quantity changed: `ratio`, `delta` and the interval are of one estimator, so that `b` is a · (1 + ratio) and
+/// a + delta.
 struct Change {
-  double a = 0, b = 0;  ///< medians over the runs
-  double ratio = 0;     ///< B ÷ A − 1: of the geometric mean over the pairs
-  double delta = 0;     ///< b − a
+  /// Means over the runs that were tested: geometric, or arithmetic of what may be nothing (parts of the step).
+  double a = 0, b = 0;
+  double ratio = 0;  ///< B ÷ A − 1; without bounds if A is nothing
+  double delta = 0;  ///< b − a
   /// What the outcome rests on: 1 − alpha, of what is shown to be the same 1 − 2·equivalence_alpha, which lies within
   /// the margin. Empty: too few runs.
   std::optional<ChangeInterval> interval;
@@ -171,10 +215,13 @@ struct Change {
   std::vector<double> pair_ratios;         ///< of each pair, in order; unpaired: empty
 };
 
-/// The step or a part of it. Tested on its own, without regard to how many others are.
+/// The step or a part of it. Tested on its own, without regard to how many others are; a part in the step's time, since it
+/// may be nothing on either side.
 struct Endpoint {
-  std::string name;  ///< "step", "kernels", "gaps", or a range below the step's: "forward"
-  Change time;       ///< ns
+  std::string name;  ///< "step", "kernels", "gaps: CPU", or a range below the step's: "forward"
+  PartKind kind = PartKind::step;
+  Change time;            ///< ns
+  double step_share = 0;  ///< its difference, of the step's time in A
   Outcome outcome = Outcome::inconclusive;
   OutcomeReason reason = OutcomeReason::none;
 };
@@ -214,6 +261,21 @@ struct KernelChange {
   bool hint = false;       ///< one run a side: the change is beyond the spread inside the runs
 };
 
+/// Copies of one direction, or memsets, at one place, and their counterpart.
+struct TransferChange {
+  std::string path;  ///< in B, or in A if it is only there
+  TransferKind kind = TransferKind::copy;
+  CopyKind direction = CopyKind::unknown;
+  double calls_a = 0, calls_b = 0;  ///< a step, medians over the runs
+  double bytes_a = 0, bytes_b = 0;
+  Change time;             ///< ns of a step
+  Change exposed;          ///< of that, while no kernel ran: what the outcome rests on
+  double step_share = 0;   ///< of that, the difference, of the step's time in A
+  Outcome outcome = Outcome::inconclusive;
+  OutcomeReason reason = OutcomeReason::none;
+  [[nodiscard]] bool other_work() const { return calls_a != calls_b || bytes_a != bytes_b; }
+};
+
 /// A budget held against the kernels of B that it matches.
 struct BudgetCheck {
   std::size_t budget = 0;             ///< into ComparisonOptions::budgets
@@ -239,6 +301,7 @@ struct ComparisonSide {
   std::optional<double> sm_clock_hz, power_w;  ///< medians over the runs
   std::optional<int> temperature_c;            ///< highest
   bool two_modes = false;                      ///< its step times fall into two heaps
+  double launches = 0;                         ///< a step, median over the runs
 };
 
 struct Comparison {
@@ -249,6 +312,10 @@ struct Comparison {
   ComparisonVerdict verdict = ComparisonVerdict::inconclusive;
   std::vector<Endpoint> endpoints;    ///< the step first
   std::vector<KernelChange> kernels;  ///< by |Δ| of the step, largest first
+  std::vector<TransferChange> transfers;  ///< likewise
+  std::int64_t two_mode_kernels = 0;      ///< whose runs are seen to fall into two heaps, whichever side they are of
+  bool in_blocks = false;                 ///< by the runs' begins, one side was recorded before the other
+  bool same_recording = false;            ///< a run of A and one of B are one recording
   std::optional<Change>
       common_mode;  ///< what kernels of unchanged code did together, as a ratio; a and b are 1 and 1 + ratio
   std::int64_t common_mode_kernels = 0;
@@ -262,6 +329,8 @@ struct Comparison {
   std::int64_t regressed = 0, improved = 0, same = 0, inconclusive = 0, added = 0, removed = 0;
 
   [[nodiscard]] const Endpoint& step() const { return endpoints.front(); }
+  /// The sides launch another number of kernels a step, by more than one in twenty: perhaps they do other work.
+  [[nodiscard]] bool other_work() const;
 };
 
 /// What fails a comparison, for exit_code().
@@ -271,7 +340,8 @@ struct FailOn {
   bool unmatched = false;  ///< kernels added or removed
 };
 
-/// Failures: usage (no run on a side, a bad rule, confirmation pairs that leave none), no_data (no kernel time).
+/// Failures: usage (no run on a side, one recording twice on a side, other programs on a side, a bad rule, confirmation
+/// pairs that leave none), no_data (no kernel time).
 [[nodiscard]] Result<Comparison> compare(const std::vector<RunProfile>& a, const std::vector<RunProfile>& b,
                                          const ComparisonOptions& options = {});
 

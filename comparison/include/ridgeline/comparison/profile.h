@@ -16,6 +16,24 @@
 
 namespace ridgeline::comparison {
 
+/// What moves memory without a kernel.
+enum class TransferKind : std::uint8_t { copy, memset };
+
+}  // namespace ridgeline::comparison
+
+namespace ridgeline {
+
+template <>
+struct Vocabulary<comparison::TransferKind> {
+  using Kind = comparison::TransferKind;
+  static constexpr std::string_view kName = "kind of transfer";
+  static constexpr Word<Kind> kWords[] = {{Kind::copy, "copy"}, {Kind::memset, "memset"}};
+};
+
+}  // namespace ridgeline
+
+namespace ridgeline::comparison {
+
 /// How a kernel is launched.
 struct LaunchConfiguration {
   store::Dim3 grid;
@@ -51,6 +69,32 @@ struct KernelSite {
   std::map<std::string, double> counts;
 };
 
+/// Copies of one direction, or memsets, at one place of the program: all of one step, medians over the steps.
+struct TransferSite {
+  std::string path;  ///< as of KernelSite
+  TransferKind kind = TransferKind::copy;
+  CopyKind direction = CopyKind::unknown;  ///< of copies
+  double calls = 0;
+  double bytes = 0;
+  double time_ns = 0;
+  double exposed_ns = 0;  ///< of that, while no kernel ran: its share in the representative step
+};
+
+/// Where the time of the representative step went beside its kernels; see analyzer::Accounting.
+struct StepParts {
+  double overlap_ns = 0;  ///< kernel time that ran beside other kernel time
+  double copy_exposed_ns = 0, copy_hidden_ns = 0;
+  double memset_exposed_ns = 0;
+  double communication_exposed_ns = 0, communication_hidden_ns = 0;
+  double gap_launch_bound_ns = 0;
+  double gap_host_bound_ns = 0;
+  double gap_synchronisation_ns = 0;
+  double gap_queued_ns = 0;
+  double gap_other_ns = 0;  ///< what ended them is not known, or the step did
+  /// Of the thread that launches most: how long it worked on the step, less its waits. Empty: not recorded.
+  std::optional<double> cpu_ns, wait_ns;
+};
+
 /// What a device was like.
 struct DeviceFacts {
   std::string name;
@@ -81,8 +125,12 @@ struct RunProfile {
   double kernel_ns = 0;              ///< Σ KernelSite::time_ns
   double busy_ns = 0;                ///< of the representative step: some kernel ran
   double gap_ns = 0;                 ///< of the representative step: the device did nothing
+  StepParts parts;
   std::vector<KernelSite> sites;     ///< in the order of their first launch
   std::vector<std::uint32_t> order;  ///< sites of the representative step's launches, in order of launch
+  std::vector<TransferSite> transfers;
+  /// Launches a step.
+  [[nodiscard]] double launches() const;
 };
 
 struct ProfileOptions {

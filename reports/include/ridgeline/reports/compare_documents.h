@@ -24,13 +24,17 @@ namespace ridgeline::reports {
 
 /// One row per kernel, largest |Δ| of the step first. Refers to the rows.
 [[nodiscard]] Table compare_table(const std::vector<comparison::KernelChange>& kernels);
-/// The step, its kernels, its gaps and its ranges.
+/// The step, what its time went to, and its ranges.
 [[nodiscard]] Table endpoints_table(const std::vector<comparison::Endpoint>& endpoints);
+
+/// One row a kind of copy at a place. Refers to the rows.
+[[nodiscard]] Table transfers_table(const std::vector<comparison::TransferChange>& transfers);
 
 /// "REGRESSED: the step takes 52.456 ms instead of 50.123 ms, +4.7 % (95 % interval +4.1 to +5.2 %, 5 pairs)".
 [[nodiscard]] std::string compare_verdict_sentence(const comparison::Comparison& comparison);
-/// Which kernels that is of and what each change comes of, largest first, five at most: "Slower:
-/// layernorm_backward<float>, +620.0 µs of the step (+35.0 %), other machine code.". Empty if none is blamed.
+/// What must be known first (runs in blocks, other work); which kernels that is of and what each change comes of, largest first, five at most: "Slower:
+/// layernorm_backward<float>, +620.0 µs of the step (+35.0 %), other machine code."; then copies, and what changed without
+/// an effect. Empty if there is none.
 [[nodiscard]] std::vector<std::string> compare_blame(const comparison::Comparison& comparison);
 /// What a reader must know beside it, weightiest first: environment, common mode, clock, modes, matching.
 [[nodiscard]] std::vector<std::string> compare_notes(const comparison::Comparison& comparison);
