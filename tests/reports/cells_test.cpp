@@ -406,6 +406,8 @@ TEST(CompareCells, LeaveOutWhatIsNotKnown) {
 TEST(PartCells, ShowTheChangeOfAPart) {
   comparison::Endpoint part;
   part.name = "gaps";
+  part.kind = comparison::PartKind::gaps;
+  part.step_share = -0.031;
   part.outcome = Outcome::improved;
   part.reason = comparison::OutcomeReason::two_modes;
   part.time = {.a = 2'100'000, .b = 1'900'000, .ratio = -0.095, .delta = -200'000};
@@ -433,6 +435,8 @@ TEST(PartCells, ShowTheChangeOfAPart) {
       {"detectable_ratio", "0.02|0.02"},
       {"pairs_needed", "7|7"},
       {"reason", "two_modes|two_modes"},
+      {"step_share_ratio", "−3.1|-0.031"},
+      {"kind", "gaps|gaps"},
   };
   for (const auto& [key, words] : expected) EXPECT_EQ(shown(table.cell(0, key)), words) << key;
   EXPECT_EQ(expected.size(), table.columns().size());
