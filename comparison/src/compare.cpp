@@ -54,7 +54,10 @@ double within_run_ratio(double deviation_a, double deviation_b, double count_a, 
 class Comparer {
  public:
   Comparer(const Runs& a, const Runs& b, const ComparisonOptions& options)
-      : a_(a), b_(b), options_(options), layout_(layout_of(a, b, options)),
+      : a_(a),
+        b_(b),
+        options_(options),
+        layout_(layout_of(a, b, options)),
         judge_(options, layout_, recorded_in_blocks(a, b)) {}
 
   Result<Comparison> run() {
@@ -169,8 +172,8 @@ class Comparer {
       KernelChange change;
       describe(change, unit, a_, b_);
       Series series = series_of(unit, a_, b_, time_of);
-      change.time =
-          change_of(series, layout_, sample_of(series, layout_), judge_.demand(margin_of(change.kernel_class)));
+      change.time = change_of(series, layout_, sample_of(series, layout_),
+                              judge_.demand(margin_of(change.kernel_class)));
       compare_cycles(change, unit);
       series.offset_a = offset_a_;
       series.offset_b = offset_b_;
@@ -207,8 +210,8 @@ class Comparer {
     };
     const Series series = series_of(unit, a_, b_, cycles);
     if (known && series.usable())
-      change.cycles =
-          change_of(series, layout_, sample_of(series, layout_), judge_.demand(margin_of(change.kernel_class)));
+      change.cycles = change_of(series, layout_, sample_of(series, layout_),
+                                judge_.demand(margin_of(change.kernel_class)));
   }
 
   void moderate(std::vector<Tested>& tested) const {
@@ -274,7 +277,8 @@ class Comparer {
     const bool large = std::abs(adjusted.ratio) >= margin && std::abs(adjusted.delta) >= least_ns;
     judge_.decide(change.outcome, change.reason, adjusted, significant, large, item.series);
     change.confirmed = layout_.confirmation > 0 && significant && large && judge_.confirmed(item.series);
-    if (is_moved(change.outcome) || (change.outcome == Outcome::inconclusive && std::abs(adjusted.ratio) >= margin))
+    if (is_moved(change.outcome) ||
+        (change.outcome == Outcome::inconclusive && std::abs(adjusted.ratio) >= margin))
       change.cause = cause_of(change, margin);
     if (is_moved(change.outcome)) doubt(change, item, margin, least_ns);
     if (change.outcome == Outcome::inconclusive && judge_.enough_pairs() && adjusted.interval) {
@@ -292,7 +296,8 @@ class Comparer {
 
   // What speaks against blaming a kernel whose difference is no chance.
   void doubt(KernelChange& change, const Tested& item, double margin, double least_ns) const {
-    const bool same_program = change.code_changed != true && !change.launch_changed && change.cause != ChangeCause::data;
+    const bool same_program =
+        change.code_changed != true && !change.launch_changed && change.cause != ChangeCause::data;
     if (item.mixed || (same_program && may_be_modes(modes_, std::log1p(change.adjusted.ratio)))) {
       change.outcome = Outcome::inconclusive;
       change.reason = OutcomeReason::two_modes;
@@ -398,8 +403,7 @@ class Comparer {
     // Where the step itself is undecided, kernels that got slower count unless others got faster by more.
     double blamed_ns = 0;
     for (const KernelChange& change : out_.kernels) {
-      if (is_moved(change.outcome))
-        blamed_ns += change.time.delta;
+      if (is_moved(change.outcome)) blamed_ns += change.time.delta;
     }
     std::int64_t slower = out_.regressed;
     for (const TransferChange& change : out_.transfers) {
@@ -411,7 +415,8 @@ class Comparer {
       // Kernels cannot be told from each other well enough: the ranges decide.
       worse = std::any_of(out_.endpoints.begin(), out_.endpoints.end(), [](const Endpoint& part) {
         return part.outcome == Outcome::regressed &&
-               (part.kind == PartKind::kernels || part.kind == PartKind::range || part.kind == PartKind::copies);
+               (part.kind == PartKind::kernels || part.kind == PartKind::range ||
+                part.kind == PartKind::copies);
       });
     }
     if (step == Outcome::improved)

@@ -10,8 +10,8 @@ constexpr double kConfirmedPart = 0.5;
 
 }  // namespace
 
-void Judge::decide(Outcome& outcome, OutcomeReason& reason, const Change& change, bool significant, bool large,
-                   const Series& series) const {
+void Judge::decide(Outcome& outcome, OutcomeReason& reason, const Change& change, bool significant,
+                   bool large, const Series& series) const {
   outcome = Outcome::inconclusive;
   reason = OutcomeReason::noise;
   if (layout_.runs_a < 2 || layout_.runs_b < 2) {

@@ -55,8 +55,8 @@ double distance_of_heaps(const std::vector<double>& values, std::size_t of_a, do
     }
   }
   if (split == 0 || gap < least) return 0;
-  const double width = std::max(sorted[split - 1].first - sorted.front().first,
-                                sorted.back().first - sorted[split].first);
+  const double width =
+      std::max(sorted[split - 1].first - sorted.front().first, sorted.back().first - sorted[split].first);
   if (gap < kWidths * width) return 0;
   const auto end_of_low = sorted.begin() + static_cast<std::ptrdiff_t>(split);
   const auto low_a = static_cast<std::size_t>(

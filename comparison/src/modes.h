@@ -1,8 +1,10 @@
-// modes.h: kernels that run in one of two modes, anew in each run: an autotuner's choice, how memory lies, which SMs they get.
+// modes.h: kernels that run in one of two modes, anew in each run: an autotuner's choice, how memory lies,
+// which SMs they get.
 //
 // With few runs, chance puts all of A into one mode and all of B into the other: of three pairs once in 32 kernels. One
-// kernel alone does not show that. Others do: a kernel whose runs form two heaps, with runs of one side in both, is seen to
-// be in two modes, and how many are seen says how many to expect that chance has sorted by side.
+// kernel alone does not show that. Others do: a kernel whose runs form two heaps, with runs of one side in
+// both, is seen to be in two modes, and how many are seen says how many to expect that chance has sorted by
+// side.
 #pragma once
 
 #include <cstdint>

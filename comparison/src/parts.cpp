@@ -90,7 +90,8 @@ class Parts {
       const double deviation = options.floor->step_ratio;
       const auto freedom = static_cast<double>(options.floor->pairs - 1);
       // A pooled variance is of one run, the floor's of a pair's difference: twice that.
-      sample = moderated(*sample, {layout.paired ? deviation * deviation : deviation * deviation / 2, freedom});
+      sample =
+          moderated(*sample, {layout.paired ? deviation * deviation : deviation * deviation / 2, freedom});
       wanted.prior_freedom = freedom;
     }
     Endpoint step;

@@ -161,7 +161,8 @@ StepParts parts_of(const Model& model, const StepAnalysis& steps, const Accounti
     return parts;
   double waits_ns = 0;
   for (const store::Synchronisation& wait : model.synchronisations) {
-    if (wait.process_id == steps.process_id && wait.thread_id == *thread && wait.step_id == step.summary.step_id)
+    if (wait.process_id == steps.process_id && wait.thread_id == *thread &&
+        wait.step_id == step.summary.step_id)
       waits_ns += number(wait.duration_ns);
   }
   parts.wait_ns = waits_ns;
@@ -176,8 +177,10 @@ std::vector<TransferSite> transfers_of(const store::Activity& activity, const Mo
   filter.process_id = steps.process_id;
   if (!step_ids.empty()) filter.step_ids = step_ids;
   Transfers transfers(model, steps, step_ids);
-  activity.for_each_memcpy(filter, [&](const store::Memcpy& copy) { transfers.add(copy); }, ask.stop);
-  activity.for_each_memset(filter, [&](const store::Memset& set) { transfers.add(set); }, ask.stop);
+  activity.for_each_memcpy(
+      filter, [&](const store::Memcpy& copy) { transfers.add(copy); }, ask.stop);
+  activity.for_each_memset(
+      filter, [&](const store::Memset& set) { transfers.add(set); }, ask.stop);
   return transfers.sites();
 }
 

@@ -13,7 +13,8 @@ namespace ridgeline::comparison {
                                  const analyzer::Accounting& accounting, double own_kernels_ns);
 
 /// `step_ids`: those that medians are taken over; none: the whole recording is one step.
-[[nodiscard]] std::vector<TransferSite> transfers_of(const store::Activity& activity, const analyzer::Model& model,
+[[nodiscard]] std::vector<TransferSite> transfers_of(const store::Activity& activity,
+                                                     const analyzer::Model& model,
                                                      const analyzer::StepAnalysis& steps,
                                                      const std::vector<store::Id>& step_ids,
                                                      const analyzer::Ask& ask);

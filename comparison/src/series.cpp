@@ -10,7 +10,8 @@
 namespace ridgeline::comparison {
 namespace {
 
-std::vector<double> levels(const std::vector<double>& values, const std::vector<double>& offsets, double unit) {
+std::vector<double> levels(const std::vector<double>& values, const std::vector<double>& offsets,
+                           double unit) {
   std::vector<double> result;
   for (std::size_t i = 0; i < values.size(); ++i)
     result.push_back(unit > 0 ? values[i] / unit : std::log(values[i]) - (offsets.empty() ? 0 : offsets[i]));
@@ -129,8 +130,7 @@ Change change_of(const Series& series, const RunLayout& layout, const std::optio
   if (linear && change.a <= 0) return change;  // a ratio of nothing says nothing
   change.interval = interval_of(*sample, demand.alpha, series.unit, change.a);
   change.interval_level = 1 - demand.alpha;
-  change.detectable_ratio =
-      std::abs(ratio_of(detectable_mean(*sample, demand.alpha), series.unit, change.a));
+  change.detectable_ratio = std::abs(ratio_of(detectable_mean(*sample, demand.alpha), series.unit, change.a));
   return change;
 }
 

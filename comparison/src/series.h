@@ -24,8 +24,9 @@ struct Series {
   std::vector<double> a, b;
   /// What is taken off the logarithm of each run, the common mode; empty: nothing.
   std::vector<double> offset_a, offset_b;
-  double unit = 0;                    ///< 0: ratios
-  [[nodiscard]] bool usable() const;  ///< every value is above zero; with a unit: finite, and not all are nothing
+  double unit = 0;  ///< 0: ratios
+  [[nodiscard]] bool usable()
+      const;  ///< every value is above zero; with a unit: finite, and not all are nothing
   /// ln(B/A) less the offsets, or (B − A) ÷ unit: of each pair.
   [[nodiscard]] std::vector<double> differences() const;
   /// What the differences are of: logarithms, or shares of the unit.
@@ -50,7 +51,8 @@ struct Demand {
 };
 
 /// Puts the interval of the equivalence test in place: what shows a difference to be within the margin.
-void take_equivalence_interval(Change& change, const Sample& sample, double equivalence_alpha, double unit = 0);
+void take_equivalence_interval(Change& change, const Sample& sample, double equivalence_alpha,
+                               double unit = 0);
 
 /// Means, ratio, interval, p-values and what more runs would bring. `sample` as it is to be tested; empty: one run.
 [[nodiscard]] Change change_of(const Series& series, const RunLayout& layout,

@@ -36,14 +36,15 @@ std::optional<Failure> refused_side(const Runs& runs, const std::string& side) {
     const RunProfile& run = runs[i];
     for (std::size_t j = 0; j < i; ++j) {
       if (one_recording(run, runs[j]))
-        return Failure{ErrorKind::usage, run.path + " and " + runs[j].path +
-                                             " are one recording: a run counts once, so give runs of their own"};
+        return Failure{ErrorKind::usage,
+                       run.path + " and " + runs[j].path +
+                           " are one recording: a run counts once, so give runs of their own"};
     }
     const std::string program = program_of(run);
     if (!program.empty() && !program_of(first).empty() && program != program_of(first))
-      return Failure{ErrorKind::usage, "the runs of " + side + " are of several programs: " +
-                                           program_of(first) + " in " + first.path + ", " + program + " in " +
-                                           run.path};
+      return Failure{ErrorKind::usage, "the runs of " + side +
+                                           " are of several programs: " + program_of(first) + " in " +
+                                           first.path + ", " + program + " in " + run.path};
     const double more = std::max(run.launches(), first.launches());
     const double less = std::min(run.launches(), first.launches());
     if (more > kOtherProgram * less)

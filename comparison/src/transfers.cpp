@@ -123,8 +123,7 @@ std::vector<TransferChange> compare_transfers(const Runs& a, const Runs& b, cons
     if (change.outcome == Outcome::added || change.outcome == Outcome::removed) continue;
     const Change& exposed = change.exposed;
     const bool significant = exposed.adjusted_p && *exposed.adjusted_p <= options.false_discovery_rate;
-    const bool large =
-        std::abs(exposed.ratio) >= options.kernel_ratio && std::abs(exposed.delta) >= least_ns;
+    const bool large = std::abs(exposed.ratio) >= options.kernel_ratio && std::abs(exposed.delta) >= least_ns;
     judge.decide(change.outcome, change.reason, exposed, significant, large, series[i]);
     // What nothing waits for on either side is not felt.
     if (!series[i].usable() && judge.enough_pairs()) {

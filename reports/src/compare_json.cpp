@@ -218,7 +218,8 @@ comparison::ComparisonOptions options_of(const Json& object) {
   options.kernel_ratio = figure(object, "kernel_ratio");
   options.kernel_ns = figure(object, "kernel_ns");
   options.kernel_step_share = figure(object, "kernel_step_share_ratio");
-  if (object.contains("part_step_share_ratio")) options.part_step_share = figure(object, "part_step_share_ratio");
+  if (object.contains("part_step_share_ratio"))
+    options.part_step_share = figure(object, "part_step_share_ratio");
   options.any_order = flag_if(object, "any_order");
   options.strict = value_of<bool>(object, "strict");
   options.least_pairs = whole(object, "least_pairs").value_or(0);
@@ -377,7 +378,8 @@ Comparison comparison_of(const Json& document) {
   if (document.contains("transfers")) {
     for (const Json& row : member(document, "transfers")) comparison.transfers.push_back(transfer_of(row));
   }
-  comparison.two_mode_kernels = static_cast<std::int64_t>(std::clamp(number_if(document, "two_mode_kernels"), 0.0, 1e9));
+  comparison.two_mode_kernels =
+      static_cast<std::int64_t>(std::clamp(number_if(document, "two_mode_kernels"), 0.0, 1e9));
   comparison.in_blocks = flag_if(document, "in_blocks");
   comparison.same_recording = flag_if(document, "same_recording");
   read_budgets(member(document, "budgets"), comparison);

@@ -146,13 +146,14 @@ void add_times(Columns& columns) {
                                   ? Cell::missing()
                                   : signed_cell(k.adjusted.ratio, Form::percent, k.outcome);
                      }});
-  columns.push_back({{.key = "interval",
-                      .header = "interval",
-                      .unit = "%",
-                      .help = "confidence interval of the change less the common mode: of the test that the outcome "
-                              "rests on",
-                      .drop_order = 1},
-                     [](const KernelChange& k) { return interval_cell(k.adjusted); }});
+  columns.push_back(
+      {{.key = "interval",
+        .header = "interval",
+        .unit = "%",
+        .help = "confidence interval of the change less the common mode: of the test that the outcome "
+                "rests on",
+        .drop_order = 1},
+       [](const KernelChange& k) { return interval_cell(k.adjusted); }});
   columns.push_back({{.key = "adjusted_p",
                       .header = "adj. p",
                       .help = "probability of so large a difference by chance, adjusted over all kernels "
@@ -279,13 +280,14 @@ Table compare_table(const std::vector<KernelChange>& kernels) {
 Table endpoints_table(const std::vector<comparison::Endpoint>& endpoints) {
   using comparison::Endpoint;
   std::vector<Column<Endpoint>> columns;
-  columns.push_back({{.key = "part",
-                      .header = "part",
-                      .help = "`step`, all `kernels`, `copies`, `memsets`, `gaps` and their causes, the CPU's time, what "
-                              "is `unexplained`, or the kernels of a range below the step's",
-                      .align = Align::left,
-                      .elide = Elide::end},
-                     [](const Endpoint& e) { return Cell::text(e.name); }});
+  columns.push_back(
+      {{.key = "part",
+        .header = "part",
+        .help = "`step`, all `kernels`, `copies`, `memsets`, `gaps` and their causes, the CPU's time, what "
+                "is `unexplained`, or the kernels of a range below the step's",
+        .align = Align::left,
+        .elide = Elide::end},
+       [](const Endpoint& e) { return Cell::text(e.name); }});
   columns.push_back({{.key = "outcome", .header = "outcome", .help = "as of kernels", .align = Align::left},
                      [](const Endpoint& e) { return outcome_cell(e.outcome, e.reason, false); }});
   columns.push_back({{.key = "time_a_ns", .header = "A", .unit = "ms", .help = "mean over the runs of A"},
@@ -297,19 +299,20 @@ Table endpoints_table(const std::vector<comparison::Endpoint>& endpoints) {
        [](const Endpoint& e) { return signed_cell(e.time.delta, Form::microseconds, e.outcome); }});
   columns.push_back({{.key = "change_ratio", .header = "Δ", .unit = "%", .help = "B ÷ A − 1, as measured"},
                      [](const Endpoint& e) {
-                       return e.time.a > 0 ? signed_cell(e.time.ratio, Form::percent, e.outcome) : Cell::missing();
+                       return e.time.a > 0 ? signed_cell(e.time.ratio, Form::percent, e.outcome)
+                                           : Cell::missing();
                      }});
-  columns.push_back(
-      {{.key = "step_share_ratio",
-        .header = "of step",
-        .unit = "%",
-        .help = "the difference, of the step's time in A: what a part is judged by",
-        .title = "difference of the step",
-        .drop_order = 1},
-       [](const Endpoint& e) {
-         return e.kind == comparison::PartKind::step ? Cell::missing()
-                                                     : signed_cell(e.step_share, Form::percent, e.outcome);
-       }});
+  columns.push_back({{.key = "step_share_ratio",
+                      .header = "of step",
+                      .unit = "%",
+                      .help = "the difference, of the step's time in A: what a part is judged by",
+                      .title = "difference of the step",
+                      .drop_order = 1},
+                     [](const Endpoint& e) {
+                       return e.kind == comparison::PartKind::step
+                                  ? Cell::missing()
+                                  : signed_cell(e.step_share, Form::percent, e.outcome);
+                     }});
   columns.push_back(
       {{.key = "interval", .header = "interval", .unit = "%", .help = "its confidence interval"},
        [](const Endpoint& e) { return interval_cell(e.time); }});
@@ -339,13 +342,13 @@ Table endpoints_table(const std::vector<comparison::Endpoint>& endpoints) {
   columns.push_back(
       {hidden({.key = "reason", .header = "reason", .help = "as of kernels", .align = Align::left}),
        [](const Endpoint& e) { return Cell::text(std::string(to_string(e.reason))); }});
-  columns.push_back(
-      {hidden({.key = "kind",
-               .header = "kind",
-               .help = "what the part is of: `kernels` − `overlap` + `copies` + `memsets` + `gaps` + `unexplained` = "
-                       "`step`",
-               .align = Align::left}),
-       [](const Endpoint& e) { return Cell::text(std::string(to_string(e.kind))); }});
+  columns.push_back({hidden({.key = "kind",
+                             .header = "kind",
+                             .help = "what the part is of: `kernels` − `overlap` + `copies` + `memsets` + "
+                                     "`gaps` + `unexplained` = "
+                                     "`step`",
+                             .align = Align::left}),
+                     [](const Endpoint& e) { return Cell::text(std::string(to_string(e.kind))); }});
   return {std::move(columns), endpoints.size(), [&endpoints](std::size_t i) { return endpoints[i]; }};
 }
 
@@ -368,7 +371,10 @@ Table transfers_table(const std::vector<comparison::TransferChange>& transfers) 
   text({.key = "direction", .header = "direction", .help = "of copies"}, [](const T& t) {
     return t.kind == comparison::TransferKind::copy ? std::string(to_string(t.direction)) : std::string();
   });
-  text({.key = "path", .header = "range", .help = "NVTX ranges it is called in, numbers folded", .elide = Elide::start},
+  text({.key = "path",
+        .header = "range",
+        .help = "NVTX ranges it is called in, numbers folded",
+        .elide = Elide::start},
        [](const T& t) { return t.path; });
   columns.push_back({{.key = "outcome", .header = "outcome", .help = "as of kernels", .align = Align::left},
                      [](const T& t) { return outcome_cell(t.outcome, t.reason, false); }});
@@ -376,11 +382,25 @@ Table transfers_table(const std::vector<comparison::TransferChange>& transfers) 
          [](const T& t) { return t.calls_a; });
   number({.key = "calls_b", .header = "calls B", .help = "the same in B", .drop_order = 2}, Form::general,
          [](const T& t) { return t.calls_b; });
-  number({.key = "bytes_a", .header = "A", .unit = "GB", .help = "bytes a step in A", .title = "bytes A", .drop_order = 1},
+  number({.key = "bytes_a",
+          .header = "A",
+          .unit = "GB",
+          .help = "bytes a step in A",
+          .title = "bytes A",
+          .drop_order = 1},
          Form::gigabytes, [](const T& t) { return t.bytes_a; });
-  number({.key = "bytes_b", .header = "B", .unit = "GB", .help = "the same in B", .title = "bytes B", .drop_order = 1},
+  number({.key = "bytes_b",
+          .header = "B",
+          .unit = "GB",
+          .help = "the same in B",
+          .title = "bytes B",
+          .drop_order = 1},
          Form::gigabytes, [](const T& t) { return t.bytes_b; });
-  number({.key = "time_a_ns", .header = "A", .unit = "µs", .help = "time of a step in A, mean over the runs", .title = "time A"},
+  number({.key = "time_a_ns",
+          .header = "A",
+          .unit = "µs",
+          .help = "time of a step in A, mean over the runs",
+          .title = "time A"},
          Form::microseconds, [](const T& t) { return t.time.a; });
   number({.key = "time_b_ns", .header = "B", .unit = "µs", .help = "the same in B", .title = "time B"},
          Form::microseconds, [](const T& t) { return t.time.b; });
@@ -393,10 +413,11 @@ Table transfers_table(const std::vector<comparison::TransferChange>& transfers) 
          Form::general, [](const T& t) { return t.exposed.a; });
   number(hidden({.key = "exposed_b_ns", .header = "exposed_b_ns", .help = "the same in B"}), Form::general,
          [](const T& t) { return t.exposed.b; });
-  columns.push_back({hidden({.key = "adjusted_p",
-                             .header = "adj. p",
-                             .help = "probability of so large an exposed difference by chance, adjusted over all copies"}),
-                     [](const T& t) { return probability(t.exposed.adjusted_p); }});
+  columns.push_back(
+      {hidden({.key = "adjusted_p",
+               .header = "adj. p",
+               .help = "probability of so large an exposed difference by chance, adjusted over all copies"}),
+       [](const T& t) { return probability(t.exposed.adjusted_p); }});
   text(hidden({.key = "reason", .header = "reason", .help = "as of kernels"}),
        [](const T& t) { return std::string(to_string(t.reason)); });
   return {std::move(columns), transfers.size(), [&transfers](std::size_t i) { return transfers[i]; }};

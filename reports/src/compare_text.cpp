@@ -148,7 +148,8 @@ std::string outcome_reason_text(OutcomeReason reason) {
     case OutcomeReason::small:
       return "a difference, but below what counts";
     case OutcomeReason::blocks:
-      return "the runs of one side were recorded before those of the other, so that a drift looks like a change";
+      return "the runs of one side were recorded before those of the other, so that a drift looks like a "
+             "change";
     case OutcomeReason::clock:
       return "only the clock, or what all kernels did together, was another";
   }
@@ -177,10 +178,10 @@ std::string transfer_text(const comparison::TransferChange& change) {
     text = fmt::format("{} ({})", copies_text(change, only_b ? change.calls_b : change.calls_a),
                        bytes_text(only_b ? change.bytes_b : change.bytes_a));
   } else {
-    text = fmt::format("{} ({})",
-                       of_two(change.calls_a, change.calls_b,
-                              [&](double calls) { return copies_text(change, calls); }),
-                       of_two(change.bytes_a, change.bytes_b, bytes_text));
+    text = fmt::format(
+        "{} ({})",
+        of_two(change.calls_a, change.calls_b, [&](double calls) { return copies_text(change, calls); }),
+        of_two(change.bytes_a, change.bytes_b, bytes_text));
   }
   return change.path.empty() ? text : text + " in " + elide_start(change.path, 60);
 }
@@ -191,7 +192,8 @@ std::vector<std::string> transfer_lines(const Comparison& comparison) {
   std::int64_t more = 0;
   for (const comparison::TransferChange& change : comparison.transfers) {
     const bool moved = change.outcome == Outcome::regressed || change.outcome == Outcome::improved;
-    if (!moved && (!change.other_work() || std::abs(change.time.delta) < comparison.options.kernel_ns)) continue;
+    if (!moved && (!change.other_work() || std::abs(change.time.delta) < comparison.options.kernel_ns))
+      continue;
     if (lines.size() == kTransfersNamed) {
       ++more;
       continue;
@@ -204,7 +206,8 @@ std::vector<std::string> transfer_lines(const Comparison& comparison) {
     lines.push_back(fmt::format("{}: {}, {} of which {} with no kernel beside.", title, transfer_text(change),
                                 signed_time(change.time.delta), signed_time(change.exposed.delta)));
   }
-  if (more > 0) lines.push_back(counted(more, "more kind of copies", "more kinds of copies") + " changed, by less.");
+  if (more > 0)
+    lines.push_back(counted(more, "more kind of copies", "more kinds of copies") + " changed, by less.");
   return lines;
 }
 
@@ -228,7 +231,8 @@ std::string without_effect(const Comparison& comparison) {
     const bool quiet = change.outcome == Outcome::same || change.outcome == Outcome::inconclusive;
     const std::string how = quiet ? how_it_changed(change) : "";
     if (how.empty() || change.hint) continue;
-    if (++found <= kNamesShown) text += (found > 1 ? "; " : "") + short_name(change) + " (" + bounded(how, 160) + ")";
+    if (++found <= kNamesShown)
+      text += (found > 1 ? "; " : "") + short_name(change) + " (" + bounded(how, 160) + ")";
   }
   if (found == 0) return {};
   return fmt::format("Changed without an effect that counts: {}{}.", text, more_names(found));
@@ -247,25 +251,27 @@ std::string below_floor(const Comparison& comparison) {
         std::abs(time.ratio) < options.kernel_ratio || std::abs(time.delta) >= least_ns)
       continue;
     if (++found <= kNamesShown)
-      text += fmt::format("{}{} ({}, {})", found > 1 ? "; " : "", short_name(change), signed_percent(time.ratio),
-                          signed_time(time.delta));
+      text += fmt::format("{}{} ({}, {})", found > 1 ? "; " : "", short_name(change),
+                          signed_percent(time.ratio), signed_time(time.delta));
   }
   if (found == 0) return {};
-  return fmt::format("Too small a part of the step to be called slower or faster: {}{}. A kernel must change by {} "
-                     "({} of the step).",
-                     text, more_names(found), time_text(least_ns), percent_text(least_ns / step_ns, 2));
+  return fmt::format(
+      "Too small a part of the step to be called slower or faster: {}{}. A kernel must change by {} "
+      "({} of the step).",
+      text, more_names(found), time_text(least_ns), percent_text(least_ns / step_ns, 2));
 }
 
 std::string modes_note(const Comparison& comparison) {
-  const bool withheld = std::any_of(comparison.kernels.begin(), comparison.kernels.end(), [](const auto& change) {
-    return change.reason == OutcomeReason::two_modes;
-  });
+  const bool withheld =
+      std::any_of(comparison.kernels.begin(), comparison.kernels.end(),
+                  [](const auto& change) { return change.reason == OutcomeReason::two_modes; });
   return fmt::format("{} in two modes: {} runs fall into two heaps, and runs of one side are in both.{}",
                      counted(comparison.two_mode_kernels, "kernel is", "kernels are"),
                      comparison.two_mode_kernels == 1 ? "its" : "their",
-                     withheld ? " With so few runs chance puts all of a side into one mode: differences that may "
-                                "be that are not blamed. Record more pairs."
-                              : "");
+                     withheld
+                         ? " With so few runs chance puts all of a side into one mode: differences that may "
+                           "be that are not blamed. Record more pairs."
+                         : "");
 }
 
 // What a reader must know before any figure.
@@ -274,16 +280,16 @@ std::vector<std::string> order_notes(const Comparison& comparison) {
   if (comparison.same_recording)
     notes.emplace_back("A and B share a recording: its times are compared with themselves.");
   if (comparison.other_work())
-    notes.push_back(fmt::format("{} a step in A, {} in B: they do other work, or their steps were found otherwise, or "
-                                "kernels were fused or split.",
-                                counted(std::llround(comparison.a.launches), "launch", "launches"),
-                                integer(std::llround(comparison.b.launches))));
+    notes.push_back(
+        fmt::format("{} a step in A, {} in B: they do other work, or their steps were found otherwise, or "
+                    "kernels were fused or split.",
+                    counted(std::llround(comparison.a.launches), "launch", "launches"),
+                    integer(std::llround(comparison.b.launches))));
   if (comparison.in_blocks)
-    notes.push_back(fmt::format("The runs of one side were recorded before those of the other: what drifts "
-                                "(clock, heat) looks like a change.{} Record A and B in turn.",
-                                comparison.options.any_order
-                                    ? ""
-                                    : " No difference is called a change; --any-order calls it one."));
+    notes.push_back(fmt::format(
+        "The runs of one side were recorded before those of the other: what drifts "
+        "(clock, heat) looks like a change.{} Record A and B in turn.",
+        comparison.options.any_order ? "" : " No difference is called a change; --any-order calls it one."));
   return notes;
 }
 
@@ -313,7 +319,8 @@ std::string compare_verdict_sentence(const Comparison& comparison) {
                           percent_text(std::abs(time.ratio), 2), time.ratio > 0 ? "slower" : "faster",
                           percent_text(comparison.options.step_ratio));
     else
-      text += fmt::format("; of the step as a whole nothing is certain: {}.", outcome_reason_text(step.reason));
+      text +=
+          fmt::format("; of the step as a whole nothing is certain: {}.", outcome_reason_text(step.reason));
   }
   if (comparison.verdict == ComparisonVerdict::inconclusive) {
     text += fmt::format(" No verdict: {}.", outcome_reason_text(step.reason));

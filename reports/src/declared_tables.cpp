@@ -35,7 +35,8 @@ const std::vector<DeclaredTable>& declared_tables() {
         {"launches", "launches of the step, in `report --format json`", launches_table(kModel, kAnalysis)},
         {"compare", "rows of `compare`, largest difference of the step first", compare_table(kChanges)},
         {"parts", "the step and its parts, of `compare`", endpoints_table(kEndpoints)},
-        {"transfers", "copies and memsets, of `compare`, largest difference first", transfers_table(kTransfers)},
+        {"transfers", "copies and memsets, of `compare`, largest difference first",
+         transfers_table(kTransfers)},
         {"history", "rows of `history show`, largest change first", history_table(kSeries)},
         {"work", "declared work, in `report --format json`", declared_work_table(kAnalysis.declared_work)},
     };

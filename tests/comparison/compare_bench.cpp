@@ -1,9 +1,9 @@
 // compare_bench.cpp: how often `compare` is wrong, and how often it finds what is there, by model of noise.
 //
-// Runs are made in memory: a capture's profile with its durations multiplied by what the model says. In A/A both sides are
-// the same program, and every verdict but "same" or "inconclusive" is a false alarm; with power one kernel takes more
-// time in B. The draws are of seeds that are given: thresholds are not to be chosen by those that judge them.
-// scripts/bench-compare runs it; docs/results/comparison.md has its table.
+// Runs are made in memory: a capture's profile with its durations multiplied by what the model says. In A/A
+// both sides are the same program, and every verdict but "same" or "inconclusive" is a false alarm; with
+// power one kernel takes more time in B. The draws are of seeds that are given: thresholds are not to be
+// chosen by those that judge them. scripts/bench-compare runs it; docs/results/comparison.md has its table.
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
@@ -85,7 +85,8 @@ class Laboratory {
     if (!model_.kernel_modes) return;
     std::vector<std::size_t> large;
     for (std::size_t i = 0; i < program_.sites.size(); ++i) {
-      if (i != planted && program_.sites[i].time_ns >= kModalShare * program_.step.median_ns) large.push_back(i);
+      if (i != planted && program_.sites[i].time_ns >= kModalShare * program_.step.median_ns)
+        large.push_back(i);
     }
     std::shuffle(large.begin(), large.end(), random_);
     modal_.insert(large.begin(), large.begin() + std::min<std::ptrdiff_t>(kModalKernels, std::ssize(large)));
@@ -178,10 +179,11 @@ std::string of(int count, int experiments) {
 int run(const std::string& capture, int experiments, std::uint64_t seed) {
   const RunProfile program = profile_run(capture).value();
   const std::size_t planted = site_of_share(program, 0.10);
-  std::cout << "Draws of seed " << seed << ". Power: +" << 100 * kPlanted << " % on a kernel of "
-            << std::lround(100 * program.sites[planted].time_ns / program.step.median_ns) << " % of the step.\n\n"
-            << "| noise | pairs | A/A: slower, faster | A/A: a kernel blamed | A/A: inconclusive | power: found | "
-               "power: another kernel blamed |\n| --- | ---: | ---: | ---: | ---: | ---: | ---: |\n";
+  std::cout
+      << "Draws of seed " << seed << ". Power: +" << 100 * kPlanted << " % on a kernel of "
+      << std::lround(100 * program.sites[planted].time_ns / program.step.median_ns) << " % of the step.\n\n"
+      << "| noise | pairs | A/A: slower, faster | A/A: a kernel blamed | A/A: inconclusive | power: found | "
+         "power: another kernel blamed |\n| --- | ---: | ---: | ---: | ---: | ---: | ---: |\n";
   for (const Model& model : models()) {
     for (const std::size_t pairs : {std::size_t{3}, std::size_t{5}}) {
       const Counts same = count(program, model, pairs, experiments, std::nullopt, ++seed);

@@ -37,7 +37,8 @@ const Endpoint* part(const Comparison& comparison, PartKind kind) {
 }
 
 const TransferSite kUpload{"step / forward", TransferKind::copy, CopyKind::host_to_device, 1, 1e6, 40e3, 0};
-const TransferSite kMoves{"step / forward", TransferKind::copy, CopyKind::device_to_device, 8, 268e6, 200e3, 192e3};
+const TransferSite kMoves{
+    "step / forward", TransferKind::copy, CopyKind::device_to_device, 8, 268e6, 200e3, 192e3};
 
 TEST(Transfers, ThatCameAreNamedWithWhatTheyMoveAndCost) {
   const Comparison comparison = compare(copying({kUpload}, 1), copying({kUpload, kMoves}, 50)).value();

@@ -215,8 +215,8 @@ struct Change {
   std::vector<double> pair_ratios;         ///< of each pair, in order; unpaired: empty
 };
 
-/// The step or a part of it. Tested on its own, without regard to how many others are; a part in the step's time, since it
-/// may be nothing on either side.
+/// The step or a part of it. Tested on its own, without regard to how many others are; a part in the step's
+/// time, since it may be nothing on either side.
 struct Endpoint {
   std::string name;  ///< "step", "kernels", "gaps: CPU", or a range below the step's: "forward"
   PartKind kind = PartKind::step;
@@ -268,9 +268,9 @@ struct TransferChange {
   CopyKind direction = CopyKind::unknown;
   double calls_a = 0, calls_b = 0;  ///< a step, medians over the runs
   double bytes_a = 0, bytes_b = 0;
-  Change time;             ///< ns of a step
-  Change exposed;          ///< of that, while no kernel ran: what the outcome rests on
-  double step_share = 0;   ///< of that, the difference, of the step's time in A
+  Change time;            ///< ns of a step
+  Change exposed;         ///< of that, while no kernel ran: what the outcome rests on
+  double step_share = 0;  ///< of that, the difference, of the step's time in A
   Outcome outcome = Outcome::inconclusive;
   OutcomeReason reason = OutcomeReason::none;
   [[nodiscard]] bool other_work() const { return calls_a != calls_b || bytes_a != bytes_b; }
@@ -310,12 +310,13 @@ struct Comparison {
   std::int64_t pairs = 0;  ///< that were tested; unpaired: runs of the smaller side
   bool paired = false;
   ComparisonVerdict verdict = ComparisonVerdict::inconclusive;
-  std::vector<Endpoint> endpoints;    ///< the step first
-  std::vector<KernelChange> kernels;  ///< by |Δ| of the step, largest first
+  std::vector<Endpoint> endpoints;        ///< the step first
+  std::vector<KernelChange> kernels;      ///< by |Δ| of the step, largest first
   std::vector<TransferChange> transfers;  ///< likewise
-  std::int64_t two_mode_kernels = 0;      ///< whose runs are seen to fall into two heaps, whichever side they are of
-  bool in_blocks = false;                 ///< by the runs' begins, one side was recorded before the other
-  bool same_recording = false;            ///< a run of A and one of B are one recording
+  std::int64_t two_mode_kernels =
+      0;                        ///< whose runs are seen to fall into two heaps, whichever side they are of
+  bool in_blocks = false;       ///< by the runs' begins, one side was recorded before the other
+  bool same_recording = false;  ///< a run of A and one of B are one recording
   std::optional<Change>
       common_mode;  ///< what kernels of unchanged code did together, as a ratio; a and b are 1 and 1 + ratio
   std::int64_t common_mode_kernels = 0;

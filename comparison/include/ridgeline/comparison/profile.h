@@ -120,11 +120,11 @@ struct RunProfile {
   std::vector<std::string> throttle_reasons;
   std::int64_t processes = 0;  ///< that ran kernels; the profile is of the busiest
 
-  analyzer::StepSpread step;         ///< over the steps that the medians are of
-  bool whole_recording = false;      ///< the capture has no steps: all of it was taken as one
-  double kernel_ns = 0;              ///< Σ KernelSite::time_ns
-  double busy_ns = 0;                ///< of the representative step: some kernel ran
-  double gap_ns = 0;                 ///< of the representative step: the device did nothing
+  analyzer::StepSpread step;     ///< over the steps that the medians are of
+  bool whole_recording = false;  ///< the capture has no steps: all of it was taken as one
+  double kernel_ns = 0;          ///< Σ KernelSite::time_ns
+  double busy_ns = 0;            ///< of the representative step: some kernel ran
+  double gap_ns = 0;             ///< of the representative step: the device did nothing
   StepParts parts;
   std::vector<KernelSite> sites;     ///< in the order of their first launch
   std::vector<std::uint32_t> order;  ///< sites of the representative step's launches, in order of launch

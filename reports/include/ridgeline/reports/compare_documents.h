@@ -32,9 +32,9 @@ namespace ridgeline::reports {
 
 /// "REGRESSED: the step takes 52.456 ms instead of 50.123 ms, +4.7 % (95 % interval +4.1 to +5.2 %, 5 pairs)".
 [[nodiscard]] std::string compare_verdict_sentence(const comparison::Comparison& comparison);
-/// What must be known first (runs in blocks, other work); which kernels that is of and what each change comes of, largest first, five at most: "Slower:
-/// layernorm_backward<float>, +620.0 µs of the step (+35.0 %), other machine code."; then copies, and what changed without
-/// an effect. Empty if there is none.
+/// What must be known first (runs in blocks, other work); which kernels that is of and what each change comes
+/// of, largest first, five at most: "Slower: layernorm_backward<float>, +620.0 µs of the step (+35.0 %),
+/// other machine code."; then copies, and what changed without an effect. Empty if there is none.
 [[nodiscard]] std::vector<std::string> compare_blame(const comparison::Comparison& comparison);
 /// What a reader must know beside it, weightiest first: environment, common mode, clock, modes, matching.
 [[nodiscard]] std::vector<std::string> compare_notes(const comparison::Comparison& comparison);
