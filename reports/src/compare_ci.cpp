@@ -1,6 +1,8 @@
 // compare_ci.cpp: a comparison as continuous integration reads it.
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "ci_formats.h"
 #include "compare_parts.h"
 #include "ridgeline/base/units.h"
@@ -45,7 +47,7 @@ void judge(CiCase& one, Outcome outcome, ComparisonVerdict verdict) {
 }
 
 CiCase case_of(const Endpoint& part, ComparisonVerdict verdict) {
-  CiCase one{.group = "step", .name = part.name, .seconds = part.time.b * 1e-9};
+  CiCase one{.group = "step", .name = part.name, .seconds = std::max(0.0, part.time.b) * 1e-9};
   one.message = fmt::format("{} → {}", time_text(part.time.a), time_text(part.time.b));
   if (part.time.a > 0) one.message += fmt::format(" ({})", signed_percent(part.time.ratio, 2));
   if (part.outcome == Outcome::inconclusive) one.message += ": " + outcome_reason_text(part.reason);
