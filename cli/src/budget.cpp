@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "ridgeline/base/file.h"
+#include "ridgeline/experiment/project_file.h"
 
 namespace ridgeline::cli {
 namespace {
@@ -79,10 +80,22 @@ Result<std::vector<analyzer::KernelBudget>> parse_budget(std::string_view text, 
   return budgets;
 }
 
-Result<std::vector<analyzer::KernelBudget>> read_budget(const std::string& path) {
+Result<Budgets> read_budget(const std::string& path) {
   if (path.empty()) return Failure{ErrorKind::usage, "the name of the budget file is empty"};
   const Result<std::string> text = read_file(path, kLargestBytes, FileKind::handed_over);
-  if (text.ok()) return parse_budget(text.value(), path);
+  if (text.ok()) {
+    const std::size_t begin = text.value().find_first_not_of(" \t\r\n");
+    if (begin != std::string::npos && (text.value()[begin] == '{' || path.ends_with(".json"))) {
+      auto budgets = parse_budget(text.value(), path);
+      if (!budgets) return budgets.failure();
+      return Budgets{std::move(budgets).value(), true};
+    }
+    auto project = experiment::parse_project(text.value(), path);
+    if (!project) return project.failure();
+    if (project.value().budgets.empty())
+      return wrong(path, "no [[budget]] in it: docs/compare.md shows one");
+    return Budgets{std::move(project).value().budgets, false};
+  }
   if (text.failure().kind == ErrorKind::corrupt) return wrong(path, "larger than a budget file can be");
   return Failure{ErrorKind::io, fmt::format("cannot read the budget {}: {}", path, text.failure().message)};
 }

@@ -48,6 +48,7 @@ reports::DocumentOptions document_options(const PrintOptions& options) {
     out.text.colour = false;
   }
   out.columns = options.columns;
+  out.link = options.link;
   out.sort = options.sort;
   out.top = options.top;
   out.all = options.all;

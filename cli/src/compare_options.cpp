@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <filesystem>
 
 #include "output.h"
 #include "ridgeline/base/text.h"
@@ -84,12 +85,14 @@ void add_sides_options(Command app, CompareArguments& arguments) {
 
 void add_compare_print(Command app, ComparePrint& print) {
   app.add_option("--format", print.print.format,
-                 "How to print: text, markdown, json, csv, html, junit, github, gitlab-metrics, bencher "
+                 "How to print: text, markdown, comment, json, csv, html, junit, github, gitlab-metrics, bencher "
                  "(default text)")
       .type_name("FORMAT");
   app.add_option("--write", print.write,
                  "Write another format to a file too; may be repeated: junit=report.xml")
       .type_name("FORMAT=FILE");
+  app.add_option("--link", print.print.link, "Where the whole page will be: for the end of a comment")
+      .type_name("URL");
   app.add_option("--columns", print.print.columns,
                  "Columns, comma-separated: keys, default, all; `ridgeline columns compare` lists them")
       .type_name("KEYS");
@@ -157,11 +160,22 @@ std::pair<std::vector<std::string>, std::vector<std::string>> sides_of(
 
 void check_print(const ComparePrint& print) {
   static_cast<void>(reports::parse_report_format(print.print.format).value());
-  if (!print.print.output.empty() && print.print.output != "-") require_replaceable(print.print.output);
-  for (const std::string& item : print.write) {
-    const auto [format, file] = format_and_file(item);
-    static_cast<void>(reports::parse_report_format(format).value());
+  // Two documents in one file are one of them: which, nobody would know.
+  std::vector<std::filesystem::path> files;
+  const auto take = [&](const std::string& file) {
+    if (file.empty() || file == "-") return;
+    std::error_code ignored;
+    const std::filesystem::path path = std::filesystem::weakly_canonical(std::filesystem::absolute(file), ignored);
+    if (std::find(files.begin(), files.end(), path) != files.end())
+      throw Error(ErrorKind::usage, fmt::format("{} is to hold two documents: give each a file of its own", file));
+    files.push_back(path);
     require_replaceable(file);
+  };
+  take(print.print.output);
+  for (const std::string& item : print.write) {
+    const auto [name, file] = format_and_file(item);
+    static_cast<void>(reports::parse_report_format(name).value());
+    take(file);
   }
 }
 
@@ -169,7 +183,9 @@ void print_formats(const ComparePrint& print, const Render& render) {
   const reports::ReportFormat format = reports::parse_report_format(print.print.format).value();
   for (const std::string& item : print.write) {
     const auto [name, file] = format_and_file(item);
-    write_file(file, render(reports::parse_report_format(name).value(), {}));
+    reports::DocumentOptions options;
+    options.link = print.print.link;
+    write_file(file, render(reports::parse_report_format(name).value(), options));
   }
   cli::print(print.print, render(format, document_options(print.print)));
 }

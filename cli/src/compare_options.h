@@ -53,7 +53,7 @@ void add_compare_print(Command app, ComparePrint& print);
 /// Makes the document of a format.
 using Render = std::function<reports::Document(reports::ReportFormat, const reports::DocumentOptions&)>;
 
-/// Checks the formats before anything long begins. Throws Error(usage).
+/// Checks the formats, and that no file is named twice, before anything long begins. Throws Error(usage).
 void check_print(const ComparePrint& print);
 /// --write's files, then --format's document.
 void print_formats(const ComparePrint& print, const Render& render);

@@ -48,6 +48,7 @@ struct PrintOptions {
   bool all = false;
   bool verbose = false;
   std::string output;  // "": standard output
+  std::string link;    // of a comment
 };
 void add_print_options(Command app, PrintOptions& options, bool with_rows = true);
 [[nodiscard]] reports::DocumentOptions document_options(const PrintOptions& options);

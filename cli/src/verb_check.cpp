@@ -3,6 +3,7 @@
 #include <optional>
 
 #include "budget.h"
+#include "output.h"
 #include "verb.h"
 
 namespace ridgeline::cli {
@@ -25,7 +26,7 @@ Verb add_check(Command program) {
   app.add_option("--max-unmeasured", options->max_unmeasured,
                  "Kernel time without a utilisation that is let pass (default 0.10)")
       .type_name("RATIO");
-  app.add_option("--budget", options->budget, "JSON file with targets for single kernels; docs/cli.md")
+  app.add_option("--budget", options->budget, "TOML file with [[budget]] for single kernels, as ridgeline.toml; docs/compare.md")
       .type_name("FILE");
   add_print_options(app, options->print);
   return {
@@ -37,7 +38,14 @@ Verb add_check(Command program) {
         };
         analysis.targets.min_share = share("--min-share", options->min_share);
         analysis.targets.max_unmeasured_share = share("--max-unmeasured", options->max_unmeasured);
-        if (options->budget) analysis.targets.budgets = read_budget(*options->budget).value();
+        if (options->budget) {
+          Budgets read = read_budget(*options->budget).value();
+          if (read.json)
+            write_message("check", *options->budget +
+                                       ": budgets are [[budget]] in TOML now, with max_time_us; this JSON, with "
+                                       "max_time_ns, is still read");
+          analysis.targets.budgets = std::move(read.budgets);
+        }
         return answer(options->analysis.capture, analysis, queries::CheckQuery{}, options->print).exit_code;
       }};
 }

@@ -54,8 +54,7 @@ void refuse_options(Command app, const std::vector<std::string_view>& groups, st
   }
 }
 
-void print_report(ComparePrint print, const Render& render) {
-  if (print.print.format == "html" && print.print.output.empty()) print.print.output = "report.html";
+void print_report(const ComparePrint& print, const Render& render) {
   print_formats(print, render);
   if (print.print.format == "html" && print.print.output != "-") {
     write_standard_output(
@@ -146,11 +145,13 @@ Verb add_report(Command program) {
   add_compare_print(app, options->print);
   app.option("--format")
       .description(
-          "How to print: html, markdown, text, json, csv, junit, github, gitlab-metrics, bencher (default "
+          "How to print: html, markdown, comment, text, json, csv, junit, github, gitlab-metrics, bencher (default "
           "html)");
   app.option("--output")
       .description("File to write, - for the standard output (default: html to report.html, others to -)");
   return {app, [options, app] {
+            PrintOptions& to = options->print.print;
+            if (to.format == "html" && to.output.empty()) to.output = "report.html";
             check_print(options->print);
             if (options->inputs.size() == 1 && options->against.empty()) {
               if (holds_json(options->inputs.front())) {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 
 #include "ridgeline/analyzer/session/analysis.h"
 
@@ -14,6 +15,8 @@ namespace ridgeline::reports {
 [[nodiscard]] std::string capture_github(const analyzer::Analysis& analysis,
                                          const analyzer::CheckFailOn& fail_on);
 [[nodiscard]] std::string capture_gitlab_metrics(const analyzer::Analysis& analysis);
+[[nodiscard]] std::string capture_comment(const analyzer::Analysis& analysis,
+                                          const analyzer::CheckFailOn& fail_on, std::string_view link);
 [[nodiscard]] std::string capture_bencher(const analyzer::Analysis& analysis);
 
 }  // namespace ridgeline::reports

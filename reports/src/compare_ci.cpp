@@ -89,6 +89,10 @@ class BudgetNames {
   CaseNames names_;
 };
 
+int gauge(ComparisonVerdict verdict) {
+  return verdict == ComparisonVerdict::regressed ? 1 : verdict == ComparisonVerdict::improved ? -1 : 0;
+}
+
 int gauge(Outcome outcome) {
   return outcome == Outcome::regressed ? 1 : outcome == Outcome::improved ? -1 : 0;
 }
@@ -144,7 +148,13 @@ std::string compare_gitlab_metrics(const Comparison& comparison) {
   OpenMetrics out;
   out.family("ridgeline_step_milliseconds", "Time of the step, three figures.");
   out.sample(fmt::format("{:.3g}", comparison.step().time.b * 1e-6));
-  out.family("ridgeline_step_verdict", "1 regressed, -1 improved, 0 the same or not known.");
+  out.family("ridgeline_step_verdict", "The comparison: 1 regressed, -1 improved, 0 the same or not known.");
+  out.sample(std::to_string(gauge(comparison.verdict)));
+  out.family("ridgeline_step_decided", "1: a verdict was given, 0: too little data, noise or environment.");
+  const bool decided = comparison.verdict != ComparisonVerdict::inconclusive &&
+                       comparison.verdict != ComparisonVerdict::invalid_environment;
+  out.sample(decided ? "1" : "0");
+  out.family("ridgeline_step_time_verdict", "The step's time alone: 1 regressed, -1 improved, 0 the same or not known.");
   out.sample(std::to_string(gauge(comparison.step().outcome)));
   out.family("ridgeline_kernels", "Kernels by outcome.");
   const std::pair<std::string_view, std::int64_t> counts[] = {{"regressed", comparison.regressed},

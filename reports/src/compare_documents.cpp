@@ -114,6 +114,16 @@ std::string markdown_text(const Comparison& comparison, std::size_t most_rows) {
   return out + "\n</details>\n";
 }
 
+// What is blamed, budgets that are missed, and what may explain it.
+std::string compare_comment(const Comparison& comparison, std::string_view link) {
+  std::vector<std::string> lines = compare_blame(comparison);
+  for (const comparison::BudgetCheck& check : comparison.budgets) {
+    if (check.missed || !check.kernel || !check.measured) lines.push_back(budget_text(comparison, check));
+  }
+  for (std::string& note : environment_notes(comparison)) lines.push_back(std::move(note));
+  return comment_text(compare_verdict_sentence(comparison), lines, link);
+}
+
 Document markdown_document(const Comparison& comparison, const DocumentOptions& options) {
   std::size_t rows = options.top > 0 ? static_cast<std::size_t>(options.top) : kCommentRows;
   std::string text = markdown_text(comparison, rows);
@@ -157,6 +167,8 @@ Document compare_document(const Comparison& comparison, ReportFormat format, con
       return text_document(comparison, options);
     case ReportFormat::markdown:
       return markdown_document(comparison, options);
+    case ReportFormat::comment:
+      return Document(compare_comment(comparison, options.link));
     case ReportFormat::json:
       return compare_json(comparison);
     case ReportFormat::csv: {

@@ -9,6 +9,7 @@
 #include "gap_text.h"
 #include "json_parts.h"
 #include "ridgeline/base/units.h"
+#include "ridgeline/reports/check_text.h"
 #include "ridgeline/reports/context.h"
 #include "ridgeline/reports/elide.h"
 #include "ridgeline/reports/escape.h"
@@ -116,6 +117,33 @@ Document ranking_document(const analyzer::Model& model, const analyzer::Analysis
       (options.stalls ? stalls_text(analysis.stalls, options.text) : "") + footing(model, analysis, options));
 }
 
+namespace {
+
+constexpr std::size_t kBudgetLines = 20;
+
+// What each budget allows, and what its kernels took: missed ones first.
+std::vector<std::string> budget_lines(const analyzer::Analysis& analysis) {
+  std::vector<std::string> lines;
+  std::int64_t more = 0;
+  for (const bool missed : {true, false}) {
+    for (const analyzer::KernelCheck& kernel : analysis.check.kernels) {
+      if (!kernel.budget || (kernel.verdict == analyzer::KernelVerdict::missed) != missed) continue;
+      if (lines.size() == kBudgetLines) {
+        ++more;
+        continue;
+      }
+      const analyzer::RankRow& row = analysis.check_ranking.rows[kernel.row];
+      lines.push_back(fmt::format("Budget {}: {}: {}.", missed ? "missed" : to_string(kernel.verdict),
+                                  elide_kernel_name(row.key, 60),
+                                  kernel_check_text(analysis.check, row, kernel)));
+    }
+  }
+  if (more > 0) lines.push_back(counted(more, "more budget") + ".");
+  return lines;
+}
+
+}  // namespace
+
 Document check_document(const analyzer::Model& model, const analyzer::Analysis& analysis,
                         const DocumentOptions& options) {
   const bool for_programs = options.format == Format::json || options.format == Format::csv;
@@ -130,6 +158,7 @@ Document check_document(const analyzer::Model& model, const analyzer::Analysis& 
     budgets += (budgets.empty() ? "" : ", ") + analysis.check.options.budgets[i].kernel;
   }
   if (!budgets.empty()) budgets = "Budgets that match no kernel: " + budgets + ".";
+  const std::vector<std::string> held = budget_lines(analysis);
   std::string left_out;
   if (!options.all && analysis.check.below_min_share_count > 0) {
     left_out = fmt::format("{} of less than {} of the step {} not judged: --all lists {}.",
@@ -145,6 +174,8 @@ Document check_document(const analyzer::Model& model, const analyzer::Analysis& 
     case Format::markdown: {
       std::string out = "**" + markdown_cell(verdict) + "**\n\n" + markdown_headline(model, analysis) +
                         render_markdown(table) + "\n" + markdown_paragraph(cut);
+      for (const std::string& line : held) out += "- " + markdown_cell(line) + "\n";
+      if (!held.empty()) out += "\n";
       out += markdown_paragraph(notes) + markdown_paragraph(shares) + markdown_paragraph(left_out) +
              markdown_paragraph(budgets);
       return Document(out + markdown_footing(model, analysis, options));
@@ -170,10 +201,12 @@ Document check_document(const analyzer::Model& model, const analyzer::Analysis& 
                                                                                    : Style::fair;
   const std::string lines = wrapped(terminal_safe(verdict), options.text.columns);
   const std::string coloured = styled(lines, style, options.text.colour) + "\n";
+  std::string held_text;
+  for (const std::string& line : held) held_text += paragraph(line, options.text);
   return Document(headline(model, analysis, options.text) + "\n" + render_text(table, options.text) +
                   paragraph(cut, options.text) + "\n" + coloured + paragraph(notes, options.text) +
                   paragraph(shares, options.text) + paragraph(left_out, options.text) +
-                  paragraph(budgets, options.text) + footing(model, analysis, options));
+                  paragraph(budgets, options.text) + held_text + footing(model, analysis, options));
 }
 
 }  // namespace ridgeline::reports

@@ -121,6 +121,8 @@ Document capture_document(const analyzer::Model& model, const analyzer::Analysis
       return Document(html_report(model, analysis));
     case ReportFormat::markdown:
       return Document(markdown_report(model, analysis));
+    case ReportFormat::comment:
+      return Document(capture_comment(analysis, fail_on, options.link));
     case ReportFormat::json:
       return json_report(model, analysis);
     case ReportFormat::text:

@@ -10,10 +10,10 @@ namespace ridgeline::reports {
 Result<ReportFormat> parse_report_format(std::string_view text) {
   static constexpr std::pair<std::string_view, ReportFormat> kNames[] = {
       {"text", ReportFormat::text},       {"markdown", ReportFormat::markdown},
-      {"json", ReportFormat::json},       {"csv", ReportFormat::csv},
-      {"html", ReportFormat::html},       {"junit", ReportFormat::junit},
-      {"github", ReportFormat::github},   {"gitlab-metrics", ReportFormat::gitlab_metrics},
-      {"bencher", ReportFormat::bencher},
+      {"comment", ReportFormat::comment}, {"json", ReportFormat::json},
+      {"csv", ReportFormat::csv},         {"html", ReportFormat::html},
+      {"junit", ReportFormat::junit},     {"github", ReportFormat::github},
+      {"bencher", ReportFormat::bencher}, {"gitlab-metrics", ReportFormat::gitlab_metrics},
   };
   std::string known;
   for (const auto& [name, format] : kNames) {

@@ -25,6 +25,11 @@ GITHUB_STEP = {"id", "if", "name", "uses", "run", "working-directory", "shell", 
 GITLAB_JOB = {"after_script", "allow_failure", "artifacts", "before_script", "cache", "coverage", "dependencies", "environment", "extends", "image",
               "interruptible", "needs", "parallel", "release", "resource_group", "retry", "rules", "script", "secrets", "services", "stage", "tags",
               "timeout", "trigger", "variables", "when"}
+# docs.github.com, "Metadata syntax for GitHub Actions"; docs.gitlab.com, "CI/CD components" and "spec:inputs".
+ACTION_TOP = {"name", "author", "description", "inputs", "outputs", "runs", "branding"}
+ACTION_STEP = {"id", "if", "name", "uses", "run", "working-directory", "shell", "with", "env", "continue-on-error"}
+INPUT = {"description", "default", "required", "deprecationMessage"}
+SPEC_INPUT = {"description", "default", "options", "regex", "type"}
 GITLAB_REPORTS = {"junit", "metrics", "codequality", "coverage_report", "dotenv", "performance", "load_performance"}
 
 # Notes its options, writes what --write and -o name, and ends with the code asked for.
@@ -89,38 +94,87 @@ class Examples(unittest.TestCase):
         for step in job["steps"]:
             self.assertLessEqual(set(step), GITHUB_STEP)
             self.assertEqual(("uses" in step) + ("run" in step), 1, step)
-            if "uses" in step:
-                self.assertRegex(step["uses"], r"^[\w.-]+/[\w.-]+@v\d+$")
-        measure = next(step for step in job["steps"] if "ridgeline" in step.get("run", ""))
-        script = re.sub(r"\$\{\{ github\.base_ref \}\}", "main", measure["run"])
-        self.assertNotIn("${{", script)
+            self.assertRegex(step["uses"], r"^([\w.-]+/[\w.-]+@v\d+|\./\.github/actions/gpu-performance)$")
+        action = loaded("action/action.yml")
+        (own,) = [step for step in job["steps"] if step["uses"].startswith("./")]
+        self.assertLessEqual(set(own["with"]), set(action["inputs"]))
+        self.assertLessEqual({name for name, given in action["inputs"].items() if given.get("required")}, set(own["with"]))
+        uploads = next(step for step in job["steps"] if "upload-artifact" in step["uses"])
+        for name in uploads["with"]["path"].split("\n")[:-1]:
+            self.assertIn(os.path.basename(name), action["runs"]["steps"][0]["run"], f"{name} is uploaded, and not written")
+
+    def action_step(self, inputs):
+        """The composite action's own step: its script, and its variables where the action is given these inputs."""
+        action = loaded("action/action.yml")
+        step = action["runs"]["steps"][0]
+        values = {f"inputs.{name}": str(given.get("default", "")) for name, given in action["inputs"].items()}
+        values |= {f"inputs.{name}": value for name, value in inputs.items()}
+        values |= {"github.base_ref": "main", "github.server_url": "https://example.org", "github.repository": "a/b", "github.run_id": "7"}
+        self.assertNotIn("${{", step["run"], "what a pull request says would be a command")
+        filled = {name: re.sub(r"\$\{\{ ([\w.-]+) \}\}", lambda found: values[found[1]], value) for name, value in step["env"].items()}
+        return step["run"], filled
+
+    def test_action(self):
+        action = loaded("action/action.yml")
+        self.assertLessEqual(set(action), ACTION_TOP)
+        self.assertEqual(action["runs"]["using"], "composite")
+        for given in action["inputs"].values():
+            self.assertLessEqual(set(given), INPUT)
+            self.assertTrue(given["description"])
+        for step in action["runs"]["steps"]:
+            self.assertLessEqual(set(step), ACTION_STEP)
+            self.assertEqual(step["shell"], "bash", "a composite action's step names its shell")
         for code in (0, 1, 3, 4):
-            summary = self.path("summary.md")
-            with open(summary, "w", encoding="utf-8") as file:
-                file.write("before\n")
-            done, called = self.run_script(script, code, {"RUNNER_TEMP": self.folder.name, "GITHUB_STEP_SUMMARY": summary})
+            script, variables = self.action_step({"program": "python train.py --steps 40", "build": "make -j4", "recorder": "srun rec"})
+            for name in ("summary.md", "output.txt"):
+                with open(self.path(name), "w", encoding="utf-8") as file:
+                    file.write("before\n")
+            variables |= {"RUNNER_TEMP": self.folder.name, "GITHUB_STEP_SUMMARY": self.path("summary.md"), "GITHUB_OUTPUT": self.path("output.txt")}
+            done, called = self.run_script(script, code, variables)
             self.assertEqual(done.returncode, code, done.stderr)
             self.check_call(called)
+            self.assertEqual(called[1:3], ["1234567", "HEAD"], "merge base and head")
+            self.assertEqual(called[called.index("--") + 1:], ["python", "train.py", "--steps", "40"])
+            self.assertEqual(called[called.index("--build") + 1], "make -j4")
+            self.assertEqual(called[called.index("--recorder") + 1], "srun rec")
+            self.assertEqual(called[called.index("--link") + 1], "https://example.org/a/b/actions/runs/7")
             self.assertIn("of github", done.stdout, "annotations are printed")
-            with open(summary, encoding="utf-8") as file:
+            with open(self.path("summary.md"), encoding="utf-8") as file:
                 self.assertEqual(file.read(), "before\nof markdown\n", "the summary is appended to")
-        uploads = next(step for step in job["steps"] if "upload-artifact" in step.get("uses", ""))
-        for name in uploads["with"]["path"].split():
-            self.assertTrue(os.path.exists(self.path(name)), f"{name} is uploaded, and not written")
-        comment = next(step for step in job["steps"] if "gh pr comment" in step.get("run", ""))
+            with open(self.path("output.txt"), encoding="utf-8") as file:
+                self.assertEqual(file.read(), f"before\ncode={code}\ndirectory={self.folder.name}/ridgeline\n")
+            for name in ("html", "json", "xml"):
+                self.assertTrue(os.path.exists(self.path("ridgeline/ridgeline." + name)))
+        comment = action["runs"]["steps"][1]
         self.assertIn("failure()", comment["if"], "silent when all is well")
-        self.assertIn(shlex.split(comment["run"])[-1].replace("$RUNNER_TEMP", self.folder.name), [self.path("comment.md")])
+        self.assertEqual(subprocess.run(["bash", "-n"], input=comment["run"], text=True).returncode, 0)
+        self.assertTrue(os.path.exists(shlex.split(comment["run"])[-1].replace("$RUNNER_TEMP", self.folder.name)))
 
     def test_gitlab(self):
-        jobs = loaded("gitlab.yml")
-        (job,) = jobs.values()
+        included = loaded("gitlab.yml")["include"]
+        with open(os.path.join(EXAMPLES, "component", "gpu-performance.yml"), encoding="utf-8") as file:
+            text = file.read()
+        spec, _ = yaml.safe_load_all(text)
+        inputs = spec["spec"]["inputs"]
+        for given in inputs.values():
+            self.assertLessEqual(set(given), SPEC_INPUT)
+        needed = {name for name, given in inputs.items() if "default" not in given}
+        self.assertLessEqual(set(included[0]["inputs"]), set(inputs))
+        self.assertLessEqual(needed, set(included[0]["inputs"]))
+        values = {name: given.get("default", "") for name, given in inputs.items()} | {"program": "python train.py --steps 40", "recorder": "srun rec"}
+        filled = re.sub(r"\$\[\[ inputs\.(\w+) \]\]", lambda found: str(values[found[1]]), text.split("\n---\n")[1])
+        (job,) = yaml.safe_load(filled).values()
         self.assertLessEqual(set(job), GITLAB_JOB)
         reports = job["artifacts"]["reports"]
         self.assertLessEqual(set(reports), GITLAB_REPORTS)
+        variables = {name: str(value or "") for name, value in job["variables"].items()}
         for code in (0, 1, 3, 4):
-            done, called = self.run_script("\n".join(job["script"]), code, {"CI_MERGE_REQUEST_DIFF_BASE_SHA": "1234567"})
+            done, called = self.run_script("\n".join(job["script"]), code, {"CI_MERGE_REQUEST_DIFF_BASE_SHA": "1234567", **variables})
             self.assertEqual(done.returncode, code, done.stderr)
             self.check_call(called)
+            self.assertEqual(called[called.index("--") + 1:], ["python", "train.py", "--steps", "40"])
+            self.assertEqual(called[called.index("--recorder") + 1], "srun rec")
+            self.assertNotIn("--build", called)
         for name in [*reports.values(), *job["artifacts"]["paths"]]:
             self.assertTrue(os.path.exists(self.path(name)), f"{name} is an artifact, and not written")
         self.assertEqual(job["allow_failure"]["exit_codes"], [3])

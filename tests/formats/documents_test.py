@@ -13,7 +13,7 @@ import unittest
 import parsers
 
 RIDGELINE, FABRICATE = (os.path.abspath(path) for path in sys.argv[1:3])
-FORMATS = ("html", "markdown", "text", "json", "csv", "junit", "github", "gitlab-metrics", "bencher")
+FORMATS = ("html", "markdown", "comment", "text", "json", "csv", "junit", "github", "gitlab-metrics", "bencher")
 BUDGETS = """[[budget]]
 kernel = "*layernorm_backward*"
 max_time_us = 5
@@ -71,7 +71,7 @@ class Comparisons(Folder):
         document = parsers.against("compare", documents["json"])
         self.assertEqual(set(document), set(parsers.schema("compare")["properties"]))
         described = parsers.schema("compare")["properties"]
-        for part in ("rows", "kernels", "parts", "budgets", "environment"):
+        for part in ("rows", "kernels", "parts", "transfers", "budgets", "environment"):
             for row in document[part]:
                 self.assertEqual(set(row), set(described[part]["items"]["properties"]), part)
         rows = document["rows"]
@@ -105,6 +105,10 @@ class Comparisons(Folder):
         for line, row in zip(table[1:], rows):
             self.assertEqual(line[table[0].index("outcome")], row["outcome"])
 
+        self.assertEqual(metrics["ridgeline_step_verdict"][0][1], {"regressed": 1, "improved": -1}.get(document["verdict"], 0))
+        self.assertLessEqual(documents["comment"].count("\n"), 15)
+        self.assertIn(document["verdict"].split("_")[0].upper().replace("INVALID", "NOT COMPARABLE"), documents["comment"].splitlines()[0])
+        parsers.markdown(documents["comment"])
         self.assertLess(len(documents["markdown"].encode()), 65536)
         tables = parsers.markdown(documents["markdown"])
         seen, charts = parsers.html(documents["html"])
@@ -247,10 +251,11 @@ class Parsers(unittest.TestCase):
             parse(*arguments)
 
     def test_each_refuses_what_is_wrong(self):
-        suite = '<testsuites tests="{0}" failures="0" errors="0" skipped="0"><testsuite name="s" tests="{0}" failures="0" errors="0" skipped="0">{1}</testsuite></testsuites>'
+        suite = '<testsuites tests="{0}" failures="0" errors="0"><testsuite name="s" tests="{0}" failures="0" errors="0" skipped="0">{1}</testsuite></testsuites>'
         case = '<testcase classname="c" name="n" time="0.1"/>'
         self.assertEqual(parsers.junit(suite.format(1, case)), [("c", "n", "passed", "")])
         self.refused(parsers.junit, suite.format(2, case))
+        self.refused(parsers.junit, suite.format(1, case).replace('errors="0"', 'errors="0" skipped="0"', 1))
         self.refused(parsers.junit, suite.format(2, case + case))
         self.refused(parsers.openmetrics, "# TYPE a gauge\n# HELP a b\na 1\n")
         self.refused(parsers.openmetrics, '# TYPE a gauge\n# HELP a b\na{x="y""} 1\n# EOF\n')

@@ -24,6 +24,7 @@ struct DocumentOptions {
   std::int64_t top = 0;  // rows of the table; 0: all
   bool all = false;      // for people: every row, also kernels below the least share; else long lists are cut
   bool verbose = false;  // all that the figures rest on, every finding on its own
+  std::string link;      // of a comment: where the whole page is; "": not said
   bool stalls = false;   // ranking: stall reasons of the worst kernels behind it; not in CSV
 };
 

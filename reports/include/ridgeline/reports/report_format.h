@@ -9,7 +9,8 @@ namespace ridgeline::reports {
 
 enum class ReportFormat {
   text,
-  markdown,  ///< fit for a job summary; of a comparison for a comment too: short when all is well, below 64 KiB
+  markdown,  ///< fit for a job summary: short when all is well, below 64 KiB
+  comment,   ///< Markdown of 15 lines at most, with a link to the page: for a pull request
   json,      ///< docs/json.md
   csv,       ///< the table of kernels
   html,      ///< one file, no scripts
@@ -18,7 +19,7 @@ enum class ReportFormat {
   gitlab_metrics,  ///< OpenMetrics text
   bencher,         ///< Bencher Metric Format
 };
-/// Failure: usage (lists the names: text, markdown, json, csv, html, junit, github, gitlab-metrics, bencher).
+/// Failure: usage (lists the names: text, markdown, comment, json, csv, html, junit, github, gitlab-metrics, bencher).
 [[nodiscard]] Result<ReportFormat> parse_report_format(std::string_view text);
 
 }  // namespace ridgeline::reports
