@@ -21,6 +21,13 @@ using comparison::ComparisonVerdict;
 using experiment::Measured;
 using experiment::short_name;
 
+// Counters are the same in every run and take most of a recording's time: the first pair has them, with what `record`
+// does of itself; the others have the timeline alone.
+const std::vector<std::string> kTimelineOnly = {"--tiers", "T0", "--schedule", "warmup=10,timeline=20"};
+// With a budget of time and no number of pairs, time decides how many there are.
+constexpr std::int64_t kMostPairs = 40;
+constexpr std::int64_t kUsualPairs = 10;
+
 struct CommitsOptions {
   std::string base, head;
   std::string build;
@@ -41,11 +48,12 @@ void declare(Command app, CommitsOptions& options) {
                  "Command that builds a checkout, in its root (default: build of ridgeline.toml)")
       .type_name("COMMAND");
   app.add_option("--record", options.record,
-                 "Options for `record`, in one word (default: record of ridgeline.toml)")
+                 "Options for `record`, in one word (default: record of ridgeline.toml, else the timeline alone: "
+                 "counters are recorded in the first pair)")
       .type_name("OPTIONS");
   app.add_option("--first-record", options.first_record,
                  "The same for the first pair alone: counters take time and are the same in every run "
-                 "(default: first_record of ridgeline.toml, else as the others)")
+                 "(default: first_record of ridgeline.toml, else as the others, or as `record` does of itself)")
       .type_name("OPTIONS");
   app.add_option("--recorder", options.recorder,
                  "Command that records instead of this program, as srun ridgeline record: it is given "
@@ -54,10 +62,10 @@ void declare(Command app, CommitsOptions& options) {
   app.add_option("--directory", options.directory,
                  "Where captures, logs and checkouts go (default ridgeline-commits)")
       .type_name("DIR");
-  app.add_option("--pairs", options.pairs, "Pairs of runs at most (default 10); three are recorded at least")
+  app.add_option("--pairs", options.pairs, "Pairs of runs at most (default 10; with a budget, what fits in it); three are recorded at least")
       .whole_number(3)
       .type_name("N");
-  app.add_option("--budget", options.budget, "Begin no pair that would not end within that time (10m)")
+  app.add_option("--budget", options.budget, "Record pairs until it is decided or that time is used: none begins that would not end within it (10m)")
       .type_name("TIME");
   app.add_flag("--keep-trees", options.keep_trees, "Keep the checkouts");
   app.add_flag("--allow-dirty", options.allow_dirty,
@@ -86,9 +94,13 @@ class Job {
       recording.first_options = split(options.first_record, ' ');
     else if (!project.first_record.empty() && options.record.empty())
       recording.first_options = project.first_record;
-    plan_.rounds = options.pairs > 0 ? options.pairs : project.pairs.value_or(10);
+    if (recording.options.empty()) {
+      if (!recording.first_options) recording.first_options.emplace();
+      recording.options = kTimelineOnly;
+    }
     const std::string budget = options.budget.empty() ? project.budget_time : options.budget;
     if (!budget.empty()) plan_.budget = launch::parse_duration(budget).value();
+    plan_.rounds = options.pairs > 0 ? options.pairs : project.pairs.value_or(plan_.budget ? kMostPairs : kUsualPairs);
     plan_.tell = [this](const std::string& line) { write_message(verb_, line); };
     checkouts_ = {.directory = options.directory,
                   .build = options.build.empty() ? project.build : options.build,

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "ridgeline/base/units.h"
 #include "ridgeline/comparison/sequential.h"
 
 namespace ridgeline::experiment {
@@ -13,6 +14,8 @@ using comparison::Comparison;
 using Clock = std::chrono::steady_clock;
 
 constexpr int kFirstLook = 3;
+// More rounds than are expected to fit in the time share the error, since later ones may be faster.
+constexpr double kMoreRounds = 1.25;
 
 std::vector<Contrast> contrasts_of(std::size_t variants, const MeasurePlan& plan) {
   if (variants < 2) throw Error(ErrorKind::usage, "one variant alone cannot be compared");
@@ -33,21 +36,23 @@ class Measurement {
       : plan_(plan),
         contrasts_(contrasts_of(variants.size(), plan)),
         options_(plan.compare),
+        most_(plan.rounds),
         unit_(variants.size() == 2 ? "pair" : "round"),
         rounds_(variants, plan.recording, directory, interruption) {
     const auto several = static_cast<double>(contrasts_.size());
     options_.alpha /= several;
     options_.equivalence_alpha /= several;
     options_.false_discovery_rate /= several;
-    if (plan.look && plan.rounds >= kFirstLook) spend_until(plan.rounds);
+    if (plan.look && most_ >= kFirstLook) spend_until(most_);
     for (std::size_t variant = 0; variant < variants.size(); ++variant) variants_.push_back(variant);
   }
 
   Measured run() {
     std::vector<Comparison> comparisons;
     bool settled = false;
-    while (!settled && done() < plan_.rounds && (done() < options_.least_pairs || in_budget())) {
+    while (!settled && done() < most_ && (done() < options_.least_pairs || in_budget())) {
       record();
+      forecast();
       if (!plan_.look || done() < kFirstLook) continue;
       comparisons = compare(0);
       settled = std::all_of(comparisons.begin(), comparisons.end(), [&](const Comparison& comparison) {
@@ -56,7 +61,7 @@ class Measurement {
     }
     if (!plan_.look || done() < kFirstLook) {
       comparisons = compare(0);
-    } else if (!settled && done() < plan_.rounds) {
+    } else if (!settled && done() < most_) {
       // The time is up: this look is the last, and what error the later ones would have spent is its own.
       spend_until(done());
       comparisons = compare(0);
@@ -93,17 +98,46 @@ class Measurement {
            outcome == comparison::Outcome::improved;
   }
 
-  [[nodiscard]] bool in_budget() const {
-    if (!plan_.budget) return true;
-    // The confirming round is kept free.
-    return Clock::now() - begin_ + 2 * longest_round_ <= *plan_.budget;
+  // What a further round will take: the longest of those that are recorded as it will be.
+  [[nodiscard]] Clock::duration expected_round() const {
+    const bool first_is_longer = plan_.recording.first_options.has_value() && took_.size() > 1;
+    return *std::max_element(took_.begin() + (first_is_longer ? 1 : 0), took_.end());
+  }
+  [[nodiscard]] Clock::duration left() const { return *plan_.budget - (Clock::now() - begin_); }
+  // Rounds that still fit, the confirming one kept free.
+  [[nodiscard]] std::int64_t rounds_left() const {
+    const bool confirms = plan_.look && plan_.confirm;
+    return std::max<std::int64_t>(0, left() / std::max(expected_round(), Clock::duration(1)) - (confirms ? 1 : 0));
+  }
+  [[nodiscard]] bool in_budget() const { return !plan_.budget || rounds_left() > 0; }
+
+  // Says after the first round how long all of it may take, and again where the second shows that the first was no
+  // measure; and shares the error over as many looks as there will be time for.
+  void forecast() {
+    const bool again = done() == 2 && 2 * took_[1] < took_[0];
+    if (done() == 1 || again) {
+      const double took_s = std::chrono::duration<double>(took_.back()).count();
+      std::string line = fmt::format("{} {} took {}: ", unit_, done(), time_text(took_s * 1e9));
+      if (plan_.budget)
+        line += fmt::format("{} of the budget is left, enough for about {} more",
+                            time_text(std::chrono::duration<double>(std::max(left(), Clock::duration(0))).count() * 1e9),
+                            counted(std::min(rounds_left(), most_ - done()), unit_));
+      else
+        line += fmt::format("{} more at most take {}", integer(most_ - done()),
+                            time_text(static_cast<double>(most_ - done()) * took_s * 1e9));
+      tell(line);
+    }
+    if (done() != kFirstLook - 1 || !plan_.look || !plan_.budget) return;
+    const auto fitting = static_cast<std::int64_t>(kMoreRounds * static_cast<double>(done() + rounds_left()));
+    most_ = std::clamp<std::int64_t>(fitting, kFirstLook, std::max<std::int64_t>(kFirstLook, plan_.rounds));
+    spend_until(most_);
   }
 
   void record() {
     const auto begin = Clock::now();
-    tell(fmt::format("{} {} of at most {}", unit_, done() + 1, plan_.rounds));
+    tell(fmt::format("{} {} of at most {}", unit_, done() + 1, std::max(most_, done() + 1)));
     rounds_.record();
-    longest_round_ = std::max(longest_round_, Clock::now() - begin);
+    took_.push_back(Clock::now() - begin);
   }
 
   [[nodiscard]] std::vector<Comparison> compare(std::int64_t confirmation) const {
@@ -127,11 +161,12 @@ class Measurement {
   const MeasurePlan& plan_;
   std::vector<Contrast> contrasts_;
   comparison::ComparisonOptions options_;  // of each contrast over all looks
+  std::int64_t most_;                      // rounds that the looks share their error over
   std::string unit_;                       // what a round is called
   std::vector<std::size_t> variants_;
   Rounds rounds_;
   Clock::time_point begin_ = Clock::now();
-  Clock::duration longest_round_{0};
+  std::vector<Clock::duration> took_;     // by each round
   std::vector<double> different_, same_;  // nominal levels of the looks
 };
 

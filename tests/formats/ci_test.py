@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""usage: ci_test.py RIDGELINE
+"""usage: ci_test.py RIDGELINE FABRICATE_CAPTURE
 
 The examples for continuous integration: YAML of the shape that GitHub and GitLab document, shell that parses, and only verbs, options and
 formats that the program has; what they do with an exit code and with files is run with a stand-in for the program."""
@@ -14,7 +14,7 @@ import unittest
 import parsers  # says which packages are missing
 import yaml
 
-RIDGELINE = os.path.abspath(sys.argv[1])
+RIDGELINE, FABRICATE = (os.path.abspath(program) for program in sys.argv[1:3])
 EXAMPLES = os.path.join(parsers.ROOT, "examples", "ci")
 
 # docs.github.com, "Workflow syntax for GitHub Actions"; docs.gitlab.com, "CI/CD YAML syntax reference".
@@ -178,6 +178,59 @@ class Examples(unittest.TestCase):
         for name in [*reports.values(), *job["artifacts"]["paths"]]:
             self.assertTrue(os.path.exists(self.path(name)), f"{name} is an artifact, and not written")
         self.assertEqual(job["allow_failure"]["exit_codes"], [3])
+
+
+# Records nothing: makes a capture up that is slower where the checkout's train.py copies queries, keys and values.
+RECORDER = """#!/bin/bash
+echo "$*" >> "{folder}/calls"
+while [ $# -gt 0 ]; do case $1 in -o) out=$2; shift ;; --directory) dir=$2; shift ;; --) break ;; esac; shift; done
+run=$(wc -l < "{folder}/calls")
+slow=1.0
+! grep -q 'part.clone()' "$dir/train.py" || slow=1.4
+exec "{fabricate}" "$out" codes run=$run start=$((run * 60)) slow=layernorm_backward:$slow commit=$(git -C "$dir" rev-parse HEAD)
+"""
+
+
+class PyTorchRepository(unittest.TestCase):
+    """A repository of a PyTorch program with a planted regression, and commands of any language: a stand-in records."""
+
+    def setUp(self):
+        self.folder = tempfile.TemporaryDirectory()
+        self.addCleanup(self.folder.cleanup)
+        self.repository = os.path.join(self.folder.name, "lm")
+        subprocess.run([os.path.join(EXAMPLES, "pytorch", "make-repository"), self.repository], check=True, env={**os.environ, "GIT_CONFIG_GLOBAL": "/dev/null"})
+        self.recorder = os.path.join(self.folder.name, "recorder")
+        with open(self.recorder, "w", encoding="utf-8") as file:
+            file.write(RECORDER.format(folder=self.folder.name, fabricate=FABRICATE))
+        os.chmod(self.recorder, 0o755)
+
+    def run_verb(self, *arguments):
+        done = subprocess.run([RIDGELINE, *arguments, "--recorder", self.recorder, "--", "python3", "train.py", "--steps", "60"], cwd=self.repository,
+                              capture_output=True, text=True)
+        with open(os.path.join(self.folder.name, "calls"), encoding="utf-8") as file:
+            calls = file.read().splitlines()
+        return done, calls
+
+    def test_commits_and_bisect_find_the_planted_one(self):
+        same, calls = self.run_verb("commits", "HEAD~3", "HEAD~2", "--pairs", "4", "--format", "comment")
+        self.assertEqual(same.returncode, 0, same.stdout + same.stderr)
+        self.assertIn("SAME", same.stdout)
+        self.assertTrue(all(call.endswith("-- python3 train.py --steps 60") for call in calls))
+        slower, _ = self.run_verb("commits", "HEAD~2", "HEAD~1", "--pairs", "4", "--format", "comment", "--link", "https://example.org/page")
+        self.assertEqual(slower.returncode, 1, slower.stdout + slower.stderr)
+        self.assertIn("layernorm_backward", slower.stdout)
+        self.assertTrue(slower.stdout.endswith("[The whole page](https://example.org/page)\n"), slower.stdout)
+        found, _ = self.run_verb("bisect", "HEAD~3", "HEAD", "--pairs", "3")
+        self.assertEqual(found.returncode, 0, found.stdout + found.stderr)
+        self.assertIn("(Give queries, keys and values memory of their own)", found.stdout)
+        left = subprocess.run(["git", "-C", self.repository, "worktree", "list"], capture_output=True, text=True, check=True).stdout
+        self.assertEqual(len(left.splitlines()), 1, "checkouts are left behind")
+
+    def test_counters_are_recorded_in_the_first_pair_alone(self):
+        done, calls = self.run_verb("commits", "HEAD~2", "HEAD~1", "--pairs", "3", "--fail-on", "none")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertEqual([("--tiers T0" in call) for call in calls], [False] * 2 + [True] * (len(calls) - 2))
+        self.assertRegex(done.stderr, r"pair 1 took .*: 2 more at most take ")
 
 
 if __name__ == "__main__":
