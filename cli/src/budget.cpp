@@ -92,8 +92,7 @@ Result<Budgets> read_budget(const std::string& path) {
     }
     auto project = experiment::parse_project(text.value(), path);
     if (!project) return project.failure();
-    if (project.value().budgets.empty())
-      return wrong(path, "no [[budget]] in it: docs/compare.md shows one");
+    if (project.value().budgets.empty()) return wrong(path, "no [[budget]] in it: docs/compare.md shows one");
     return Budgets{std::move(project).value().budgets, false};
   }
   if (text.failure().kind == ErrorKind::corrupt) return wrong(path, "larger than a budget file can be");

@@ -84,9 +84,10 @@ void add_sides_options(Command app, CompareArguments& arguments) {
 }
 
 void add_compare_print(Command app, ComparePrint& print) {
-  app.add_option("--format", print.print.format,
-                 "How to print: text, markdown, comment, json, csv, html, junit, github, gitlab-metrics, bencher "
-                 "(default text)")
+  app.add_option(
+         "--format", print.print.format,
+         "How to print: text, markdown, comment, json, csv, html, junit, github, gitlab-metrics, bencher "
+         "(default text)")
       .type_name("FORMAT");
   app.add_option("--write", print.write,
                  "Write another format to a file too; may be repeated: junit=report.xml")
@@ -165,9 +166,11 @@ void check_print(const ComparePrint& print) {
   const auto take = [&](const std::string& file) {
     if (file.empty() || file == "-") return;
     std::error_code ignored;
-    const std::filesystem::path path = std::filesystem::weakly_canonical(std::filesystem::absolute(file), ignored);
+    const std::filesystem::path path =
+        std::filesystem::weakly_canonical(std::filesystem::absolute(file), ignored);
     if (std::find(files.begin(), files.end(), path) != files.end())
-      throw Error(ErrorKind::usage, fmt::format("{} is to hold two documents: give each a file of its own", file));
+      throw Error(ErrorKind::usage,
+                  fmt::format("{} is to hold two documents: give each a file of its own", file));
     files.push_back(path);
     require_replaceable(file);
   };

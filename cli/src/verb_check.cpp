@@ -26,7 +26,8 @@ Verb add_check(Command program) {
   app.add_option("--max-unmeasured", options->max_unmeasured,
                  "Kernel time without a utilisation that is let pass (default 0.10)")
       .type_name("RATIO");
-  app.add_option("--budget", options->budget, "TOML file with [[budget]] for single kernels, as ridgeline.toml; docs/compare.md")
+  app.add_option("--budget", options->budget,
+                 "TOML file with [[budget]] for single kernels, as ridgeline.toml; docs/compare.md")
       .type_name("FILE");
   add_print_options(app, options->print);
   return {
@@ -41,9 +42,10 @@ Verb add_check(Command program) {
         if (options->budget) {
           Budgets read = read_budget(*options->budget).value();
           if (read.json)
-            write_message("check", *options->budget +
-                                       ": budgets are [[budget]] in TOML now, with max_time_us; this JSON, with "
-                                       "max_time_ns, is still read");
+            write_message("check",
+                          *options->budget +
+                              ": budgets are [[budget]] in TOML now, with max_time_us; this JSON, with "
+                              "max_time_ns, is still read");
           analysis.targets.budgets = std::move(read.budgets);
         }
         return answer(options->analysis.capture, analysis, queries::CheckQuery{}, options->print).exit_code;

@@ -47,13 +47,15 @@ void declare(Command app, CommitsOptions& options) {
   app.add_option("--build", options.build,
                  "Command that builds a checkout, in its root (default: build of ridgeline.toml)")
       .type_name("COMMAND");
-  app.add_option("--record", options.record,
-                 "Options for `record`, in one word (default: record of ridgeline.toml, else the timeline alone: "
-                 "counters are recorded in the first pair)")
+  app.add_option(
+         "--record", options.record,
+         "Options for `record`, in one word (default: record of ridgeline.toml, else the timeline alone: "
+         "counters are recorded in the first pair)")
       .type_name("OPTIONS");
-  app.add_option("--first-record", options.first_record,
-                 "The same for the first pair alone: counters take time and are the same in every run "
-                 "(default: first_record of ridgeline.toml, else as the others, or as `record` does of itself)")
+  app.add_option(
+         "--first-record", options.first_record,
+         "The same for the first pair alone: counters take time and are the same in every run "
+         "(default: first_record of ridgeline.toml, else as the others, or as `record` does of itself)")
       .type_name("OPTIONS");
   app.add_option("--recorder", options.recorder,
                  "Command that records instead of this program, as srun ridgeline record: it is given "
@@ -62,10 +64,14 @@ void declare(Command app, CommitsOptions& options) {
   app.add_option("--directory", options.directory,
                  "Where captures, logs and checkouts go (default ridgeline-commits)")
       .type_name("DIR");
-  app.add_option("--pairs", options.pairs, "Pairs of runs at most (default 10; with a budget, what fits in it); three are recorded at least")
+  app.add_option(
+         "--pairs", options.pairs,
+         "Pairs of runs at most (default 10; with a budget, what fits in it); three are recorded at least")
       .whole_number(3)
       .type_name("N");
-  app.add_option("--budget", options.budget, "Record pairs until it is decided or that time is used: none begins that would not end within it (10m)")
+  app.add_option("--budget", options.budget,
+                 "Record pairs until it is decided or that time is used: none begins that would not end "
+                 "within it (10m)")
       .type_name("TIME");
   app.add_flag("--keep-trees", options.keep_trees, "Keep the checkouts");
   app.add_flag("--allow-dirty", options.allow_dirty,
@@ -100,7 +106,8 @@ class Job {
     }
     const std::string budget = options.budget.empty() ? project.budget_time : options.budget;
     if (!budget.empty()) plan_.budget = launch::parse_duration(budget).value();
-    plan_.rounds = options.pairs > 0 ? options.pairs : project.pairs.value_or(plan_.budget ? kMostPairs : kUsualPairs);
+    plan_.rounds =
+        options.pairs > 0 ? options.pairs : project.pairs.value_or(plan_.budget ? kMostPairs : kUsualPairs);
     plan_.tell = [this](const std::string& line) { write_message(verb_, line); };
     checkouts_ = {.directory = options.directory,
                   .build = options.build.empty() ? project.build : options.build,

@@ -145,7 +145,8 @@ Verb add_report(Command program) {
   add_compare_print(app, options->print);
   app.option("--format")
       .description(
-          "How to print: html, markdown, comment, text, json, csv, junit, github, gitlab-metrics, bencher (default "
+          "How to print: html, markdown, comment, text, json, csv, junit, github, gitlab-metrics, bencher "
+          "(default "
           "html)");
   app.option("--output")
       .description("File to write, - for the standard output (default: html to report.html, others to -)");

@@ -107,7 +107,8 @@ class Measurement {
   // Rounds that still fit, the confirming one kept free.
   [[nodiscard]] std::int64_t rounds_left() const {
     const bool confirms = plan_.look && plan_.confirm;
-    return std::max<std::int64_t>(0, left() / std::max(expected_round(), Clock::duration(1)) - (confirms ? 1 : 0));
+    return std::max<std::int64_t>(
+        0, left() / std::max(expected_round(), Clock::duration(1)) - (confirms ? 1 : 0));
   }
   [[nodiscard]] bool in_budget() const { return !plan_.budget || rounds_left() > 0; }
 
@@ -119,9 +120,10 @@ class Measurement {
       const double took_s = std::chrono::duration<double>(took_.back()).count();
       std::string line = fmt::format("{} {} took {}: ", unit_, done(), time_text(took_s * 1e9));
       if (plan_.budget)
-        line += fmt::format("{} of the budget is left, enough for about {} more",
-                            time_text(std::chrono::duration<double>(std::max(left(), Clock::duration(0))).count() * 1e9),
-                            counted(std::min(rounds_left(), most_ - done()), unit_));
+        line += fmt::format(
+            "{} of the budget is left, enough for about {} more",
+            time_text(std::chrono::duration<double>(std::max(left(), Clock::duration(0))).count() * 1e9),
+            counted(std::min(rounds_left(), most_ - done()), unit_));
       else
         line += fmt::format("{} more at most take {}", integer(most_ - done()),
                             time_text(static_cast<double>(most_ - done()) * took_s * 1e9));

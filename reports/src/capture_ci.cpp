@@ -137,7 +137,8 @@ std::string capture_github(const Analysis& analysis, const CheckFailOn& fail_on)
 
 std::string capture_comment(const Analysis& analysis, const CheckFailOn& fail_on, std::string_view link) {
   std::vector<std::string> lines;
-  for (const analyzer::Finding& finding : pace_notices(analysis.quality)) lines.push_back(finding_text(finding));
+  for (const analyzer::Finding& finding : pace_notices(analysis.quality))
+    lines.push_back(finding_text(finding));
   for (const std::size_t i : analysis.check.unmatched_budgets)
     lines.push_back(unmatched_text(analysis.check.options.budgets[i]));
   // What fails first, then what misses a target that nothing asks for.
@@ -145,7 +146,8 @@ std::string capture_comment(const Analysis& analysis, const CheckFailOn& fail_on
     for (const KernelCheck* kernel : judged(analysis)) {
       const analyzer::RankRow& row = row_of(analysis, *kernel);
       if (kernel->verdict == KernelVerdict::missed && fails(*kernel, fail_on) == failing)
-        lines.push_back(kernel_display_name(row.key) + ": " + kernel_check_text(analysis.check, row, *kernel));
+        lines.push_back(kernel_display_name(row.key) + ": " +
+                        kernel_check_text(analysis.check, row, *kernel));
     }
   }
   return comment_text(verdict_sentence(analysis), lines, link);

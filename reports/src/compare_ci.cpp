@@ -154,7 +154,8 @@ std::string compare_gitlab_metrics(const Comparison& comparison) {
   const bool decided = comparison.verdict != ComparisonVerdict::inconclusive &&
                        comparison.verdict != ComparisonVerdict::invalid_environment;
   out.sample(decided ? "1" : "0");
-  out.family("ridgeline_step_time_verdict", "The step's time alone: 1 regressed, -1 improved, 0 the same or not known.");
+  out.family("ridgeline_step_time_verdict",
+             "The step's time alone: 1 regressed, -1 improved, 0 the same or not known.");
   out.sample(std::to_string(gauge(comparison.step().outcome)));
   out.family("ridgeline_kernels", "Kernels by outcome.");
   const std::pair<std::string_view, std::int64_t> counts[] = {{"regressed", comparison.regressed},

@@ -163,22 +163,27 @@ constexpr std::size_t kCommentLineBytes = 600;
 std::string link_text(std::string_view link) {
   const bool address = link.starts_with("https://") || link.starts_with("http://");
   const bool plain = std::all_of(link.begin(), link.end(), [](unsigned char c) {
-    return c > ' ' && c < 127 && c != '(' && c != ')' && c != '<' && c != '>' && c != '"' && c != '\\' && c != '`';
+    return c > ' ' && c < 127 && c != '(' && c != ')' && c != '<' && c != '>' && c != '"' && c != '\\' &&
+           c != '`';
   });
-  return address && plain ? fmt::format("[The whole page]({})", link) : markdown_cell(bounded(link, kCommentLineBytes));
+  return address && plain ? fmt::format("[The whole page]({})", link)
+                          : markdown_cell(bounded(link, kCommentLineBytes));
 }
 
 }  // namespace
 
-std::string comment_text(std::string_view heading, const std::vector<std::string>& lines, std::string_view link) {
+std::string comment_text(std::string_view heading, const std::vector<std::string>& lines,
+                         std::string_view link) {
   std::string out = "### " + markdown_cell(bounded(heading, kCommentLineBytes)) + "\n";
   // Heading, two blank lines, the link, and what is said of the lines that are cut.
   const std::size_t most = kCommentLines - 5;
   const std::size_t shown = std::min(lines.size(), most);
   if (shown > 0) out += "\n";
-  for (std::size_t i = 0; i < shown; ++i) out += "- " + markdown_cell(bounded(lines[i], kCommentLineBytes)) + "\n";
+  for (std::size_t i = 0; i < shown; ++i)
+    out += "- " + markdown_cell(bounded(lines[i], kCommentLineBytes)) + "\n";
   if (shown < lines.size())
-    out += fmt::format("- {} on the page\n", counted(static_cast<std::int64_t>(lines.size() - shown), "more line"));
+    out += fmt::format("- {} on the page\n",
+                       counted(static_cast<std::int64_t>(lines.size() - shown), "more line"));
   if (!link.empty()) out += "\n" + link_text(link) + "\n";
   return out;
 }

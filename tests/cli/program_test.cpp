@@ -81,6 +81,16 @@ TEST_F(Program, CheckTakesABudget) {
   EXPECT_EQ(document["verdict"]["missed_count"], 1);
   EXPECT_EQ(document["verdict"]["unmatched_budgets"], json({"no_such*"}));
   EXPECT_EQ(document["rows"][0]["budget_reason"], "must fail");
+  EXPECT_NE(outcome.err.find("this JSON, with max_time_ns, is still read"), std::string::npos) << outcome.err;
+  std::ofstream(file("budget.toml"))
+      << "[[budget]]\nkernel = '*adamw*'\nmax_time_us = 0.001\nreason = 'must fail'\n";
+  const Outcome toml = run({"check", "fast.ridge", "--budget", "budget.toml"});
+  EXPECT_EQ(toml.code, 1);
+  EXPECT_EQ(toml.err, "");
+  EXPECT_NE(toml.out.find("Budget missed: "), std::string::npos) << toml.out;
+  EXPECT_NE(toml.out.find(" of 1 ns allowed; must fail."), std::string::npos) << toml.out;
+  std::ofstream(file("none.toml")) << "[compare]\npairs = 3\n";
+  expect_error({"check", "fast.ridge", "--budget", "none.toml"}, 2, "[[budget]]");
   std::ofstream(file("bad.json")) << "{";
   expect_error({"check", "fast.ridge", "--budget", "bad.json"}, 2, "bad.json");
   expect_error({"check", "fast.ridge", "--budget", "missing.json"}, 4, "missing.json");

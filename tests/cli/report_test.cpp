@@ -70,6 +70,25 @@ TEST_F(ReportVerb, OneCaptureInEveryFormat) {
   EXPECT_NE(read_file(file("page.html")).find("<svg"), std::string::npos);
 }
 
+TEST_F(ReportVerb, ACommentIsShortAndLeadsToThePage) {
+  const Outcome outcome =
+      run(sides("slow", {"--format", "comment", "--link", "https://example.org/run/7", "--fail-on", "none"}));
+  EXPECT_EQ(outcome.code, 0) << outcome.err;
+  EXPECT_EQ(outcome.out.substr(0, 14), "### REGRESSED:");
+  EXPECT_LE(std::count(outcome.out.begin(), outcome.out.end(), '\n'), 15) << outcome.out;
+  EXPECT_NE(outcome.out.find("\n\n[The whole page](https://example.org/run/7)\n"), std::string::npos);
+  const Outcome odd = run({"report", "c.ridge", "--format", "comment", "--link", "javascript:alert(1)"});
+  EXPECT_EQ(odd.code, 0) << odd.err;
+  EXPECT_EQ(odd.out.find("](javascript"), std::string::npos) << odd.out;
+}
+
+TEST_F(ReportVerb, TwoDocumentsInOneFileAreRefused) {
+  expect_error({"report", "c.ridge", "-o", "one.html", "--write", "json=./one.html"}, 2, "two documents");
+  expect_error({"report", "c.ridge", "--write", "json=one", "--write", "csv=one"}, 2, "two documents");
+  expect_error({"report", "c.ridge", "--write", "json=report.html"}, 2, "two documents");
+  EXPECT_FALSE(std::filesystem::exists(file("one.html")));
+}
+
 TEST_F(ReportVerb, BudgetsOfTheProjectFileDecide) {
   const std::string missed =
       budgets("[[budget]]\nkernel = '*layernorm_backward*'\nmax_time_us = 1\nreason = 'agreed in May'\n");

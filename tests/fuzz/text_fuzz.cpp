@@ -54,7 +54,8 @@ void use_rules(const std::string& input) {
 constexpr reports::ReportFormat kFormats[] = {
     reports::ReportFormat::text,   reports::ReportFormat::markdown,       reports::ReportFormat::json,
     reports::ReportFormat::csv,    reports::ReportFormat::html,           reports::ReportFormat::junit,
-    reports::ReportFormat::github, reports::ReportFormat::gitlab_metrics, reports::ReportFormat::bencher};
+    reports::ReportFormat::github, reports::ReportFormat::gitlab_metrics, reports::ReportFormat::bencher,
+    reports::ReportFormat::comment};
 
 void use_comparison(const std::string& input) {
   const auto comparison = reports::parse_comparison(input, "made.json");

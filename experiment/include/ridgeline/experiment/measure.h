@@ -29,7 +29,7 @@ struct MeasurePlan {
   RecordingPlan recording;
   /// Empty: the first variant with each other. Several share the errors of `compare` in equal parts (Bonferroni).
   std::vector<Contrast> contrasts;
-  std::int64_t rounds = 10;                         ///< at most
+  std::int64_t rounds = 10;  ///< at most
   /// No round begins that is not expected to end within it. After two rounds it says how many the looks share their error
   /// over: those that are expected to fit.
   std::optional<std::chrono::milliseconds> budget;
