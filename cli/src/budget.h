@@ -9,9 +9,10 @@
 
 namespace ridgeline::cli {
 
-/// The format of before, which is still read. JSON: {"format": "ridgeline.budget", "version": 1, "kernels": [{"kernel": "*layernorm*", "reason": "...",
-/// "min_utilisation_ratio": 0.5, "max_time_ns": 1e6, "max_dram_bytes": 1e9}, ...]}; docs/cli.md.
-/// Failure usage: names the entry and what is wrong with it. `name` is the file's, for messages.
+/// The format of before, which is still read. JSON: {"format": "ridgeline.budget", "version": 1, "kernels":
+/// [{"kernel": "*layernorm*", "reason": "...", "min_utilisation_ratio": 0.5, "max_time_ns": 1e6,
+/// "max_dram_bytes": 1e9}, ...]}; docs/cli.md. Failure usage: names the entry and what is wrong with it.
+/// `name` is the file's, for messages.
 [[nodiscard]] Result<std::vector<analyzer::KernelBudget>> parse_budget(std::string_view text,
                                                                        const std::string& name);
 
@@ -19,8 +20,8 @@ struct Budgets {
   std::vector<analyzer::KernelBudget> budgets;
   bool json = false;  // in the format of before
 };
-/// A TOML file with [[budget]], as ridgeline.toml has them, or JSON as above. Failures: io (cannot be read), usage (no name,
-/// no budget, larger than any budget, and as above).
+/// A TOML file with [[budget]], as ridgeline.toml has them, or JSON as above. Failures: io (cannot be read),
+/// usage (no name, no budget, larger than any budget, and as above).
 [[nodiscard]] Result<Budgets> read_budget(const std::string& path);
 
 }  // namespace ridgeline::cli

@@ -49,7 +49,8 @@ void write_kernel_time(JsonWriter& out, const analyzer::Accounting& accounting);
 [[nodiscard]] std::string stalls_text(const analyzer::StallAnalysis&, const TextStyle&);
 [[nodiscard]] std::string stalls_markdown(const analyzer::StallAnalysis&, std::string_view marks);
 
-/// Markdown for a pull request: a heading, then a line each, 15 at most; what is cut is counted, and `link` leads to it.
+/// Markdown for a pull request: a heading, then a line each, 15 at most; what is cut is counted, and `link`
+/// leads to it.
 [[nodiscard]] std::string comment_text(std::string_view heading, const std::vector<std::string>& lines,
                                        std::string_view link);
 

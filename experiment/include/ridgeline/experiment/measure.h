@@ -30,8 +30,8 @@ struct MeasurePlan {
   /// Empty: the first variant with each other. Several share the errors of `compare` in equal parts (Bonferroni).
   std::vector<Contrast> contrasts;
   std::int64_t rounds = 10;  ///< at most
-  /// No round begins that is not expected to end within it. After two rounds it says how many the looks share their error
-  /// over: those that are expected to fit.
+  /// No round begins that is not expected to end within it. After two rounds it says how many the looks share
+  /// their error over: those that are expected to fit.
   std::optional<std::chrono::milliseconds> budget;
   bool look = true;     ///< false: all rounds, one look at the end, no confirmation
   bool confirm = true;  ///< what was found must show again
