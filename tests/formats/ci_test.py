@@ -129,7 +129,8 @@ class Examples(unittest.TestCase):
             for name in ("summary.md", "output.txt"):
                 with open(self.path(name), "w", encoding="utf-8") as file:
                     file.write("before\n")
-            variables |= {"RUNNER_TEMP": self.folder.name, "GITHUB_STEP_SUMMARY": self.path("summary.md"), "GITHUB_OUTPUT": self.path("output.txt")}
+            os.makedirs(self.path("temp"), exist_ok=True)
+            variables |= {"RUNNER_TEMP": self.path("temp"), "GITHUB_STEP_SUMMARY": self.path("summary.md"), "GITHUB_OUTPUT": self.path("output.txt")}
             done, called = self.run_script(script, code, variables)
             self.assertEqual(done.returncode, code, done.stderr)
             self.check_call(called)
@@ -142,13 +143,13 @@ class Examples(unittest.TestCase):
             with open(self.path("summary.md"), encoding="utf-8") as file:
                 self.assertEqual(file.read(), "before\nof markdown\n", "the summary is appended to")
             with open(self.path("output.txt"), encoding="utf-8") as file:
-                self.assertEqual(file.read(), f"before\ncode={code}\ndirectory={self.folder.name}/ridgeline\n")
+                self.assertEqual(file.read(), f"before\ncode={code}\ndirectory={self.folder.name}/temp/ridgeline\n")
             for name in ("html", "json", "xml"):
-                self.assertTrue(os.path.exists(self.path("ridgeline/ridgeline." + name)))
+                self.assertTrue(os.path.exists(self.path("temp/ridgeline/ridgeline." + name)))
         comment = action["runs"]["steps"][1]
         self.assertIn("failure()", comment["if"], "silent when all is well")
         self.assertEqual(subprocess.run(["bash", "-n"], input=comment["run"], text=True).returncode, 0)
-        self.assertTrue(os.path.exists(shlex.split(comment["run"])[-1].replace("$RUNNER_TEMP", self.folder.name)))
+        self.assertTrue(os.path.exists(shlex.split(comment["run"])[-1].replace("$RUNNER_TEMP", self.path("temp"))))
 
     def test_gitlab(self):
         included = loaded("gitlab.yml")["include"]
