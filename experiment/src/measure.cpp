@@ -16,6 +16,7 @@ using Clock = std::chrono::steady_clock;
 constexpr int kFirstLook = 3;
 // More rounds than are expected to fit in the time share the error, since later ones may be faster.
 constexpr double kMoreRounds = 1.25;
+constexpr std::chrono::seconds kWorthTelling{60};
 
 std::vector<Contrast> contrasts_of(std::size_t variants, const MeasurePlan& plan) {
   if (variants < 2) throw Error(ErrorKind::usage, "one variant alone cannot be compared");
@@ -116,7 +117,9 @@ class Measurement {
   // measure; and shares the error over as many looks as there will be time for.
   void forecast() {
     const bool again = done() == 2 && 2 * took_[1] < took_[0];
-    if (done() == 1 || again) {
+    // Of what is soon over nobody asks how long it takes.
+    const bool worth_telling = plan_.budget || (most_ - done()) * took_.back() > kWorthTelling;
+    if (worth_telling && (done() == 1 || again)) {
       const double took_s = std::chrono::duration<double>(took_.back()).count();
       std::string line = fmt::format("{} {} took {}: ", unit_, done(), time_text(took_s * 1e9));
       if (plan_.budget)
