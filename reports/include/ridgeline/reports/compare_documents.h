@@ -27,7 +27,7 @@ namespace ridgeline::reports {
 /// The step, what its time went to, and its ranges.
 [[nodiscard]] Table endpoints_table(const std::vector<comparison::Endpoint>& endpoints);
 
-/// One row a kind of copy at a place. Refers to the rows.
+/// One row per kind of copy at a place. Refers to the rows.
 [[nodiscard]] Table transfers_table(const std::vector<comparison::TransferChange>& transfers);
 
 /// "REGRESSED: the step takes 52.456 ms instead of 50.123 ms, +4.7 % (95 % interval +4.1 to +5.2 %, 5 pairs)".
