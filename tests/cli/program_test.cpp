@@ -88,7 +88,7 @@ TEST_F(Program, CheckTakesABudget) {
   EXPECT_EQ(toml.code, 1);
   EXPECT_EQ(toml.err, "");
   EXPECT_NE(toml.out.find("Budget missed: "), std::string::npos) << toml.out;
-  EXPECT_NE(toml.out.find(" of 1 ns allowed; must fail."), std::string::npos) << toml.out;
+  EXPECT_NE(toml.out.find(" of 1 ns allowed;"), std::string::npos) << toml.out;
   std::ofstream(file("none.toml")) << "[compare]\npairs = 3\n";
   expect_error({"check", "fast.ridge", "--budget", "none.toml"}, 2, "[[budget]]");
   std::ofstream(file("bad.json")) << "{";
