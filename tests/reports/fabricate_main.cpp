@@ -11,7 +11,8 @@ int main(int argc, char** argv) {
         stderr,
         "usage: fabricate_capture FILE "
         "[refused|losses|fast|nosteps|samples|cold|exclude|disagree|codes|declared|graphs|overlap|ranks=N|"
-        "layers=N|run=N|factor=X|slow=KERNEL:FACTOR|commit=HASH|driver=VERSION|start=SECONDS|"
+        "layers=N|run=N|factor=X|grid=X|copies=N|extra=KERNEL|slow=KERNEL:FACTOR|commit=HASH|driver=VERSION|"
+        "start=SECONDS|"
         "hostile]\n");
     return 2;
   }
@@ -40,6 +41,9 @@ int main(int argc, char** argv) {
     }
     if (word.starts_with("run=")) options.run = std::stoi(word.substr(4));
     if (word.starts_with("factor=")) options.factor = std::stod(word.substr(7));
+    if (word.starts_with("grid=")) options.grid = std::stod(word.substr(5));
+    if (word.starts_with("copies=")) options.copies = std::stoi(word.substr(7));
+    if (word.starts_with("extra=")) options.extra_kernel = word.substr(6);
     if (word.starts_with("commit=")) options.git_commit = word.substr(7);
     if (word.starts_with("driver=")) options.driver = word.substr(7);
     if (word.starts_with("start=")) options.start_offset_s = std::stoll(word.substr(6));

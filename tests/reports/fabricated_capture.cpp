@@ -145,6 +145,7 @@ class Fabricator {
  private:
   static constexpr std::int64_t kOrigin_ns = 1'795'222'442'000'000'000;  // 2026-11-21
   static constexpr std::int64_t kGraph = 3;
+  static constexpr std::int64_t kCopyNs = 130'000;
 
   void write_process(int rank) {
     begin_process(rank);
@@ -237,6 +238,8 @@ class Fabricator {
     at += 9'000;
     const std::int64_t copy_end = at;
     at += 3'000;
+    const std::int64_t more_copies_start = at;
+    at += options_.copies * kCopyNs;
     for (std::size_t i = 0; i < ops_.size(); ++i) {
       const Op& op = ops_[i];
       const double slow = (phase == Phase::warmup ? 1.04 : 1.0) * (1 + 0.01 * rank_);
@@ -268,7 +271,7 @@ class Fabricator {
       launch.host_end_ns = *launch.host_start_ns + 3'000;
       launch.thread_id = 4242;
       launch.grid = {std::max<std::int64_t>(1, duration / 300), 1, 1};
-      launch.grid.x = 132 + static_cast<std::int64_t>(op.time_us);
+      launch.grid.x = static_cast<std::int64_t>(options_.grid * (132 + op.time_us));
       launch.block = {op.tensor > 0 ? 384 : 512, 1, 1};
       launch.registers_per_thread = op.tensor > 0 ? 168 : 40;
       launch.dynamic_smem_bytes = op.tensor > 0 ? 213'000 : 0;
@@ -298,6 +301,14 @@ class Fabricator {
     copy.end_ns = copy_end;
     copy.step_id = step_id;
     writer_.add(copy);
+    for (int i = 0; i < options_.copies; ++i) {
+      copy.correlation_id = ++correlation_;
+      copy.kind = CopyKind::device_to_device;
+      copy.bytes = 1 << 27;
+      copy.start_ns = more_copies_start + i * kCopyNs;
+      copy.end_ns = copy.start_ns + kCopyNs;
+      writer_.add(copy);
+    }
     for (std::size_t i = 0; i < launches.size(); ++i) {
       launches[i].step_id = step_id;
       if (!step_id) launches[i].ordinal_in_step.reset();

@@ -34,6 +34,8 @@ struct FabricatedCapture {
   std::int64_t start_offset_s = 0;  // of the recording
   std::string driver = "580.159.03";
   std::string extra_kernel;  // one more launch a step under that name, of 1 ms
+  double grid = 1;           // on every launch's grid
+  int copies = 0;            // within the device, at the start of each step: 134 MB in 130 µs each
   std::string command_line = "./gpt2_train --model 124M --batch 32 --length 1024 --precision bf16";
   std::string nvtx_suffix;  // appended to a range's name
   int ranks = 1;            // processes with a device each; those after the first are a little slower
