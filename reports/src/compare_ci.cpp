@@ -139,6 +139,11 @@ std::string compare_github(const Comparison& comparison) {
       annotations.push_back({worse ? AnnotationKind::error : AnnotationKind::warning,
                              "Slower: " + change_name(change), change_line(change)});
   }
+  if (comparable) {
+    for (const std::string& line : slower_transfers(comparison))
+      annotations.push_back(
+          {worse ? AnnotationKind::error : AnnotationKind::warning, "Ridgeline: copies", line});
+  }
   for (const std::string& note : environment_notes(comparison))
     annotations.push_back({AnnotationKind::warning, "Ridgeline: environment", note});
   return workflow_commands(annotations);

@@ -186,6 +186,16 @@ std::string transfer_text(const comparison::TransferChange& change) {
   return change.path.empty() ? text : text + " in " + elide_start(change.path, 60);
 }
 
+std::string transfer_line(const comparison::TransferChange& change) {
+  const std::string_view title = change.outcome == Outcome::added       ? "Only in B"
+                                 : change.outcome == Outcome::removed   ? "Only in A"
+                                 : change.outcome == Outcome::regressed ? "Slower"
+                                 : change.outcome == Outcome::improved  ? "Faster"
+                                                                        : "Other work";
+  return fmt::format("{}: {}, {} of which {} with no kernel beside.", title, transfer_text(change),
+                     signed_time(change.time.delta), signed_time(change.exposed.delta));
+}
+
 // What every reader is told of copies: those that came, went, take longer or do other work.
 std::vector<std::string> transfer_lines(const Comparison& comparison) {
   std::vector<std::string> lines;
@@ -198,13 +208,7 @@ std::vector<std::string> transfer_lines(const Comparison& comparison) {
       ++more;
       continue;
     }
-    const std::string_view title = change.outcome == Outcome::added       ? "Only in B"
-                                   : change.outcome == Outcome::removed   ? "Only in A"
-                                   : change.outcome == Outcome::regressed ? "Slower"
-                                   : change.outcome == Outcome::improved  ? "Faster"
-                                                                          : "Other work";
-    lines.push_back(fmt::format("{}: {}, {} of which {} with no kernel beside.", title, transfer_text(change),
-                                signed_time(change.time.delta), signed_time(change.exposed.delta)));
+    lines.push_back(transfer_line(change));
   }
   if (more > 0)
     lines.push_back(counted(more, "more kind of copies", "more kinds of copies") + " changed, by less.");
@@ -331,6 +335,17 @@ std::string compare_verdict_sentence(const Comparison& comparison) {
   if (missed > 0)
     text += fmt::format(" {}.", counted(missed, "kernel misses its budget", "kernels miss their budget"));
   return text;
+}
+
+std::vector<std::string> slower_transfers(const Comparison& comparison) {
+  const comparison::ComparisonOptions& options = comparison.options;
+  const double least_ns = std::max(options.kernel_ns, options.kernel_step_share * comparison.step().time.a);
+  std::vector<std::string> lines;
+  for (const comparison::TransferChange& change : comparison.transfers) {
+    const bool added = change.outcome == Outcome::added && change.exposed.delta >= least_ns;
+    if (added || change.outcome == Outcome::regressed) lines.push_back(transfer_line(change));
+  }
+  return lines;
 }
 
 std::vector<std::string> compare_blame(const Comparison& comparison) {

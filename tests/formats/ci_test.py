@@ -48,6 +48,33 @@ def loaded(name):
         return yaml.safe_load(file)
 
 
+def action_step(inputs):
+    """The composite action's own step: its script, and its variables where the action is given these inputs."""
+    action = loaded("action/action.yml")
+    step = action["runs"]["steps"][0]
+    values = {f"inputs.{name}": str(given.get("default", "")) for name, given in action["inputs"].items()}
+    values |= {f"inputs.{name}": value for name, value in inputs.items()}
+    values |= {"github.base_ref": "main", "github.server_url": "https://example.org", "github.repository": "a/b", "github.run_id": "7"}
+    assert "${{" not in step["run"], "what a pull request says would be a command"
+    return step["run"], {name: re.sub(r"\$\{\{ ([\w.-]+) \}\}", lambda found: values[found[1]], value) for name, value in step["env"].items()}
+
+
+def component_parts():
+    """The GitLab component's specification and its job, as text."""
+    with open(os.path.join(EXAMPLES, "component", "gpu-performance.yml"), encoding="utf-8") as file:
+        text = file.read()
+    spec, _ = yaml.safe_load_all(text)
+    return spec["spec"]["inputs"], text.split("\n---\n")[1]
+
+
+def component_job(inputs):
+    """The component's job and its variables, given these inputs."""
+    specified, job = component_parts()
+    values = {name: given.get("default", "") for name, given in specified.items()} | inputs
+    (job,) = yaml.safe_load(re.sub(r"\$\[\[ inputs\.(\w+) \]\]", lambda found: str(values[found[1]]), job)).values()
+    return job, {name: str(value or "") for name, value in job["variables"].items()}
+
+
 class Examples(unittest.TestCase):
     def setUp(self):
         self.folder = tempfile.TemporaryDirectory()
@@ -103,17 +130,6 @@ class Examples(unittest.TestCase):
         for name in uploads["with"]["path"].split("\n")[:-1]:
             self.assertIn(os.path.basename(name), action["runs"]["steps"][0]["run"], f"{name} is uploaded, and not written")
 
-    def action_step(self, inputs):
-        """The composite action's own step: its script, and its variables where the action is given these inputs."""
-        action = loaded("action/action.yml")
-        step = action["runs"]["steps"][0]
-        values = {f"inputs.{name}": str(given.get("default", "")) for name, given in action["inputs"].items()}
-        values |= {f"inputs.{name}": value for name, value in inputs.items()}
-        values |= {"github.base_ref": "main", "github.server_url": "https://example.org", "github.repository": "a/b", "github.run_id": "7"}
-        self.assertNotIn("${{", step["run"], "what a pull request says would be a command")
-        filled = {name: re.sub(r"\$\{\{ ([\w.-]+) \}\}", lambda found: values[found[1]], value) for name, value in step["env"].items()}
-        return step["run"], filled
-
     def test_action(self):
         action = loaded("action/action.yml")
         self.assertLessEqual(set(action), ACTION_TOP)
@@ -125,7 +141,7 @@ class Examples(unittest.TestCase):
             self.assertLessEqual(set(step), ACTION_STEP)
             self.assertEqual(step["shell"], "bash", "a composite action's step names its shell")
         for code in (0, 1, 3, 4):
-            script, variables = self.action_step({"program": "python train.py --steps 40", "build": "make -j4", "recorder": "srun rec"})
+            script, variables = action_step({"program": "python train.py --steps 40", "build": "make -j4", "recorder": "srun rec"})
             for name in ("summary.md", "output.txt"):
                 with open(self.path(name), "w", encoding="utf-8") as file:
                     file.write("before\n")
@@ -153,22 +169,16 @@ class Examples(unittest.TestCase):
 
     def test_gitlab(self):
         included = loaded("gitlab.yml")["include"]
-        with open(os.path.join(EXAMPLES, "component", "gpu-performance.yml"), encoding="utf-8") as file:
-            text = file.read()
-        spec, _ = yaml.safe_load_all(text)
-        inputs = spec["spec"]["inputs"]
+        inputs, _ = component_parts()
         for given in inputs.values():
             self.assertLessEqual(set(given), SPEC_INPUT)
         needed = {name for name, given in inputs.items() if "default" not in given}
         self.assertLessEqual(set(included[0]["inputs"]), set(inputs))
         self.assertLessEqual(needed, set(included[0]["inputs"]))
-        values = {name: given.get("default", "") for name, given in inputs.items()} | {"program": "python train.py --steps 40", "recorder": "srun rec"}
-        filled = re.sub(r"\$\[\[ inputs\.(\w+) \]\]", lambda found: str(values[found[1]]), text.split("\n---\n")[1])
-        (job,) = yaml.safe_load(filled).values()
+        job, variables = component_job({"program": "python train.py --steps 40", "recorder": "srun rec"})
         self.assertLessEqual(set(job), GITLAB_JOB)
         reports = job["artifacts"]["reports"]
         self.assertLessEqual(set(reports), GITLAB_REPORTS)
-        variables = {name: str(value or "") for name, value in job["variables"].items()}
         for code in (0, 1, 3, 4):
             done, called = self.run_script("\n".join(job["script"]), code, {"CI_MERGE_REQUEST_DIFF_BASE_SHA": "1234567", **variables})
             self.assertEqual(done.returncode, code, done.stderr)
@@ -226,6 +236,49 @@ class PyTorchRepository(unittest.TestCase):
         self.assertIn("(Give queries, keys and values memory of their own)", found.stdout)
         left = subprocess.run(["git", "-C", self.repository, "worktree", "list"], capture_output=True, text=True, check=True).stdout
         self.assertEqual(len(left.splitlines()), 1, "checkouts are left behind")
+
+    def run_step(self, script, variables):
+        """A runner's step in the repository, with the program and nothing else of this machine's environment."""
+        os.symlink(RIDGELINE, os.path.join(self.folder.name, "ridgeline"))
+        environment = {"PATH": self.folder.name + ":/usr/bin:/bin", "HOME": self.folder.name, "LANG": "C.UTF-8", **variables}
+        return subprocess.run(["bash", "-eo", "pipefail", "-c", script], cwd=self.repository, env=environment, capture_output=True, text=True)
+
+    def commit(self, name):
+        return subprocess.run(["git", "-C", self.repository, "rev-parse", name], capture_output=True, text=True, check=True).stdout.strip()
+
+    def read(self, *path):
+        with open(os.path.join(*path), encoding="utf-8", newline="") as file:
+            return file.read()
+
+    def test_the_action_measures_the_planted_commit(self):
+        script, variables = action_step({"program": "python3 train.py --steps 60", "base": self.commit("HEAD~2"), "head": self.commit("HEAD~1"), "pairs": "4",
+                                         "recorder": self.recorder})
+        temp, summary = os.path.join(self.folder.name, "temp"), os.path.join(self.folder.name, "summary.md")
+        variables |= {"RUNNER_TEMP": temp, "GITHUB_STEP_SUMMARY": summary, "GITHUB_OUTPUT": os.path.join(self.folder.name, "output.txt")}
+        done = self.run_step(script, variables)
+        self.assertEqual(done.returncode, 1, done.stdout + done.stderr)
+        commands = parsers.github("".join(line + "\n" for line in done.stdout.splitlines() if line.lstrip().startswith("::")))
+        self.assertEqual([kind for kind, _, _ in commands], ["error", "error"], "the verdict and the kernel")
+        out = os.path.join(temp, "ridgeline")
+        self.assertLessEqual(len(self.read(out, "comment.md").splitlines()), 15)
+        self.assertIn("https://example.org/a/b/actions/runs/7", self.read(out, "comment.md"))
+        self.assertIn("REGRESSED", self.read(summary))
+        self.assertEqual(parsers.against("compare", self.read(out, "ridgeline.json"))["verdict"], "regressed")
+        self.assertIn("failure", [kind for _, _, kind, _ in parsers.junit(self.read(out, "ridgeline.xml"))])
+        parsers.html(self.read(out, "ridgeline.html"))
+
+    def test_the_component_measures_the_planted_commit(self):
+        job, variables = component_job({"program": "python3 train.py --steps 60", "pairs": "4", "recorder": self.recorder})
+        subprocess.run(["git", "-C", self.repository, "checkout", "-q", self.commit("HEAD~1")], check=True)
+        variables |= {"CI_MERGE_REQUEST_DIFF_BASE_SHA": self.commit("HEAD~1"), "CI_JOB_URL": "https://example.org/job"}
+        done = self.run_step("\n".join(job["script"]), variables)
+        self.assertEqual(done.returncode, 1, done.stdout + done.stderr)
+        reports = job["artifacts"]["reports"]
+        self.assertIn("failure", [kind for _, _, kind, _ in parsers.junit(self.read(self.repository, reports["junit"]))])
+        families = parsers.openmetrics(self.read(self.repository, reports["metrics"]))
+        self.assertEqual(families["ridgeline_step_verdict"], [({}, 1.0)], "the overall verdict")
+        for name in job["artifacts"]["paths"]:
+            self.assertTrue(os.path.exists(os.path.join(self.repository, name)), name)
 
     def test_counters_are_recorded_in_the_first_pair_alone(self):
         done, calls = self.run_verb("commits", "HEAD~2", "HEAD~1", "--pairs", "3", "--budget", "10m", "--fail-on", "none")

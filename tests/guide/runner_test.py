@@ -80,7 +80,7 @@ class Pages(unittest.TestCase):
     def test_what_nobody_runs_is_refused(self):
         self.assertEqual(len(self.check(block("", "ridgeline rank")).failures), 1)
         self.assertEqual(len(self.check(block("sh", "ridgeline rank")).failures), 1)
-        self.assertEqual(self.check(block("yaml examples/ci/gitlab.yml", "tags: [gpu]")).failures, [])
+        self.assertEqual(self.check(block("yaml examples/ci/gitlab.yml", "budget: 30m")).failures, [])
         self.assertEqual(len(self.check(block("yaml examples/ci/gitlab.yml", "tags: [cpu]")).failures), 1)
 
 

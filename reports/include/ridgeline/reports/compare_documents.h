@@ -36,6 +36,8 @@ namespace ridgeline::reports {
 /// of, largest first, five at most: "Slower: layernorm_backward<float>, +620.0 µs of the step (+35.0 %),
 /// other machine code."; then copies, and what changed without an effect. Empty if there is none.
 [[nodiscard]] std::vector<std::string> compare_blame(const comparison::Comparison& comparison);
+/// Copies and memsets that the step waits for longer than it did, or that only B has, as compare_blame() says it.
+[[nodiscard]] std::vector<std::string> slower_transfers(const comparison::Comparison& comparison);
 /// What a reader must know beside it, weightiest first: environment, common mode, clock, modes, matching.
 [[nodiscard]] std::vector<std::string> compare_notes(const comparison::Comparison& comparison);
 /// Of the environment alone, what may explain more than the code or makes the sides incomparable.
