@@ -20,9 +20,18 @@
 namespace ridgeline::cli {
 namespace {
 
-constexpr const char* kFooter =
-    "Exit codes: 0 fine; 1 target missed; 2 usage; 3 no or too little data, or not a capture; 4 environment; "
-    "5 internal.";
+// What 1 means differs by verb; those that are not here never end with it.
+std::string footer(std::string_view verb) {
+  std::string_view one;
+  if (verb == "check") one = "1 target or budget missed";
+  if (verb == "report") one = "1 what --fail-on names";
+  if (verb == "compare" || verb == "commits") one = "1 slower, or a budget missed";
+  if (verb.empty()) one = "1 target missed, or slower";
+  return fmt::format(
+      "Exit codes: 0 fine; {}{}2 usage; 3 no or too little data, or not a capture; 4 environment; 5 "
+      "internal.",
+      one, one.empty() ? "" : "; ");
+}
 
 void print_help(const CLI::App& program) {
   write_standard_output(wrapped_help(program.help(), standard_output_style().columns));
@@ -76,7 +85,7 @@ int run(int argc, char** argv) {
       "ridgeline");
   parser.set_version_flag("--version", std::string("ridgeline ") + reports::kVersion);
   parser.require_subcommand(1);
-  parser.footer(kFooter);
+  parser.footer(footer(""));
   const Command program(parser);
   const std::vector<Verb> verbs = {add_record(program, command),
                                    add_doctor(program, command),
@@ -94,6 +103,10 @@ int run(int argc, char** argv) {
                                    add_sql(program),
                                    add_columns(program),
                                    add_gui(program)};
+  for (const Verb& verb : verbs) {
+    const std::string name = verb.app.name();
+    if (name != "record" && name != "doctor") verb.app.footer(footer(name));  // they have more to say
+  }
 
   std::string name;
   try {
