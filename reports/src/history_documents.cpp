@@ -102,6 +102,7 @@ nlohmann::ordered_json newest_json(const comparison::NewestRun& run) {
                                 {"verdict", std::string(to_string(run.verdict))}};
   out["spread_ratio"] = run.step ? nlohmann::ordered_json(rounded(run.spread_ratio, 1.0 / (1 << 20)))
                                  : nlohmann::ordered_json();
+  out["spread_guessed"] = run.spread_guessed;
   out["step"] = run.step ? change_json(*run.step) : nlohmann::ordered_json();
   out["kernels"] = std::move(kernels);
   return out;
@@ -194,9 +195,11 @@ std::string newest_sentence(const comparison::NewestRun& run) {
                         interval);
   }
   if (run.other_cards) text += " None of those ran on its card: what cards differ by is in the interval.";
-  if (run.runs_before == 1)
+  if (run.spread_guessed)
     text += fmt::format(
-        " With one run before it nothing is known of this machine's noise: {} a run is taken for it.",
+        " So few runs do not say how much runs of identical code differ: {} is taken for it, the estimate "
+        "begins with "
+        "three.",
         percent_text(run.spread_ratio, 1));
   if (!run.kernels.empty()) {
     text += " Kernels:";

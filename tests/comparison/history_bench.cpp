@@ -9,6 +9,7 @@
 #include <functional>
 #include <random>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "ridgeline/comparison/history.h"
@@ -236,31 +237,43 @@ void power(int count) {
   }
 }
 
+// What the line on the newest run says in so many histories.
+struct Told {
+  int slower = 0, faster = 0;
+  int kernels = 0;  // histories with a kernel named
+};
+
+Told told(Plan plan, double share, int count) {
+  plan.factor = factor_for_step(0, share);
+  Told told;
+  for (int i = 0; i < count; ++i) {
+    const ridgeline::testing::TemporaryDirectory directory;
+    History history = History::open(directory.file("h.db")).value();
+    (void)history.add(Simulation(static_cast<std::uint64_t>(i) + 1'000'000).runs(plan));
+    const NewestRun run = history.report(kKernels).newest.front();
+    told.slower += run.verdict == NewestVerdict::slower ? 1 : 0;
+    told.faster += run.verdict == NewestVerdict::faster ? 1 : 0;
+    told.kernels += run.kernels.empty() ? 0 : 1;
+  }
+  return told;
+}
+
 void newest(int count) {
   fmt::print(
-      "\n| the newest run | runs before it | identical: slower or faster | +3 %: slower | +1 %: slower |\n");
-  fmt::print("| --- | ---: | ---: | ---: | ---: |\n");
-  const std::vector<std::pair<std::string, Noise>> noises = {{"0.3 % between runs", {}},
-                                                             {"1 % between runs", {.run = 0.01}}};
+      "\n| the newest run | runs before it | identical: slower or faster | identical: a kernel named | +3 %: "
+      "slower | +1 %: slower |\n");
+  fmt::print("| --- | ---: | ---: | ---: | ---: | ---: |\n");
+  const std::vector<std::pair<std::string, Noise>> noises = {
+      {"0.3 % between runs", {}},
+      {"1 % between runs", {.run = 0.01}},
+      {"2 % between runs", {.run = 0.02}},
+      {"0.3 % between runs, Student t₂", {.tails = 2}}};
   for (const auto& [name, noise] : noises) {
-    for (const int before : {1, 2, 5, 10, 20}) {
-      const auto told = [&](double share) {
-        Plan plan{.runs = before + 1, .noise = noise, .change_at = before, .kernel = 0};
-        plan.factor = factor_for_step(0, share);
-        int slower = 0, faster = 0;
-        for (int i = 0; i < count; ++i) {
-          const ridgeline::testing::TemporaryDirectory directory;
-          History history = History::open(directory.file("h.db")).value();
-          (void)history.add(Simulation(static_cast<std::uint64_t>(i) + 1'000'000).runs(plan));
-          const NewestVerdict verdict = history.report(kKernels).newest.front().verdict;
-          slower += verdict == NewestVerdict::slower ? 1 : 0;
-          faster += verdict == NewestVerdict::faster ? 1 : 0;
-        }
-        return std::pair(slower, faster);
-      };
-      const auto same = told(0);
-      fmt::print("| {} | {} | {} of {} | {} of {} | {} of {} |\n", name, before, same.first + same.second,
-                 count, told(0.03).first, count, told(0.01).first, count);
+    for (const int before : {1, 2, 3, 5, 10, 20}) {
+      const Plan plan{.runs = before + 1, .noise = noise, .change_at = before, .kernel = 0};
+      const Told same = told(plan, 0, count);
+      fmt::print("| {} | {} | {} of {} | {} | {} | {} |\n", name, before, same.slower + same.faster, count,
+                 same.kernels, told(plan, 0.03, count).slower, told(plan, 0.01, count).slower);
       std::fflush(stdout);
     }
   }
@@ -271,12 +284,15 @@ void newest(int count) {
 
 int main(int argc, char** argv) {
   const int count = argc > 1 ? std::atoi(argv[1]) : 200;
+  const bool newest_only = argc > 2 && std::string_view(argv[2]) == "newest";
   if (count < 1) {
-    std::fprintf(stderr, "usage: history_bench [HISTORIES of each kind, default 200]\n");
+    std::fprintf(stderr, "usage: history_bench [HISTORIES of each kind, default 200] [newest]\n");
     return 2;
   }
-  ridgeline::comparison::false_changes(count);
-  ridgeline::comparison::power(count);
+  if (!newest_only) {
+    ridgeline::comparison::false_changes(count);
+    ridgeline::comparison::power(count);
+  }
   ridgeline::comparison::newest(count);
   return 0;
 }

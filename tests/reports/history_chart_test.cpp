@@ -106,13 +106,14 @@ TEST(NewestSentence, SaysWhatIsKnownAndHowSureThatIs) {
       "(10.000 ms to 11.000 ms).");
   run.kernels.clear();
   run.runs_before = 1;
+  run.spread_guessed = true;
   run.other_cards = true;
   run.verdict = comparison::NewestVerdict::undecided;
   const std::string text = newest_sentence(run);
   EXPECT_NE(text.find("against the run before it"), std::string::npos) << text;
   EXPECT_NE(text.find("Not shown to be slower or faster"), std::string::npos) << text;
   EXPECT_NE(text.find("None of those ran on its card"), std::string::npos) << text;
-  EXPECT_NE(text.find("0.3 % a run is taken for it"), std::string::npos) << text;
+  EXPECT_NE(text.find("0.3 % is taken for it, the estimate begins with three"), std::string::npos) << text;
 }
 
 }  // namespace

@@ -91,6 +91,7 @@ struct NewestRun {
   std::size_t runs_before = 0;  ///< 0: nothing to compare it with
   bool other_cards = false;     ///< none of them ran on its card
   double spread_ratio = 0;      ///< standard deviation of runs of identical code on one card, as estimated
+  bool spread_guessed = false;  ///< too few runs for an estimate: a guess, or what two of them differ by
   NewestVerdict verdict = NewestVerdict::undecided;
   std::optional<NewestChange> step;
   std::vector<NewestChange> kernels;  ///< slower or faster for certain; largest difference first
