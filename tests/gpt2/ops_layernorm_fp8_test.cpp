@@ -5,7 +5,7 @@
 
 #include "fp8_test_support.h"
 #include "gpt2/ops/bias/partial_sums.h"
-#include "gpt2/ops/norm/layernorm_fp8.h"
+#include "gpt2/ops/norm/layernorm.h"
 
 namespace ridgeline::gpt2 {
 namespace {
@@ -58,13 +58,13 @@ TEST_F(LayernormFp8, ForwardAloneAndBehindAResidual) {
       auto rstd = poisoned<float>(size.rows);
       Fp8Target target(size.rows, size.channels, Fp8Format::e4m3, 32.0F);
       if (residual) {
-        launch_residual_layernorm_forward_fp8(out_residual.data(), target.output(), mean.data(), rstd.data(),
-                                              a.data(), b.data(), w.data(), c.data(), size.rows,
-                                              size.channels, stream.get());
+        launch_residual_layernorm_forward(out_residual.data(), target.output(), mean.data(), rstd.data(),
+                                          a.data(), b.data(), w.data(), c.data(), size.rows, size.channels,
+                                          stream.get());
         expect_close(to_host(out_residual), sum, 0.0, 0.0, "residual");
       } else {
-        launch_layernorm_forward_fp8(target.output(), mean.data(), rstd.data(), a.data(), w.data(), c.data(),
-                                     size.rows, size.channels, stream.get());
+        launch_layernorm_forward(target.output(), mean.data(), rstd.data(), a.data(), w.data(), c.data(),
+                                 size.rows, size.channels, stream.get());
       }
       expect_close(to_host(mean), want.mean, 1e-5, 1e-6, "mean");
       expect_close(to_host(rstd), want.rstd, 1e-5, 0.0, "rstd");
@@ -125,10 +125,10 @@ TEST_F(LayernormFp8, BackwardWithAndWithoutAResidual) {
       DeviceBuffer<std::byte> memory(layernorm_backward_scratch_bytes(size.channels));
       PartialSums sums(memory.data(), memory.size_bytes());
       Fp8Target target(size.rows, size.channels, Fp8Format::e5m2, 256.0F);
-      launch_layernorm_backward_fp8(out.data(), target.output(), residual ? out.data() : nullptr,
-                                    got_dweight.data(), got_dbias.data(), got_colsum.data(), d.data(),
-                                    x.data(), w.data(), mean.data(), rstd.data(), size.rows, size.channels,
-                                    sums, stream.get());
+      launch_layernorm_backward(out.data(), target.output(), residual ? out.data() : nullptr,
+                                got_dweight.data(), got_dbias.data(), got_colsum.data(), d.data(), x.data(),
+                                w.data(), mean.data(), rstd.data(), size.rows, size.channels, sums,
+                                stream.get());
       sums.flush(stream.get());
       expect_close(to_host(out), dinp, 4 * epsilon<bf16>(), 4 * epsilon<bf16>(), "dinp");
       const std::vector<std::uint8_t> bytes = target.bytes_out();
@@ -173,10 +173,10 @@ TEST_F(LayernormFp8, BackwardOfALongBatchRepeatsBitForBit) {
   scale.upload({64.0F});
   for (int repeat = 0; repeat < 20; ++repeat) {
     PartialSums sums(memory.data(), memory.size_bytes());
-    launch_layernorm_backward_fp8(out.data(), {fp8.data(), transposed.data(), {scale.data(), nullptr}},
-                                  r.data(), sums_out.data(), sums_out.data() + size.channels,
-                                  sums_out.data() + 2 * size.channels, d.data(), x.data(), w.data(),
-                                  mean.data(), rstd.data(), size.rows, size.channels, sums, stream.get());
+    launch_layernorm_backward(out.data(), {fp8.data(), transposed.data(), {scale.data(), nullptr}}, r.data(),
+                              sums_out.data(), sums_out.data() + size.channels,
+                              sums_out.data() + 2 * size.channels, d.data(), x.data(), w.data(), mean.data(),
+                              rstd.data(), size.rows, size.channels, sums, stream.get());
     stream.synchronize();
     if (repeat == 0) {
       first = fp8.download();
@@ -197,8 +197,8 @@ TEST_F(LayernormFp8, SizesThatAreNotSupportedAreRefused) {
   DeviceBuffer<bf16> any(64 * 64);
   DeviceBuffer<float> floats(64);
   Fp8Target target(32, 32, Fp8Format::e4m3, 1.0F);
-  EXPECT_THROW(launch_layernorm_forward_fp8(target.output(), floats.data(), floats.data(), any.data(),
-                                            any.data(), any.data(), 24, 32, stream.get()),
+  EXPECT_THROW(launch_layernorm_forward(target.output(), floats.data(), floats.data(), any.data(), any.data(),
+                                        any.data(), 24, 32, stream.get()),
                std::invalid_argument);
 }
 

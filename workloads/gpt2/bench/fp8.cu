@@ -6,7 +6,7 @@
 #include "gpt2/ops/bias/partial_sums.h"
 #include "gpt2/ops/fp8/cast_kernel.cuh"
 #include "gpt2/ops/fp8/cast_transpose.h"
-#include "gpt2/ops/norm/layernorm_fp8.h"
+#include "gpt2/ops/norm/layernorm.h"
 
 namespace ridgeline::gpt2::bench {
 
@@ -43,12 +43,12 @@ void bench_fp8(Bench& bench) {
 
   bench.add("residual_layernorm_forward_fp8", layernorm_forward_fp8_bytes(n, c, true),
             layernorm_forward_fp8_flops(n, c, true), [&](int, cudaStream_t st) {
-              launch_residual_layernorm_forward_fp8(z.data(), out, mean.data(), rstd.data(), in, in2, w, b, n,
-                                                    c, st);
+              launch_residual_layernorm_forward(z.data(), out, mean.data(), rstd.data(), in, in2, w, b, n, c,
+                                                st);
             });
   bench.add("layernorm_forward_fp8", layernorm_forward_fp8_bytes(n, c, false),
             layernorm_forward_fp8_flops(n, c, false), [&](int, cudaStream_t st) {
-              launch_layernorm_forward_fp8(out, mean.data(), rstd.data(), in, w, b, n, c, st);
+              launch_layernorm_forward(out, mean.data(), rstd.data(), in, w, b, n, c, st);
             });
   bench.add("layernorm_forward, fp8_cast", layernorm_forward_fp8_bytes(n, c, false),
             layernorm_forward_fp8_flops(n, c, false), [&](int, cudaStream_t st) {
@@ -58,8 +58,8 @@ void bench_fp8(Bench& bench) {
   bench.add("layernorm_backward_fp8", layernorm_backward_fp8_bytes(n, c, true),
             layernorm_backward_fp8_flops(n, c), [&](int, cudaStream_t st) {
               PartialSums of = sums();
-              launch_layernorm_backward_fp8(z.data(), out, z.data(), sum, sum + c, sum + 2 * c, in, in2, w, m,
-                                            r, n, c, of, st);
+              launch_layernorm_backward(z.data(), out, z.data(), sum, sum + c, sum + 2 * c, in, in2, w, m, r,
+                                        n, c, of, st);
             });
   bench.add("layernorm_backward, fp8_cast", layernorm_backward_fp8_bytes(n, c, true),
             layernorm_backward_fp8_flops(n, c), [&](int, cudaStream_t st) {

@@ -6,36 +6,8 @@
 #include "gpt2/ops/loss/cross_entropy.h"
 #include "gpt2/ops/loss/loss_sum.h"
 #include "gpt2/ops/norm/layernorm.h"
-#include "gpt2/ops/norm/layernorm_fp8.h"
 
 namespace ridgeline::gpt2 {
-namespace {
-
-// A layernorm to wherever its output goes.
-template <typename T>
-void normalize(T* out, float* mean, float* rstd, const T* inp, const T* weight, const T* bias,
-               std::int64_t rows, int c, cudaStream_t stream, KernelWidth width) {
-  launch_layernorm_forward(out, mean, rstd, inp, weight, bias, rows, c, stream, width);
-}
-void normalize(const Fp8Output& out, float* mean, float* rstd, const bf16* inp, const bf16* weight,
-               const bf16* bias, std::int64_t rows, int c, cudaStream_t stream, KernelWidth) {
-  launch_layernorm_forward_fp8(out, mean, rstd, inp, weight, bias, rows, c, stream);
-}
-template <typename T>
-void add_and_normalize(T* residual, T* out, float* mean, float* rstd, const T* in1, const T* in2,
-                       const T* weight, const T* bias, std::int64_t rows, int c, cudaStream_t stream,
-                       KernelWidth width) {
-  launch_residual_layernorm_forward(residual, out, mean, rstd, in1, in2, weight, bias, rows, c, stream,
-                                    width);
-}
-void add_and_normalize(bf16* residual, const Fp8Output& out, float* mean, float* rstd, const bf16* in1,
-                       const bf16* in2, const bf16* weight, const bf16* bias, std::int64_t rows, int c,
-                       cudaStream_t stream, KernelWidth) {
-  launch_residual_layernorm_forward_fp8(residual, out, mean, rstd, in1, in2, weight, bias, rows, c, stream);
-}
-
-}  // namespace
-
 template <class P>
 void GpuModelOf<P>::project(T* residual, const T* in1, const Operand& inp, const Weight& weight,
                             const T* bias) {
@@ -55,12 +27,14 @@ void GpuModelOf<P>::residual_layernorm(T* residual, const Out& out, float* mean,
   if (switches().residual != ResidualKind::gemm) {
     const T* in2 = act_.narrow.template get<T>(live::projection).data;
     if (switches().residual == ResidualKind::fused) {
-      add_and_normalize(residual, out, mean, rstd, in1, in2, weight, bias, rows_, c_, s, width);
+      launch_residual_layernorm_forward(residual, out, mean, rstd, in1, in2, weight, bias, rows_, c_, s,
+                                        width);
       return;
     }
     launch_residual_forward(residual, in1, in2, rows_ * c_, s, width);
   }
-  normalize(out, mean, rstd, static_cast<const T*>(residual), weight, bias, rows_, c_, s, width);
+  launch_layernorm_forward(out, mean, rstd, static_cast<const T*>(residual), weight, bias, rows_, c_, s,
+                           width);
 }
 
 template <class P>
@@ -99,8 +73,9 @@ void GpuModelOf<P>::forward_to_logits(const std::int32_t* inputs) {
   const LayerTensors<const T> p = weights(0);
   launch_encoder_forward(first.residual.data, inputs, parameter(Tensor::wte), parameter(Tensor::wpe),
                          options_.batch, options_.sequence, c_, stream_.get(), switches().kernels);
-  normalize(linear_->begin_ln1(0), first.ln1_mean, first.ln1_rstd, static_cast<const T*>(first.residual.data),
-            p.ln1w, p.ln1b, rows_, c_, stream_.get(), switches().kernels);
+  launch_layernorm_forward(linear_->begin_ln1(0), first.ln1_mean, first.ln1_rstd,
+                           static_cast<const T*>(first.residual.data), p.ln1w, p.ln1b, rows_, c_,
+                           stream_.get(), switches().kernels);
   for (int l = 0; l < options_.config.layers; ++l) forward_layer(l);
   linear_->logits();
 }

@@ -17,7 +17,6 @@
 #include "gpt2/ops/loss/classifier.h"
 #include "gpt2/ops/matmul/hopper_matmul.h"
 #include "gpt2/ops/norm/layernorm.h"
-#include "gpt2/ops/norm/layernorm_fp8.h"
 
 namespace ridgeline::gpt2 {
 namespace {

@@ -8,7 +8,6 @@
 #include "gpt2/ops/fp8/cast_transpose.h"
 #include "gpt2/ops/loss/classifier.h"
 #include "gpt2/ops/norm/layernorm.h"
-#include "gpt2/ops/norm/layernorm_fp8.h"
 
 namespace ridgeline::gpt2 {
 namespace {
@@ -271,8 +270,8 @@ void Linear<fp8>::layernorm_backward(const LayernormGradients<T>& g, Leaves leav
     return;
   }
   const Operand stored = leaves == Leaves::dfcproj ? dfcproj(l) : dattproj(l);
-  launch_layernorm_backward_fp8(dinp, begin(stored), g.dresidual_in, g.dweight, g.dbias, g.column_sums, dout,
-                                g.inp, g.weight, g.mean, g.rstd, x_.rows(), x_.c(), x_.sums, x_.stream);
+  launch_layernorm_backward(dinp, begin(stored), g.dresidual_in, g.dweight, g.dbias, g.column_sums, dout,
+                            g.inp, g.weight, g.mean, g.rstd, x_.rows(), x_.c(), x_.sums, x_.stream);
 }
 
 }  // namespace ridgeline::gpt2

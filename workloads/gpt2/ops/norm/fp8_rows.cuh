@@ -2,10 +2,21 @@
 #pragma once
 
 #include "gpt2/common/reduce.cuh"
-#include "gpt2/ops/fp8/fp8.h"
+#include "gpt2/ops/fp8/fp8.cuh"
 #include "gpt2/ops/norm/fp8_table.h"
 
 namespace ridgeline::gpt2 {
+
+/// Eight scaled values of a row: into the tensor, and into the table.
+template <Fp8Format kFormat>
+__device__ __forceinline__ void store_fp8_vector(std::uint8_t* out, std::uint32_t* table,
+                                                 const float (&v)[8]) {
+  const std::uint32_t low = fp8_word<kFormat>(v[0], v[1], v[2], v[3]);
+  const std::uint32_t high = fp8_word<kFormat>(v[4], v[5], v[6], v[7]);
+  *reinterpret_cast<uint2*>(out) = make_uint2(low, high);
+  table[0] = low;
+  table[1] = high;
+}
 
 /// Behind a barrier that all rows of the table passed. transposed (channels, rows); the table's first row is
 /// the tensor's `first_row`, a multiple of 16 as is rows.

@@ -1,11 +1,14 @@
-// layernorm.h: layer normalisation, alone and fused with the residual addition that precedes it.
+// layernorm.h: layer normalisation, alone and fused with the residual addition that precedes it. What it computes goes on
+// as T, or as FP8 in both orientations: forward the normalised rows, backward the gradient of the input.
 #pragma once
 
 #include <cuda_runtime_api.h>
 
 #include <cstdint>
 
+#include "gpt2/common/dtype.h"
 #include "gpt2/common/switches.h"
+#include "gpt2/ops/fp8/cast_transpose.h"
 
 namespace ridgeline::gpt2 {
 
@@ -57,11 +60,39 @@ constexpr std::int64_t layernorm_backward_flops(std::int64_t rows, std::int64_t 
   return 14 * rows * channels;
 }
 
+/// As layernorm_forward_bytes of bf16, the normalised rows written twice in one byte instead of once in two.
+constexpr std::int64_t layernorm_forward_fp8_bytes(std::int64_t rows, std::int64_t channels, bool residual) {
+  return residual ? residual_layernorm_forward_bytes<bf16>(rows, channels)
+                  : layernorm_forward_bytes<bf16>(rows, channels);
+}
+constexpr std::int64_t layernorm_forward_fp8_flops(std::int64_t rows, std::int64_t channels, bool residual) {
+  return fp8_cast_flops(rows, channels, false) + (residual ? residual_layernorm_forward_flops(rows, channels)
+                                                           : layernorm_forward_flops(rows, channels));
+}
+/// As layernorm_backward_bytes of bf16, and the gradient twice in one byte.
+constexpr std::int64_t layernorm_backward_fp8_bytes(std::int64_t rows, std::int64_t channels,
+                                                    bool with_residual) {
+  return layernorm_backward_bytes<bf16>(rows, channels, with_residual) + 2 * rows * channels;
+}
+constexpr std::int64_t layernorm_backward_fp8_flops(std::int64_t rows, std::int64_t channels) {
+  return layernorm_backward_flops(rows, channels) + fp8_cast_flops(rows, channels, false);
+}
+
+/// Rows and channels are multiples of 16, channels at most 1792. The launchers with an Fp8Output throw
+/// std::invalid_argument unless it is so, every tensor is aligned to 16 bytes and width is packed.
+constexpr bool layernorm_fp8_supported(std::int64_t rows, int channels) {
+  return fp8_size_supported(rows, channels) && channels <= 1792;
+}
+
 /// mean and rstd (N) FP32 are saved for the backward pass; either may be null when there is none.
 template <typename T>
 void launch_layernorm_forward(T* out, float* mean, float* rstd, const T* inp, const T* weight, const T* bias,
                               std::int64_t rows, int channels, cudaStream_t stream,
                               KernelWidth width = KernelWidth::packed);
+/// In E4M3, of FP32 values that were rounded to nothing else before.
+void launch_layernorm_forward(const Fp8Output& out, float* mean, float* rstd, const bf16* inp,
+                              const bf16* weight, const bf16* bias, std::int64_t rows, int channels,
+                              cudaStream_t stream, KernelWidth width = KernelWidth::packed);
 
 /// residual = inp1 + inp2 rounded to T, normed = layernorm of that rounded residual: bit for bit what
 /// launch_residual_forward and launch_layernorm_forward yield one after the other.
@@ -70,6 +101,10 @@ template <typename T>
 void launch_residual_layernorm_forward(T* residual, T* normed, float* mean, float* rstd, const T* inp1,
                                        const T* inp2, const T* weight, const T* bias, std::int64_t rows,
                                        int channels, cudaStream_t stream,
+                                       KernelWidth width = KernelWidth::packed);
+void launch_residual_layernorm_forward(bf16* residual, const Fp8Output& normed, float* mean, float* rstd,
+                                       const bf16* inp1, const bf16* inp2, const bf16* weight,
+                                       const bf16* bias, std::int64_t rows, int channels, cudaStream_t stream,
                                        KernelWidth width = KernelWidth::packed);
 
 /// Device bytes of scratch (16-byte aligned, contents irrelevant).
@@ -92,5 +127,11 @@ void launch_layernorm_backward(T* dinp_out, const T* dresidual_in, float* dweigh
                                float* dinp_colsum, const T* dout, const T* inp, const T* weight,
                                const float* mean, const float* rstd, std::int64_t rows, int channels,
                                void* scratch, cudaStream_t stream, KernelWidth width = KernelWidth::packed);
+/// The gradient, before it is rounded to bfloat16, in E5M2 as well. dinp_colsum is not null.
+void launch_layernorm_backward(bf16* dinp_out, const Fp8Output& dinp_fp8, const bf16* dresidual_in,
+                               float* dweight, float* dbias, float* dinp_colsum, const bf16* dout,
+                               const bf16* inp, const bf16* weight, const float* mean, const float* rstd,
+                               std::int64_t rows, int channels, PartialSums& sums, cudaStream_t stream,
+                               KernelWidth width = KernelWidth::packed);
 
 }  // namespace ridgeline::gpt2

@@ -1,9 +1,12 @@
 // layernorm_backward.cu: gradients of layer normalisation, with the residual branch's gradient added
 // shapes  dinp_out,dresidual_in,dout,inp (N,C) T; weight (C) T; mean,rstd (N) FP32;
 //         dweight,dbias,dinp_colsum (C) FP32
-// bytes   4*N*C*sizeof(T) + 8*N; without dresidual_in 3*N*C*sizeof(T) + 8*N
-// flops   14*N*C
+//         in FP8 T is bf16; dinp_fp8 (N,C) and (C,N) of one byte as well; N and C multiples of 16
+// bytes   4*N*C*sizeof(T) + 8*N; without dresidual_in 3*N*C*sizeof(T) + 8*N; in FP8 2*N*C more
+// flops   14*N*C; in FP8 15*N*C
 // check   dinp |gpu-ref| <= 4*eps(T)*(|ref|+1); the sums 1e-5 of the sum of magnitudes
+//         FP8 within half a step of E5M2 of the FP64 reference times the scale, and FP32's rounding; the transposed copy
+//         is the same bytes
 // bound   DRAM
 //
 // A warp owns a row at a time and a lane the same columns of every row, so that its share of dweight, dbias
@@ -14,6 +17,10 @@
 //
 // Rows are taken from the last to the first: the end of dout is what the GEMM before this kernel left in
 // L2, and the beginning of dinp_out is what the next GEMM reads first.
+//
+// For FP8 a block takes 32 rows at a time, each of its warps every eighth of them, and stores them transposed when all
+// are there (fp8_rows.cuh). The rows of the next 32 are on their way meanwhile, and fill a second table where there is
+// room for one, so that a warp waits for the others once every four rows.
 #include <algorithm>
 #include <cmath>
 
@@ -24,6 +31,8 @@
 #include "gpt2/common/packed.cuh"
 #include "gpt2/common/reduce.cuh"
 #include "gpt2/ops/bias/partial_sums.h"
+#include "gpt2/ops/fp8/fp8.cuh"
+#include "gpt2/ops/norm/fp8_rows.cuh"
 #include "gpt2/ops/norm/layernorm.h"
 #include "gpt2/ops/norm/layernorm_rows.cuh"
 #include "gpt2/ops/norm/warp_sum_two.cuh"
@@ -69,16 +78,165 @@ constexpr int kMaxBlocks = 1024;  // bounds the scratch
 // Wider rows would not leave a thread registers for its sums: C <= 1792 for bf16, 1664 for FP32.
 template <typename T>
 constexpr int kMaxChunks = sizeof(T) == 2 ? 7 : 13;
-constexpr std::int64_t kRingBytes = 222 * 1024;  // of the 227 KiB per block may have
+constexpr std::int64_t kRingBytes = 222 * 1024;   // of the 227 KiB per block may have
+constexpr std::int64_t kTableBytes = 226 * 1024;  // in FP8, ring and tables, the rest being declared
 
-// kChunks: 16-byte vectors a lane owns of a row. partials is (blocks, 3, C): dweight, dbias, dinp_colsum.
-// Dynamic shared memory: a ring of kStages rows of dout, inp and dresidual_in for each warp; at the end, a
-// row of FP32 sums for each warp.
-template <typename T, int kChunks, bool kResidual, bool kColumnSum>
+template <typename T>
+struct Arguments {
+  T* dinp_out;
+  const T* dresidual_in;
+  float* partials;  // (blocks, 3, C): dweight, dbias, dinp_colsum
+  const T* dout;
+  const T* inp;
+  const T* weight;
+  const float* mean;
+  const float* rstd;
+  std::int64_t rows;
+  int channels;
+};
+
+// What goes on beside dinp_out, and with it which rows a warp takes: those of turns first, first + stride, ... before
+// end. A kernel makes one Walk per thread.
+
+// Nothing: a warp takes every (warps of the grid)-th row.
+template <typename T>
+struct PlainRows {
+  using Element = T;
+
+  class Walk {
+   public:
+    using Turn = std::int64_t;
+    static constexpr bool kWhole = true;
+    static __device__ int warps() { return static_cast<int>(blockDim.x) / kWarpSize; }
+
+    __device__ Walk(const PlainRows&, const Arguments<T>& args, int warp, void*)
+        : first(static_cast<std::int64_t>(warp) * gridDim.x + blockIdx.x),
+          stride(static_cast<std::int64_t>(warps()) * gridDim.x),
+          end(args.rows) {}
+    __device__ std::int64_t row(Turn turn) const { return end - 1 - turn; }
+    // One that exists.
+    __device__ std::int64_t row_to_read(Turn turn) const { return row(turn); }
+    __device__ void take(float) const {}
+    __device__ void store(std::int64_t, Turn, int, float (&)[kPackedSize<T>]) const {}
+    __device__ void end_turn(Turn) const {}
+    __device__ void finish() const {}
+
+    const Turn first;
+    const Turn stride;
+    const Turn end;
+  };
+};
+
+// The gradient, before it is rounded, in E5M2 and transposed. The block's groups of 32 rows, from the last of the tensor
+// to the first; the last one may have 16 rows only: the others' turns copy a row that exists and use nothing of it.
+struct Fp8Rows {
+  using Element = bf16;
+  static constexpr int kRowsOfWarp = kFp8TableRows / kMaxWarps;
+  Fp8Output out;
+  int tables;  // 1 or 2
+
+  class Walk {
+   public:
+    using Turn = int;
+    static constexpr bool kWhole = false;
+    static constexpr __device__ int warps() { return kMaxWarps; }
+
+    __device__ Walk(const Fp8Rows& rows, const Arguments<bf16>& args, int warp, void* tables)
+        : end(static_cast<int>(ceil_div(ceil_div(args.rows, kFp8TableRows) - std::int64_t{blockIdx.x},
+                                        std::int64_t{gridDim.x})) *
+              kRowsOfWarp),
+          rows_(rows),
+          count_(args.rows),
+          channels_(args.channels),
+          warp_(warp),
+          tables_(static_cast<std::uint32_t*>(tables)),
+          scale_(*rows.out.scale.scale) {}
+    __device__ std::int64_t row(Turn turn) const { return first_row(turn) + slot(turn); }
+    __device__ std::int64_t row_to_read(Turn turn) const { return min(row(turn), count_ - 1); }
+    __device__ void take(float value) { largest_ = fmaxf(largest_, fabsf(value)); }
+    __device__ void store(std::int64_t at, Turn turn, int c, float (&v)[kPackedSize<bf16>]) const {
+#pragma unroll
+      for (float& value : v) value *= scale_;
+      store_fp8_vector<Fp8Format::e5m2>(rows_.out.data + at,
+                                        table() + slot(turn) * fp8_table_pitch(channels_) + c / 4, v);
+    }
+    __device__ void end_turn(Turn turn) {
+      if (turn % kRowsOfWarp != kRowsOfWarp - 1) return;
+      __syncthreads();  // every warp makes as many turns
+      store_transposed(rows_.out.transposed, table(), first_row(turn), count_, channels_, warp_, kMaxWarps,
+                       static_cast<int>(threadIdx.x) % kWarpSize);
+      // With two tables a warp that is ahead fills the other one, and the barrier behind that lies behind
+      // everybody's reads of this one.
+      if (rows_.tables == 1) {
+        __syncthreads();
+      } else {
+        table_index_ ^= 1;
+      }
+    }
+    __device__ void finish() const {
+      __shared__ float shared[kMaxWarps];
+      commit_amax(rows_.out.scale.amax, largest_, shared);
+    }
+
+    static constexpr Turn first = 0;
+    static constexpr Turn stride = 1;
+    const Turn end;
+
+   private:
+    __device__ std::int64_t first_row(Turn turn) const {
+      const std::int64_t groups = ceil_div(count_, kFp8TableRows);
+      const std::int64_t group = std::int64_t{blockIdx.x} + std::int64_t{turn / kRowsOfWarp} * gridDim.x;
+      return (groups - 1 - group) * kFp8TableRows;
+    }
+    __device__ int slot(Turn turn) const {
+      return turn % kRowsOfWarp * kMaxWarps + warp_;
+    }
+    __device__ std::uint32_t* table() const {
+      return tables_ + table_index_ * kFp8TableRows * fp8_table_pitch(channels_);
+    }
+
+    const Fp8Rows& rows_;
+    std::int64_t count_;
+    int channels_;
+    int warp_;
+    std::uint32_t* tables_;
+    int table_index_ = 0;
+    float scale_;
+    float largest_ = 0.0F;
+  };
+};
+
+// The warps' sums meet in shared memory and are added in the order of the warps.
+template <int kChunks, int kVector>
+__device__ __forceinline__ void leave_sums(float* partials, const float (&sum)[kChunks][kVector],
+                                           float* warp_sums, int channels, int warps, int warp, int lane) {
+  __syncthreads();
+#pragma unroll
+  for (int j = 0; j < kChunks; ++j) {
+    const int c = (j * kWarpSize + lane) * kVector;
+    if (c < channels) {
+#pragma unroll
+      for (int k = 0; k < kVector; k += 4) {
+        *reinterpret_cast<float4*>(warp_sums + warp * channels + c + k) =
+            make_float4(sum[j][k], sum[j][k + 1], sum[j][k + 2], sum[j][k + 3]);
+      }
+    }
+  }
+  __syncthreads();
+  for (int c = static_cast<int>(threadIdx.x); c < channels; c += static_cast<int>(blockDim.x)) {
+    float total = 0.0F;
+    for (int other = 0; other < warps; ++other) total += warp_sums[other * channels + c];
+    partials[c] = total;
+  }
+}
+
+// kChunks: 16-byte vectors a lane owns of a row. Dynamic shared memory: a ring of kStages rows of dout, inp and
+// dresidual_in for each warp, then the tables; at the end, in the ring's place, a row of FP32 sums for each warp.
+template <class Rows, int kChunks, bool kResidual, bool kColumnSum, typename T = typename Rows::Element>
 __global__ void __launch_bounds__(kMaxWarps* kWarpSize, 1)
-    layernorm_backward_kernel(T* dinp_out, const T* dresidual_in, float* partials, const T* dout,
-                              const T* inp, const T* weight, const float* mean, const float* rstd,
-                              std::int64_t rows, int channels) {
+    layernorm_backward_kernel(const __grid_constant__ Arguments<T> args, const __grid_constant__ Rows to) {
+  using Walk = typename Rows::Walk;
+  using Turn = typename Walk::Turn;
   constexpr int kVector = kPackedSize<T>;
   constexpr int kStreams = kResidual ? 3 : 2;
   constexpr bool kKeepWeights = kChunks * kVector <= kMostLayernormWeights;
@@ -86,36 +244,36 @@ __global__ void __launch_bounds__(kMaxWarps* kWarpSize, 1)
   __shared__ std::uint64_t barriers[kMaxWarps][kStages];
   const int lane = static_cast<int>(threadIdx.x) % kWarpSize;
   const int warp = static_cast<int>(threadIdx.x) / kWarpSize;
-  const int warps = static_cast<int>(blockDim.x) / kWarpSize;
+  const int warps = Walk::warps();
+  const int channels = args.channels;
   const float inverse_channels = 1.0F / static_cast<float>(channels);
   const auto row_bytes = static_cast<unsigned>(channels) * static_cast<unsigned>(sizeof(T));
-  T* ring = reinterpret_cast<T*>(storage) + static_cast<std::int64_t>(warp) * kStages * kStreams * channels;
+  const std::int64_t ring_of_warp = std::int64_t{kStages} * kStreams * channels;
+  T* ring = reinterpret_cast<T*>(storage) + warp * ring_of_warp;
   const std::uint64_t read_once = evict_first_policy();
+  Walk walk(to, args, warp, reinterpret_cast<T*>(storage) + warps * ring_of_warp);
 
   // dout and inp are dead after this kernel; the residual's gradient is overwritten where it lies.
-  const auto request = [&](std::int64_t turn, int stage) {
-    const std::int64_t offset = (rows - 1 - turn) * channels;
+  const auto request = [&](Turn turn, int stage) {
+    const std::int64_t offset = walk.row_to_read(turn) * channels;
     T* slot = ring + stage * kStreams * channels;
     std::uint64_t* barrier = &barriers[warp][stage];
     barrier_expect(barrier, kStreams * row_bytes);
-    bulk_load(slot, dout + offset, row_bytes, barrier, read_once);
-    bulk_load(slot + channels, inp + offset, row_bytes, barrier, read_once);
-    if constexpr (kResidual) bulk_load(slot + 2 * channels, dresidual_in + offset, row_bytes, barrier);
+    bulk_load(slot, args.dout + offset, row_bytes, barrier, read_once);
+    bulk_load(slot + channels, args.inp + offset, row_bytes, barrier, read_once);
+    if constexpr (kResidual) bulk_load(slot + 2 * channels, args.dresidual_in + offset, row_bytes, barrier);
   };
-
-  const std::int64_t first = static_cast<std::int64_t>(warp) * gridDim.x + blockIdx.x;
-  const std::int64_t stride = static_cast<std::int64_t>(warps) * gridDim.x;
   if (lane == 0) {
     for (int stage = 0; stage < kStages; ++stage) barrier_init(&barriers[warp][stage], 1);
     barrier_init_fence();
     for (int stage = 0; stage < kStages; ++stage) {
-      if (first + stage * stride < rows) request(first + stage * stride, stage);
+      if (walk.first + stage * walk.stride < walk.end) request(walk.first + stage * walk.stride, stage);
     }
   }
   __syncwarp();
 
   Packed<T> w[kChunks];
-  const auto read_weights = [&] { read_layernorm_weights(w, weight, channels, lane); };
+  const auto read_weights = [&] { read_layernorm_weights(w, args.weight, channels, lane); };
   read_weights();
   float sum_dweight[kChunks][kVector] = {};
   float sum_dbias[kChunks][kVector] = {};
@@ -125,140 +283,116 @@ __global__ void __launch_bounds__(kMaxWarps* kWarpSize, 1)
   unsigned parity = 0;
   // A lane holds the statistics of one of the warp's next 32 rows, and of one of the 32 after those: fetched
   // row by row they would cost a trip to memory each.
-  const auto read_statistics = [&](std::int64_t first_turn) {
-    const std::int64_t turn = first_turn + lane * stride;
-    if (turn >= rows) return make_float2(0.0F, 0.0F);
-    return make_float2(mean[rows - 1 - turn], rstd[rows - 1 - turn]);
+  const auto read_statistics = [&](Turn first_turn) {
+    const Turn turn = first_turn + lane * walk.stride;
+    if (turn >= walk.end) return make_float2(0.0F, 0.0F);
+    return make_float2(args.mean[walk.row_to_read(turn)], args.rstd[walk.row_to_read(turn)]);
   };
-  float2 statistics = read_statistics(first);
-  float2 next_statistics = read_statistics(first + kWarpSize * stride);
-  int slot = 0;
-  for (std::int64_t turn = first; turn < rows; turn += stride) {
-    const std::int64_t row = rows - 1 - turn;
-    const float m = __shfl_sync(kFullMask, statistics.x, slot);
-    const float s = __shfl_sync(kFullMask, statistics.y, slot);
-    if (++slot == kWarpSize) {
-      slot = 0;
+  float2 statistics = read_statistics(walk.first);
+  float2 next_statistics = read_statistics(walk.first + kWarpSize * walk.stride);
+  int holder = 0;
+  for (Turn turn = walk.first; turn < walk.end; turn += walk.stride) {
+    const std::int64_t row = walk.row(turn);
+    const float m = __shfl_sync(kFullMask, statistics.x, holder);
+    const float s = __shfl_sync(kFullMask, statistics.y, holder);
+    if (++holder == kWarpSize) {
+      holder = 0;
       statistics = next_statistics;
-      next_statistics = read_statistics(turn + (kWarpSize + 1) * stride);
+      next_statistics = read_statistics(turn + (kWarpSize + 1) * walk.stride);
     }
     const T* d_row = ring + stage * kStreams * channels;
     const T* x_row = d_row + channels;
     const T* r_row = x_row + channels;
     const float minus_ms = -m * s;
     barrier_wait(&barriers[warp][stage], parity);
-    if constexpr (!kKeepWeights) read_weights();
-    float sum_g = 0.0F;
-    float sum_gx = 0.0F;
+    if (Walk::kWhole || row < args.rows) {
+      if constexpr (!kKeepWeights) read_weights();
+      float sum_g = 0.0F;
+      float sum_gx = 0.0F;
 #pragma unroll
-    for (int j = 0; j < kChunks; ++j) {
-      const int c = (j * kWarpSize + lane) * kVector;
-      const bool active = c < channels;  // zeros add nothing to the sums
-      float dv[kVector];
-      float xv[kVector];
-      float wv[kVector];
-      unpack(active ? load128(d_row + c) : Packed<T>{}, dv);
-      unpack(active ? load128(x_row + c) : Packed<T>{}, xv);
-      unpack(w[j], wv);
-#pragma unroll
-      for (int k = 0; k < kVector; ++k) {
-        const float xhat = fmaf(xv[k], s, minus_ms);
-        const float g = dv[k] * wv[k];
-        sum_g += g;
-        sum_gx = fmaf(g, xhat, sum_gx);
-        sum_dweight[j][k] = fmaf(dv[k], xhat, sum_dweight[j][k]);
-        sum_dbias[j][k] += dv[k];
-      }
-      forget_conversions(w[j]);
-    }
-    const float2 sums = warp_sum_two(sum_g, sum_gx, lane);
-    const float minus_mean_gs = -sums.x * inverse_channels * s;
-    const float minus_mean_gxs = -sums.y * inverse_channels * s;
-    // Reading the row again costs less than holding twice its size in registers.
-    asm volatile("" ::: "memory");
-    if constexpr (!kKeepWeights) read_weights();
-#pragma unroll
-    for (int j = 0; j < kChunks; ++j) {
-      const int c = (j * kWarpSize + lane) * kVector;
-      if (c < channels) {
+      for (int j = 0; j < kChunks; ++j) {
+        const int c = (j * kWarpSize + lane) * kVector;
+        const bool active = c < channels;  // zeros add nothing to the sums
         float dv[kVector];
         float xv[kVector];
         float wv[kVector];
-        float rv[kVector] = {};
-        unpack(load128(d_row + c), dv);
-        unpack(load128(x_row + c), xv);
+        unpack(active ? load128(d_row + c) : Packed<T>{}, dv);
+        unpack(active ? load128(x_row + c) : Packed<T>{}, xv);
         unpack(w[j], wv);
-        if constexpr (kResidual) unpack(load128(r_row + c), rv);
 #pragma unroll
         for (int k = 0; k < kVector; ++k) {
           const float xhat = fmaf(xv[k], s, minus_ms);
-          const float centred = fmaf(dv[k] * wv[k], s, minus_mean_gs);
-          const float value = fmaf(xhat, minus_mean_gxs, centred) + rv[k];
-          if constexpr (kColumnSum) sum_dinp[j][k] += value;
-          dv[k] = value;
+          const float g = dv[k] * wv[k];
+          sum_g += g;
+          sum_gx = fmaf(g, xhat, sum_gx);
+          sum_dweight[j][k] = fmaf(dv[k], xhat, sum_dweight[j][k]);
+          sum_dbias[j][k] += dv[k];
         }
-        store128(dinp_out + row * channels + c, pack<T>(dv));
+        forget_conversions(w[j]);
       }
-      forget_conversions(w[j]);
+      const float2 sums = warp_sum_two(sum_g, sum_gx, lane);
+      const float minus_mean_gs = -sums.x * inverse_channels * s;
+      const float minus_mean_gxs = -sums.y * inverse_channels * s;
+      // Reading the row again costs less than holding twice its size in registers.
+      asm volatile("" ::: "memory");
+      if constexpr (!kKeepWeights) read_weights();
+#pragma unroll
+      for (int j = 0; j < kChunks; ++j) {
+        const int c = (j * kWarpSize + lane) * kVector;
+        if (c < channels) {
+          float dv[kVector];
+          float xv[kVector];
+          float wv[kVector];
+          float rv[kVector] = {};
+          unpack(load128(d_row + c), dv);
+          unpack(load128(x_row + c), xv);
+          unpack(w[j], wv);
+          if constexpr (kResidual) unpack(load128(r_row + c), rv);
+#pragma unroll
+          for (int k = 0; k < kVector; ++k) {
+            const float xhat = fmaf(xv[k], s, minus_ms);
+            const float centred = fmaf(dv[k] * wv[k], s, minus_mean_gs);
+            const float value = fmaf(xhat, minus_mean_gxs, centred) + rv[k];
+            if constexpr (kColumnSum) sum_dinp[j][k] += value;
+            walk.take(value);
+            dv[k] = value;
+          }
+          store128(args.dinp_out + row * channels + c, pack<T>(dv));
+          walk.store(row * channels + c, turn, c, dv);
+        }
+        forget_conversions(w[j]);
+      }
     }
     __syncwarp();  // all lanes have read this slot
-    if (lane == 0 && turn + kStages * stride < rows) request(turn + kStages * stride, stage);
+    if (lane == 0 && turn + kStages * walk.stride < walk.end) request(turn + kStages * walk.stride, stage);
     if (++stage == kStages) {
       stage = 0;
       parity ^= 1U;
     }
+    walk.end_turn(turn);
   }
 
-  // The warps' sums meet in shared memory, one kind after the other, in the order of the warps.
   auto* warp_sums = reinterpret_cast<float*>(storage);
-  const auto reduce = [&](const float(&sum)[kChunks][kVector], int which) {
-    __syncthreads();
-#pragma unroll
-    for (int j = 0; j < kChunks; ++j) {
-      const int c = (j * kWarpSize + lane) * kVector;
-      if (c < channels) {
-#pragma unroll
-        for (int k = 0; k < kVector; k += 4) {
-          *reinterpret_cast<float4*>(warp_sums + warp * channels + c + k) =
-              make_float4(sum[j][k], sum[j][k + 1], sum[j][k + 2], sum[j][k + 3]);
-        }
-      }
-    }
-    __syncthreads();
-    for (int c = static_cast<int>(threadIdx.x); c < channels; c += static_cast<int>(blockDim.x)) {
-      float total = 0.0F;
-      for (int other = 0; other < warps; ++other) total += warp_sums[other * channels + c];
-      partials[(std::int64_t{blockIdx.x} * 3 + which) * channels + c] = total;
-    }
-  };
-  reduce(sum_dweight, 0);
-  reduce(sum_dbias, 1);
-  if constexpr (kColumnSum) reduce(sum_dinp, 2);
+  float* partials = args.partials + std::int64_t{blockIdx.x} * 3 * channels;
+  leave_sums(partials, sum_dweight, warp_sums, channels, warps, warp, lane);
+  leave_sums(partials + channels, sum_dbias, warp_sums, channels, warps, warp, lane);
+  if constexpr (kColumnSum) {
+    leave_sums(partials + 2 * channels, sum_dinp, warp_sums, channels, warps, warp, lane);
+  }
+  walk.finish();
 }
 
-// (blocks, 3, C) partial sums
-struct Partials {
-  float* data;
-  int blocks;
-};
-
-template <typename T, int kChunks, bool kResidual, bool kColumnSum>
-Partials launch_rows(T* dinp_out, const T* dresidual_in, PartialSums& sums, const T* dout, const T* inp,
-                     const T* weight, const float* mean, const float* rstd, std::int64_t rows, int channels,
-                     cudaStream_t stream) {
-  const std::int64_t stage_bytes = std::int64_t{kResidual ? 3 : 2} * channels * std::int64_t{sizeof(T)};
-  const auto warps =
-      static_cast<int>(std::min<std::int64_t>(kMaxWarps, kRingBytes / (kStages * stage_bytes)));
-  const auto blocks =
-      static_cast<int>(std::min<std::int64_t>({ceil_div(rows, warps), multiprocessor_count(), kMaxBlocks}));
-  float* partials = sums.reserve(std::int64_t{blocks} * 3 * channels, 3, stream);
-  auto* kernel = layernorm_backward_kernel<T, kChunks, kResidual, kColumnSum>;
+template <class Rows, int kChunks, bool kResidual, bool kColumnSum, typename T>
+void launch_rows(const Arguments<T>& args, const Rows& to, int blocks, int warps, std::int64_t shared_bytes,
+                 cudaStream_t stream) {
+  auto* kernel = layernorm_backward_kernel<Rows, kChunks, kResidual, kColumnSum>;
   RIDGELINE_CUDA_CHECK(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
-                                            static_cast<int>(kRingBytes)));
-  kernel<<<blocks, warps * kWarpSize, static_cast<std::size_t>(warps * kStages * stage_bytes), stream>>>(
-      dinp_out, dresidual_in, partials, dout, inp, weight, mean, rstd, rows, channels);
-  RIDGELINE_CUDA_CHECK_LAUNCH();
-  return {partials, blocks};
+                                            static_cast<int>(shared_bytes)));
+  kernel<<<blocks, warps * kWarpSize, static_cast<std::size_t>(shared_bytes), stream>>>(args, to);
+}
+
+constexpr std::int64_t ring_bytes(int warps, int channels, bool residual, std::size_t element) {
+  return std::int64_t{warps} * kStages * (residual ? 3 : 2) * channels * static_cast<std::int64_t>(element);
 }
 
 // Any C, any alignment, one element per access: a block owns a row at a time and keeps its partial sums in
@@ -311,6 +445,53 @@ std::int64_t layernorm_backward_scratch_bytes(int channels) {
   return std::int64_t{kMaxBlocks} * 3 * channels * std::int64_t{sizeof(float)};
 }
 
+namespace {
+
+// What a launch leaves: (blocks, 3, C) partial sums.
+void add_sums(PartialSums& sums, float* dweight, float* dbias, float* dinp_colsum, const float* partials,
+              int blocks, int channels) {
+  const std::int64_t stride = std::int64_t{3} * channels;
+  sums.add({dweight, partials, stride, blocks, channels});
+  sums.add({dbias, partials + channels, stride, blocks, channels});
+  if (dinp_colsum != nullptr) sums.add({dinp_colsum, partials + 2 * channels, stride, blocks, channels});
+}
+
+// Of so many blocks, with room for their sums.
+template <typename T>
+int reserve(Arguments<T>& args, std::int64_t blocks, PartialSums& sums, cudaStream_t stream) {
+  blocks = std::min<std::int64_t>(blocks, kMaxBlocks);
+  args.partials = sums.reserve(blocks * 3 * args.channels, 3, stream);
+  return static_cast<int>(blocks);
+}
+
+// The number of blocks.
+template <typename T>
+int launch_packed(Arguments<T>& args, bool column_sum, PartialSums& sums, cudaStream_t stream) {
+  const bool residual = args.dresidual_in != nullptr;
+  const auto warps = static_cast<int>(
+      std::min(std::int64_t{kMaxWarps}, kRingBytes / ring_bytes(1, args.channels, residual, sizeof(T))));
+  const int blocks =
+      reserve(args, std::min<std::int64_t>(ceil_div(args.rows, warps), multiprocessor_count()), sums, stream);
+  const std::int64_t bytes = ring_bytes(warps, args.channels, residual, sizeof(T));
+  const auto run = [&]<int kChunks>() {
+    const auto with = [&]<bool kResidual, bool kColumnSum>() {
+      launch_rows<PlainRows<T>, kChunks, kResidual, kColumnSum>(args, {}, blocks, warps, bytes, stream);
+    };
+    if (residual) {
+      column_sum ? with.template operator()<true, true>() : with.template operator()<true, false>();
+    } else {
+      column_sum ? with.template operator()<false, true>() : with.template operator()<false, false>();
+    }
+  };
+  constexpr int kScale = kPackedSize<bf16> / kPackedSize<T>;  // C = 768, 1024, 1280, 1600
+  with_layernorm_chunks<kScale, 3 * kScale, 4 * kScale, 5 * kScale, kMaxChunks<T>>(
+      ceil_div(args.channels, kWarpSize * kPackedSize<T>), run);
+  RIDGELINE_CUDA_CHECK_LAUNCH();
+  return blocks;
+}
+
+}  // namespace
+
 template <typename T>
 void launch_layernorm_backward(T* dinp_out, const T* dresidual_in, float* dweight, float* dbias,
                                float* dinp_colsum, const T* dout, const T* inp, const T* weight,
@@ -320,54 +501,50 @@ void launch_layernorm_backward(T* dinp_out, const T* dresidual_in, float* dweigh
                         {layernorm_backward_bytes<T>(rows, channels, dresidual_in != nullptr),
                          layernorm_backward_flops(rows, channels)});
   if (rows <= 0) return;
-  const bool aligned = is_aligned_16(dinp_out) && is_aligned_16(dresidual_in) && is_aligned_16(dout) &&
-                       is_aligned_16(inp) && is_aligned_16(weight);
-  const std::int64_t chunks = ceil_div(channels, kWarpSize * kPackedSize<T>);
-  Partials partials{};
-  if (width == KernelWidth::packed && channels % kPackedSize<T> == 0 && aligned && chunks <= kMaxChunks<T>) {
-    const auto run = [&]<int kChunks>() {
-      const auto with = [&]<bool kResidual, bool kColumnSum>() {
-        partials = launch_rows<T, kChunks, kResidual, kColumnSum>(dinp_out, dresidual_in, sums, dout, inp,
-                                                                  weight, mean, rstd, rows, channels, stream);
-      };
-      if (dresidual_in != nullptr) {
-        if (dinp_colsum != nullptr) {
-          with.template operator()<true, true>();
-        } else {
-          with.template operator()<true, false>();
-        }
-      } else if (dinp_colsum != nullptr) {
-        with.template operator()<false, true>();
-      } else {
-        with.template operator()<false, false>();
-      }
-    };
-    constexpr int kScale = kPackedSize<bf16> / kPackedSize<T>;
-    if (chunks <= kScale) {
-      run.template operator()<kScale>();
-    } else if (chunks <= 3 * kScale) {  // C = 768
-      run.template operator()<3 * kScale>();
-    } else if (chunks <= 4 * kScale) {  // C = 1024
-      run.template operator()<4 * kScale>();
-    } else if (chunks <= 5 * kScale) {  // C = 1280
-      run.template operator()<5 * kScale>();
-    } else {  // C = 1600
-      run.template operator()<kMaxChunks<T>>();
-    }
+  Arguments<T> args{dinp_out, dresidual_in, nullptr, dout, inp, weight, mean, rstd, rows, channels};
+  int blocks = 0;
+  if (width == KernelWidth::packed && channels % kPackedSize<T> == 0 &&
+      all_aligned_16(dinp_out, dresidual_in, dout, inp, weight) &&
+      channels <= kMaxChunks<T> * kWarpSize * kPackedSize<T>) {
+    blocks = launch_packed(args, dinp_colsum != nullptr, sums, stream);
   } else {
-    partials.blocks =
-        static_cast<int>(std::min<std::int64_t>({rows, 4LL * multiprocessor_count(), kMaxBlocks}));
-    partials.data = sums.reserve(std::int64_t{partials.blocks} * 3 * channels, 3, stream);
-    layernorm_backward_any_kernel<T><<<partials.blocks, kAnyBlock, 0, stream>>>(
-        dinp_out, dresidual_in, partials.data, dout, inp, weight, mean, rstd, rows, channels);
+    blocks = reserve(args, std::min<std::int64_t>(rows, 4LL * multiprocessor_count()), sums, stream);
+    layernorm_backward_any_kernel<T><<<blocks, kAnyBlock, 0, stream>>>(
+        dinp_out, dresidual_in, args.partials, dout, inp, weight, mean, rstd, rows, channels);
     RIDGELINE_CUDA_CHECK_LAUNCH();
   }
-  const std::int64_t stride = std::int64_t{3} * channels;
-  sums.add({dweight, partials.data, stride, partials.blocks, channels});
-  sums.add({dbias, partials.data + channels, stride, partials.blocks, channels});
-  if (dinp_colsum != nullptr) {
-    sums.add({dinp_colsum, partials.data + 2 * channels, stride, partials.blocks, channels});
-  }
+  add_sums(sums, dweight, dbias, dinp_colsum, args.partials, blocks, channels);
+}
+
+void launch_layernorm_backward(bf16* dinp_out, const Fp8Output& dinp_fp8, const bf16* dresidual_in,
+                               float* dweight, float* dbias, float* dinp_colsum, const bf16* dout,
+                               const bf16* inp, const bf16* weight, const float* mean, const float* rstd,
+                               std::int64_t rows, int channels, PartialSums& sums, cudaStream_t stream,
+                               KernelWidth width) {
+  const bool residual = dresidual_in != nullptr;
+  check_layernorm_fp8(
+      "layernorm_backward in FP8", rows, channels,
+      dinp_colsum != nullptr && width == KernelWidth::packed &&
+          all_aligned_16(dinp_out, dinp_fp8.data, dinp_fp8.transposed, dresidual_in, dout, inp, weight));
+  const NvtxRange range("layernorm_backward", {layernorm_backward_fp8_bytes(rows, channels, residual),
+                                               layernorm_backward_fp8_flops(rows, channels)});
+  Arguments<bf16> args{dinp_out, dresidual_in, nullptr, dout, inp, weight, mean, rstd, rows, channels};
+  const int blocks = reserve(
+      args, std::min<std::int64_t>(ceil_div(rows, kFp8TableRows), multiprocessor_count()), sums, stream);
+  const std::int64_t ring = ring_bytes(kMaxWarps, channels, residual, sizeof(bf16));
+  const int tables = ring + std::int64_t{2} * fp8_table_bytes(channels) <= kTableBytes ? 2 : 1;
+  const std::int64_t bytes = ring + std::int64_t{tables} * fp8_table_bytes(channels);
+  const Fp8Rows to{dinp_fp8, tables};
+  const auto run = [&]<int kChunks>() {
+    if (residual) {
+      launch_rows<Fp8Rows, kChunks, true, true>(args, to, blocks, kMaxWarps, bytes, stream);
+    } else {
+      launch_rows<Fp8Rows, kChunks, false, true>(args, to, blocks, kMaxWarps, bytes, stream);
+    }
+  };
+  with_layernorm_chunks<1, 3, 5, 7>(ceil_div(channels, kWarpSize * kPackedSize<bf16>), run);
+  RIDGELINE_CUDA_CHECK_LAUNCH();
+  add_sums(sums, dweight, dbias, dinp_colsum, args.partials, blocks, channels);
 }
 
 template <typename T>

@@ -6,6 +6,9 @@
 // two walks of the backward pass stand in their kernels.
 #pragma once
 
+#include <stdexcept>
+#include <string>
+
 #include "gpt2/common/packed.cuh"
 #include "gpt2/common/reduce.cuh"
 #include "gpt2/ops/norm/layernorm.h"
@@ -111,6 +114,26 @@ __device__ __forceinline__ void read_layernorm_weights(Packed<T> (&w)[kChunks], 
     const int c = (j * kWarpSize + lane) * kPackedSize<T>;
     w[j] = c < channels ? load128(weight + c) : Packed<T>{};
   }
+}
+
+// --- Host ---
+
+template <class... Pointers>
+bool all_aligned_16(const Pointers*... pointers) {
+  return (is_aligned_16(pointers) && ...);
+}
+
+/// Calls run<n>() with the smallest of the counts, which ascend, that is at least `chunks`.
+template <int... kCounts, class Run>
+void with_layernorm_chunks(std::int64_t chunks, const Run& run) {
+  static_cast<void>(((chunks <= kCounts && (run.template operator()<kCounts>(), true)) || ...));
+}
+
+/// What the launchers in FP8 promise to throw; `suitable`: the rest of what they need.
+inline void check_layernorm_fp8(const char* what, std::int64_t rows, int channels, bool suitable) {
+  if (suitable && layernorm_fp8_supported(rows, channels)) return;
+  throw std::invalid_argument(std::string(what) + " (" + std::to_string(rows) + ", " +
+                              std::to_string(channels) + "): sizes, alignment or options are not supported");
 }
 
 }  // namespace ridgeline::gpt2
