@@ -8,8 +8,8 @@
 // Tiles of 64 rows x 64 columns in shared memory, as FP32; 256 threads as 16 x 16. Thread (y, x) owns rows
 // 4y..4y+3, of a score tile the columns x, x+16, x+32, x+48, of an output tile 4 columns at 4x + 64j. So a
 // row of scores lives in half a warp: softmax sums are shuffles, and a score tile passed through shared
-// memory is read by the half-warp that wrote it. Backward runs two kernels, one that owns query tiles (dq)
-// and one that owns key tiles (dk, dv): scores are formed twice, but nothing is added with atomics.
+// memory is read by the half-warp that wrote it. Backward runs one kernel twice, with blocks that own query tiles (dq)
+// and with blocks that own key tiles (dk, dv): scores are formed twice, but nothing is added with atomics.
 #include <cmath>
 
 #include "gpt2/common/launch.h"
@@ -244,30 +244,10 @@ __global__ void __launch_bounds__(kThreads)
                          geometry);
 }
 
-// Owns a tile of queries: dq, and row_dots for the kernel below.
+// dout . out of the rows that a half-warp owns, into dots and row_dots, which is the head's.
 template <typename T, int kPadded>
-__global__ void __launch_bounds__(kThreads)
-    attention_query_gradient_kernel(T* dqkv, float* row_dots, const T* dout, const T* qkv, const T* out,
-                                    const float* lse, Geometry geometry) {
-  extern __shared__ float storage[];
-  float* q = storage;
-  float* d_out = q + kTileFloats<kPadded>;
-  float* k = d_out + kTileFloats<kPadded>;
-  float* v = k + kTileFloats<kPadded>;
-  float* scores = v + kTileFloats<kPadded>;
-  const int x = static_cast<int>(threadIdx.x) % kLanes;
-  const int y = static_cast<int>(threadIdx.x) / kLanes;
-  const int b = static_cast<int>(blockIdx.x) / geometry.heads;
-  const int h = static_cast<int>(blockIdx.x) % geometry.heads;
-  const int tile = static_cast<int>(gridDim.y - 1 - blockIdx.y);
-  const int row0 = tile * kTile;
-
-  load_tile<T, kPadded>(q, qkv + geometry.qkv_base(b, h, 0), geometry.qkv_stride(), row0, geometry);
-  load_tile<T, kPadded>(d_out, dout + geometry.out_base(b, h), geometry.out_stride(), row0, geometry);
-  __syncthreads();
-  const T* out_base = out + geometry.out_base(b, h);
-  float dot[kRows];
-  float log_sum[kRows];
+__device__ inline void dot_outputs(float (&dots)[kRows], float* row_dots, const float* d_out, const T* out,
+                                   int row0, int y, int x, const Geometry& geometry) {
 #pragma unroll
   for (int i = 0; i < kRows; ++i) {
     const int local = kRows * y + i;
@@ -275,114 +255,111 @@ __global__ void __launch_bounds__(kThreads)
     float part = 0.0F;
     if (row < geometry.seq) {
       for (int c = x; c < geometry.head_size; c += kLanes) {
-        part += d_out[local * kStride<kPadded> + c] * to_float(out_base[row * geometry.out_stride() + c]);
+        part += d_out[local * kStride<kPadded> + c] * to_float(out[row * geometry.out_stride() + c]);
       }
     }
-    dot[i] = half_warp_sum(part);
-    const std::int64_t at = static_cast<std::int64_t>(blockIdx.x) * geometry.seq + row;
-    log_sum[i] = row < geometry.seq ? lse[at] : 0.0F;
-    if (x == 0 && row < geometry.seq) row_dots[at] = dot[i];
+    dots[i] = half_warp_sum(part);
+    if (x == 0 && row < geometry.seq) row_dots[row] = dots[i];
   }
-  Accumulator<kPadded> acc = {};
-  for (int other = 0; other <= tile; ++other) {
-    __syncthreads();
-    load_tile<T, kPadded>(k, qkv + geometry.qkv_base(b, h, 1), geometry.qkv_stride(), other * kTile,
-                          geometry);
-    load_tile<T, kPadded>(v, qkv + geometry.qkv_base(b, h, 2), geometry.qkv_stride(), other * kTile,
-                          geometry);
-    __syncthreads();
-    float s[kRows][kRows];
-    float dp[kRows][kRows];
-    dot_rows<kPadded>(s, q, k, y, x);
-    dot_rows<kPadded>(dp, d_out, v, y, x);
-#pragma unroll
-    for (int i = 0; i < kRows; ++i) {
-#pragma unroll
-      for (int j = 0; j < kRows; ++j) {
-        const bool visible = other * kTile + x + kLanes * j <= row0 + kRows * y + i;
-        const float p = visible ? expf(s[i][j] * geometry.scale - log_sum[i]) : 0.0F;
-        s[i][j] = p * (dp[i][j] - dot[i]);
-      }
-    }
-    __syncwarp();
-    store_scores(scores, s, y, x);
-    __syncwarp();
-    add_product<kPadded>(acc, scores, k, y, x);
-  }
-  float factor[kRows];
-#pragma unroll
-  for (int i = 0; i < kRows; ++i) factor[i] = geometry.scale;
-  store_tile<T, kPadded>(dqkv + geometry.qkv_base(b, h, 0), geometry.qkv_stride(), acc, factor, row0, y, x,
-                         geometry);
 }
 
-// Owns a tile of keys: dk and dv. Scores are formed transposed: rows are keys, columns queries.
-template <typename T, int kPadded>
-__global__ void __launch_bounds__(kThreads)
-    attention_key_gradient_kernel(T* dqkv, const float* row_dots, const T* dout, const T* qkv,
-                                  const float* lse, Geometry geometry) {
+// Owns a tile of queries: dq, and row_dots for the other one. Or (kOfKeys) a tile of keys: dk and dv; rows of scores
+// are keys then, and columns queries. Either way a block has two tiles, q and dout or k and v, past which the other
+// two stream: scores and the gradients of probabilities are their dot products, first by first and second by second.
+template <typename T, int kPadded, bool kOfKeys>
+__global__ void __launch_bounds__(kThreads, kPadded == 64 ? 2 : 1)  // as many as shared memory has room for
+    attention_gradient_kernel(T* dqkv, float* row_dots, const T* dout, const T* qkv, const T* out,
+                              const float* lse, Geometry geometry) {
   extern __shared__ float storage[];
-  float* k = storage;
-  float* v = k + kTileFloats<kPadded>;
-  float* q = v + kTileFloats<kPadded>;
-  float* d_out = q + kTileFloats<kPadded>;
-  float* probabilities = d_out + kTileFloats<kPadded>;
-  float* gradients = probabilities + kScoreFloats;
+  float* first = storage;
+  float* second = first + kTileFloats<kPadded>;
+  float* streamed_first = second + kTileFloats<kPadded>;
+  float* streamed_second = streamed_first + kTileFloats<kPadded>;
+  float* gradients = streamed_second + kTileFloats<kPadded>;
+  [[maybe_unused]] float* probabilities = gradients + kScoreFloats;
   const int x = static_cast<int>(threadIdx.x) % kLanes;
   const int y = static_cast<int>(threadIdx.x) / kLanes;
   const int b = static_cast<int>(blockIdx.x) / geometry.heads;
   const int h = static_cast<int>(blockIdx.x) % geometry.heads;
-  const int tile = static_cast<int>(blockIdx.y);  // tile 0 has the most queries
-  const int row0 = tile * kTile;
+  // The most work first: the last queries see the most keys, the first keys are seen by the most queries.
   const int tiles = static_cast<int>(gridDim.y);
+  const int tile = static_cast<int>(kOfKeys ? blockIdx.y : gridDim.y - 1 - blockIdx.y);
+  const int row0 = tile * kTile;
   const std::int64_t statistics = static_cast<std::int64_t>(blockIdx.x) * geometry.seq;
 
-  load_tile<T, kPadded>(k, qkv + geometry.qkv_base(b, h, 1), geometry.qkv_stride(), row0, geometry);
-  load_tile<T, kPadded>(v, qkv + geometry.qkv_base(b, h, 2), geometry.qkv_stride(), row0, geometry);
-  Accumulator<kPadded> dk = {};
-  Accumulator<kPadded> dv = {};
-  for (int other = tile; other < tiles; ++other) {
+  const auto load_part = [&](float* to, int which, int from) {
+    load_tile<T, kPadded>(to, qkv + geometry.qkv_base(b, h, which), geometry.qkv_stride(), from, geometry);
+  };
+  const auto load_queries = [&](float* q, float* d_out, int from) {
+    load_part(q, 0, from);
+    load_tile<T, kPadded>(d_out, dout + geometry.out_base(b, h), geometry.out_stride(), from, geometry);
+  };
+  const auto load_keys = [&](float* k, float* v, int from) {
+    load_part(k, 1, from);
+    load_part(v, 2, from);
+  };
+  float dot[kRows];  // of the queries 4y + i, or x + 16j
+  float log_sum[kRows];
+  if constexpr (kOfKeys) {
+    load_keys(first, second, row0);
+  } else {
+    load_queries(first, second, row0);
     __syncthreads();
-    load_tile<T, kPadded>(q, qkv + geometry.qkv_base(b, h, 0), geometry.qkv_stride(), other * kTile,
-                          geometry);
-    load_tile<T, kPadded>(d_out, dout + geometry.out_base(b, h), geometry.out_stride(), other * kTile,
-                          geometry);
+    dot_outputs<T, kPadded>(dot, row_dots + statistics, second, out + geometry.out_base(b, h), row0, y, x,
+                            geometry);
+#pragma unroll
+    for (int i = 0; i < kRows; ++i) {
+      const int row = row0 + kRows * y + i;
+      log_sum[i] = row < geometry.seq ? lse[statistics + row] : 0.0F;
+    }
+  }
+  Accumulator<kPadded> of_first = {};  // dq, or dk
+  [[maybe_unused]] Accumulator<kPadded> of_second = {};
+  for (int other = kOfKeys ? tile : 0; other < (kOfKeys ? tiles : tile + 1); ++other) {
+    __syncthreads();
+    if constexpr (kOfKeys) {
+      load_queries(streamed_first, streamed_second, other * kTile);
+#pragma unroll
+      for (int j = 0; j < kRows; ++j) {
+        const int query = other * kTile + x + kLanes * j;
+        log_sum[j] = query < geometry.seq ? lse[statistics + query] : 0.0F;
+        dot[j] = query < geometry.seq ? row_dots[statistics + query] : 0.0F;
+      }
+    } else {
+      load_keys(streamed_first, streamed_second, other * kTile);
+    }
     __syncthreads();
     float s[kRows][kRows];
     float dp[kRows][kRows];
-    dot_rows<kPadded>(s, k, q, y, x);
-    dot_rows<kPadded>(dp, v, d_out, y, x);
+    dot_rows<kPadded>(s, first, streamed_first, y, x);
+    dot_rows<kPadded>(dp, second, streamed_second, y, x);
 #pragma unroll
-    for (int j = 0; j < kRows; ++j) {
-      const int query = other * kTile + x + kLanes * j;
-      const float log_sum = query < geometry.seq ? lse[statistics + query] : 0.0F;
-      const float dot = query < geometry.seq ? row_dots[statistics + query] : 0.0F;
+    for (int i = 0; i < kRows; ++i) {
 #pragma unroll
-      for (int i = 0; i < kRows; ++i) {
-        const bool visible = row0 + kRows * y + i <= query && query < geometry.seq;
-        const float p = visible ? expf(s[i][j] * geometry.scale - log_sum) : 0.0F;
+      for (int j = 0; j < kRows; ++j) {
+        const int row = row0 + kRows * y + i;
+        const int column = other * kTile + x + kLanes * j;
+        const bool visible = kOfKeys ? row <= column && column < geometry.seq : column <= row;
+        const int query = kOfKeys ? j : i;
+        const float p = visible ? expf(s[i][j] * geometry.scale - log_sum[query]) : 0.0F;
         s[i][j] = p;
-        dp[i][j] = p * (dp[i][j] - dot);
+        dp[i][j] = p * (dp[i][j] - dot[query]);
       }
     }
     __syncwarp();
-    store_scores(probabilities, s, y, x);
+    if constexpr (kOfKeys) store_scores(probabilities, s, y, x);
     store_scores(gradients, dp, y, x);
     __syncwarp();
-    add_product<kPadded>(dv, probabilities, d_out, y, x);
-    add_product<kPadded>(dk, gradients, q, y, x);
+    if constexpr (kOfKeys) add_product<kPadded>(of_second, probabilities, streamed_second, y, x);
+    add_product<kPadded>(of_first, gradients, streamed_first, y, x);
   }
-  float one[kRows];
-  float scale[kRows];
-#pragma unroll
-  for (int i = 0; i < kRows; ++i) {
-    one[i] = 1.0F;
-    scale[i] = geometry.scale;
-  }
-  store_tile<T, kPadded>(dqkv + geometry.qkv_base(b, h, 1), geometry.qkv_stride(), dk, scale, row0, y, x,
-                         geometry);
-  store_tile<T, kPadded>(dqkv + geometry.qkv_base(b, h, 2), geometry.qkv_stride(), dv, one, row0, y, x,
-                         geometry);
+  const auto store = [&](int which, const Accumulator<kPadded>& acc, float factor) {
+    const float factors[kRows] = {factor, factor, factor, factor};
+    store_tile<T, kPadded>(dqkv + geometry.qkv_base(b, h, which), geometry.qkv_stride(), acc, factors, row0,
+                           y, x, geometry);
+  };
+  store(kOfKeys ? 1 : 0, of_first, geometry.scale);
+  if constexpr (kOfKeys) store(2, of_second, 1.0F);
 }
 
 template <typename Kernel>
@@ -409,21 +386,23 @@ void forward(T* out, float* lse, const T* qkv, const AttentionShape& shape, cuda
   RIDGELINE_CUDA_CHECK_LAUNCH();
 }
 
+template <bool kOfKeys, typename T, int kPadded>
+void launch_gradient(T* dqkv, const T* dout, const T* qkv, const T* out, const float* lse, float* row_dots,
+                     const AttentionShape& shape, cudaStream_t stream) {
+  constexpr std::size_t kBytes =
+      (4 * kTileFloats<kPadded> + (kOfKeys ? 2 : 1) * kScoreFloats) * sizeof(float);
+  auto* kernel = attention_gradient_kernel<T, kPadded, kOfKeys>;
+  allow_shared(kernel, kBytes);
+  kernel<<<grid_of(shape), kThreads, kBytes, stream>>>(dqkv, row_dots, dout, qkv, out, lse,
+                                                       geometry_of(shape));
+  RIDGELINE_CUDA_CHECK_LAUNCH();
+}
+
 template <typename T, int kPadded>
 void backward(T* dqkv, const T* dout, const T* qkv, const T* out, const float* lse, float* row_dots,
               const AttentionShape& shape, cudaStream_t stream) {
-  constexpr std::size_t kQueryBytes = (4 * kTileFloats<kPadded> + kScoreFloats) * sizeof(float);
-  auto* query_kernel = attention_query_gradient_kernel<T, kPadded>;
-  allow_shared(query_kernel, kQueryBytes);
-  query_kernel<<<grid_of(shape), kThreads, kQueryBytes, stream>>>(dqkv, row_dots, dout, qkv, out, lse,
-                                                                  geometry_of(shape));
-  RIDGELINE_CUDA_CHECK_LAUNCH();
-  constexpr std::size_t kKeyBytes = (4 * kTileFloats<kPadded> + 2 * kScoreFloats) * sizeof(float);
-  auto* key_kernel = attention_key_gradient_kernel<T, kPadded>;
-  allow_shared(key_kernel, kKeyBytes);
-  key_kernel<<<grid_of(shape), kThreads, kKeyBytes, stream>>>(dqkv, row_dots, dout, qkv, lse,
-                                                              geometry_of(shape));
-  RIDGELINE_CUDA_CHECK_LAUNCH();
+  launch_gradient<false, T, kPadded>(dqkv, dout, qkv, out, lse, row_dots, shape, stream);
+  launch_gradient<true, T, kPadded>(dqkv, dout, qkv, out, lse, row_dots, shape, stream);
 }
 
 }  // namespace

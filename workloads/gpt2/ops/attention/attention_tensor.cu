@@ -9,8 +9,8 @@
 // so that the softmax of a row never leaves four lanes and a product's result becomes the next product's
 // operand in place. The other operand's tiles of 64 rows stream through two shared-memory buffers with
 // cp.async: one tile is on its way while the other is used, and one barrier a tile suffices. Backward runs
-// two kernels, one that owns query tiles (dq) and one that owns key tiles (dk, dv; it forms the scores
-// transposed): scores are formed twice, but nothing is added with atomics.
+// one kernel twice, with blocks that own query tiles (dq) and with blocks that own key tiles (dk, dv; they form the
+// scores transposed): scores are formed twice, but nothing is added with atomics.
 #include <cmath>
 
 #include "gpt2/common/launch.h"
@@ -158,48 +158,14 @@ __global__ void __launch_bounds__(kThreads, kBlocks)
                                    acc, factor, warp_row0, geometry.seq, lane);
 }
 
-// Owns a tile of queries: dq, and row_dots for the kernel below.
-template <int kRowTiles, int kHeadSize, int kBlocks>
-__global__ void __launch_bounds__(kThreads, kBlocks)
-    attention_query_gradient_kernel(bf16* dqkv, float* row_dots, const bf16* dout, const bf16* qkv,
-                                    const bf16* out, const float* lse, Geometry geometry) {
-  constexpr int kRows = kWarps * 16 * kRowTiles;
-  constexpr int kTileElements = kTile * kStride<kHeadSize>;
-  constexpr int kOwnElements = kRows * kStride<kHeadSize>;
-  extern __shared__ uint4 storage[];
-  __shared__ float shared_dots[kRows];
-  bf16* keys = reinterpret_cast<bf16*>(storage);
-  bf16* values = keys + 2 * kTileElements;
-  bf16* queries = values + 2 * kTileElements;
-  bf16* gradients = queries + kOwnElements;
-  const int lane = static_cast<int>(threadIdx.x) % kWarpSize;
-  const int warp = static_cast<int>(threadIdx.x) / kWarpSize;
-  const int b = static_cast<int>(blockIdx.x) / geometry.heads;
-  const int h = static_cast<int>(blockIdx.x) % geometry.heads;
-  const int row0 = static_cast<int>(gridDim.y - 1 - blockIdx.y) * kRows;
-  const int warp_row0 = row0 + warp * 16 * kRowTiles;
-  const std::int64_t stride = geometry.qkv_stride<kHeadSize>();
-  const std::int64_t out_stride = geometry.out_stride<kHeadSize>();
-  const bf16* key_base = qkv + geometry.qkv_base<kHeadSize>(b, h, 1);
-  const bf16* value_base = qkv + geometry.qkv_base<kHeadSize>(b, h, 2);
-  const std::int64_t statistics = static_cast<std::int64_t>(blockIdx.x) * geometry.seq;
-  const int last_row = min(row0 + kRows, geometry.seq) - 1;
-  const int tiles = last_row / kTile + 1;
-
-  fetch_tile<kRows, kHeadSize>(queries, qkv + geometry.qkv_base<kHeadSize>(b, h, 0), stride, row0,
-                               geometry.seq);
-  fetch_tile<kRows, kHeadSize>(gradients, dout + geometry.out_base<kHeadSize>(b, h), out_stride, row0,
-                               geometry.seq);
-  fetch_tile<kTile, kHeadSize>(keys, key_base, stride, 0, geometry.seq);
-  fetch_tile<kTile, kHeadSize>(values, value_base, stride, 0, geometry.seq);
-  commit_copies();
-  wait_for_copies();
-  __syncthreads();
-  // dout . out, one row per thread.
+// dout . out, one row per thread, into shared_dots and row_dots; out and row_dots are the head's.
+template <int kRows, int kHeadSize>
+__device__ inline void dot_outputs(float* shared_dots, float* row_dots, const bf16* gradients,
+                                   const bf16* out, std::int64_t out_stride, int row0, int seq) {
   for (int local = static_cast<int>(threadIdx.x); local < kRows; local += kThreads) {
     float dot = 0.0F;
-    if (row0 + local < geometry.seq) {
-      const bf16* out_row = out + geometry.out_base<kHeadSize>(b, h) + (row0 + local) * out_stride;
+    if (row0 + local < seq) {
+      const bf16* out_row = out + (row0 + local) * out_stride;
 #pragma unroll
       for (int c = 0; c < kHeadSize; c += 8) {
         float x[8];
@@ -209,209 +175,170 @@ __global__ void __launch_bounds__(kThreads, kBlocks)
 #pragma unroll
         for (int e = 0; e < 8; ++e) dot += x[e] * g[e];
       }
-      row_dots[statistics + row0 + local] = dot;
+      row_dots[row0 + local] = dot;
     }
     shared_dots[local] = dot;
   }
-  RowFragments<kRowTiles, kHeadSize> q;
-  RowFragments<kRowTiles, kHeadSize> d;
-  load_row_fragments<kRowTiles, kHeadSize>(q, queries, warp * 16 * kRowTiles, lane);
-  load_row_fragments<kRowTiles, kHeadSize>(d, gradients, warp * 16 * kRowTiles, lane);
-  __syncthreads();
-  float lse_log2[kRowTiles][2];
-  float dot[kRowTiles][2];
-#pragma unroll
-  for (int m = 0; m < kRowTiles; ++m) {
-#pragma unroll
-    for (int half = 0; half < 2; ++half) {
-      const int row = warp_row0 + m * 16 + half * 8 + lane / 4;
-      lse_log2[m][half] = row < geometry.seq ? lse[statistics + row] * kLog2e : 0.0F;
-      dot[m][half] = shared_dots[row - row0];
-    }
-  }
-  Accumulator<kRowTiles, kHeadSize> acc = {};
-  const float scale_log2 = geometry.scale * kLog2e;
-
-  for (int tile = 0; tile < tiles; ++tile) {
-    wait_for_copies();
-    __syncthreads();
-    const int buffer = tile % 2;
-    if (tile + 1 < tiles) {
-      const int other = (1 - buffer) * kTileElements;
-      fetch_tile<kTile, kHeadSize>(keys + other, key_base, stride, (tile + 1) * kTile, geometry.seq);
-      fetch_tile<kTile, kHeadSize>(values + other, value_base, stride, (tile + 1) * kTile, geometry.seq);
-      commit_copies();
-    }
-    const int column0 = tile * kTile;
-    if (column0 > warp_row0 + 16 * kRowTiles - 1) continue;
-    const bf16* k = keys + buffer * kTileElements;
-    const bf16* v = values + buffer * kTileElements;
-    // The diagonal is a code path of its own: elsewhere the comparisons would be a good part of the work.
-    const auto use_tile = [&]<bool kMasked>() {
-#pragma unroll
-      for (int c = 0; c < kTile / 16; ++c) {
-        float s[kRowTiles][2][4];
-        float dp[kRowTiles][2][4];
-        dot_columns<kRowTiles, kHeadSize>(s, q, k, c * 16, lane);
-        dot_columns<kRowTiles, kHeadSize>(dp, d, v, c * 16, lane);
-        unsigned ds[kRowTiles][4];
-#pragma unroll
-        for (int m = 0; m < kRowTiles; ++m) {
-#pragma unroll
-          for (int n = 0; n < 2; ++n) {
-#pragma unroll
-            for (int e = 0; e < 4; ++e) {
-              float p = exp2_flushed(fmaf(s[m][n][e], scale_log2, -lse_log2[m][e / 2]));
-              if constexpr (kMasked) {
-                const int row = warp_row0 + m * 16 + e / 2 * 8 + lane / 4;
-                const int column = column0 + c * 16 + n * 8 + lane % 4 * 2 + e % 2;
-                if (column > row) p = 0.0F;
-              }
-              dp[m][n][e] = p * (dp[m][n][e] - dot[m][e / 2]);
-            }
-          }
-          as_left_operand(ds[m], dp[m]);
-        }
-        add_product<kRowTiles, kHeadSize>(acc, ds, k, c * 16, lane);
-      }
-    };
-    if (column0 + kTile - 1 > warp_row0) {
-      use_tile.template operator()<true>();
-    } else {
-      use_tile.template operator()<false>();
-    }
-  }
-  float factor[kRowTiles][2];
-#pragma unroll
-  for (int m = 0; m < kRowTiles; ++m) factor[m][0] = factor[m][1] = geometry.scale;
-  store_rows<kRowTiles, kHeadSize>(dqkv + geometry.qkv_base<kHeadSize>(b, h, 0), stride, acc, factor,
-                                   warp_row0, geometry.seq, lane);
 }
 
-// Owns a tile of keys: dk and dv. Rows are keys, columns queries.
-template <int kRowTiles, int kHeadSize, int kBlocks>
+// Owns a tile of queries: dq, and row_dots for the other one. Or (kOfKeys) a tile of keys: dk and dv; rows of scores
+// are keys then, and columns queries. Either way a block has two tiles, q and dout or k and v, past which the other
+// two stream: scores and the gradients of probabilities are their dot products, first by first and second by second.
+template <int kRowTiles, int kHeadSize, int kBlocks, bool kOfKeys>
 __global__ void __launch_bounds__(kThreads, kBlocks)
-    attention_key_gradient_kernel(bf16* dqkv, const float* row_dots, const bf16* dout, const bf16* qkv,
-                                  const float* lse, Geometry geometry) {
+    attention_gradient_kernel(bf16* dqkv, float* row_dots, const bf16* dout, const bf16* qkv, const bf16* out,
+                              const float* lse, Geometry geometry) {
   constexpr int kRows = kWarps * 16 * kRowTiles;
   constexpr int kTileElements = kTile * kStride<kHeadSize>;
   constexpr int kOwnElements = kRows * kStride<kHeadSize>;
   extern __shared__ uint4 storage[];
-  __shared__ alignas(8) float shared_lse[2][kTile];
-  __shared__ alignas(8) float shared_dots[2][kTile];
-  bf16* queries = reinterpret_cast<bf16*>(storage);
-  bf16* gradients = queries + 2 * kTileElements;
-  bf16* keys = gradients + 2 * kTileElements;
-  bf16* values = keys + kOwnElements;
+  // Of the streamed queries, by buffer; of the own ones, dots alone.
+  __shared__ alignas(8) float shared_lse[kOfKeys ? 2 * kTile : 1];
+  __shared__ alignas(8) float shared_dots[kOfKeys ? 2 * kTile : kRows];
+  bf16* streamed_first = reinterpret_cast<bf16*>(storage);  // two buffers each
+  bf16* streamed_second = streamed_first + 2 * kTileElements;
+  bf16* first = streamed_second + 2 * kTileElements;
+  bf16* second = first + kOwnElements;
   const int lane = static_cast<int>(threadIdx.x) % kWarpSize;
   const int warp = static_cast<int>(threadIdx.x) / kWarpSize;
   const int b = static_cast<int>(blockIdx.x) / geometry.heads;
   const int h = static_cast<int>(blockIdx.x) % geometry.heads;
-  const int row0 = static_cast<int>(blockIdx.y) * kRows;  // the first keys have the most queries
+  // The most work first: the last queries see the most keys, the first keys are seen by the most queries.
+  const int row0 = static_cast<int>(kOfKeys ? blockIdx.y : gridDim.y - 1 - blockIdx.y) * kRows;
   const int warp_row0 = row0 + warp * 16 * kRowTiles;
   const std::int64_t stride = geometry.qkv_stride<kHeadSize>();
   const std::int64_t out_stride = geometry.out_stride<kHeadSize>();
-  const bf16* query_base = qkv + geometry.qkv_base<kHeadSize>(b, h, 0);
-  const bf16* gradient_base = dout + geometry.out_base<kHeadSize>(b, h);
+  const bf16* q = qkv + geometry.qkv_base<kHeadSize>(b, h, 0);
+  const bf16* k = qkv + geometry.qkv_base<kHeadSize>(b, h, 1);
+  const bf16* v = qkv + geometry.qkv_base<kHeadSize>(b, h, 2);
+  const bf16* d_out = dout + geometry.out_base<kHeadSize>(b, h);
   const std::int64_t statistics = static_cast<std::int64_t>(blockIdx.x) * geometry.seq;
-  const int first_tile = row0 / kTile;
-  const int tiles = (geometry.seq + kTile - 1) / kTile;
+  const int first_tile = kOfKeys ? row0 / kTile : 0;
+  const int end_tile = ((kOfKeys ? geometry.seq : min(row0 + kRows, geometry.seq)) - 1) / kTile + 1;
 
-  const auto fetch_queries = [&](int tile) {
+  const auto fetch_streamed = [&](int tile) {
     const int buffer = tile % 2;
-    fetch_tile<kTile, kHeadSize>(queries + buffer * kTileElements, query_base, stride, tile * kTile,
-                                 geometry.seq);
-    fetch_tile<kTile, kHeadSize>(gradients + buffer * kTileElements, gradient_base, out_stride, tile * kTile,
-                                 geometry.seq);
+    fetch_tile<kTile, kHeadSize>(streamed_first + buffer * kTileElements, kOfKeys ? q : k, stride,
+                                 tile * kTile, geometry.seq);
+    fetch_tile<kTile, kHeadSize>(streamed_second + buffer * kTileElements, kOfKeys ? d_out : v,
+                                 kOfKeys ? out_stride : stride, tile * kTile, geometry.seq);
     commit_copies();
-    if (threadIdx.x < kTile) {
+    if (kOfKeys && threadIdx.x < kTile) {
       const int query = tile * kTile + static_cast<int>(threadIdx.x);
       // Past the end: infinity makes every probability 0.
-      shared_lse[buffer][threadIdx.x] = query < geometry.seq ? lse[statistics + query] * kLog2e : INFINITY;
-      shared_dots[buffer][threadIdx.x] = query < geometry.seq ? row_dots[statistics + query] : 0.0F;
+      const int at = buffer * kTile + static_cast<int>(threadIdx.x);
+      shared_lse[at] = query < geometry.seq ? lse[statistics + query] * kLog2e : INFINITY;
+      shared_dots[at] = query < geometry.seq ? row_dots[statistics + query] : 0.0F;
     }
   };
-  fetch_tile<kRows, kHeadSize>(keys, qkv + geometry.qkv_base<kHeadSize>(b, h, 1), stride, row0, geometry.seq);
-  fetch_tile<kRows, kHeadSize>(values, qkv + geometry.qkv_base<kHeadSize>(b, h, 2), stride, row0,
+  fetch_tile<kRows, kHeadSize>(first, kOfKeys ? k : q, stride, row0, geometry.seq);
+  fetch_tile<kRows, kHeadSize>(second, kOfKeys ? v : d_out, kOfKeys ? stride : out_stride, row0,
                                geometry.seq);
-  fetch_queries(first_tile);
+  fetch_streamed(first_tile);
 
-  RowFragments<kRowTiles, kHeadSize> k;
-  RowFragments<kRowTiles, kHeadSize> v;
-  Accumulator<kRowTiles, kHeadSize> dk = {};
-  Accumulator<kRowTiles, kHeadSize> dv = {};
-  const float scale_log2 = geometry.scale * kLog2e;
-
-  for (int tile = first_tile; tile < tiles; ++tile) {
+  RowFragments<kRowTiles, kHeadSize> own_first;
+  RowFragments<kRowTiles, kHeadSize> own_second;
+  const auto load_own = [&] {
+    load_row_fragments<kRowTiles, kHeadSize>(own_first, first, warp * 16 * kRowTiles, lane);
+    load_row_fragments<kRowTiles, kHeadSize>(own_second, second, warp * 16 * kRowTiles, lane);
+  };
+  float lse_log2[kRowTiles][2];  // of the own queries
+  float dot[kRowTiles][2];
+  if constexpr (!kOfKeys) {
     wait_for_copies();
     __syncthreads();
-    if (tile == first_tile) {
-      load_row_fragments<kRowTiles, kHeadSize>(k, keys, warp * 16 * kRowTiles, lane);
-      load_row_fragments<kRowTiles, kHeadSize>(v, values, warp * 16 * kRowTiles, lane);
+    dot_outputs<kRows, kHeadSize>(shared_dots, row_dots + statistics, second,
+                                  out + geometry.out_base<kHeadSize>(b, h), out_stride, row0, geometry.seq);
+    load_own();
+    __syncthreads();
+#pragma unroll
+    for (int m = 0; m < kRowTiles; ++m) {
+#pragma unroll
+      for (int half = 0; half < 2; ++half) {
+        const int row = warp_row0 + m * 16 + half * 8 + lane / 4;
+        lse_log2[m][half] = row < geometry.seq ? lse[statistics + row] * kLog2e : 0.0F;
+        dot[m][half] = shared_dots[row - row0];
+      }
     }
+  }
+  Accumulator<kRowTiles, kHeadSize> of_first = {};  // dq, or dk
+  [[maybe_unused]] Accumulator<kRowTiles, kHeadSize> of_second = {};
+  const float scale_log2 = geometry.scale * kLog2e;
+
+  for (int tile = first_tile; tile < end_tile; ++tile) {
+    wait_for_copies();
+    __syncthreads();
+    if (kOfKeys && tile == first_tile) load_own();
     const int buffer = tile % 2;
-    if (tile + 1 < tiles) fetch_queries(tile + 1);
+    if (tile + 1 < end_tile) fetch_streamed(tile + 1);
     const int column0 = tile * kTile;
-    if (column0 + kTile - 1 < warp_row0) continue;
-    const bf16* q = queries + buffer * kTileElements;
-    const bf16* d = gradients + buffer * kTileElements;
+    const int last_row = warp_row0 + 16 * kRowTiles - 1;
+    const int last_column = column0 + kTile - 1;
+    if (kOfKeys ? last_column < warp_row0 : column0 > last_row)
+      continue;  // all of it lies behind the diagonal
+    const bf16* other_first = streamed_first + buffer * kTileElements;
+    const bf16* other_second = streamed_second + buffer * kTileElements;
     // The diagonal is a code path of its own: elsewhere the comparisons would be a good part of the work.
     const auto use_tile = [&]<bool kMasked>() {
 #pragma unroll
       for (int c = 0; c < kTile / 16; ++c) {
         float s[kRowTiles][2][4];
         float dp[kRowTiles][2][4];
-        dot_columns<kRowTiles, kHeadSize>(s, k, q, c * 16, lane);
-        dot_columns<kRowTiles, kHeadSize>(dp, v, d, c * 16, lane);
-        unsigned p_left[kRowTiles][4];
-        unsigned ds_left[kRowTiles][4];
+        dot_columns<kRowTiles, kHeadSize>(s, own_first, other_first, c * 16, lane);
+        dot_columns<kRowTiles, kHeadSize>(dp, own_second, other_second, c * 16, lane);
 #pragma unroll
         for (int n = 0; n < 2; ++n) {
           const int local = c * 16 + n * 8 + lane % 4 * 2;
-          const float2 lse_pair = *reinterpret_cast<const float2*>(&shared_lse[buffer][local]);
-          const float2 dot_pair = *reinterpret_cast<const float2*>(&shared_dots[buffer][local]);
+          float2 lse_pair{};
+          float2 dot_pair{};
+          if constexpr (kOfKeys) {
+            lse_pair = *reinterpret_cast<const float2*>(&shared_lse[buffer * kTile + local]);
+            dot_pair = *reinterpret_cast<const float2*>(&shared_dots[buffer * kTile + local]);
+          }
 #pragma unroll
           for (int m = 0; m < kRowTiles; ++m) {
 #pragma unroll
             for (int e = 0; e < 4; ++e) {
-              const float lse_log2 = e % 2 == 0 ? lse_pair.x : lse_pair.y;
-              const float dot = e % 2 == 0 ? dot_pair.x : dot_pair.y;
-              float p = exp2_flushed(fmaf(s[m][n][e], scale_log2, -lse_log2));
+              const float of_column = e % 2 == 0 ? lse_pair.x : lse_pair.y;
+              const float dot_of_column = e % 2 == 0 ? dot_pair.x : dot_pair.y;
+              float p =
+                  exp2_flushed(fmaf(s[m][n][e], scale_log2, -(kOfKeys ? of_column : lse_log2[m][e / 2])));
               if constexpr (kMasked) {
                 const int row = warp_row0 + m * 16 + e / 2 * 8 + lane / 4;
-                if (row > column0 + local + e % 2) p = 0.0F;
+                const int column = column0 + local + e % 2;
+                if (kOfKeys ? row > column : column > row) p = 0.0F;
               }
               s[m][n][e] = p;
-              dp[m][n][e] = p * (dp[m][n][e] - dot);
+              dp[m][n][e] = p * (dp[m][n][e] - (kOfKeys ? dot_of_column : dot[m][e / 2]));
             }
           }
         }
+        unsigned left[kRowTiles][4];
+        if constexpr (kOfKeys) {
 #pragma unroll
-        for (int m = 0; m < kRowTiles; ++m) {
-          as_left_operand(p_left[m], s[m]);
-          as_left_operand(ds_left[m], dp[m]);
+          for (int m = 0; m < kRowTiles; ++m) as_left_operand(left[m], s[m]);
+          add_product<kRowTiles, kHeadSize>(of_second, left, other_second, c * 16, lane);
         }
-        add_product<kRowTiles, kHeadSize>(dv, p_left, d, c * 16, lane);
-        add_product<kRowTiles, kHeadSize>(dk, ds_left, q, c * 16, lane);
+#pragma unroll
+        for (int m = 0; m < kRowTiles; ++m) as_left_operand(left[m], dp[m]);
+        add_product<kRowTiles, kHeadSize>(of_first, left, other_first, c * 16, lane);
       }
     };
-    if (column0 < warp_row0 + 16 * kRowTiles - 1) {
+    if (kOfKeys ? column0 < last_row : last_column > warp_row0) {
       use_tile.template operator()<true>();
     } else {
       use_tile.template operator()<false>();
     }
   }
-  float one[kRowTiles][2];
-  float scale[kRowTiles][2];
+  const auto store = [&](int which, const Accumulator<kRowTiles, kHeadSize>& acc, float value) {
+    float factor[kRowTiles][2];
 #pragma unroll
-  for (int m = 0; m < kRowTiles; ++m) {
-    one[m][0] = one[m][1] = 1.0F;
-    scale[m][0] = scale[m][1] = geometry.scale;
-  }
-  store_rows<kRowTiles, kHeadSize>(dqkv + geometry.qkv_base<kHeadSize>(b, h, 1), stride, dk, scale, warp_row0,
-                                   geometry.seq, lane);
-  store_rows<kRowTiles, kHeadSize>(dqkv + geometry.qkv_base<kHeadSize>(b, h, 2), stride, dv, one, warp_row0,
-                                   geometry.seq, lane);
+    for (int m = 0; m < kRowTiles; ++m) factor[m][0] = factor[m][1] = value;
+    store_rows<kRowTiles, kHeadSize>(dqkv + geometry.qkv_base<kHeadSize>(b, h, which), stride, acc, factor,
+                                     warp_row0, geometry.seq, lane);
+  };
+  store(kOfKeys ? 1 : 0, of_first, geometry.scale);
+  if constexpr (kOfKeys) store(2, of_second, 1.0F);
 }
 
 // --- Host ---
@@ -445,20 +372,12 @@ void launch_forward(bf16* out, float* lse, const bf16* qkv, const AttentionShape
          shared_bytes<kHeadSize>(kRows), stream, out, lse, qkv);
 }
 
-template <int kRowTiles, int kHeadSize, int kBlocks>
-void launch_query_gradient(bf16* dqkv, const bf16* dout, const bf16* qkv, const bf16* out, const float* lse,
-                           float* row_dots, const AttentionShape& shape, cudaStream_t stream) {
+template <int kRowTiles, int kHeadSize, int kBlocks, bool kOfKeys>
+void launch_gradient(bf16* dqkv, const bf16* dout, const bf16* qkv, const bf16* out, const float* lse,
+                     float* row_dots, const AttentionShape& shape, cudaStream_t stream) {
   constexpr int kRows = kWarps * 16 * kRowTiles;
-  launch(attention_query_gradient_kernel<kRowTiles, kHeadSize, kBlocks>, shape, kRows,
+  launch(attention_gradient_kernel<kRowTiles, kHeadSize, kBlocks, kOfKeys>, shape, kRows,
          shared_bytes<kHeadSize>(2 * kRows), stream, dqkv, row_dots, dout, qkv, out, lse);
-}
-
-template <int kRowTiles, int kHeadSize, int kBlocks>
-void launch_key_gradient(bf16* dqkv, const bf16* dout, const bf16* qkv, const float* lse, float* row_dots,
-                         const AttentionShape& shape, cudaStream_t stream) {
-  constexpr int kRows = kWarps * 16 * kRowTiles;
-  launch(attention_key_gradient_kernel<kRowTiles, kHeadSize, kBlocks>, shape, kRows,
-         shared_bytes<kHeadSize>(2 * kRows), stream, dqkv, row_dots, dout, qkv, lse);
 }
 
 // More rows per warp halve the shared-memory reads per product; registers allow it for small heads only.
@@ -471,9 +390,10 @@ void forward(bf16* out, float* lse, const bf16* qkv, const AttentionShape& shape
 template <int kHeadSize>
 void backward(bf16* dqkv, const bf16* dout, const bf16* qkv, const bf16* out, const float* lse,
               float* row_dots, const AttentionShape& shape, cudaStream_t stream) {
-  launch_query_gradient<kHeadSize <= 64 ? 2 : 1, kHeadSize, 2>(dqkv, dout, qkv, out, lse, row_dots, shape,
+  launch_gradient<kHeadSize <= 64 ? 2 : 1, kHeadSize, 2, false>(dqkv, dout, qkv, out, lse, row_dots, shape,
+                                                                stream);
+  launch_gradient<1, kHeadSize, kHeadSize <= 64 ? 3 : 2, true>(dqkv, dout, qkv, out, lse, row_dots, shape,
                                                                stream);
-  launch_key_gradient<1, kHeadSize, kHeadSize <= 64 ? 3 : 2>(dqkv, dout, qkv, lse, row_dots, shape, stream);
 }
 
 }  // namespace
