@@ -263,6 +263,27 @@ __device__ inline void dot_outputs(float (&dots)[kRows], float* row_dots, const 
   }
 }
 
+// From scores to probabilities, and from the gradients of probabilities to those of scores. Statistics are of the rows,
+// or of the columns if those are the queries.
+template <bool kOfKeys>
+__device__ __forceinline__ void gradients_of_scores(float (&s)[kRows][kRows], float (&dp)[kRows][kRows],
+                                                    const float (&log_sum)[kRows], const float (&dot)[kRows],
+                                                    int row0, int column0, const Geometry& geometry) {
+#pragma unroll
+  for (int i = 0; i < kRows; ++i) {
+#pragma unroll
+    for (int j = 0; j < kRows; ++j) {
+      const int row = row0 + i;
+      const int column = column0 + kLanes * j;
+      const bool visible = kOfKeys ? row <= column && column < geometry.seq : column <= row;
+      const int query = kOfKeys ? j : i;
+      const float p = visible ? expf(s[i][j] * geometry.scale - log_sum[query]) : 0.0F;
+      s[i][j] = p;
+      dp[i][j] = p * (dp[i][j] - dot[query]);
+    }
+  }
+}
+
 // Owns a tile of queries: dq, and row_dots for the other one. Or (kOfKeys) a tile of keys: dk and dv; rows of scores
 // are keys then, and columns queries. Either way a block has two tiles, q and dout or k and v, past which the other
 // two stream: scores and the gradients of probabilities are their dot products, first by first and second by second.
@@ -333,19 +354,7 @@ __global__ void __launch_bounds__(kThreads, kPadded == 64 ? 2 : 1)  // as many a
     float dp[kRows][kRows];
     dot_rows<kPadded>(s, first, streamed_first, y, x);
     dot_rows<kPadded>(dp, second, streamed_second, y, x);
-#pragma unroll
-    for (int i = 0; i < kRows; ++i) {
-#pragma unroll
-      for (int j = 0; j < kRows; ++j) {
-        const int row = row0 + kRows * y + i;
-        const int column = other * kTile + x + kLanes * j;
-        const bool visible = kOfKeys ? row <= column && column < geometry.seq : column <= row;
-        const int query = kOfKeys ? j : i;
-        const float p = visible ? expf(s[i][j] * geometry.scale - log_sum[query]) : 0.0F;
-        s[i][j] = p;
-        dp[i][j] = p * (dp[i][j] - dot[query]);
-      }
-    }
+    gradients_of_scores<kOfKeys>(s, dp, log_sum, dot, row0 + kRows * y, other * kTile + x, geometry);
     __syncwarp();
     if constexpr (kOfKeys) store_scores(probabilities, s, y, x);
     store_scores(gradients, dp, y, x);

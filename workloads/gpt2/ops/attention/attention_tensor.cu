@@ -21,6 +21,75 @@
 namespace ridgeline::gpt2::detail {
 namespace {
 
+template <int kRowTiles>
+using TileScores = float[kTile / 16][kRowTiles][2][4];
+
+template <int kRowTiles>
+__device__ __forceinline__ void hide_later_columns(TileScores<kRowTiles>& scores, int row0, int column0,
+                                                   int lane) {
+#pragma unroll
+  for (int c = 0; c < kTile / 16; ++c) {
+#pragma unroll
+    for (int m = 0; m < kRowTiles; ++m) {
+#pragma unroll
+      for (int n = 0; n < 2; ++n) {
+#pragma unroll
+        for (int e = 0; e < 4; ++e) {
+          const int row = row0 + m * 16 + e / 2 * 8 + lane / 4;
+          const int column = column0 + c * 16 + n * 8 + lane % 4 * 2 + e % 2;
+          if (column > row) scores[c][m][n][e] = -INFINITY;
+        }
+      }
+    }
+  }
+}
+
+// Scores become exponentials, less the rows' largest score so far; what was added up before is corrected to that.
+template <int kRowTiles, int kHeadSize>
+__device__ __forceinline__ void add_to_softmax(TileScores<kRowTiles>& scores,
+                                               Accumulator<kRowTiles, kHeadSize>& acc,
+                                               float (&largest)[kRowTiles][2], float (&sum)[kRowTiles][2],
+                                               float scale_log2) {
+#pragma unroll
+  for (int m = 0; m < kRowTiles; ++m) {
+#pragma unroll
+    for (int half = 0; half < 2; ++half) {
+      float row_max = largest[m][half];
+#pragma unroll
+      for (int c = 0; c < kTile / 16; ++c) {
+#pragma unroll
+        for (int n = 0; n < 2; ++n) {
+          row_max = fmaxf(row_max, fmaxf(scores[c][m][n][2 * half], scores[c][m][n][2 * half + 1]));
+        }
+      }
+      row_max = quad_max(row_max);
+      // Column 0 is visible to every row, so row_max is finite from the first tile on.
+      const float correction = exp2_flushed((largest[m][half] - row_max) * scale_log2);
+      largest[m][half] = row_max;
+      const float shift = row_max * scale_log2;
+      float part = 0.0F;
+#pragma unroll
+      for (int c = 0; c < kTile / 16; ++c) {
+#pragma unroll
+        for (int n = 0; n < 2; ++n) {
+#pragma unroll
+          for (int e = 2 * half; e < 2 * half + 2; ++e) {
+            scores[c][m][n][e] = exp2_flushed(fmaf(scores[c][m][n][e], scale_log2, -shift));
+            part += scores[c][m][n][e];
+          }
+        }
+      }
+      // Each lane keeps its own share of the sum; the quad adds up once at the end.
+      sum[m][half] = sum[m][half] * correction + part;
+#pragma unroll
+      for (int n = 0; n < kHeadSize / 8; ++n) {
+        acc[m][n][2 * half] *= correction;
+        acc[m][n][2 * half + 1] *= correction;
+      }
+    }
+  }
+}
+
 template <int kRowTiles, int kHeadSize, int kBlocks>
 __global__ void __launch_bounds__(kThreads, kBlocks)
     attention_forward_kernel(bf16* out, float* lse, const bf16* qkv, Geometry geometry) {
@@ -73,64 +142,11 @@ __global__ void __launch_bounds__(kThreads, kBlocks)
     const bf16* k = keys + buffer * kTileElements;
     const bf16* v = values + buffer * kTileElements;
 
-    float scores[kTile / 16][kRowTiles][2][4];
+    TileScores<kRowTiles> scores;
 #pragma unroll
     for (int c = 0; c < kTile / 16; ++c) dot_columns<kRowTiles, kHeadSize>(scores[c], q, k, c * 16, lane);
-    if (column0 + kTile - 1 > warp_row0) {
-#pragma unroll
-      for (int c = 0; c < kTile / 16; ++c) {
-#pragma unroll
-        for (int m = 0; m < kRowTiles; ++m) {
-#pragma unroll
-          for (int n = 0; n < 2; ++n) {
-#pragma unroll
-            for (int e = 0; e < 4; ++e) {
-              const int row = warp_row0 + m * 16 + e / 2 * 8 + lane / 4;
-              const int column = column0 + c * 16 + n * 8 + lane % 4 * 2 + e % 2;
-              if (column > row) scores[c][m][n][e] = -INFINITY;
-            }
-          }
-        }
-      }
-    }
-#pragma unroll
-    for (int m = 0; m < kRowTiles; ++m) {
-#pragma unroll
-      for (int half = 0; half < 2; ++half) {
-        float row_max = largest[m][half];
-#pragma unroll
-        for (int c = 0; c < kTile / 16; ++c) {
-#pragma unroll
-          for (int n = 0; n < 2; ++n) {
-            row_max = fmaxf(row_max, fmaxf(scores[c][m][n][2 * half], scores[c][m][n][2 * half + 1]));
-          }
-        }
-        row_max = quad_max(row_max);
-        // Column 0 is visible to every row, so row_max is finite from the first tile on.
-        const float correction = exp2_flushed((largest[m][half] - row_max) * scale_log2);
-        largest[m][half] = row_max;
-        const float shift = row_max * scale_log2;
-        float part = 0.0F;
-#pragma unroll
-        for (int c = 0; c < kTile / 16; ++c) {
-#pragma unroll
-          for (int n = 0; n < 2; ++n) {
-#pragma unroll
-            for (int e = 2 * half; e < 2 * half + 2; ++e) {
-              scores[c][m][n][e] = exp2_flushed(fmaf(scores[c][m][n][e], scale_log2, -shift));
-              part += scores[c][m][n][e];
-            }
-          }
-        }
-        // Each lane keeps its own share of the sum; the quad adds up once at the end.
-        sum[m][half] = sum[m][half] * correction + part;
-#pragma unroll
-        for (int n = 0; n < kHeadSize / 8; ++n) {
-          acc[m][n][2 * half] *= correction;
-          acc[m][n][2 * half + 1] *= correction;
-        }
-      }
-    }
+    if (column0 + kTile - 1 > warp_row0) hide_later_columns(scores, warp_row0, column0, lane);
+    add_to_softmax<kRowTiles, kHeadSize>(scores, acc, largest, sum, scale_log2);
 #pragma unroll
     for (int c = 0; c < kTile / 16; ++c) {
       unsigned p[kRowTiles][4];
@@ -178,6 +194,65 @@ __device__ inline void dot_outputs(float* shared_dots, float* row_dots, const bf
       row_dots[row0 + local] = dot;
     }
     shared_dots[local] = dot;
+  }
+}
+
+template <int kRowTiles>
+struct QueryStatistics {
+  float lse_log2[kRowTiles][2];
+  float dot[kRowTiles][2];
+};
+
+// What a streamed tile adds to the gradients of a warp's rows. Statistics of the queries: those of the rows, or those of
+// the tile's columns in shared memory. kMasked: the diagonal runs through the tile.
+template <int kRowTiles, int kHeadSize, bool kOfKeys, bool kMasked>
+__device__ __forceinline__ void add_gradients(
+    Accumulator<kRowTiles, kHeadSize>& of_first, Accumulator<kRowTiles, kHeadSize>& of_second,
+    const RowFragments<kRowTiles, kHeadSize>& own_first, const RowFragments<kRowTiles, kHeadSize>& own_second,
+    const bf16* first, const bf16* second, const QueryStatistics<kRowTiles>& of_rows, const float* shared_lse,
+    const float* shared_dots, float scale_log2, int row0, int column0, int lane) {
+#pragma unroll
+  for (int c = 0; c < kTile / 16; ++c) {
+    float s[kRowTiles][2][4];
+    float dp[kRowTiles][2][4];
+    dot_columns<kRowTiles, kHeadSize>(s, own_first, first, c * 16, lane);
+    dot_columns<kRowTiles, kHeadSize>(dp, own_second, second, c * 16, lane);
+#pragma unroll
+    for (int n = 0; n < 2; ++n) {
+      const int local = c * 16 + n * 8 + lane % 4 * 2;
+      float2 lse_pair{};
+      float2 dot_pair{};
+      if constexpr (kOfKeys) {
+        lse_pair = *reinterpret_cast<const float2*>(shared_lse + local);
+        dot_pair = *reinterpret_cast<const float2*>(shared_dots + local);
+      }
+#pragma unroll
+      for (int m = 0; m < kRowTiles; ++m) {
+#pragma unroll
+        for (int e = 0; e < 4; ++e) {
+          const float lse_of_column = e % 2 == 0 ? lse_pair.x : lse_pair.y;
+          const float dot_of_column = e % 2 == 0 ? dot_pair.x : dot_pair.y;
+          const float lse_log2 = kOfKeys ? lse_of_column : of_rows.lse_log2[m][e / 2];
+          float p = exp2_flushed(fmaf(s[m][n][e], scale_log2, -lse_log2));
+          if constexpr (kMasked) {
+            const int row = row0 + m * 16 + e / 2 * 8 + lane / 4;
+            const int column = column0 + local + e % 2;
+            if (kOfKeys ? row > column : column > row) p = 0.0F;
+          }
+          s[m][n][e] = p;
+          dp[m][n][e] = p * (dp[m][n][e] - (kOfKeys ? dot_of_column : of_rows.dot[m][e / 2]));
+        }
+      }
+    }
+    unsigned left[kRowTiles][4];
+    if constexpr (kOfKeys) {
+#pragma unroll
+      for (int m = 0; m < kRowTiles; ++m) as_left_operand(left[m], s[m]);
+      add_product<kRowTiles, kHeadSize>(of_second, left, second, c * 16, lane);
+    }
+#pragma unroll
+    for (int m = 0; m < kRowTiles; ++m) as_left_operand(left[m], dp[m]);
+    add_product<kRowTiles, kHeadSize>(of_first, left, first, c * 16, lane);
   }
 }
 
@@ -242,8 +317,7 @@ __global__ void __launch_bounds__(kThreads, kBlocks)
     load_row_fragments<kRowTiles, kHeadSize>(own_first, first, warp * 16 * kRowTiles, lane);
     load_row_fragments<kRowTiles, kHeadSize>(own_second, second, warp * 16 * kRowTiles, lane);
   };
-  float lse_log2[kRowTiles][2];  // of the own queries
-  float dot[kRowTiles][2];
+  QueryStatistics<kRowTiles> statistics_of_rows;  // of the own queries
   if constexpr (!kOfKeys) {
     wait_for_copies();
     __syncthreads();
@@ -256,8 +330,8 @@ __global__ void __launch_bounds__(kThreads, kBlocks)
 #pragma unroll
       for (int half = 0; half < 2; ++half) {
         const int row = warp_row0 + m * 16 + half * 8 + lane / 4;
-        lse_log2[m][half] = row < geometry.seq ? lse[statistics + row] * kLog2e : 0.0F;
-        dot[m][half] = shared_dots[row - row0];
+        statistics_of_rows.lse_log2[m][half] = row < geometry.seq ? lse[statistics + row] * kLog2e : 0.0F;
+        statistics_of_rows.dot[m][half] = shared_dots[row - row0];
       }
     }
   }
@@ -276,54 +350,14 @@ __global__ void __launch_bounds__(kThreads, kBlocks)
     const int last_column = column0 + kTile - 1;
     if (kOfKeys ? last_column < warp_row0 : column0 > last_row)
       continue;  // all of it lies behind the diagonal
-    const bf16* other_first = streamed_first + buffer * kTileElements;
-    const bf16* other_second = streamed_second + buffer * kTileElements;
-    // The diagonal is a code path of its own: elsewhere the comparisons would be a good part of the work.
     const auto use_tile = [&]<bool kMasked>() {
-#pragma unroll
-      for (int c = 0; c < kTile / 16; ++c) {
-        float s[kRowTiles][2][4];
-        float dp[kRowTiles][2][4];
-        dot_columns<kRowTiles, kHeadSize>(s, own_first, other_first, c * 16, lane);
-        dot_columns<kRowTiles, kHeadSize>(dp, own_second, other_second, c * 16, lane);
-#pragma unroll
-        for (int n = 0; n < 2; ++n) {
-          const int local = c * 16 + n * 8 + lane % 4 * 2;
-          float2 lse_pair{};
-          float2 dot_pair{};
-          if constexpr (kOfKeys) {
-            lse_pair = *reinterpret_cast<const float2*>(&shared_lse[buffer * kTile + local]);
-            dot_pair = *reinterpret_cast<const float2*>(&shared_dots[buffer * kTile + local]);
-          }
-#pragma unroll
-          for (int m = 0; m < kRowTiles; ++m) {
-#pragma unroll
-            for (int e = 0; e < 4; ++e) {
-              const float of_column = e % 2 == 0 ? lse_pair.x : lse_pair.y;
-              const float dot_of_column = e % 2 == 0 ? dot_pair.x : dot_pair.y;
-              float p =
-                  exp2_flushed(fmaf(s[m][n][e], scale_log2, -(kOfKeys ? of_column : lse_log2[m][e / 2])));
-              if constexpr (kMasked) {
-                const int row = warp_row0 + m * 16 + e / 2 * 8 + lane / 4;
-                const int column = column0 + local + e % 2;
-                if (kOfKeys ? row > column : column > row) p = 0.0F;
-              }
-              s[m][n][e] = p;
-              dp[m][n][e] = p * (dp[m][n][e] - (kOfKeys ? dot_of_column : dot[m][e / 2]));
-            }
-          }
-        }
-        unsigned left[kRowTiles][4];
-        if constexpr (kOfKeys) {
-#pragma unroll
-          for (int m = 0; m < kRowTiles; ++m) as_left_operand(left[m], s[m]);
-          add_product<kRowTiles, kHeadSize>(of_second, left, other_second, c * 16, lane);
-        }
-#pragma unroll
-        for (int m = 0; m < kRowTiles; ++m) as_left_operand(left[m], dp[m]);
-        add_product<kRowTiles, kHeadSize>(of_first, left, other_first, c * 16, lane);
-      }
+      add_gradients<kRowTiles, kHeadSize, kOfKeys, kMasked>(
+          of_first, of_second, own_first, own_second, streamed_first + buffer * kTileElements,
+          streamed_second + buffer * kTileElements, statistics_of_rows,
+          shared_lse + (kOfKeys ? buffer * kTile : 0), shared_dots + (kOfKeys ? buffer * kTile : 0),
+          scale_log2, warp_row0, column0, lane);
     };
+    // The diagonal is a code path of its own: elsewhere the comparisons would be a good part of the work.
     if (kOfKeys ? column0 < last_row : last_column > warp_row0) {
       use_tile.template operator()<true>();
     } else {

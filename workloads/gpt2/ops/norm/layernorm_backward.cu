@@ -206,6 +206,81 @@ struct Fp8Rows {
   };
 };
 
+// The two sums over a row that its gradient needs; the row's share of dweight and dbias is added to theirs. xhat is
+// x * rstd + minus_mean_rstd.
+template <typename T, int kChunks, int kVector>
+__device__ __forceinline__ float2 row_sums(float (&sum_dweight)[kChunks][kVector],
+                                           float (&sum_dbias)[kChunks][kVector], Packed<T> (&w)[kChunks],
+                                           const T* d_row, const T* x_row, float rstd, float minus_mean_rstd,
+                                           int channels, int lane) {
+  float sum_g = 0.0F;
+  float sum_gx = 0.0F;
+#pragma unroll
+  for (int j = 0; j < kChunks; ++j) {
+    const int c = (j * kWarpSize + lane) * kVector;
+    const bool active = c < channels;  // zeros add nothing to the sums
+    float dv[kVector];
+    float xv[kVector];
+    float wv[kVector];
+    unpack(active ? load128(d_row + c) : Packed<T>{}, dv);
+    unpack(active ? load128(x_row + c) : Packed<T>{}, xv);
+    unpack(w[j], wv);
+#pragma unroll
+    for (int k = 0; k < kVector; ++k) {
+      const float xhat = fmaf(xv[k], rstd, minus_mean_rstd);
+      const float g = dv[k] * wv[k];
+      sum_g += g;
+      sum_gx = fmaf(g, xhat, sum_gx);
+      sum_dweight[j][k] = fmaf(dv[k], xhat, sum_dweight[j][k]);
+      sum_dbias[j][k] += dv[k];
+    }
+    forget_conversions(w[j]);
+  }
+  return warp_sum_two(sum_g, sum_gx, lane);
+}
+
+struct RowGradient {
+  float rstd;
+  float minus_mean_rstd;
+  float minus_mean_g_rstd;
+  float minus_mean_gx_rstd;
+};
+
+// The row's gradient, to dinp and to what goes on beside it; its share of the column sums.
+template <bool kResidual, bool kColumnSum, class Walk, typename T, int kChunks, int kVector>
+__device__ __forceinline__ void row_gradient(T* dinp, Walk& walk, std::int64_t row, typename Walk::Turn turn,
+                                             float (&sum_dinp)[kChunks][kVector], Packed<T> (&w)[kChunks],
+                                             const T* d_row, const T* x_row, const RowGradient& r,
+                                             int channels, int lane) {
+  const T* r_row = x_row + channels;
+#pragma unroll
+  for (int j = 0; j < kChunks; ++j) {
+    const int c = (j * kWarpSize + lane) * kVector;
+    if (c < channels) {
+      float dv[kVector];
+      float xv[kVector];
+      float wv[kVector];
+      float rv[kVector] = {};
+      unpack(load128(d_row + c), dv);
+      unpack(load128(x_row + c), xv);
+      unpack(w[j], wv);
+      if constexpr (kResidual) unpack(load128(r_row + c), rv);
+#pragma unroll
+      for (int k = 0; k < kVector; ++k) {
+        const float xhat = fmaf(xv[k], r.rstd, r.minus_mean_rstd);
+        const float centred = fmaf(dv[k] * wv[k], r.rstd, r.minus_mean_g_rstd);
+        const float value = fmaf(xhat, r.minus_mean_gx_rstd, centred) + rv[k];
+        if constexpr (kColumnSum) sum_dinp[j][k] += value;
+        walk.take(value);
+        dv[k] = value;
+      }
+      store128(dinp + c, pack<T>(dv));
+      walk.store(row * channels + c, turn, c, dv);
+    }
+    forget_conversions(w[j]);
+  }
+}
+
 // The warps' sums meet in shared memory and are added in the order of the warps.
 template <int kChunks, int kVector>
 __device__ __forceinline__ void leave_sums(float* partials, const float (&sum)[kChunks][kVector],
@@ -302,66 +377,17 @@ __global__ void __launch_bounds__(kMaxWarps* kWarpSize, 1)
     }
     const T* d_row = ring + stage * kStreams * channels;
     const T* x_row = d_row + channels;
-    const T* r_row = x_row + channels;
     const float minus_ms = -m * s;
     barrier_wait(&barriers[warp][stage], parity);
     if (Walk::kWhole || row < args.rows) {
       if constexpr (!kKeepWeights) read_weights();
-      float sum_g = 0.0F;
-      float sum_gx = 0.0F;
-#pragma unroll
-      for (int j = 0; j < kChunks; ++j) {
-        const int c = (j * kWarpSize + lane) * kVector;
-        const bool active = c < channels;  // zeros add nothing to the sums
-        float dv[kVector];
-        float xv[kVector];
-        float wv[kVector];
-        unpack(active ? load128(d_row + c) : Packed<T>{}, dv);
-        unpack(active ? load128(x_row + c) : Packed<T>{}, xv);
-        unpack(w[j], wv);
-#pragma unroll
-        for (int k = 0; k < kVector; ++k) {
-          const float xhat = fmaf(xv[k], s, minus_ms);
-          const float g = dv[k] * wv[k];
-          sum_g += g;
-          sum_gx = fmaf(g, xhat, sum_gx);
-          sum_dweight[j][k] = fmaf(dv[k], xhat, sum_dweight[j][k]);
-          sum_dbias[j][k] += dv[k];
-        }
-        forget_conversions(w[j]);
-      }
-      const float2 sums = warp_sum_two(sum_g, sum_gx, lane);
-      const float minus_mean_gs = -sums.x * inverse_channels * s;
-      const float minus_mean_gxs = -sums.y * inverse_channels * s;
+      const float2 sums = row_sums(sum_dweight, sum_dbias, w, d_row, x_row, s, minus_ms, channels, lane);
+      const RowGradient of_row{s, minus_ms, -sums.x * inverse_channels * s, -sums.y * inverse_channels * s};
       // Reading the row again costs less than holding twice its size in registers.
       asm volatile("" ::: "memory");
       if constexpr (!kKeepWeights) read_weights();
-#pragma unroll
-      for (int j = 0; j < kChunks; ++j) {
-        const int c = (j * kWarpSize + lane) * kVector;
-        if (c < channels) {
-          float dv[kVector];
-          float xv[kVector];
-          float wv[kVector];
-          float rv[kVector] = {};
-          unpack(load128(d_row + c), dv);
-          unpack(load128(x_row + c), xv);
-          unpack(w[j], wv);
-          if constexpr (kResidual) unpack(load128(r_row + c), rv);
-#pragma unroll
-          for (int k = 0; k < kVector; ++k) {
-            const float xhat = fmaf(xv[k], s, minus_ms);
-            const float centred = fmaf(dv[k] * wv[k], s, minus_mean_gs);
-            const float value = fmaf(xhat, minus_mean_gxs, centred) + rv[k];
-            if constexpr (kColumnSum) sum_dinp[j][k] += value;
-            walk.take(value);
-            dv[k] = value;
-          }
-          store128(args.dinp_out + row * channels + c, pack<T>(dv));
-          walk.store(row * channels + c, turn, c, dv);
-        }
-        forget_conversions(w[j]);
-      }
+      row_gradient<kResidual, kColumnSum>(args.dinp_out + row * channels, walk, row, turn, sum_dinp, w, d_row,
+                                          x_row, of_row, channels, lane);
     }
     __syncwarp();  // all lanes have read this slot
     if (lane == 0 && turn + kStages * walk.stride < walk.end) request(turn + kStages * walk.stride, stage);
