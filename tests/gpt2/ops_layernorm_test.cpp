@@ -109,6 +109,37 @@ TYPED_TEST(Layernorm, FusedResidualMatchesReference) {
   }
 }
 
+// Sums of magnitudes, what FP32 rounding is relative to: the error that each value of the gradients may have.
+struct BackwardScale {
+  using Values = std::vector<double>;
+  Values dinp, dweight, dbias, colsum;
+
+  BackwardScale(const Shape& s, const Values& x, const Values& d, const Values& w, const Values& mean,
+                const Values& rstd, const Values& dinp_expected)
+      : dinp(x.size()), dweight(w.size()), dbias(w.size()), colsum(w.size()) {
+    for (std::int64_t row = 0; row < s.rows; ++row) {
+      const auto at = static_cast<std::size_t>(row);
+      double largest = 0.0;
+      for (int c = 0; c < s.channels; ++c) {
+        const auto i = static_cast<std::size_t>(row * s.channels + c);
+        const auto k = static_cast<std::size_t>(c);
+        const double xhat = std::abs(x[i] - mean[at]) * rstd[at];
+        largest = std::max(largest, std::abs(d[i] * w[k]) * (1.0 + xhat * xhat));
+        dweight[k] += std::abs(d[i]) * xhat;
+        dbias[k] += std::abs(d[i]);
+      }
+      for (int c = 0; c < s.channels; ++c) {
+        const auto i = static_cast<std::size_t>(row * s.channels + c);
+        dinp[i] = 2e-5 * (1.0 + largest * rstd[at]);
+        colsum[static_cast<std::size_t>(c)] += std::abs(dinp_expected[i]) + dinp[i] / 1e-5;
+      }
+    }
+    for (auto* sums : {&dweight, &dbias, &colsum}) {
+      for (double& v : *sums) v = 1e-5 * (v + 3.0);
+    }
+  }
+};
+
 TYPED_TEST(Layernorm, BackwardMatchesReference) {
   const Stream stream;
   const double eps = epsilon<TypeParam>();
@@ -142,29 +173,7 @@ TYPED_TEST(Layernorm, BackwardMatchesReference) {
       layernorm_backward_cpu(dinp.data(), with_residual ? r.data() : nullptr, dweight.data(), dbias.data(),
                              colsum.data(), d.data(), x.data(), w.data(), mean.data(), rstd.data(), s.rows,
                              s.channels);
-      // Sums of magnitudes, what FP32 rounding is relative to.
-      std::vector<double> dinp_scale(x.size());
-      std::vector<double> sum_dweight(zero), sum_dbias(zero), sum_dinp(zero);
-      for (std::int64_t row = 0; row < s.rows; ++row) {
-        const auto at = static_cast<std::size_t>(row);
-        double largest = 0.0;
-        for (int c = 0; c < s.channels; ++c) {
-          const auto i = static_cast<std::size_t>(row * s.channels + c);
-          const auto k = static_cast<std::size_t>(c);
-          const double xhat = std::abs(x[i] - mean[at]) * rstd[at];
-          largest = std::max(largest, std::abs(d[i] * w[k]) * (1.0 + xhat * xhat));
-          sum_dweight[k] += std::abs(d[i]) * xhat;
-          sum_dbias[k] += std::abs(d[i]);
-        }
-        for (int c = 0; c < s.channels; ++c) {
-          const auto i = static_cast<std::size_t>(row * s.channels + c);
-          dinp_scale[i] = 2e-5 * (1.0 + largest * rstd[at]);
-          sum_dinp[static_cast<std::size_t>(c)] += std::abs(dinp[i]) + dinp_scale[i] / 1e-5;
-        }
-      }
-      for (auto* sums : {&sum_dweight, &sum_dbias, &sum_dinp}) {
-        for (double& v : *sums) v = 1e-5 * (v + 3.0);
-      }
+      const BackwardScale scale(s, x, d, w, mean, rstd, dinp);
       std::vector<float> first;
       for (int repeat = 0; repeat < 2; ++repeat) {
         // The residual gradient is accumulated in place, as the trainer does; without one, dinp is poisoned.
@@ -176,11 +185,11 @@ TYPED_TEST(Layernorm, BackwardMatchesReference) {
             got_dinp.data(), with_residual ? got_dinp.data() : nullptr, got_dweight.data(), got_dbias.data(),
             with_sum ? got_sum.data() : nullptr, dout.data(), inp.data(), weight.data(), device_mean.data(),
             device_rstd.data(), s.rows, s.channels, scratch.data(), stream.get());
-        expect_close(to_host(got_dinp), dinp, eps, dinp_scale, what + "dinp");
-        expect_close(to_host(got_dweight), dweight, 1e-6, sum_dweight, what + "dweight");
-        expect_close(to_host(got_dbias), dbias, 1e-6, sum_dbias, what + "dbias");
+        expect_close(to_host(got_dinp), dinp, eps, scale.dinp, what + "dinp");
+        expect_close(to_host(got_dweight), dweight, 1e-6, scale.dweight, what + "dweight");
+        expect_close(to_host(got_dbias), dbias, 1e-6, scale.dbias, what + "dbias");
         if (with_sum) {
-          expect_close(to_host(got_sum), colsum, 1e-6, sum_dinp, what + "colsum");
+          expect_close(to_host(got_sum), colsum, 1e-6, scale.colsum, what + "colsum");
         } else {
           expect_close(to_host(got_sum), before, 0.0, 0.0, what + "colsum untouched");
         }

@@ -10,75 +10,88 @@
 
 namespace ridgeline::gpt2::bench {
 
-void bench_fp8(Bench& bench) {
-  const std::int64_t n = bench.settings().rows();
-  const int c = bench.settings().channels;
-  if (!layernorm_fp8_supported(n, c)) return;
-  const std::int64_t size = n * c;
-  DeviceBuffer<bf16> x(4 * size), y(4 * size), z(size), weight(c), bias(c);
-  DeviceBuffer<std::uint8_t> x8(4 * size), g8(4 * size), o8(4 * size), o8_transposed(4 * size);
-  DeviceBuffer<float> mean(n), rstd(n), columns(12 * c), scale(1), found(1);
-  DeviceBuffer<std::uint32_t> amax(1);
-  DeviceBuffer<std::byte> memory(std::max<std::int64_t>(
-      fp8_partial_sums(n, 4 * c) * std::int64_t{sizeof(float)}, layernorm_backward_scratch_bytes(c)));
-  for (DeviceBuffer<bf16>* buffer : {&x, &y, &z, &weight, &bias}) {
-    launch_fill_normal(buffer->data(), buffer->size(), 1.0F, 1, nullptr);
+namespace {
+
+struct Tensors {
+  std::int64_t n;
+  int c;
+  DeviceBuffer<bf16> x{4 * n * c}, y{4 * n * c}, z{n * c}, weight{c}, bias{c};
+  DeviceBuffer<std::uint8_t> x8{4 * n * c}, g8{4 * n * c}, o8{4 * n * c}, o8_transposed{4 * n * c};
+  DeviceBuffer<float> mean{n}, rstd{n}, columns{12 * std::int64_t{c}}, scale{1}, found{1};
+  DeviceBuffer<std::uint32_t> amax{1};
+  DeviceBuffer<std::byte> memory{std::max<std::int64_t>(
+      fp8_partial_sums(n, 4 * c) * std::int64_t{sizeof(float)}, layernorm_backward_scratch_bytes(c))};
+  Fp8Output out{o8.data(), o8_transposed.data(), {scale.data(), amax.data()}};
+
+  Tensors(std::int64_t rows, int channels) : n(rows), c(channels) {
+    for (DeviceBuffer<bf16>* buffer : {&x, &y, &z, &weight, &bias}) {
+      launch_fill_normal(buffer->data(), buffer->size(), 1.0F, 1, nullptr);
+    }
+    for (DeviceBuffer<std::uint8_t>* buffer : {&x8, &g8}) {
+      launch_fill_normal_fp8(buffer->data(), buffer->size(), Fp8Format::e4m3, 2, nullptr);
+    }
+    launch_fill_normal(mean.data(), n, 0.1F, 4, nullptr);
+    launch_fill_normal(rstd.data(), n, 1.0F, 5, nullptr);
+    scale.upload({1.0F});
+    amax.upload({0U});
   }
-  for (DeviceBuffer<std::uint8_t>* buffer : {&x8, &g8}) {
-    launch_fill_normal_fp8(buffer->data(), buffer->size(), Fp8Format::e4m3, 2, nullptr);
-  }
-  launch_fill_normal(mean.data(), n, 0.1F, 4, nullptr);
-  launch_fill_normal(rstd.data(), n, 1.0F, 5, nullptr);
-  scale.upload({1.0F});
-  amax.upload({0U});
-  const bf16* in = x.data();
-  const bf16* in2 = y.data();
-  const bf16* w = weight.data();
-  const bf16* b = bias.data();
-  const float* m = mean.data();
-  const float* r = rstd.data();
-  float* sum = columns.data();
-  const Fp8Output out{o8.data(), o8_transposed.data(), {scale.data(), amax.data()}};
-  const auto sums = [&] { return PartialSums(memory.data(), memory.size_bytes()); };
+};
+
+void bench_layernorms(Bench& bench, Tensors& t) {
+  const std::int64_t n = t.n;
+  const int c = t.c;
+  const bf16* in = t.x.data();
+  const bf16* in2 = t.y.data();
+  const bf16* w = t.weight.data();
+  const bf16* b = t.bias.data();
+  bf16* z = t.z.data();
+  float* mean = t.mean.data();
+  float* rstd = t.rstd.data();
+  float* sum = t.columns.data();
+  const Fp8Output out = t.out;
+  const auto sums = [&] { return PartialSums(t.memory.data(), t.memory.size_bytes()); };
 
   bench.add("residual_layernorm_forward_fp8", layernorm_forward_fp8_bytes(n, c, true),
             layernorm_forward_fp8_flops(n, c, true), [&](int, cudaStream_t st) {
-              launch_residual_layernorm_forward(z.data(), out, mean.data(), rstd.data(), in, in2, w, b, n, c,
-                                                st);
+              launch_residual_layernorm_forward(z, out, mean, rstd, in, in2, w, b, n, c, st);
             });
   bench.add("layernorm_forward_fp8", layernorm_forward_fp8_bytes(n, c, false),
-            layernorm_forward_fp8_flops(n, c, false), [&](int, cudaStream_t st) {
-              launch_layernorm_forward(out, mean.data(), rstd.data(), in, w, b, n, c, st);
-            });
+            layernorm_forward_fp8_flops(n, c, false),
+            [&](int, cudaStream_t st) { launch_layernorm_forward(out, mean, rstd, in, w, b, n, c, st); });
   bench.add("layernorm_forward, fp8_cast", layernorm_forward_fp8_bytes(n, c, false),
             layernorm_forward_fp8_flops(n, c, false), [&](int, cudaStream_t st) {
-              launch_layernorm_forward(z.data(), mean.data(), rstd.data(), in, w, b, n, c, st);
-              launch_fp8_cast(out, Fp8Format::e4m3, nullptr, z.data(), n, c, nullptr, st);
+              launch_layernorm_forward(z, mean, rstd, in, w, b, n, c, st);
+              launch_fp8_cast(out, Fp8Format::e4m3, nullptr, z, n, c, nullptr, st);
             });
   bench.add("layernorm_backward_fp8", layernorm_backward_fp8_bytes(n, c, true),
             layernorm_backward_fp8_flops(n, c), [&](int, cudaStream_t st) {
               PartialSums of = sums();
-              launch_layernorm_backward(z.data(), out, z.data(), sum, sum + c, sum + 2 * c, in, in2, w, m, r,
-                                        n, c, of, st);
+              launch_layernorm_backward(z, out, z, sum, sum + c, sum + 2 * c, in, in2, w, mean, rstd, n, c,
+                                        of, st);
             });
   bench.add("layernorm_backward, fp8_cast", layernorm_backward_fp8_bytes(n, c, true),
             layernorm_backward_fp8_flops(n, c), [&](int, cudaStream_t st) {
               PartialSums of = sums();
-              launch_layernorm_backward(z.data(), static_cast<const bf16*>(z.data()), sum, sum + c,
-                                        sum + 2 * c, in, in2, w, m, r, n, c, of, st);
-              launch_fp8_cast(out, Fp8Format::e5m2, nullptr, z.data(), n, c, nullptr, st);
+              launch_layernorm_backward(z, static_cast<const bf16*>(z), sum, sum + c, sum + 2 * c, in, in2, w,
+                                        mean, rstd, n, c, of, st);
+              launch_fp8_cast(out, Fp8Format::e5m2, nullptr, z, n, c, nullptr, st);
             });
   bench.measure();
+}
 
-  const Fp8Input x_bytes{x8.data(), scale.data(), found.data(), amax.data()};
-  const Fp8Input g_bytes{g8.data(), scale.data(), found.data(), amax.data()};
+void bench_casts(Bench& bench, Tensors& t) {
+  const std::int64_t n = t.n;
+  const int c = t.c;
+  const Fp8Output out = t.out;
+  const Fp8Input x_bytes{t.x8.data(), t.scale.data(), t.found.data(), t.amax.data()};
+  const Fp8Input g_bytes{t.g8.data(), t.scale.data(), t.found.data(), t.amax.data()};
   const auto forms = [&]<typename T, int kRows, int kBlocks, bool kTogether>(const CastInput<T>& argument,
                                                                              const CastInput<T>& upstream) {
     using Form = CastForm<kRows, kBlocks, kTogether>;
     const std::string form = std::string(sizeof(T) == 1 ? " of fp8" : " of bf16") + ", rows " +
                              std::to_string(kRows) + " blocks " + std::to_string(kBlocks) +
                              (kTogether ? " together" : "");
-    auto* partials = reinterpret_cast<float*>(memory.data());
+    auto* partials = reinterpret_cast<float*>(t.memory.data());
     bench.add("fp8_gelu" + form, fp8_cast_bytes(n, 4 * c, sizeof(T), 1, false),
               fp8_cast_flops(n, 4 * c, false), [&, argument](int, cudaStream_t st) {
                 launch_cast<Form, T, Fp8Format::e4m3, CastFunction::gelu, false>(out, nullptr, argument, {},
@@ -98,7 +111,7 @@ void bench_fp8(Bench& bench) {
     }
   };
   const auto of_bf16 = [&]<int kRows, int kBlocks, bool kTogether>() {
-    forms.template operator()<bf16, kRows, kBlocks, kTogether>({in}, {in2});
+    forms.template operator()<bf16, kRows, kBlocks, kTogether>({t.x.data()}, {t.y.data()});
   };
   const auto of_bytes = [&]<int kRows, int kBlocks, bool kTogether>() {
     forms.template operator()<std::uint8_t, kRows, kBlocks, kTogether>({x_bytes}, {g_bytes});
@@ -112,6 +125,15 @@ void bench_fp8(Bench& bench) {
   of_bytes.template operator()<8, 2, true>();
   of_bytes.template operator()<8, 3, true>();
   bench.measure();
+}
+
+}  // namespace
+
+void bench_fp8(Bench& bench) {
+  if (!layernorm_fp8_supported(bench.settings().rows(), bench.settings().channels)) return;
+  Tensors tensors(bench.settings().rows(), bench.settings().channels);
+  bench_layernorms(bench, tensors);
+  bench_casts(bench, tensors);
 }
 
 }  // namespace ridgeline::gpt2::bench

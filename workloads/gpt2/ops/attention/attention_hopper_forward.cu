@@ -210,6 +210,32 @@ __device__ inline void store_rows(const ForwardMaps& maps, const Problem& proble
   }
 }
 
+// Of the tile on the diagonal, in blocks of 8 columns, which begins a row's softmax. A row sees the columns
+// up to its own, the lane's `limit`: column 8j + e hides from a row what 8(j+1) + e does from the row 8
+// below.
+template <int kBlocks>
+__device__ __forceinline__ void begin_softmax(float (&s)[64], RowState& rows, float (&part)[2][2], int limit,
+                                              float scale_log2) {
+#pragma unroll
+  for (int j = 0; j < kBlocks; ++j) {
+#pragma unroll
+    for (int e = 0; e < 2; ++e) {
+      if (8 * j + e > limit) {
+        s[4 * j + e] = -INFINITY;
+        if (j + 1 < kBlocks) s[4 * (j + 1) + 2 + e] = -INFINITY;
+      }
+    }
+  }
+#pragma unroll
+  for (int half = 0; half < 2; ++half) {
+    rows.shift[half] = row_max<kBlocks>(s, half) * scale_log2;
+    rows.sum[half] = 0.0F;
+  }
+  exponentials<kBlocks>(s, rows.shift, scale_log2, part);
+#pragma unroll
+  for (int i = 4 * kBlocks; i < 64; ++i) s[i] = 0.0F;
+}
+
 // One code for both consumers: their registers differ, and what the multiprocessor's instruction caches hold is short.
 template <bool kFp8>
 __device__ inline void consume(const ForwardMaps& maps, const Problem& problem, float* lse,
@@ -265,34 +291,12 @@ __device__ inline void consume(const ForwardMaps& maps, const Problem& problem, 
     float correction[2];
     bool recovered = false;
     if (first) {
-      const auto diagonal = [&]<int kBlocks>() {  // of 8 columns
-        // A row sees the columns up to its own. Column 8j + e hides from a row what 8(j+1) + e does from the row 8
-        // below.
-        const int limit = consumer * kConsumerRows + warp * 16 + lane / 4 - lane % 4 * 2;
-#pragma unroll
-        for (int j = 0; j < kBlocks; ++j) {
-#pragma unroll
-          for (int e = 0; e < 2; ++e) {
-            if (8 * j + e > limit) {
-              s[4 * j + e] = -INFINITY;
-              if (j + 1 < kBlocks) s[4 * (j + 1) + 2 + e] = -INFINITY;
-            }
-          }
-        }
-#pragma unroll
-        for (int half = 0; half < 2; ++half) {
-          rows.shift[half] = row_max<kBlocks>(s, half) * problem.scale_log2;
-          rows.sum[half] = 0.0F;
-        }
-        exponentials<kBlocks>(s, rows.shift, problem.scale_log2, part);
-#pragma unroll
-        for (int i = 4 * kBlocks; i < 64; ++i) s[i] = 0.0F;
-      };
+      const int limit = consumer * kConsumerRows + warp * 16 + lane / 4 - lane % 4 * 2;
       // The upper consumer's queries see no key of the second half.
       if (consumer == 0) {
-        diagonal.template operator()<kTile / 16>();
+        begin_softmax<kTile / 16>(s, rows, part, limit, problem.scale_log2);
       } else {
-        diagonal.template operator()<kTile / 8>();
+        begin_softmax<kTile / 8>(s, rows, part, limit, problem.scale_log2);
       }
     } else {
       exponentials<kTile / 8>(s, rows.shift, problem.scale_log2, part);

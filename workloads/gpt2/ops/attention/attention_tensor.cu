@@ -141,7 +141,6 @@ __global__ void __launch_bounds__(kThreads, kBlocks)
     if (column0 > warp_row0 + 16 * kRowTiles - 1) continue;  // all of it lies behind the diagonal
     const bf16* k = keys + buffer * kTileElements;
     const bf16* v = values + buffer * kTileElements;
-
     TileScores<kRowTiles> scores;
 #pragma unroll
     for (int c = 0; c < kTile / 16; ++c) dot_columns<kRowTiles, kHeadSize>(scores[c], q, k, c * 16, lane);
@@ -203,8 +202,8 @@ struct QueryStatistics {
   float dot[kRowTiles][2];
 };
 
-// What a streamed tile adds to the gradients of a warp's rows. Statistics of the queries: those of the rows, or those of
-// the tile's columns in shared memory. kMasked: the diagonal runs through the tile.
+// What a streamed tile adds to the gradients of a warp's rows. Statistics of the queries: those of the rows,
+// or those of the tile's columns in shared memory. kMasked: the diagonal runs through the tile.
 template <int kRowTiles, int kHeadSize, bool kOfKeys, bool kMasked>
 __device__ __forceinline__ void add_gradients(
     Accumulator<kRowTiles, kHeadSize>& of_first, Accumulator<kRowTiles, kHeadSize>& of_second,

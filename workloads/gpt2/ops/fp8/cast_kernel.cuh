@@ -134,6 +134,44 @@ struct UsualFormOf<std::uint8_t, CastFunction::gelu_backward> {
 template <typename T, CastFunction kFunction>
 using UsualForm = typename UsualFormOf<T, kFunction>::Form;
 
+/// The eight columns of a thread's rows.
+template <bool kStreaming>
+__device__ __forceinline__ void store_turned(std::uint8_t* column,
+                                             const std::uint32_t (&turned)[8][kTransposeRows / 4],
+                                             std::int64_t rows) {
+#pragma unroll
+  for (int k = 0; k < 8; ++k) {
+    const uint4 bytes = make_uint4(turned[k][0], turned[k][1], turned[k][2], turned[k][3]);
+    auto* to = reinterpret_cast<uint4*>(column + k * rows);
+    if constexpr (kStreaming) {
+      __stcs(to, bytes);
+    } else {
+      *to = bytes;
+    }
+  }
+}
+
+/// Sums over the warp's rows of eight columns, scaled by `unit` if they are to be. All lanes call it.
+template <bool kScaled>
+__device__ __forceinline__ void leave_column_sums(float* partials, const TransposeTile& tile,
+                                                  std::int64_t columns, float (&sum)[8], float unit) {
+  // The eight threads of a warp with the same columns are four lanes apart.
+#pragma unroll
+  for (int k = 0; k < 8; ++k) {
+#pragma unroll
+    for (int apart = 4; apart < kWarpSize; apart *= 2) sum[k] += __shfl_xor_sync(kFullMask, sum[k], apart);
+  }
+  if (threadIdx.x % kWarpSize < 4 && tile.column < columns) {
+    if constexpr (kScaled) {
+#pragma unroll
+      for (int k = 0; k < 8; ++k) sum[k] *= unit;
+    }
+    float* target_row = partials + tile.row_tile * columns + tile.column;
+    *reinterpret_cast<float4*>(target_row) = make_float4(sum[0], sum[1], sum[2], sum[3]);
+    *reinterpret_cast<float4*>(target_row + 4) = make_float4(sum[4], sum[5], sum[6], sum[7]);
+  }
+}
+
 /// blockIdx.y: the tensor; results lie one behind the other. partials (tiles of rows, columns). Of
 /// bytes, inp is in E4M3 and dout in E5M2.
 template <class Form, typename T, Fp8Format kFormat, CastFunction kFunction, bool kSums>
@@ -233,35 +271,12 @@ __global__ void __launch_bounds__(kTransposeBlock, Form::kBlocks)
       }
     }
     if (transposed != nullptr) {
-      std::uint8_t* column = transposed + tensor + tile.column * rows + tile.row;
-#pragma unroll
-      for (int k = 0; k < 8; ++k) {
-        const uint4 bytes = make_uint4(turned[k][0], turned[k][1], turned[k][2], turned[k][3]);
-        auto* to = reinterpret_cast<uint4*>(column + k * rows);
-        if constexpr (kFunction == CastFunction::gelu) {
-          __stcs(to, bytes);
-        } else {
-          *to = bytes;
-        }
-      }
+      store_turned<kFunction == CastFunction::gelu>(transposed + tensor + tile.column * rows + tile.row,
+                                                    turned, rows);
     }
   }
   if constexpr (kSums) {
-    // The eight threads of a warp with the same columns are four lanes apart.
-#pragma unroll
-    for (int k = 0; k < 8; ++k) {
-#pragma unroll
-      for (int apart = 4; apart < kWarpSize; apart *= 2) sum[k] += __shfl_xor_sync(kFullMask, sum[k], apart);
-    }
-    if (threadIdx.x % kWarpSize < 4 && tile.column < columns) {
-      if constexpr (kBytes) {
-#pragma unroll
-        for (int k = 0; k < 8; ++k) sum[k] *= unit;
-      }
-      float* target_row = partials + tile.row_tile * columns + tile.column;
-      *reinterpret_cast<float4*>(target_row) = make_float4(sum[0], sum[1], sum[2], sum[3]);
-      *reinterpret_cast<float4*>(target_row + 4) = make_float4(sum[4], sum[5], sum[6], sum[7]);
-    }
+    leave_column_sums<kBytes>(partials, tile, columns, sum, unit);
   }
   if constexpr (kBytes) largest *= unit;
   commit_amax(target.amax, largest, shared);

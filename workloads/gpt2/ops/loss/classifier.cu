@@ -181,6 +181,29 @@ struct Fp8Gradient {
 constexpr int kPieceVectors = 2;  // a thread's vectors in a piece of the row
 constexpr int kMaxPieces = 16;
 
+// The one lane that asks the copy engine for a block's rows, piece by piece of `piece` vectors.
+template <typename T>
+__device__ __forceinline__ void fetch_rows(const T* logits, T* cached, std::uint64_t* arrived,
+                                           std::uint64_t* drained, std::int64_t rows, int padded_vocab,
+                                           int piece) {
+  constexpr int kVector = kPackedSize<T>;
+  const int vectors = padded_vocab / kVector;
+  const int pieces = (vectors + piece - 1) / piece;
+  unsigned parity = 0;
+  const std::uint64_t read_once = evict_first_policy();
+  for (std::int64_t turn = blockIdx.x; turn < rows; turn += gridDim.x) {
+    const T* row = logits + (rows - 1 - turn) * padded_vocab;
+    for (int p = 0; p < pieces; ++p) {
+      if (turn != blockIdx.x) barrier_wait(&drained[p], parity ^ 1U);
+      const int begin = p * piece;
+      const auto bytes = static_cast<unsigned>(min(piece, vectors - begin)) * 16U;
+      barrier_expect(&arrived[p], bytes);
+      bulk_load(cached + begin * kVector, row + begin * kVector, bytes, &arrived[p], read_once);
+    }
+    parity ^= 1U;
+  }
+}
+
 // kThreads compute; the warp after them asks for the rows. The grid is one wave, and a block takes every
 // gridDim.x-th row from the last on: the end of the logits is what the GEMM before left in L2.
 // Requires Vp % vector == 0, 16-byte aligned logits and a row in dynamic shared memory.
@@ -214,19 +237,7 @@ __global__ void __launch_bounds__(kThreads + kWarpSize)
 
   unsigned parity = 0;
   if (warp == kWarps) {
-    if (lane != 0) return;
-    const std::uint64_t read_once = evict_first_policy();
-    for (std::int64_t turn = blockIdx.x; turn < rows; turn += gridDim.x) {
-      const T* row = logits + (rows - 1 - turn) * padded_vocab;
-      for (int p = 0; p < pieces; ++p) {
-        if (turn != blockIdx.x) barrier_wait(&drained[p], parity ^ 1U);
-        const int begin = p * kPiece;
-        const auto bytes = static_cast<unsigned>(min(kPiece, vectors - begin)) * 16U;
-        barrier_expect(&arrived[p], bytes);
-        bulk_load(cached + begin * kVector, row + begin * kVector, bytes, &arrived[p], read_once);
-      }
-      parity ^= 1U;
-    }
+    if (lane == 0) fetch_rows(logits, cached, arrived, drained, rows, padded_vocab, kPiece);
     return;
   }
 

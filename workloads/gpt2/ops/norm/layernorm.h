@@ -1,5 +1,6 @@
-// layernorm.h: layer normalisation, alone and fused with the residual addition that precedes it. What it computes goes on
-// as T, or as FP8 in both orientations: forward the normalised rows, backward the gradient of the input.
+// layernorm.h: layer normalisation, alone and fused with the residual addition that precedes it. What it
+// computes goes on as T, or as FP8 in both orientations: forward the normalised rows, backward the gradient
+// of the input.
 #pragma once
 
 #include <cuda_runtime_api.h>

@@ -5,8 +5,8 @@
 // bytes   4*N*C*sizeof(T) + 8*N; without dresidual_in 3*N*C*sizeof(T) + 8*N; in FP8 2*N*C more
 // flops   14*N*C; in FP8 15*N*C
 // check   dinp |gpu-ref| <= 4*eps(T)*(|ref|+1); the sums 1e-5 of the sum of magnitudes
-//         FP8 within half a step of E5M2 of the FP64 reference times the scale, and FP32's rounding; the transposed copy
-//         is the same bytes
+//         FP8 within half a step of E5M2 of the FP64 reference times the scale, and FP32's rounding; the
+//         transposed copy is the same bytes
 // bound   DRAM
 //
 // A warp owns a row at a time and a lane the same columns of every row, so that its share of dweight, dbias
@@ -95,8 +95,8 @@ struct Arguments {
   int channels;
 };
 
-// What goes on beside dinp_out, and with it which rows a warp takes: those of turns first, first + stride, ... before
-// end. A kernel makes one Walk per thread.
+// What goes on beside dinp_out, and with it which rows belong to a warp: those of turns first, first + stride, ...
+// before end. A kernel makes one Walk per thread.
 
 // Nothing: a warp takes every (warps of the grid)-th row.
 template <typename T>
@@ -127,8 +127,9 @@ struct PlainRows {
   };
 };
 
-// The gradient, before it is rounded, in E5M2 and transposed. The block's groups of 32 rows, from the last of the tensor
-// to the first; the last one may have 16 rows only: the others' turns copy a row that exists and use nothing of it.
+// The gradient, before it is rounded, in E5M2 and transposed. The block's groups of 32 rows, from the last of
+// the tensor to the first; the last one may have 16 rows only: the others' turns copy a row that exists and
+// use nothing of it.
 struct Fp8Rows {
   using Element = bf16;
   static constexpr int kRowsOfWarp = kFp8TableRows / kMaxWarps;

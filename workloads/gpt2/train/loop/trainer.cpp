@@ -213,9 +213,62 @@ void save_checkpoint(const Options& o, CheckpointHeader header, int steps_done,
   progress.checkpoint(o.checkpoint_dir, steps_done, seconds.count());
 }
 
+// What a step enqueues: micro-steps and the update, kernel by kernel or as the graph they are captured in.
+class Steps {
+ public:
+  Steps(const Options& options, GpuModel& model, std::unique_ptr<TokenSource> data)
+      : options_(options),
+        model_(model),
+        batch_tokens_(std::int64_t{options.batch} * options.sequence),
+        batches_(std::move(data), batch_tokens_) {
+    if (options.switches.cuda_graph) graph_.emplace(model, batch_tokens_, options.grad_accum);
+  }
+
+  void enqueue(int step, StepRing& ring) {
+    const std::int64_t micro_steps = options_.grad_accum;
+    const NvtxRange range(
+        StepSize{.tokens = batch_tokens_ * micro_steps, .samples = options_.batch * micro_steps}, "step");
+    for (int micro = 0; micro < options_.grad_accum; ++micro) micro_step(micro);
+    OptimizerOptions optimizer;
+    optimizer.adamw.learning_rate = static_cast<float>(options_.schedule.at(step));
+    optimizer.adamw.step = step + 1;
+    optimizer.weight_decay = static_cast<float>(options_.weight_decay);
+    optimizer.decay_embeddings = options_.decay_embeddings;
+    optimizer.clip = static_cast<float>(options_.clip);
+    if (graph_) {
+      graph_->step(optimizer);
+    } else {
+      model_.optimizer_step(optimizer);
+    }
+    ring.end(step, model_);
+  }
+
+  // Of the data, behind the steps that were enqueued.
+  const std::vector<std::byte>& position() const { return batches_.position(); }
+
+ private:
+  void micro_step(int micro) {
+    cudaStream_t stream = model_.stream();
+    const DeviceBatch batch = batches_.acquire(stream);
+    if (graph_) {  // it reads where it was captured to read, whichever slot the batch came in
+      const std::size_t bytes = 2 * static_cast<std::size_t>(batch_tokens_) * sizeof(std::int32_t);
+      RIDGELINE_CUDA_CHECK(
+          cudaMemcpyAsync(graph_->tokens(micro), batch.inputs, bytes, cudaMemcpyDeviceToDevice, stream));
+    } else {
+      model_.micro_step(batch.inputs, batch.targets, micro);
+    }
+    batches_.release(stream);
+  }
+
+  const Options& options_;
+  GpuModel& model_;
+  std::int64_t batch_tokens_;
+  BatchPipeline batches_;
+  std::optional<StepGraph> graph_;
+};
+
 void run(Prepared& prepared, GpuModel& model, Progress& progress) {
   const Options& options = prepared.options;
-  const std::int64_t batch_tokens = static_cast<std::int64_t>(options.batch) * options.sequence;
   const int first = prepared.first_step();
   if (prepared.checkpoint.empty()) {
     model.load(initial_parameters(options, prepared.config));
@@ -225,32 +278,25 @@ void run(Prepared& prepared, GpuModel& model, Progress& progress) {
   progress.open_log();  // not before: a checkpoint that turns out damaged must not cost the log its end
   std::optional<ValidationSet> validation;
   if (prepared.validation) {
-    validation.emplace(std::move(prepared.validation), batch_tokens, options.val_batches);
+    validation.emplace(std::move(prepared.validation), std::int64_t{options.batch} * options.sequence,
+                       options.val_batches);
   }
   if (options.steps == 0) {
     if (validation) progress.validation(-1, validation->loss(model));
     progress.sample(first, prepared.sampler->write(model, first));
     return;
   }
-  BatchPipeline batches(std::move(prepared.data), batch_tokens);
-  std::optional<StepGraph> graph;
-  if (options.switches.cuda_graph) graph.emplace(model, batch_tokens, options.grad_accum);
-  const std::size_t batch_bytes = 2 * static_cast<std::size_t>(batch_tokens) * sizeof(std::int32_t);
-
-  const std::int64_t micro_steps = options.grad_accum;
-  const StepSize size{.tokens = batch_tokens * micro_steps, .samples = options.batch * micro_steps};
-
+  Steps steps(options, model, std::move(prepared.data));
   StepRing ring;
   cudaStream_t stream = model.stream();
-  const auto finish = [&](int step) {
-    StepReport report = ring.report(step);
-    report.learning_rate = options.schedule.at(step);
-    progress.step(report);
-    check_finite(report);
-  };
   int reported = first;
   const auto finish_all = [&](int next) {
-    for (; reported < next; ++reported) finish(reported);
+    for (; reported < next; ++reported) {
+      StepReport report = ring.report(reported);
+      report.learning_rate = options.schedule.at(reported);
+      progress.step(report);
+      check_finite(report);
+    }
   };
   const auto due = [&](int every, int step) {
     return every > 0 && ((step + 1) % every == 0 || step + 1 == options.steps);
@@ -263,31 +309,7 @@ void run(Prepared& prepared, GpuModel& model, Progress& progress) {
       RIDGELINE_CUDA_CHECK(cudaProfilerStart());
       ring.restart_clock(step, stream);
     }
-    {
-      const NvtxRange range(size, "step");
-      for (int micro = 0; micro < options.grad_accum; ++micro) {
-        const DeviceBatch batch = batches.acquire(stream);
-        if (graph) {  // it reads where it was captured to read, whichever slot the batch came in
-          RIDGELINE_CUDA_CHECK(cudaMemcpyAsync(graph->tokens(micro), batch.inputs, batch_bytes,
-                                               cudaMemcpyDeviceToDevice, stream));
-        } else {
-          model.micro_step(batch.inputs, batch.targets, micro);
-        }
-        batches.release(stream);
-      }
-      OptimizerOptions optimizer;
-      optimizer.adamw.learning_rate = static_cast<float>(options.schedule.at(step));
-      optimizer.adamw.step = step + 1;
-      optimizer.weight_decay = static_cast<float>(options.weight_decay);
-      optimizer.decay_embeddings = options.decay_embeddings;
-      optimizer.clip = static_cast<float>(options.clip);
-      if (graph) {
-        graph->step(optimizer);
-      } else {
-        model.optimizer_step(optimizer);
-      }
-      ring.end(step, model);
-    }
+    steps.enqueue(step, ring);
     finish_all(step);  // the GPU works on `step` meanwhile
     if (step == options.profile_last) {
       finish_all(step + 1);
@@ -305,7 +327,7 @@ void run(Prepared& prepared, GpuModel& model, Progress& progress) {
     if (validates) progress.validation(step, validation->loss(model));
     if (samples) progress.sample(step + 1, prepared.sampler->write(model, step + 1));
     if (saves) {
-      save_checkpoint(options, prepared.header, step + 1, batches.position(), model, progress);
+      save_checkpoint(options, prepared.header, step + 1, steps.position(), model, progress);
     }
     ring.restart_clock(step + 1, stream);
   }
