@@ -33,7 +33,8 @@ Fp8Layers::Fp8Layers(const ModelConfig& config, std::int64_t tokens, bool classi
       scaling_{state_memory_.data(), fp8_tensors(config), fp8_e4m3_tensors(config)},
       weights_(weight_elements(config, classifier)),
       weights_transposed_(weight_elements(config, classifier)),
-      weight_scales_(std::int64_t{2} * kWeights * config.layers),
+      weight_scales_(std::int64_t{kWeights} * config.layers),
+      weight_amax_(std::int64_t{kWeights} * config.layers),
       weight_inverses_(std::int64_t{kFp8InverseStride} * kWeights * config.layers),
       dlogits_scale_(fp8_scale(1.0F / static_cast<float>(tokens), Fp8Format::e5m2)),
       dlogits_inverse_(1),
@@ -47,6 +48,7 @@ Fp8Layers::Fp8Layers(const ModelConfig& config, std::int64_t tokens, bool classi
   all_[4] = {Tensor::wte, config.padded_vocab, c, 12 * square, 1};
   dlogits_inverse_.upload({1.0F / dlogits_scale_});
   launch_zero(weight_scales_.data(), weight_scales_.size_bytes(), stream);
+  launch_zero(weight_amax_.data(), weight_amax_.size_bytes(), stream);
   reset(stream);
 }
 
@@ -103,7 +105,7 @@ void Fp8Layers::cast_weights(const float* master, cudaStream_t stream) {
   const NvtxRange range("fp8_weights");
   const std::int64_t count = std::int64_t{kWeights} * layers_;
   float* scales = weight_scales_.data();
-  auto* amax = reinterpret_cast<std::uint32_t*>(scales + count);
+  std::uint32_t* amax = weight_amax_.data();
   for (int i = 0; i < count_; ++i) {
     const Weights& w = all_[i];
     launch_fp8_amax(amax + std::int64_t{i} * layers_, master + layout_.offset(w.tensor), w.layers,

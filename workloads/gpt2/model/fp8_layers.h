@@ -84,8 +84,9 @@ class Fp8Layers {
   DeviceBuffer<float> state_memory_;
   Fp8ScalingState scaling_;
   DeviceBuffer<std::uint8_t> weights_, weights_transposed_;
-  DeviceBuffer<float> weight_scales_;    // (2, kWeights, layers): scale, amax
-  DeviceBuffer<float> weight_inverses_;  // (kWeights, layers, kFp8InverseStride)
+  DeviceBuffer<float> weight_scales_;        // (kWeights, layers)
+  DeviceBuffer<std::uint32_t> weight_amax_;  // the same
+  DeviceBuffer<float> weight_inverses_;      // (kWeights, layers, kFp8InverseStride)
   float dlogits_scale_;
   DeviceBuffer<float> dlogits_inverse_;
   DeviceBuffer<float> found_amax_;  // by the last GEMM with a result in FP8
