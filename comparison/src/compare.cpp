@@ -24,6 +24,8 @@ using Runs = std::vector<RunProfile>;
 
 // Kernels of unchanged code that a common mode must be the mode of.
 constexpr std::int64_t kLeastCommon = 5;
+// Where one in so many kernels of unchanged code runs on another grid, the sides do other work.
+constexpr std::int64_t kOtherShapes = 3;
 // Shorter launches are noisier: their variances have a prior of their own.
 constexpr double kShortLaunchNs = 20'000;
 constexpr std::size_t kLeastStratum = 10;
@@ -97,13 +99,23 @@ class Comparer {
   void find_common_mode() {
     if (units_.families_only) return;
     std::vector<const Unit*> all, same;
+    std::int64_t of_one_code = 0, on_other_grid = 0;
     for (const Unit& unit : units_.units) {
       if (!unit.in_a() || !unit.in_b() || !series_of(unit, a_, b_, time_of).usable()) continue;
       KernelChange change;
       describe(change, unit, a_, b_);
       if (change.calls_a != change.calls_b) continue;
+      if (change.code_changed != true) {
+        ++of_one_code;
+        if (change.shape_a && change.shape_b && change.shape_a->grid != change.shape_b->grid) ++on_other_grid;
+      }
       all.push_back(&unit);
       if (change.code_changed == false && !change.launch_changed) same.push_back(&unit);
+    }
+    if (on_other_grid >= kLeastCommon && kOtherShapes * on_other_grid >= of_one_code) {
+      // Another batch: what kernels do together then is no clock's doing, whatever grid some of them keep.
+      out_.other_shape_kernels = on_other_grid;
+      return;
     }
     const bool enough = static_cast<std::int64_t>(same.size()) >= kLeastCommon;
     const std::vector<const Unit*>& chosen = enough ? same : all;

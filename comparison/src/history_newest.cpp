@@ -46,7 +46,7 @@ std::vector<double> without_outliers(const std::vector<double>& logs, std::span<
   constexpr double kFar = 4;
   constexpr double kLeastSpread = 0.001;
   constexpr double kOfNormal = 1.4826;  // standard deviations in a median absolute deviation
-  constexpr std::size_t kEnough = 4;
+  constexpr std::size_t kEnough = 8;
   ByCard of_card;
   for (const std::size_t i : runs) of_card[cards[i]].push_back(logs[i]);
   std::vector<double> result;

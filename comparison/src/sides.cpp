@@ -30,8 +30,13 @@ std::string program_of(const RunProfile& run) {
   return std::string(base_name(run.command_line.substr(0, run.command_line.find(' '))));
 }
 
+std::string in_capture(const std::string& what, const RunProfile& run) {
+  return what + " in " + run.path;
+}
+
 std::optional<Failure> refused_side(const Runs& runs, const std::string& side) {
   const RunProfile& first = runs.front();
+  const std::string of_side = "the runs of " + side;
   for (std::size_t i = 0; i < runs.size(); ++i) {
     const RunProfile& run = runs[i];
     for (std::size_t j = 0; j < i; ++j) {
@@ -42,17 +47,19 @@ std::optional<Failure> refused_side(const Runs& runs, const std::string& side) {
     }
     const std::string program = program_of(run);
     if (!program.empty() && !program_of(first).empty() && program != program_of(first))
-      return Failure{ErrorKind::usage, "the runs of " + side +
-                                           " are of several programs: " + program_of(first) + " in " +
-                                           first.path + ", " + program + " in " + run.path};
+      return Failure{ErrorKind::usage,
+                     of_side + " are of several programs: " + in_capture(program_of(first), first) + ", " +
+                         in_capture(program, run)};
     const double more = std::max(run.launches(), first.launches());
     const double less = std::min(run.launches(), first.launches());
     if (more > kOtherProgram * less)
-      return Failure{ErrorKind::usage,
-                     "the runs of " + side + " do other work: " +
-                         counted(static_cast<std::int64_t>(first.launches()), "launch", "launches") +
-                         " a step in " + first.path + ", " +
-                         integer(static_cast<std::int64_t>(run.launches())) + " in " + run.path};
+      return Failure{
+          ErrorKind::usage,
+          of_side + " do other work: " +
+              in_capture(
+                  counted(static_cast<std::int64_t>(first.launches()), "launch", "launches") + " a step",
+                  first) +
+              ", " + in_capture(integer(static_cast<std::int64_t>(run.launches())), run)};
   }
   return std::nullopt;
 }

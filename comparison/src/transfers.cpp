@@ -57,10 +57,11 @@ std::vector<Matched> match(const std::map<Key, Place>& a, const std::map<Key, Pl
   for (const auto& [key, place] : b) {
     if (a.contains(key)) continue;
     // A range was renamed, or the copy moved: the same work of the same direction.
-    const auto moved = std::find_if(only_a.begin(), only_a.end(), [&, &of_b = place](const auto& of_a) {
-      return of_a.second != nullptr && std::get<0>(of_a.first) == std::get<0>(key) &&
-             std::get<1>(of_a.first) == std::get<1>(key) && of_a.second->does_as(of_b);
-    });
+    const auto moved =
+        std::find_if(only_a.begin(), only_a.end(), [&of_key = key, &of_b = place](const auto& of_a) {
+          return of_a.second != nullptr && std::get<0>(of_a.first) == std::get<0>(of_key) &&
+                 std::get<1>(of_a.first) == std::get<1>(of_key) && of_a.second->does_as(of_b);
+        });
     Matched one{key, nullptr, &place};
     if (moved != only_a.end()) std::swap(one.a, moved->second);
     result.push_back(std::move(one));

@@ -378,8 +378,11 @@ Comparison comparison_of(const Json& document) {
   if (document.contains("transfers")) {
     for (const Json& row : member(document, "transfers")) comparison.transfers.push_back(transfer_of(row));
   }
-  comparison.two_mode_kernels =
-      static_cast<std::int64_t>(std::clamp(number_if(document, "two_mode_kernels"), 0.0, 1e9));
+  const auto count_if = [&](const char* name) {
+    return static_cast<std::int64_t>(std::clamp(number_if(document, name), 0.0, 1e9));
+  };
+  comparison.two_mode_kernels = count_if("two_mode_kernels");
+  comparison.other_shape_kernels = count_if("other_shape_kernels");
   comparison.in_blocks = flag_if(document, "in_blocks");
   comparison.same_recording = flag_if(document, "same_recording");
   read_budgets(member(document, "budgets"), comparison);
@@ -404,6 +407,7 @@ Document compare_json(const Comparison& comparison) {
     out.value("in_blocks", comparison.in_blocks);
     out.value("same_recording", comparison.same_recording);
     out.value("two_mode_kernels", comparison.two_mode_kernels);
+    out.value("other_shape_kernels", comparison.other_shape_kernels);
     ordered_json mode = ratio_json(comparison.common_mode);
     if (comparison.common_mode) {
       mode["kernels"] = comparison.common_mode_kernels;

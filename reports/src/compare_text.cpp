@@ -289,6 +289,11 @@ std::vector<std::string> order_notes(const Comparison& comparison) {
                     "kernels were fused or split.",
                     counted(std::llround(comparison.a.launches), "launch", "launches"),
                     integer(std::llround(comparison.b.launches))));
+  if (comparison.other_shape_kernels > 0)
+    notes.push_back(
+        fmt::format("{} of unchanged code run on another grid: another batch or other shapes, so that A and "
+                    "B do other work.",
+                    counted(comparison.other_shape_kernels, "kernel")));
   if (comparison.in_blocks)
     notes.push_back(fmt::format(
         "The runs of one side were recorded before those of the other: what drifts "
@@ -443,7 +448,9 @@ std::vector<std::string> compare_notes(const Comparison& comparison) {
         percent_text(std::abs(ratio), 2), ratio < 0 ? "less time" : "more time",
         comparison.common_mode_of_all ? ", of which too few are known to be unchanged" : ""));
   } else {
-    notes.emplace_back("No common mode: too few kernels to take one from. Kernels are judged as measured.");
+    notes.push_back(fmt::format(
+        "No common mode: {}. Kernels are judged as measured.",
+        comparison.other_shape_kernels > 0 ? "the sides do other work" : "too few kernels to take one from"));
   }
   if (comparison.clock) {
     notes.push_back(fmt::format("SM clock {} in A, {} in B ({}).", clock_text(comparison.clock->a),

@@ -72,6 +72,27 @@ TEST(Sides, OfSeveralProgramsAreRefused) {
   EXPECT_EQ(compare(other_work, b).failure().kind, ErrorKind::usage);
 }
 
+// Another batch: the kernels that go with it all take less time, which no clock did.
+TEST(Sides, OfAnotherBatchHaveNoCommonMode) {
+  const Runs a = begun(1, {1, 4, 5});
+  Runs b = begun(50, {2, 3, 6}, 0.75);
+  for (RunProfile& run : b) {
+    for (KernelSite& site : run.sites) site.shape->grid.x = 99;
+  }
+  const Comparison comparison = compare(a, b).value();
+  EXPECT_EQ(comparison.verdict, ComparisonVerdict::improved);
+  EXPECT_EQ(comparison.other_shape_kernels, static_cast<std::int64_t>(comparison.kernels.size()));
+  EXPECT_FALSE(comparison.common_mode.has_value());
+  EXPECT_EQ(comparison.kernels.front().outcome, Outcome::improved);
+  EXPECT_EQ(comparison.kernels.front().cause, ChangeCause::shapes);
+  // One kernel launched otherwise is no other work.
+  Runs tuned = begun(50, {2, 3, 6});
+  for (RunProfile& run : tuned) run.sites.front().shape->grid.x = 99;
+  const Comparison one = compare(a, tuned).value();
+  EXPECT_EQ(one.other_shape_kernels, 0);
+  EXPECT_TRUE(one.common_mode.has_value());
+}
+
 TEST(Sides, ThatLaunchAnotherNumberOfKernelsAreToldApart) {
   Runs a = begun(1, {1, 4, 5});
   Runs b = begun(50, {2, 3, 6});

@@ -317,6 +317,8 @@ struct Comparison {
       0;                        ///< whose runs are seen to fall into two heaps, whichever side they are of
   bool in_blocks = false;       ///< by the runs' begins, one side was recorded before the other
   bool same_recording = false;  ///< a run of A and one of B are one recording
+  /// Of unchanged code and on another grid, if they are so many that the sides do other work (another batch); else 0.
+  std::int64_t other_shape_kernels = 0;
   std::optional<Change>
       common_mode;  ///< what kernels of unchanged code did together, as a ratio; a and b are 1 and 1 + ratio
   std::int64_t common_mode_kernels = 0;
