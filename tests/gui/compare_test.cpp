@@ -134,7 +134,7 @@ class RunsASide : public ::testing::Test {
       for (const bool slow : {false, true}) {
         ridgeline::testing::FabricatedCapture made;
         made.run = slow ? 10 + run : run;
-        made.start_offset_s = 100 * made.run;
+        made.start_offset_s = 100 * run + (slow ? 50 : 0);  // in turn
         made.codes = true;
         if (slow) {
           made.slow_kernel = "gelu";
