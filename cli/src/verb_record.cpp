@@ -73,6 +73,7 @@ struct Options {
   bool cold = false;
   std::string tiers = to_string(kAllTiers);
   double sample_interval_us = 0;
+  double budget_s = 10;
   std::uint64_t sample_buffer_mib = 0;
   std::string directory;
   std::string spool_directory;
@@ -122,6 +123,18 @@ void declare(Command app, Options& options) {
   app.add_flag(
       "--cold", options.cold,
       "Measure two more steps with the caches emptied before each kernel (adds cold=2 to the schedule)");
+  app.add_option(
+         "--budget", options.budget_s,
+         "Seconds that counting (T2) may take on top of the program (default 10): if all launches take more, "
+         "those are counted that tell most")
+      .type_name("SECONDS")
+      .check([](const std::string& text) -> std::string {
+        double value = 0;
+        const char* end = text.data() + text.size();
+        const auto [at, error] = std::from_chars(text.data(), end, value);
+        if (error == std::errc() && at == end && value >= 0 && value <= 3600) return "";
+        return fmt::format("'{}' is not a number of seconds from 0 to 3600", text);
+      });
   app.add_option("--sample-interval", options.sample_interval_us,
                  "Microseconds between samples (T1; default: as fine as the window allows)")
       .type_name("US")
@@ -189,6 +202,7 @@ launch::RecordOptions record_options(const Options& options, const std::vector<s
   how.step_range = options.step_range;
   how.tiers = launch::read_tiers(options.tiers).value();
   how.sample_interval_ns = std::llround(options.sample_interval_us * 1000);
+  how.budget = std::chrono::milliseconds(std::llround(options.budget_s * 1000));
   how.sample_buffer_bytes = options.sample_buffer_mib << 20;
   how.replay_exclude = split(options.replay_exclude, ',');
   how.working_directory = unless_empty(options.directory);

@@ -28,10 +28,11 @@ ConfigurationIds write_configurations(ProcessRows& rows,
 void write_steps(ProcessRows& rows, RecordedSteps& recorded, const ConfigurationIds& configurations,
                  const std::function<void(const RecordedStep&, store::Step&)>& judge,
                  TierOutcomes& outcomes) {
+  recorded.number_steps();
   for (auto& [index, step] : recorded.steps) {
     store::Step row;
     row.process_id = rows.process_id();
-    row.step_index = index;
+    row.step_index = step.number;
     row.source = step.source;
     row.host_start_ns = step.begin_ns;
     row.host_end_ns = step.end_ns;
@@ -48,7 +49,7 @@ void write_steps(ProcessRows& rows, RecordedSteps& recorded, const Configuration
     const bool ok = row.status == StepStatus::ok;
     if (ok && step.counters && step.counters->reason)
       rows.say(Severity::warning,
-               Reason(ReasonCode::counters_of_step, {{"step", index}}, {*step.counters->reason}));
+               Reason(ReasonCode::counters_of_step, {{"step", step.number}}, {*step.counters->reason}));
     if (ok && row.phase == Phase::timeline) ++rows.summary().timeline_steps;
     if (step.phase == Phase::sample && !step.unmeasured) count(outcomes.sampling, row);
     if (!step.is_replay()) continue;
@@ -61,18 +62,20 @@ void write_steps(ProcessRows& rows, RecordedSteps& recorded, const Configuration
 }
 
 void write_windows(ProcessRows& rows, RecordedSteps& recorded) {
-  std::int64_t index = 0;
-  for (RecordedWindow& window : recorded.windows) {
+  for (const RecordedWindow& window : recorded.windows) {
     const bool known = window.cause == WindowCause::delay || window.cause == WindowCause::signal;
     rows.writer().add(store::RecordingWindow{.process_id = rows.process_id(),
                                              .start_ns = window.open_ns,
                                              .end_ns = window.close_ns,
                                              .cause = known ? window.cause : WindowCause::start,
                                              .synchronisation = window.synchronisation});
-    if (!recorded.steps.empty() || !window.gpu_start_ns) continue;
+  }
+  if (recorded.has_steps()) return;
+  for (RecordedWindow& window : recorded.pieces) {
+    if (!window.gpu_start_ns) continue;
     store::Step row;
     row.process_id = rows.process_id();
-    row.step_index = index++;
+    row.step_index = window.number;
     row.phase = Phase::timeline;
     row.source = StepSource::window;
     row.host_start_ns = window.open_ns;

@@ -150,15 +150,26 @@ std::vector<Stretch> cut_by_ranges(const SearchedEvents& events, const RangesFou
   return stretches;
 }
 
+// Launches were counted in it, which took their time.
+bool is_disturbed(const std::vector<std::pair<std::int64_t, std::int64_t>>& counting, const Stretch& step) {
+  return std::any_of(counting.begin(), counting.end(), [&](const auto& other) {
+    return other.first < step.end_ns && other.second > step.begin_ns;
+  });
+}
+
 void place(const Launches& launches, const std::vector<Stretch>& stretches, StepSource source,
            RecordedSteps& recorded) {
-  recorded.steps.clear();
+  std::erase_if(recorded.steps, [](const auto& step) { return !step.second.stretch; });
+  std::vector<std::pair<std::int64_t, std::int64_t>> counting;
+  for (const auto& [index, step] : recorded.steps)
+    counting.emplace_back(step.begin_ns, step.end_ns.value_or(INT64_MAX));
+  std::uint32_t next = 0;
   const auto warmup = static_cast<std::uint32_t>(std::min<std::size_t>(kMostWarmup, stretches.size() / 5));
   for (const Stretch& stretch : stretches) {
-    const auto index = static_cast<std::uint32_t>(recorded.steps.size());
+    const std::uint32_t index = next++;
     RecordedStep& step = recorded.steps[index];
     step.index = step.position = index;
-    step.phase = index < warmup ? Phase::warmup : Phase::timeline;
+    step.phase = index < warmup || is_disturbed(counting, stretch) ? Phase::warmup : Phase::timeline;
     step.source = source;
     step.begin_ns = stretch.begin_ns;
     step.end_ns = stretch.end_ns;
@@ -191,16 +202,18 @@ void find_steps(SearchedEvents events, RecordedSteps& recorded) {
       busiest.size() < kMinLaunches ? std::nullopt : find_period(busiest);
   const std::optional<RangesFound> ranges = find_ranges(events);
   if (ranges && !(period && fits_better(*period, *ranges))) {
-    place(events.launches, cut_by_ranges(events, *ranges), StepSource::nvtx, recorded);
+    const std::vector<Stretch> cut = cut_by_ranges(events, *ranges);
+    place(events.launches, cut, StepSource::nvtx, recorded);
     recorded.steps_found = Reason(ReasonCode::steps_by_range, {{"name", one_line(ranges->found.name.text())},
-                                                               {"steps", recorded.steps.size()},
+                                                               {"steps", cut.size()},
                                                                {"launches_ratio", ranges->found.share}});
     return;
   }
   if (!period) return;
   const steps::StepPeriodFound found = steps::step_of(*period);
-  place(busiest, cut_by_period(busiest, *period), StepSource::period, recorded);
-  recorded.steps_found = Reason(ReasonCode::steps_by_period, {{"steps", recorded.steps.size()},
+  const std::vector<Stretch> cut = cut_by_period(busiest, *period);
+  place(busiest, cut, StepSource::period, recorded);
+  recorded.steps_found = Reason(ReasonCode::steps_by_period, {{"steps", cut.size()},
                                                               {"launches", period->launches},
                                                               {"periods", found.periods},
                                                               {"step_ns", found.step_ns},

@@ -6,6 +6,7 @@ namespace ridgeline::import {
 
 Call RecordedSteps::in_step(Call call) const {
   if (!steps_found) return call;
+  if (const auto own = steps.find(call.step); own != steps.end() && own->second.stretch) return call;
   const auto place = placed.find(call.correlation_id);
   call.step = place == placed.end() ? kNone : place->second.first;
   call.position = place == placed.end() ? kNone : place->second.second;
@@ -15,7 +16,10 @@ Call RecordedSteps::in_step(Call call) const {
 std::uint32_t RecordedSteps::step_at(std::uint32_t recorded_step, std::int64_t time_ns) const {
   if (!steps_found) return recorded_step;
   // Numbered in order of time.
-  std::uint32_t low = 0, high = static_cast<std::uint32_t>(steps.size());
+  const auto stretches =
+      std::count_if(steps.begin(), steps.end(), [](const auto& s) { return s.second.stretch; });
+  std::uint32_t low = 0,
+                high = static_cast<std::uint32_t>(steps.size() - static_cast<std::size_t>(stretches));
   while (low < high) {
     const std::uint32_t middle = (low + high) / 2;
     if (steps.at(middle).begin_ns <= time_ns)
@@ -28,16 +32,60 @@ std::uint32_t RecordedSteps::step_at(std::uint32_t recorded_step, std::int64_t t
   return time_ns < step.end_ns.value_or(INT64_MAX) ? step.index : kNone;
 }
 
-RecordedWindow* RecordedSteps::window_at(std::int64_t time_ns) {
+bool RecordedSteps::has_steps() const {
+  return std::any_of(steps.begin(), steps.end(), [](const auto& step) { return !step.second.stretch; });
+}
+
+// While launches are counted a program takes other times: a window is what lies between.
+void RecordedSteps::cut_windows() {
+  has_steps_ = has_steps();
+  pieces.clear();
+  std::vector<std::pair<std::int64_t, std::int64_t>> stretches;
+  for (const auto& [index, step] : steps)
+    if (step.stretch) stretches.emplace_back(step.begin_ns, step.end_ns.value_or(INT64_MAX));
+  std::sort(stretches.begin(), stretches.end());
+  for (const RecordedWindow& window : windows) {
+    RecordedWindow rest = window;
+    for (const auto& [begin_ns, end_ns] : stretches) {
+      if (begin_ns <= rest.open_ns || begin_ns >= window.close_ns.value_or(INT64_MAX)) continue;
+      RecordedWindow piece = rest;
+      piece.close_ns = begin_ns;
+      pieces.push_back(piece);
+      rest.open_ns = end_ns;
+    }
+    if (rest.open_ns < window.close_ns.value_or(INT64_MAX)) pieces.push_back(rest);
+  }
+}
+
+void RecordedSteps::number_steps() {
+  std::uint32_t next = 0;
+  if (has_steps()) {
+    for (auto& [index, step] : steps) {
+      step.number = step.stretch ? std::max(next, 1U) : index;
+      next = step.number + 1;
+    }
+    return;
+  }
+  auto piece = pieces.begin();
+  for (auto& [index, step] : steps) {
+    for (; piece != pieces.end() && piece->open_ns <= step.begin_ns; ++piece)
+      if (piece->gpu_start_ns) piece->number = next++;
+    step.number = next++;
+  }
+  for (; piece != pieces.end(); ++piece)
+    if (piece->gpu_start_ns) piece->number = next++;
+}
+
+RecordedWindow* RecordedSteps::piece_at(std::int64_t time_ns) {
   const auto next =
-      std::upper_bound(windows.begin(), windows.end(), time_ns,
-                       [](std::int64_t at, const RecordedWindow& window) { return at < window.open_ns; });
-  return next == windows.begin() ? nullptr : &*std::prev(next);
+      std::upper_bound(pieces.begin(), pieces.end(), time_ns,
+                       [](std::int64_t at, const RecordedWindow& piece) { return at < piece.open_ns; });
+  return next == pieces.begin() ? nullptr : &*std::prev(next);
 }
 
 std::optional<store::Id> RecordedSteps::window_step(std::int64_t time_ns) {
-  if (!steps.empty()) return std::nullopt;
-  const RecordedWindow* window = window_at(time_ns);
+  if (has_steps_) return std::nullopt;
+  const RecordedWindow* window = piece_at(time_ns);
   return window == nullptr || window->step_id == 0 ? std::nullopt : std::optional(window->step_id);
 }
 
@@ -65,15 +113,15 @@ void RecordedSteps::LaunchPass::add(const Execution& execution) {
 
 void RecordedSteps::LaunchPass::joined(const Execution& execution, const Call* call) {
   const bool timed = has_time(execution.start_ns, execution.end_ns);
-  if (all_.steps.empty() && timed) {
+  RecordedStep* step = call == nullptr ? nullptr : finder_.find(call->step);
+  if (!all_.has_steps_ && step == nullptr && timed) {
     const std::int64_t at =
         call != nullptr ? call->enter_ns.value_or(execution.start_ns) : execution.start_ns;
-    if (auto* window = all_.window_at(at)) {
+    if (auto* window = all_.piece_at(at)) {
       window->gpu_start_ns = std::min(window->gpu_start_ns.value_or(execution.start_ns), execution.start_ns);
       window->gpu_end_ns = std::max(window->gpu_end_ns.value_or(execution.end_ns), execution.end_ns);
     }
   }
-  RecordedStep* step = call == nullptr ? nullptr : finder_.find(call->step);
   if (step == nullptr) return;
   if (!call->graph) ++step->kernel_records;
   if (timed) {

@@ -38,6 +38,8 @@ struct RecordedStep {
   std::uint32_t index = 0;
   Phase phase = Phase::timeline;
   StepSource source = StepSource::nvtx;
+  bool stretch = false;        // of a program without steps: only counts launches, and is none of its steps
+  std::uint32_t number = 0;    // in the capture, once number_steps() was called
   bool superseded = false;     // by period, and no step of the program after all
   std::uint32_t position = 0;  // in the schedule, from 0
   bool unmeasured = false;     // sample phase: only lets the clocks settle
@@ -106,12 +108,20 @@ struct RecordedWindow {
   std::optional<std::int64_t> gpu_start_ns, gpu_end_ns;  // of kernels launched in it; only without steps
   store::Id step_id = 0;                                 // of the step that stands for it, once written
   bool synchronisation = false;                          // calls that wait are recorded
+  std::uint32_t number = 0;                              // of that step in the capture
 };
 
 class RecordedSteps {
  public:
   std::map<std::uint32_t, RecordedStep> steps;  // by index
   std::vector<RecordedWindow> windows;          // in order of time; may be none
+  /// What is left of them beside the stretches; LaunchPass makes them.
+  std::vector<RecordedWindow> pieces;
+  /// The program has steps; stretches are none.
+  [[nodiscard]] bool has_steps() const;
+  /// Gives steps and pieces their numbers in the capture: in order of time where there are no steps, else stretches
+  /// behind them.
+  void number_steps();
 
   /// Where the import found the steps itself (step_search.h): what they are, and the place of each launch, by
   /// correlation id: step, position in it.
@@ -132,7 +142,7 @@ class RecordedSteps {
   /// The first pass over what was launched. Calls that expect no kernel are left out.
   class LaunchPass {
    public:
-    explicit LaunchPass(RecordedSteps& steps) : all_(steps), finder_(steps.steps) {}
+    explicit LaunchPass(RecordedSteps& steps) : all_(steps), finder_(steps.steps) { all_.cut_windows(); }
     void add(const Call& call);
     void add(const Execution& execution);
     void finish();
@@ -146,9 +156,9 @@ class RecordedSteps {
   /// After it: a step's extent on the GPU includes its copies.
   void add_copy(const Copy& copy);
 
-  /// The window that a launch at this time belongs to.
-  [[nodiscard]] RecordedWindow* window_at(std::int64_t time_ns);
-  /// The step that stands for the window of that time; none if there are real ones.
+  /// The piece of a window that a launch at this time belongs to.
+  [[nodiscard]] RecordedWindow* piece_at(std::int64_t time_ns);
+  /// The step that stands for that piece; none if there are real ones.
   [[nodiscard]] std::optional<store::Id> window_step(std::int64_t time_ns);
   /// Place of a kernel among all kernels of its step, from the position of its launch.
   [[nodiscard]] static std::int64_t ordinal_in_step(const RecordedStep& step, std::uint32_t position);
@@ -157,6 +167,9 @@ class RecordedSteps {
   [[nodiscard]] RecordedStep* step_of(const Copy& copy);
 
  private:
+  void cut_windows();
+
+  bool has_steps_ = false;                                                     // as cut_windows() found it
   std::vector<std::pair<std::uint32_t, std::uint32_t>> steps_by_correlation_;  // (first id, step index)
 };
 

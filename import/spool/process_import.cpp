@@ -322,7 +322,7 @@ class Process {
                 Reason(ReasonCode::ranges_unbalanced, {{"calls", completeness.nvtx_unbalanced}}));
     }
     const std::int64_t kernels = spool_.kernel_records + spool_.graph_kernel_records;
-    if (spool_.steps.empty() && kernels > 0)
+    if (!spool_.has_steps() && kernels > 0)
       rows_.say(Severity::warning, without_steps(reader_, spool_, plan_));
     const auto& findings = reader_.diagnosis().findings;
     if (!reader_.diagnosis().intact()) {

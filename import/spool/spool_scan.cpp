@@ -89,6 +89,8 @@ ScannedSpool scan_definitions(const Reader& reader, const OffsetProgress& progre
       step.phase = begin->phase;
       flags[begin->step_index] = begin->header.flags;
       step.source = (begin->header.flags & kStepByPeriod) != 0 ? StepSource::period : StepSource::nvtx;
+      step.stretch = (begin->header.flags & kStepByTime) != 0;
+      if (step.stretch) step.source = StepSource::window;
       step.unmeasured = (begin->header.flags & kStepUnmeasured) != 0;
       step.begin_ns = begin->begin_ns;
       step.configuration = begin->config_id;
@@ -163,6 +165,7 @@ ScannedSpool scan_definitions(const Reader& reader, const OffsetProgress& progre
   }
   std::uint32_t schedule_start = 0;
   for (auto& [index, step] : spool.steps) {
+    if (step.stretch) continue;
     if ((flags[index] & kScheduleStarts) != 0) schedule_start = index;
     step.position = index - schedule_start;
     if ((flags[index] & kStepSupersedes) == 0) continue;
@@ -190,8 +193,8 @@ namespace {
 // Of the agent's steps none is past the warm-up.
 bool wants_steps(const ScannedSpool& spool) {
   return std::all_of(spool.steps.begin(), spool.steps.end(), [](const auto& step) {
-    return step.second.source == StepSource::period && step.second.phase == Phase::warmup &&
-           !step.second.counters;
+    return step.second.stretch || (step.second.source == StepSource::period &&
+                                   step.second.phase == Phase::warmup && !step.second.counters);
   });
 }
 
@@ -203,7 +206,10 @@ void search_steps(const Reader& reader, ScannedSpool& spool, bool by_ranges) {
   std::unordered_set<std::uint32_t> graphs;
   LaunchJoin join;
   const auto note = [&](const Execution& execution, const Call* call) {
-    if (call == nullptr || (call->graph && !graphs.insert(call->correlation_id).second)) return;
+    if (call == nullptr) return;
+    // What a stretch takes longer is no part of a step.
+    if (const auto in = spool.steps.find(call->step); in != spool.steps.end() && in->second.stretch) return;
+    if ((call->graph && !graphs.insert(call->correlation_id).second)) return;
     events.launches.push_back(
         {call->enter_ns.value_or(execution.start_ns), call->correlation_id, execution.context_id,
          call->graph ? steps::graph_key(execution.graph_id)

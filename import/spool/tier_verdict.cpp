@@ -77,7 +77,7 @@ store::Completeness completeness_of(const spool::Reader& reader, const ScannedSp
 }
 
 Phase phase_of(const ScannedSpool& spool, const RecordedStep& step, const RecordingPlan& plan) {
-  if (spool.steps_found) return step.phase;
+  if (spool.steps_found || step.stretch) return step.phase;
   if (step.superseded) return Phase::warmup;
   if (plan.total_steps > 0 && step.position >= plan.total_steps) return Phase::after;
   return is_known(step.phase) ? step.phase : Phase::after;
@@ -199,18 +199,24 @@ store::TierStatus timeline_verdict(const ScannedSpool& spool, const store::Compl
   return verdict(Tier::t0, outcome, Reason::together(std::move(gaps)));
 }
 
+std::uint32_t steps_begun(const ScannedSpool& spool) {
+  std::uint32_t begun = 0;
+  for (const auto& [index, step] : spool.steps)
+    if (!step.stretch) begun = index + 1;
+  return begun;
+}
+
 // Why a tier that needs steps got none.
 Reason no_steps(const ScannedSpool& spool, const RecordingPlan& plan, Tier tier, std::uint64_t first_step) {
   if (const AgentMessage* missing = missing_cupti(spool)) return missing->what;
-  if (spool.steps.empty()) {
+  if (!spool.has_steps()) {
     const AgentMessage* nvtx = spool.message_about(spool::Topic::nvtx_missing);
     return nvtx != nullptr ? nvtx->what
                            : Reason(ReasonCode::no_range_seen, {{"step_range", plan.step_range}});
   }
   if (spool.steps_found) return *spool.steps_found;
-  return Reason(
-      ReasonCode::too_few_steps,
-      {{"steps", spool.steps.rbegin()->first + 1}, {"first_step", first_step}, {"tier", to_string(tier)}});
+  return Reason(ReasonCode::too_few_steps,
+                {{"steps", steps_begun(spool)}, {"first_step", first_step}, {"tier", to_string(tier)}});
 }
 
 store::TierStatus sampling_verdict(const ScannedSpool& spool, const RecordingPlan& plan,
@@ -306,8 +312,9 @@ std::vector<store::TierStatus> tier_verdicts(const ScannedSpool& spool, const Re
 }
 
 Reason without_steps(const spool::Reader& reader, const ScannedSpool& spool, const RecordingPlan& plan) {
-  Reason reason(ReasonCode::no_steps,
-                {{"step_range", plan.step_range}, {"searched", spool.windows.empty() ? 0 : 1}});
+  Reason reason(ReasonCode::no_steps, {{"step_range", plan.step_range},
+                                       {"searched", spool.windows.empty() ? 0 : 1},
+                                       {"stretches", spool.steps.size()}});  // there are no others
   std::vector<std::pair<std::int64_t, std::uint32_t>> most;
   for (const auto& [path, count] : spool.ranges_by_path) most.emplace_back(count, path);
   std::sort(most.rbegin(), most.rend());

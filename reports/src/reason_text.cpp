@@ -79,6 +79,15 @@ std::string process_text(const Reason& reason) {
 
 std::string no_steps_text(const Reason& reason) {
   const bool searched = reason.number("searched") != 0;
+  if (reason.number("stretches") != 0)
+    return fmt::format(
+        "no NVTX range named \"{}\" was seen and no period of the launches was found: the recording counts "
+        "as one step, "
+        "and its launches were counted by kind (tier T2), in {}, between which the longest piece is ranked; "
+        "{}",
+        reason.word("step_range"), counted(reason.number("stretches"), "stretch", "stretches"),
+        reason.because.empty() ? "the program opened no range at all"
+                               : "outermost ranges seen: " + below(reason, ", "));
   return fmt::format(
       "no NVTX range named \"{}\" was seen{}, so there are no steps and no counters (tier T2){}: mark the "
       "steps of the program with such a range, or name its own with --step-range; {}",

@@ -131,6 +131,63 @@ TEST(Utilisation, LaunchesOfStepsThatDifferAreAligned) {
   EXPECT_DOUBLE_EQ(read(4), 6e6);
 }
 
+// Eight launches of a kind, of which each replay step counted others: what was not counted has what its kind shows.
+TEST(Utilisation, LaunchesThatWereNotCountedHaveTheValuesOfTheirKind) {
+  FabricatedModel f;
+  const auto run_step = [&](Phase phase, std::int64_t at,
+                            const std::map<int, std::map<std::string, double>>& counted) {
+    f.step(phase);
+    for (int i = 0; i < 8; ++i) {
+      f.launch(i == 7 ? "other" : "k", at + 100'000 * i, at + 100'000 * i + 100'000);
+      if (const auto values = counted.find(i); values != counted.end()) f.counters(values->second);
+    }
+  };
+  run_step(Phase::timeline, 1'000'000, {});
+  run_step(Phase::replay, 9'000'000,
+           {{1, {{kRead, 40e6}, {kWritten, 0}}},
+            {3, {{kRead, 50e6}, {kWritten, 0}}},
+            {5, {{kRead, 60e6}, {kWritten, 0}}}});
+  run_step(Phase::replay, 19'000'000, {{3, {{kTensor, 30}}}, {6, {{kTensor, 40}}}});
+  const auto u = run(f.done());
+  ASSERT_EQ(u.launches.size(), 8U);
+  EXPECT_DOUBLE_EQ(u.launches[1].values->dram_bytes->value, 40e6) << "its own";
+  EXPECT_DOUBLE_EQ(u.launches[3].values->dram_bytes->value, 50e6);
+  const Measured of_kind = *u.launches[2].values->dram_bytes;
+  EXPECT_DOUBLE_EQ(of_kind.value, 50e6);
+  EXPECT_DOUBLE_EQ(of_kind.error.value(), 10e6) << "the spread, not the error of the mean";
+  EXPECT_DOUBLE_EQ(u.launches[2].values->compute_utilisation->value, 0.35);
+  EXPECT_EQ(u.launches[2].status, LaunchStatus::measured);
+  EXPECT_DOUBLE_EQ(u.launches[6].values->compute_utilisation->value, 0.4) << "its own";
+  EXPECT_DOUBLE_EQ(u.launches[6].values->dram_bytes->value, 50e6) << "and its kind's";
+  EXPECT_EQ(u.launches[7].missing, MissingReason::not_replayed) << "nothing of its kind was counted";
+}
+
+// The launch before it is part of a kind, as far as such launches were counted.
+TEST(Utilisation, TheNearestLikenessThatWasCountedCounts) {
+  FabricatedModel f;
+  const auto run_step = [&](Phase phase, std::int64_t at, bool counted) {
+    f.step(phase);
+    double bytes = 0;
+    for (const char* name : {"a", "k", "b", "k", "c", "k"}) {
+      f.launch(name, at, at + 100'000);
+      at += 100'000;
+      bytes += 1e6;
+      if (counted && name[0] == 'k' && bytes < 5e6) f.counters({{kRead, bytes}, {kWritten, 0}, {kTensor, 1}});
+    }
+  };
+  run_step(Phase::replay, 9'000'000, true);
+  f.step(Phase::timeline);
+  for (const char* name : {"b", "k", "c", "k"}) {
+    const std::int64_t at = 1'000'000 + 100'000 * static_cast<std::int64_t>(f.launches.size());
+    f.launch(name, at, at + 100'000);
+  }
+  const auto u = run(f.done());
+  ASSERT_EQ(u.launches.size(), 4U);
+  // At the same place of a step that launches something else stood a launch of the kind: its own values come first.
+  EXPECT_TRUE(u.launches[1].values->dram_bytes.has_value());
+  EXPECT_TRUE(u.launches[3].values->dram_bytes.has_value());
+}
+
 TEST(Utilisation, RowsOfAnotherKernelOrGridAreNotTaken) {
   FabricatedModel f;
   f.step(Phase::timeline);

@@ -38,7 +38,7 @@ class Record : public testing::Program {
 TEST_F(Record, OptionsReachTheAgentInItsUnits) {
   const auto seen = environment_under({"--sample-interval", "2.5", "--sample-buffer", "64", "--after",
                                        "1m30s", "--duration", "2s", "--step-range", "epoch", "--tiers",
-                                       "T0,T2", "--replay-exclude", "nccl,,spin"});
+                                       "T0,T2", "--replay-exclude", "nccl,,spin", "--budget", "2.5"});
   EXPECT_EQ(value(seen, "RIDGELINE_SAMPLE_NS"), "2500");
   EXPECT_EQ(value(seen, "RIDGELINE_SAMPLE_BUFFER_BYTES"), "67108864");
   EXPECT_EQ(value(seen, "RIDGELINE_AFTER_MS"), "90000");
@@ -46,6 +46,7 @@ TEST_F(Record, OptionsReachTheAgentInItsUnits) {
   EXPECT_EQ(value(seen, "RIDGELINE_STEP_RANGE"), "epoch");
   EXPECT_EQ(value(seen, "RIDGELINE_TIERS"), "T0,T2");
   EXPECT_EQ(value(seen, "RIDGELINE_REPLAY_EXCLUDE"), "nccl,spin");
+  EXPECT_EQ(value(seen, "RIDGELINE_BUDGET_MS"), "2500");
   EXPECT_EQ(value(seen, "RIDGELINE_WAIT"), "(unset)");
 }
 
@@ -54,6 +55,7 @@ TEST_F(Record, WithoutOptionsTheAgentChooses) {
   EXPECT_EQ(value(seen, "RIDGELINE_SCHEDULE"), "warmup=10,timeline=20,sample=6,replay=8");
   EXPECT_EQ(value(seen, "RIDGELINE_STEP_RANGE"), "step");
   EXPECT_EQ(value(seen, "RIDGELINE_TIERS"), "T0,T1,T2,T3");
+  EXPECT_EQ(value(seen, "RIDGELINE_BUDGET_MS"), "10000");
   for (const char* name : {"RIDGELINE_SAMPLE_NS", "RIDGELINE_SAMPLE_BUFFER_BYTES", "RIDGELINE_AFTER_MS",
                            "RIDGELINE_DURATION_MS", "RIDGELINE_REPLAY_EXCLUDE"}) {
     EXPECT_EQ(value(seen, name), "(unset)") << name;
@@ -75,6 +77,9 @@ TEST_F(Record, SwitchesAddPhasesToTheSchedule) {
 TEST_F(Record, BoundsOfNumbersAreKept) {
   for (const char* interval : {"0.5", "1000001"}) {
     expect_error({"record", "--sample-interval", interval, "--", "/bin/true"}, 2, "--sample-interval");
+  }
+  for (const char* budget : {"-1", "3601", "ten"}) {
+    expect_error({"record", "--budget", budget, "--", "/bin/true"}, 2, "--budget");
   }
   for (const char* buffer : {"63", "1048577"}) {
     expect_error({"record", "--sample-buffer", buffer, "--", "/bin/true"}, 2, "--sample-buffer");

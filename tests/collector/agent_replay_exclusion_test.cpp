@@ -27,6 +27,7 @@ struct WithWaiting {
                                                           const char* schedule, const char* metrics) {
     e["RIDGELINE_SCHEDULE"] = schedule;
     e["RIDGELINE_METRICS_R1"] = metrics;
+    e.emplace("RIDGELINE_BUDGET_MS", "3600000");  // how long is waited is the subject here
     return e;
   }
   void run() {

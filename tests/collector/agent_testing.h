@@ -86,7 +86,7 @@ struct FakeCupti {
   bool launch_callbacks = false;
   std::set<CUpti_CallbackId> enabled_calls;  // of the driver
   struct Segment {                           // what a counter data image of this fake holds
-    std::uint64_t ranges, first, numbers[8];
+    std::uint64_t ranges, first, numbers[256];
     std::uint64_t graphs;
     std::uint64_t pass;
   };

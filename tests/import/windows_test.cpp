@@ -75,6 +75,47 @@ TEST_F(WindowImport, AProgramWithoutStepsIsOneStepAWindow) {
   EXPECT_TRUE(warned("counts as one step")) << "no counters: said";
 }
 
+// The agent counted launches in two stretches of a program that has no steps.
+TEST_F(WindowImport, WindowsLieBetweenTheStretchesInWhichWasCounted) {
+  FakeSpool spool(directory_.path());
+  window(spool, WindowEdge::open, WindowCause::start);
+  spool.config(1, "R1");
+  spool.metric(1, "dram__bytes_read.sum");
+  for (std::uint32_t stretch = 0; stretch < 2; ++stretch) {
+    spool.advance(100);
+    for (std::uint32_t i = 0; i < 5 + stretch; ++i) spool.launch();
+    spool.advance(5000);
+    const std::uint32_t index = spool::kFirstStretch + stretch;
+    spool.begin_step(index, Phase::replay, 1, spool::kStepByTime);
+    for (int i = 0; i < 3; ++i) spool.launch();
+    spool.end_step(false);
+    spool.counter_value(index, 1, 1, 4096);
+    spool.counter_step(index, spool::CounterStatus::ok);
+    spool.advance(5000);
+  }
+  for (int i = 0; i < 9; ++i) spool.launch();
+  spool.advance(5000);
+  window(spool, WindowEdge::close, WindowCause::exit);
+  spool.completeness();
+  spool.end();
+  const store::Capture capture = import();
+  EXPECT_EQ(scalar(capture,
+                   "SELECT group_concat(step_index || ' ' || source || ' ' || phase || ' ' || status || ' ' "
+                   "|| n) FROM "
+                   "(SELECT s.*, count(*) n FROM step s JOIN launch l ON l.step_id = s.id GROUP BY s.id "
+                   "ORDER BY step_index)"),
+            "0 window timeline ok 5,1 window replay ok 3,2 window timeline ok 6,3 window replay ok 3,4 "
+            "window timeline ok 9");
+  EXPECT_EQ(scalar(capture, "SELECT count(*) FROM recording_window"), "1");
+  EXPECT_EQ(scalar(capture, "SELECT count(*) FROM launch_metric"), "2");
+  EXPECT_EQ(scalar(capture,
+                   "SELECT count(*) FROM launch l JOIN step s ON s.id = l.step_id WHERE l.start_ns < "
+                   "s.gpu_start_ns OR l.end_ns > s.gpu_end_ns"),
+            "0");
+  EXPECT_EQ(scalar(capture, "SELECT status FROM tier_status WHERE tier = 'T2'"), "ok");
+  EXPECT_TRUE(warned("counts as one step"));
+}
+
 // Seventy steps in a fifth of a second: the agent has hardly looked.
 TEST_F(WindowImport, StepsThatTheAgentDidNotFindInTimeAreFound) {
   FakeSpool spool(directory_.path());

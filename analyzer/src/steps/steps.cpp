@@ -502,7 +502,9 @@ Result<StepAnalysis> analyze_steps(const Model& model, const StepOptions& option
   find_basis(model, pool, phase, analysis);
   find_outliers(pool, analysis.spread, options, analysis.findings);
   if (!pool.empty()) {
-    if (!options.step_index) find_kinds(analysis, phase, analysis.findings);
+    // Pieces of a window are not alike, and need not be.
+    if (!options.step_index && pool.front()->source != StepSource::window)
+      find_kinds(analysis, phase, analysis.findings);
     find_changes(analysis.steps, analysis.process_id, analysis.findings);
   }
   return analysis;

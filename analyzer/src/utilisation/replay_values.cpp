@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "ridgeline/base/statistics.h"
+
 namespace ridgeline::analyzer {
 
 namespace {
@@ -63,6 +65,66 @@ void ReplayValues::add(const TierRow& row, const StepCycles& step) {
   if (active && elapsed) sm_active.push_back(*active / *elapsed);
   if (const auto issued = row.value(kIssueSlots); issued && active)
     pipe_cycles[kIssueSlots].push_back(*issued / 100.0 * *active);
+}
+
+namespace {
+
+// Of the mean of many the error is small; one more of the kind may differ from it by the spread. Two values say so:
+// their mean is the mean, its standard error the spread.
+std::vector<double> of_one_more(const std::vector<double>& values) {
+  const auto spread = standard_deviation(values);
+  if (!spread) return values;
+  const double middle = mean(values);
+  return {middle - *spread, middle + *spread};
+}
+
+void complete_with(ValuesByMetric& own, const ValuesByMetric& of_kind) {
+  for (const auto& [name, values] : of_kind)
+    if (!own.contains(name)) own.emplace(name, of_one_more(values));
+}
+
+}  // namespace
+
+void ReplayValues::complete(const ReplayValues& of_kind) {
+  complete_with(values, of_kind.values);
+  for (const auto& [name, ns] : of_kind.pipe_ns) {
+    if (pipe_ns.contains(name)) continue;
+    pipe_ns.emplace(name, of_one_more(ns));
+    const auto in_cycles = of_kind.pipe_cycles.find(name);
+    // Only where each has its cycles is it a number of cycles.
+    if (in_cycles != of_kind.pipe_cycles.end() && in_cycles->second.size() == ns.size())
+      pipe_cycles.emplace(name, of_one_more(in_cycles->second));
+  }
+  if (const auto issue = of_kind.pipe_cycles.find(kIssueSlots);
+      issue != of_kind.pipe_cycles.end() && !pipe_cycles.contains(kIssueSlots))
+    pipe_cycles.emplace(kIssueSlots, of_one_more(issue->second));
+  for (std::vector<double> ReplayValues::*part :
+       {&ReplayValues::cycles, &ReplayValues::sm_active, &ReplayValues::dram_bytes,
+        &ReplayValues::duration_ns, &ReplayValues::clock_hz})
+    if ((this->*part).empty()) this->*part = of_one_more(of_kind.*part);
+  if (!normalisation.known) normalisation = of_kind.normalisation;
+  replayed = by_kind = true;
+}
+
+bool is_amount(std::string_view metric) {
+  for (const std::string_view share : {".pct", ".ratio", "per_second", "peak_sustained"})
+    if (metric.find(share) != std::string_view::npos) return false;
+  return true;
+}
+
+ReplayValues ReplayValues::times(double factor) const {
+  ReplayValues scaled = *this;
+  const auto scale = [&](std::vector<double>& all) {
+    for (double& value : all) value *= factor;
+  };
+  for (auto& [name, all] : scaled.values)
+    if (is_amount(name)) scale(all);
+  for (ValuesByMetric ReplayValues::*part : {&ReplayValues::pipe_ns, &ReplayValues::pipe_cycles})
+    for (auto& [name, all] : scaled.*part) scale(all);
+  for (std::vector<double> ReplayValues::*part :
+       {&ReplayValues::cycles, &ReplayValues::dram_bytes, &ReplayValues::duration_ns})
+    scale(scaled.*part);
+  return scaled;
 }
 
 std::optional<Measured> value_of(const ReplayValues& values, std::string_view metric) {

@@ -27,13 +27,22 @@ struct ReplayValues {
   Absence mismatch;  // the first
 
   bool replayed = false;
+  /// Some of it is of other launches of the kind (launch_kinds.h).
+  bool by_kind = false;
 
   /// `device` may be null.
   ReplayValues(const TierRows& rows, const store::Device* device);
+  /// What was not counted of this launch is taken from the launches of its kind, with their spread as error.
+  void complete(const ReplayValues& of_kind);
+  /// Of a launch that does so many times the work: amounts grow with it, shares and rates stay.
+  [[nodiscard]] ReplayValues times(double factor) const;
 
  private:
   void add(const TierRow& row, const StepCycles& cycles);
 };
+
+/// True of bytes, instructions, cycles and times; a percentage, a ratio and a rate are none.
+[[nodiscard]] bool is_amount(std::string_view metric);
 
 /// Issued instructions in slots, under the name of the counter that is of active cycles.
 inline constexpr std::string_view kIssueSlots = "smsp__issue_active.avg.pct_of_peak_sustained_active";

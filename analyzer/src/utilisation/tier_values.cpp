@@ -123,6 +123,7 @@ TierSteps::Places TierSteps::places_in(const StepSummary& step,
     return keys;
   };
   const std::vector<LaunchIndex> ours = in_order(representative.launches), theirs = in_order(launches);
+  if (ours.empty()) return {};  // a window: its launches have no places
   const Alignment alignment = align(keys_of(ours), keys_of(theirs));
   Places places;
   for (std::size_t i = 0; i < ours.size(); ++i) {

@@ -9,6 +9,7 @@
 
 #include "absences.h"
 #include "draft.h"
+#include "launch_kinds.h"
 #include "replay_values.h"
 #include "ridgeline/base/statistics.h"
 #include "roofs.h"
@@ -36,7 +37,8 @@ class Analyzer {
         sample_(model, steps, Phase::sample, Tier::t1),
         cold_(model, steps, Phase::cold, Tier::t3),
         roofs_(model, steps, options.peaks),
-        absences_(model, steps, replay_, sample_) {}
+        absences_(model, steps, replay_, sample_),
+        kinds_(model, replay_.steps()) {}
 
   UtilisationAnalysis run() {
     result_.replay_steps = replay_.steps();
@@ -186,8 +188,11 @@ class Analyzer {
       const TierRows sampled = rows_of(sample_, launch, &sample_steps_);
       const TierRows replayed = rows_of(replay_, launch);
       const TierRows cold = rows_of(cold_, launch, &cold_steps_);
-      if (!is_nothing(sampled) || !is_nothing(replayed) || !is_nothing(cold)) {
-        row.group = result_.launches.add_group(measure(row, launch, sampled, replayed, cold));
+      ReplayValues values(replayed, model_.device(launch.device_id));
+      if (replayed.rows.size() < replay_.steps().size())
+        kinds_.complete(index, model_.device(launch.device_id), values);
+      if (!is_nothing(sampled) || !is_nothing(replayed) || !is_nothing(cold) || values.replayed) {
+        row.group = result_.launches.add_group(measure(row, launch, sampled, values, cold));
         result_.launches.add(row);
         return;
       }
@@ -209,7 +214,8 @@ class Analyzer {
                           shared.graph_node_id || shared.graph_id);
     auto values = unmeasured_.find(same);
     if (values == unmeasured_.end()) {
-      const LaunchVerdict first = measure(row, model_.launches[row.launch], {}, {}, {});
+      const LaunchVerdict first =
+          measure(row, model_.launches[row.launch], {}, ReplayValues({}, nullptr), {});
       LaunchValues blank = *first.values;
       blank.blank = true;
       values =
@@ -228,7 +234,7 @@ class Analyzer {
   }
 
   LaunchVerdict measure(const LaunchUtilisations::Row& row, const store::Launch& launch,
-                        const TierRows& sampled, const TierRows& replayed, const TierRows& cold) {
+                        const TierRows& sampled, const ReplayValues& values, const TierRows& cold) {
     Draft out;
     out.kernel_id = launch.kernel_id;
     out.duration_ns = row.duration_ns;
@@ -243,9 +249,8 @@ class Analyzer {
       fill_sampled(model_, launch, sampled, roofs_, out.t1);
     }
     if (!out.t1.concurrent) out.in_situ_cycles = out.t1.cycles;
-    if (!is_nothing(sampled) || !is_nothing(replayed) || !is_nothing(cold))
+    if (!is_nothing(sampled) || values.replayed || values.mismatched > 0 || !is_nothing(cold))
       out.timeline_clock_hz = clock_of(launch, out);
-    const ReplayValues values(replayed, model_.device(launch.device_id));
     if (!values.replayed) {
       absences_.explain_no_values(launch, values, out.t2);
     } else {
@@ -292,6 +297,7 @@ class Analyzer {
   const TierSteps cold_;
   Roofs roofs_;
   const Absences absences_;
+  LaunchKinds kinds_;
   bool any_measured_ = false;  // a step that counters or samples were taken in can be joined
   std::vector<Site> sites_;    // of the model's launches
   std::map<store::Id, StepIndex> step_of_;

@@ -97,6 +97,7 @@ Settings read_settings(const char* (*lookup)(const char* name)) {
   if (const char* parts = lookup(env::kReplayExclude)) s.replay_exclude = split(parts);
   read_number<std::uint32_t>(lookup, env::kReplayTimeOutMs, 100, 3'600'000, &s.replay_time_out_ms,
                              &s.complaints);
+  read_number<std::uint32_t>(lookup, env::kBudgetMs, 0, 3'600'000, &s.budget_ms, &s.complaints);
   for (int i = 1; i <= env::kMaxConfigs; ++i) {
     const char* metrics = lookup((env::kMetricsPrefix + std::to_string(i)).c_str());
     if (metrics == nullptr || *metrics == 0) break;

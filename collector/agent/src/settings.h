@@ -20,6 +20,7 @@ struct Settings {
   bool third_tier_allowed = true;           // T3
   std::vector<std::string> replay_exclude;  // parts of mangled names
   std::uint32_t replay_time_out_ms = 10'000;
+  std::uint32_t budget_ms = 10'000;                   // of replay steps, on top of the program
   std::int64_t sample_interval_ns = 0;                // 0: chosen
   std::uint64_t sample_buffer_bytes = 0;              // 0: chosen
   std::vector<std::vector<std::string>> metric_sets;  // R1, R2, …; empty: the built-in ones

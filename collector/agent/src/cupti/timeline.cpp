@@ -265,6 +265,14 @@ void Timeline::take_kernel(const CUpti_ActivityKernel9& k) noexcept {
   if (watch_ != nullptr && watch_->watching() && !node && !zero && !intervals_.contains(start_ns) &&
       seen_.in_step(k.correlationId, kernel_id) && !exclusions_->by_name(k.name != nullptr ? k.name : ""))
     watch_->add(r);
+  if (without_steps_ != nullptr && without_steps_->watching() && !node && !zero &&
+      !intervals_.contains(start_ns))
+    without_steps_->add(r);
+  if (times_ != nullptr && !node && !zero && !intervals_.contains(start_ns)) {
+    times_->add(counting::kind_of(r.kernel_id, r.grid_x, r.grid_y, r.grid_z), r.end_ns - r.start_ns);
+    size_times_->add(counting::size_kind_of(r.kernel_id, r.grid_x, r.grid_y, r.grid_z),
+                     r.end_ns - r.start_ns);
+  }
   writer_.put(r);
 }
 

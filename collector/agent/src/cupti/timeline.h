@@ -13,6 +13,7 @@
 #include "cupti/cupti_api.h"
 #include "cupti/device_launches.h"
 #include "cupti/kernel_table.h"
+#include "ridgeline/counting/launch_times.h"
 #include "ridgeline/spool/writer.h"
 #include "tiers/concurrency.h"
 #include "tiers/exclusions.h"
@@ -103,9 +104,18 @@ class Timeline {
   }
 
   /// Timeline kernels are shown to `watch` from now on, those left out by name excepted. Before enable().
-  void watch_concurrency(ConcurrencyWatch* watch, const Exclusions* exclusions) noexcept {
+  /// `without_steps`: those outside of steps too.
+  void watch_concurrency(ConcurrencyWatch* watch, const Exclusions* exclusions,
+                         ConcurrencyWatch* without_steps) noexcept {
     watch_ = watch;
+    without_steps_ = without_steps;
     exclusions_ = exclusions;
+  }
+  /// Durations of timeline kernels are added up in `times` from now on, by kernel and grid, and in `size_times` by
+  /// kernel and number of blocks. Before enable().
+  void time_launches(counting::LaunchTimes* times, counting::LaunchTimes* size_times) noexcept {
+    times_ = times;
+    size_times_ = size_times;
   }
 
   SeenLaunches& seen() noexcept { return seen_; }
@@ -135,8 +145,9 @@ class Timeline {
   std::array<std::atomic<std::uint32_t>, kMaxDevices> newest_correlation_ids_{};
   SeenLaunches seen_;
   CounterIntervals intervals_;
-  ConcurrencyWatch* watch_ = nullptr;
+  ConcurrencyWatch *watch_ = nullptr, *without_steps_ = nullptr;
   const Exclusions* exclusions_ = nullptr;
+  counting::LaunchTimes *times_ = nullptr, *size_times_ = nullptr;
 };
 
 }  // namespace ridgeline::agent

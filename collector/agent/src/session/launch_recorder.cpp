@@ -38,6 +38,7 @@ void LaunchRecorder::on_launch(CUpti_CallbackId id, const CUpti_CallbackData& da
     if (!is_graph_launch(id)) look_up_kernel(*thread, data.symbolName);
     const bool captured = is_captured(id, data);
     if (period_.watches() && !captured) note_for_period(*thread, id, data);
+    if (stretches_.wants_launch() && !captured) stretches_.note_launch(*thread, is_graph_launch(id));
     if (thread->launch_collective) parts_.agreement.count_collective();
     if (parts_.steps.active() == spool::kNoStep) thread->launch_kernel_id = 0;
     if (parts_.replay && parts_.replay->wants_launch() && !captured)
@@ -103,6 +104,14 @@ LaunchCall LaunchRecorder::call_of(const ThreadState& thread, CUpti_CallbackId i
   call.correlation_id = data.correlationId;
   call.kernel_id = thread.launch_kernel_id;
   call.graph = is_graph_launch(id);
+  if (!call.graph) {
+    SequenceEntry entry{};
+    grid_of(id, data.functionParams, &entry);
+    call.grid_x = entry.grid_x;
+    call.grid_y = entry.grid_y;
+    call.grid_z = entry.grid_z;
+    call.waits_for_nothing = parts_.without_steps.waits_for_nothing(call.kernel_id);
+  }
   call.name = call.graph ? nullptr : data.symbolName;
   call.several_devices = id == CUPTI_DRIVER_TRACE_CBID_cuLaunchCooperativeKernelMultiDevice;
   return call;

@@ -3,6 +3,7 @@
 
 #include <atomic>
 
+#include "session/counting_stretches.h"
 #include "session/parts.h"
 #include "session/period_steps.h"
 #include "thread_state.h"
@@ -11,7 +12,8 @@ namespace ridgeline::agent {
 
 class LaunchRecorder {
  public:
-  LaunchRecorder(Parts& parts, PeriodSteps& period) : parts_(parts), period_(period) {}
+  LaunchRecorder(Parts& parts, PeriodSteps& period, CountingStretches& stretches)
+      : parts_(parts), period_(period), stretches_(stretches) {}
 
   /// Launches are noted from now on, or no longer; one whose entry was noted is noted to its end.
   void record(bool on) noexcept { recording_.store(on, std::memory_order_release); }
@@ -33,6 +35,7 @@ class LaunchRecorder {
 
   Parts& parts_;
   PeriodSteps& period_;
+  CountingStretches& stretches_;
   std::atomic<bool> recording_{false};
 };
 

@@ -74,6 +74,8 @@ struct Parts {
   Exclusions exclusions;
   CallGate gate;
   ConcurrencyWatch concurrency;
+  ConcurrencyWatch without_steps;                  // of programs that have none: whatever they launch
+  counting::LaunchTimes launch_times, size_times;  // by kernel and grid; by kernel and size
   NvtxTracker nvtx;
   ThreadNames thread_names;
   StepTracker steps;

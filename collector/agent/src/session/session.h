@@ -107,7 +107,8 @@ class Session {
   Parts parts_;
   StepConductor conductor_{parts_, [this] { wake_.notify_all(); }};
   PeriodSteps period_{parts_, conductor_};
-  LaunchRecorder launches_{parts_, period_};
+  CountingStretches stretches_{parts_, conductor_};
+  LaunchRecorder launches_{parts_, period_, stretches_};
   WaitRecorder waits_{parts_};
   StreamCalls stream_calls_{parts_};
   WindowControl window_{parts_, period_, launches_, waits_};

@@ -91,7 +91,10 @@ void Session::at_exit(spool::EndReason reason) noexcept {
   for (ThreadState* t = all_threads(); t != nullptr; t = t->next)
     if (t->taken.load(std::memory_order_acquire) && t->generation == parts_.generation)
       parts_.nvtx.write_open(*t, now);
-  if (cupti_started_ && parts_.steps.steps_begun() == 0 && parts_.totals.get(&Count::launches_seen) > 0)
+  if (cupti_started_ && parts_.steps.steps_begun() == 0 && stretches_.begun() > 0)
+    parts_.message(Severity::info, spool::Topic::steps,
+                   "no step was found: launches were counted by kind, in stretches of the program");
+  else if (cupti_started_ && parts_.steps.steps_begun() == 0 && parts_.totals.get(&Count::launches_seen) > 0)
     parts_.message(
         Severity::warning, spool::Topic::nvtx_missing,
         "no NVTX range named '" + parts_.settings.step_range +

@@ -25,11 +25,11 @@ std::uint32_t StepConductor::prepare_replay(const StepTracker::Step& step, const
     parts_.replay->close_kept();
     return 0;
   }
-  const std::uint32_t config_id = parts_.replay->config_id(step);
   if (!concurrency_looked_at_) look_for_waiting_kernels(!by_period);
+  if (step.number_in_phase == 0) step_before_counters_ns_ = usual_step_ns();
   const bool alike = (step.phase == Phase::flops) == (step.next_phase == Phase::flops);
-  parts_.replay->arm(step, thread.thread_id, Replay::measures(step.next_phase) && alike);
-  return config_id;
+  return parts_.replay->arm(step, thread.thread_id, Replay::measures(step.next_phase) && alike,
+                            step_before_counters_ns_);
 }
 
 // False if the step comes before the schedule, whose start the processes that this one waits for agree on.
@@ -56,6 +56,7 @@ bool StepConductor::begin(ThreadState& thread, std::uint16_t flags, std::uint32_
   bool before_schedule = false;
   if (!parts_.steps.open() && !parts_.steps.held()) before_schedule = !may_begin_schedule();
   if (!parts_.steps.begin(&step, before_schedule)) return false;
+  parts_.without_steps.stop();
   flags |= prepare_sampling(step);
   const std::int64_t now = parts_.now_ns();  // after what had to be finished and set up
   *step_index = step.index;
@@ -82,6 +83,10 @@ void StepConductor::end(ThreadState& thread, std::int64_t now_ns) noexcept {
     parts_.steps.keep_as_reference();
   }
   if (done) parts_.steps.release();
+}
+
+void StepConductor::prepare_stretch() noexcept {
+  if (parts_.sampling) parts_.sampling->close_now();
 }
 
 void StepConductor::look_for_waiting_kernels(bool may_flush) noexcept {

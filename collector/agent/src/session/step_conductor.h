@@ -19,6 +19,8 @@ class StepConductor {
   /// A step begins on this thread, unless one is open; its index. `flags` of StepBeginRecord.
   bool begin(ThreadState& thread, std::uint16_t flags, std::uint32_t* step_index) noexcept;
   void end(ThreadState& thread, std::int64_t now_ns) noexcept;
+  /// A stretch is to be counted (counting_stretches.h): nothing else holds the counters.
+  void prepare_stretch() noexcept;
 
  private:
   bool may_begin_schedule() noexcept;
@@ -35,6 +37,7 @@ class StepConductor {
   /// Begin of the latest steps, by index; written at a step's start only, one step at a time.
   static constexpr std::uint32_t kStepHistory = 16;
   std::int64_t step_begin_ns_[kStepHistory] = {};
+  std::int64_t step_before_counters_ns_ = 0;  // how long one took; 0: not known
 };
 
 }  // namespace ridgeline::agent

@@ -36,6 +36,8 @@ class Agreement {
   enum class Turn { as_scheduled, begin, wait };
   /// One thread at a time.
   Turn step_begins(std::int64_t now_ns) noexcept;
+  /// This process launches collectives.
+  bool takes_part() const noexcept { return place_.load(std::memory_order_acquire) != nullptr; }
   /// How many processes took part when the schedule began; 0 if it was not agreed on.
   std::uint32_t taking_part() const noexcept { return taking_part_; }
   /// Waits until every process that took part is here as often as this one, which it is at the same steps; not longer

@@ -5,12 +5,15 @@
 #include <cstdint>
 #include <string>
 
+#include "ridgeline/counting/kind.h"
+
 namespace ridgeline::agent {
 
 struct SequenceEntry {
   std::uint32_t kernel_id;
   std::uint32_t grid_x, grid_y, grid_z;
   bool measured = false;  // replay steps: run alone; not part of what is compared
+  counting::Kind kind() const noexcept { return counting::kind_of(kernel_id, grid_x, grid_y, grid_z); }
   bool operator==(const SequenceEntry& other) const {
     return kernel_id == other.kernel_id && grid_x == other.grid_x && grid_y == other.grid_y &&
            grid_z == other.grid_z;

@@ -55,6 +55,21 @@ bool StepTracker::begin(Step* step, bool before_schedule) noexcept {
   return true;
 }
 
+bool StepTracker::begin_stretch(std::uint32_t number, std::uint32_t planned, Step* step) noexcept {
+  if (held_.load(std::memory_order_acquire)) return false;
+  bool closed = false;
+  if (!open_.compare_exchange_strong(closed, true, std::memory_order_acquire)) return false;
+  step_ = {};
+  step_.index = spool::kFirstStretch + number;
+  step_.phase = step_.next_phase = Phase::replay;
+  step_.number_in_phase = number;
+  step_.steps_in_phase = planned;
+  current().clear();
+  *step = step_;
+  active_.store(step_.index, std::memory_order_release);
+  return true;
+}
+
 void StepTracker::write_begin(const Step& step, std::uint32_t config_id, std::int64_t now_ns,
                               std::uint32_t thread_id, std::uint16_t flags) noexcept {
   spool::StepBeginRecord record{};

@@ -42,6 +42,9 @@ class StepTracker {
   /// Opens a step unless one is open. The caller writes the start after whatever set-up the step needs.
   /// `before_schedule`: a step of warm-up, whatever the schedule says, which begins anew after it.
   bool begin(Step* step, bool before_schedule = false) noexcept;
+  /// Opens a stretch of a program without steps, unless a step is open: the number-th, of so many that are planned. It
+  /// is none of the schedule's.
+  bool begin_stretch(std::uint32_t number, std::uint32_t planned, Step* step) noexcept;
   void write_begin(const Step& step, std::uint32_t config_id, std::int64_t now_ns, std::uint32_t thread_id,
                    std::uint16_t flags = 0) noexcept;
   /// Closes the open step and hands it over; its launches are then `last()`.

@@ -1,10 +1,14 @@
 #include "tiers/concurrency.h"
 
 #include <algorithm>
-#include <map>
 #include <utility>
 
 namespace ridgeline::agent {
+namespace {
+
+constexpr std::uint32_t kFreeShare = 16;  // one of so many runs, at least
+
+}  // namespace
 
 void ConcurrencyWatch::add(const spool::KernelRecord& kernel) noexcept {
   if (kernel.start_ns <= 0 || kernel.end_ns <= kernel.start_ns) return;
@@ -14,13 +18,7 @@ void ConcurrencyWatch::add(const spool::KernelRecord& kernel) noexcept {
                    kernel.device_id, false});
 }
 
-std::vector<std::uint32_t> ConcurrencyWatch::finish() noexcept try {
-  std::vector<Run> runs;
-  {
-    std::lock_guard<std::mutex> guard(mutex_);
-    watching_.store(false, std::memory_order_relaxed);
-    runs.swap(runs_);
-  }
+void ConcurrencyWatch::count(std::vector<Run>& runs, Counts* counts) {
   std::sort(runs.begin(), runs.end(), [](const Run& a, const Run& b) { return a.start_ns < b.start_ns; });
   std::vector<Run*> running;
   for (Run& later : runs) {
@@ -31,18 +29,48 @@ std::vector<std::uint32_t> ConcurrencyWatch::finish() noexcept try {
         earlier->overlapped = true;
     running.push_back(&later);
   }
-  std::map<std::uint32_t, std::pair<std::uint32_t, std::uint32_t>> counts;  // runs, overlapped
   for (const Run& run : runs) {
-    auto& [all, overlapped] = counts[run.kernel_id];
+    auto& [all, overlapped] = (*counts)[run.kernel_id];
     ++all;
     if (run.overlapped) ++overlapped;
   }
+}
+
+std::vector<std::uint32_t> ConcurrencyWatch::finish() noexcept try {
+  std::vector<Run> runs;
+  {
+    std::lock_guard<std::mutex> guard(mutex_);
+    watching_.store(false, std::memory_order_relaxed);
+    runs.swap(runs_);
+  }
+  Counts counts;
+  count(runs, &counts);
   std::vector<std::uint32_t> found;
-  for (const auto& [kernel_id, count] : counts)
-    if (count.first >= kLeastRuns && count.second == count.first) found.push_back(kernel_id);
+  for (const auto& [kernel_id, of] : counts)
+    if (of.first >= kLeastRuns && of.second == of.first) found.push_back(kernel_id);
   return found;
 } catch (...) {
   return {};  // out of memory: the time-out is left
+}
+
+// Where one review ends and the next begins a run may seem to overlap nothing: hence several, and a share.
+void ConcurrencyWatch::review() noexcept try {
+  std::vector<Run> runs;
+  runs.reserve(kCapacity);
+  {
+    std::lock_guard<std::mutex> guard(mutex_);
+    runs.swap(runs_);
+  }
+  if (runs.empty()) return;
+  count(runs, &reviewed_);
+  for (const auto& [kernel_id, of] : reviewed_) {
+    const std::uint32_t free_runs = of.first - of.second;
+    if (kernel_id < kMostKernels)
+      free_[kernel_id].store(free_runs >= kLeastFreeRuns && kFreeShare * free_runs >= of.first,
+                             std::memory_order_relaxed);
+  }
+} catch (...) {
+  return;  // out of memory: what was not looked at is not counted
 }
 
 }  // namespace ridgeline::agent

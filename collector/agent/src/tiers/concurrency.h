@@ -4,7 +4,10 @@
 
 #include <atomic>
 #include <cstdint>
+#include <map>
+#include <memory>
 #include <mutex>
+#include <utility>
 #include <vector>
 
 #include "ridgeline/spool/format.h"
@@ -17,7 +20,7 @@ class ConcurrencyWatch {
   static constexpr std::size_t kCapacity = 1u << 15;
   static constexpr std::uint32_t kLeastRuns = 2;  // one overlap may be chance
 
-  ConcurrencyWatch() { runs_.reserve(kCapacity); }
+  ConcurrencyWatch() : free_(new std::atomic<bool>[kMostKernels]()) { runs_.reserve(kCapacity); }
 
   /// False once finish() was called. Cheap.
   bool watching() const noexcept { return watching_.load(std::memory_order_relaxed); }
@@ -27,15 +30,33 @@ class ConcurrencyWatch {
   /// Ids of kernels of which every run (at least kLeastRuns) overlapped one launched later. Ends the watch.
   std::vector<std::uint32_t> finish() noexcept;
 
+  /// Looks at what has come, and goes on watching. One thread.
+  void review() noexcept;
+  /// As far as was reviewed: several runs of the kernel, one in sixteen at least, overlapped nothing launched later, so
+  /// that it waits for nothing.
+  bool waits_for_nothing(std::uint32_t kernel_id) const noexcept {
+    return kernel_id < kMostKernels && free_[kernel_id].load(std::memory_order_relaxed);
+  }
+  /// Nothing more is looked at.
+  void stop() noexcept { watching_.store(false, std::memory_order_relaxed); }
+
  private:
+  static constexpr std::uint32_t kMostKernels = 1u << 16;
+  static constexpr std::uint32_t kLeastFreeRuns = 3;
+  using Counts =
+      std::map<std::uint32_t, std::pair<std::uint32_t, std::uint32_t>>;  // runs, overlapped; by kernel
   struct Run {
     std::int64_t start_ns, end_ns;
     std::uint32_t correlation_id, kernel_id, stream_id, device_id;
     bool overlapped;
   };
+  static void count(std::vector<Run>& runs, Counts* counts);
+
   std::mutex mutex_;
   std::vector<Run> runs_;
   std::atomic<bool> watching_{true};
+  Counts reviewed_;  // review() only
+  std::unique_ptr<std::atomic<bool>[]> free_;
 };
 
 }  // namespace ridgeline::agent

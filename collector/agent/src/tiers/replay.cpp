@@ -36,6 +36,16 @@ std::string permission_remedy() {
   return with_permission_remedy("timeline only: this user may not read GPU counters");
 }
 
+std::string seconds(std::int64_t ns) {
+  const std::int64_t tenths = (ns + 50 * kMillisecond) / (100 * kMillisecond);
+  return std::to_string(tenths / 10) + "." + std::to_string(tenths % 10) + " s";
+}
+
+std::string budget_used(const counting::CountPlan& plan) {
+  return "of the " + seconds(plan.budget_ns()) + " that counting may take " + seconds(plan.spent_ns()) +
+         " are used: --budget allows more";
+}
+
 std::vector<MetricSet> joined(const CounterPlan& plan) {
   std::vector<MetricSet> all = plan.replay;
   all.insert(all.end(), plan.flops.begin(), plan.flops.end());
@@ -46,7 +56,8 @@ std::vector<MetricSet> joined(const CounterPlan& plan) {
 
 Replay::Replay(const CuptiApi& api, const DriverApi& driver, spool::Writer& writer, StepTracker& steps,
                CounterIntervals& intervals, Exclusions& exclusions, const CallGate& gate,
-               CaptureWatch& captures, CounterPlan plan)
+               CaptureWatch& captures, const counting::LaunchTimes& times,
+               const counting::LaunchTimes& size_times, CounterPlan plan)
     : api_(api),
       driver_(driver),
       writer_(writer),
@@ -55,9 +66,12 @@ Replay::Replay(const CuptiApi& api, const DriverApi& driver, spool::Writer& writ
       exclusions_(exclusions),
       gate_(gate),
       captures_(captures),
+      times_(times),
+      size_times_(size_times),
       replay_sets_(static_cast<std::uint32_t>(plan.replay.size())),
       flops_sets_(static_cast<std::uint32_t>(plan.flops.size())),
       sets_(joined(plan)),
+      count_plan_(plan.budget_ns, replay_sets_),
       session_(api),
       eviction_(driver) {}
 
@@ -167,22 +181,33 @@ void Replay::prepare() noexcept {
     configs_ = std::move(configs);
     for (std::uint32_t i = 0; i < replay_sets_; ++i)
       if (!configs_[i].metrics().empty()) rotation_.push_back(&configs_[i]);
+    for (std::uint32_t i = 0; i < replay_sets_; ++i)
+      if (!configs_[i].metrics().empty()) stretch_configs_.push_back(i + 1);
     if (rotation_.size() > 1) joined_ = join_in_passes(api_, chip_, availability_.data(), rotation_);
     metric_ids_ = std::move(metric_ids);
     first_metric_ = std::move(first_metric);
     readiness_ = Readiness::ready;
+    stretch_sets_.store(static_cast<std::uint32_t>(stretch_configs_.size()), std::memory_order_release);
   }
   ready_.notify_all();
 }
 
-void Replay::arm(const StepTracker::Step& step, std::uint32_t thread_id, bool keep) noexcept {
+std::uint32_t Replay::arm(const StepTracker::Step& step, std::uint32_t thread_id, bool keep,
+                          std::int64_t usual_ns) noexcept {
   std::lock_guard<std::mutex> guard(mutex_);
   step_ = step;
-  if (state_.load(std::memory_order_relaxed) == State::to_close && !close_given_up(thread_id))
-    return report(spool::CounterStatus::failed, kNotNow);
+  armed_ns_ = api_.now_ns();
+  usual_ns_ = usual_ns;
+  plan_step();
+  stretch_done_.store(false, std::memory_order_relaxed);
+  const std::uint32_t config = config_id(step);
+  if (state_.load(std::memory_order_relaxed) == State::to_close && !close_given_up(thread_id)) {
+    report(spool::CounterStatus::failed, kNotNow);
+    return config;
+  }
   keep_ = keep;
   session_thread_ = thread_id;
-  open_ns_ = 0;
+  open_ns_ = in_calls_ns_ = closing_ns_ = 0;
   graph_launches_ = 0;
   graph_correlation_ids_.clear();
   in_doubt_.clear();
@@ -192,6 +217,43 @@ void Replay::arm(const StepTracker::Step& step, std::uint32_t thread_id, bool ke
   // far as the kernels are over, which the first launch finds out.
   patience_spent_ = false;
   state_.store(State::armed, std::memory_order_release);
+  return config;
+}
+
+std::string Replay::name_of_step() const {
+  return is_stretch(step_) ? "stretch " + std::to_string(step_.index - spool::kFirstStretch)
+                           : "step " + std::to_string(step_.index);
+}
+
+void Replay::pay(bool whole) noexcept {
+  if (armed_ns_ == 0) return;
+  const std::int64_t took_ns = api_.now_ns() - armed_ns_;
+  armed_ns_ = 0;
+  std::int64_t cost_ns = in_step_ns();
+  if (is_stretch(step_)) {
+    // A call that counts waits for what the program had launched before, which it would have waited for later.
+    double own_ns = 0;
+    const LaunchSequence& launches = steps_.last();
+    for (std::uint32_t i = 0; i < std::min(launches.count(), LaunchSequence::kCapacity); ++i)
+      own_ns += usual_ns(step_, kind_in(step_, launches[i]));
+    cost_ns = std::min(cost_ns, std::max<std::int64_t>(took_ns - static_cast<std::int64_t>(own_ns), 0));
+  } else if (usual_ns_ > 0) {
+    // Of a step that is given up the rest still comes.
+    cost_ns = whole ? took_ns - usual_ns_ : std::max(cost_ns, took_ns - usual_ns_);
+  }
+  if (step_.phase == Phase::replay) count_plan_.spent(cost_ns);
+}
+
+void Replay::tell_of_plan() noexcept try {
+  if (chosen_in_all_ == 0) return;
+  const auto summary = count_plan_.summary(0);
+  message(Severity::info, spool::Topic::replay,
+          std::to_string(chosen_in_all_) + " launches were counted, chosen from " +
+              std::to_string(summary.kinds) + " kinds of launch within a budget of " +
+              seconds(count_plan_.budget_ns()) + ", of which " + seconds(count_plan_.spent_ns()) +
+              " were used; the others of a kind have its values");
+  chosen_in_all_ = 0;
+} catch (...) {
 }
 
 void Replay::report(spool::CounterStatus status, const std::string& reason) noexcept {
@@ -203,6 +265,8 @@ void Replay::report(spool::CounterStatus status, const std::string& reason) noex
   record.launches_expected = steps_.last().count();
   record.open_ns = open_ns_;
   writer_.put_reserved(record);
+  failures_.fetch_add(1, std::memory_order_relaxed);
+  pay(false);
 }
 
 Verdict Replay::launch_enter(const LaunchCall& call) noexcept try {
@@ -273,7 +337,12 @@ bool Replay::open(const LaunchCall& call, std::string* why, spool::CounterStatus
     *status = spool::CounterStatus::not_available;
     return false;
   }
-  const LaunchSequence* reference = steps_.reference();
+  if (way_ == counting::CountPlan::Way::nothing) {
+    *why = budget_used(count_plan_);
+    *status = spool::CounterStatus::not_available;
+    return false;
+  }
+  const LaunchSequence* reference = this->reference();
   if (reference != nullptr) {
     *why = why_not_replayable(*reference);
     if (!why->empty()) {
@@ -290,8 +359,7 @@ bool Replay::open(const LaunchCall& call, std::string* why, spool::CounterStatus
     return false;
   }
   if (step_.phase == Phase::cold && !eviction_.prepare(why)) {
-    message(Severity::warning, spool::Topic::replay,
-            "step " + std::to_string(step_.index) + ", cold caches: " + *why);
+    message(Severity::warning, spool::Topic::replay, name_of_step() + ", cold caches: " + *why);
     *status = spool::CounterStatus::not_available;
     return false;
   }
@@ -307,6 +375,7 @@ bool Replay::open(const LaunchCall& call, std::string* why, spool::CounterStatus
     std::uint32_t expected = 0;
     if (reference != nullptr)
       expected = way == Ranges::graphs ? reference->graph_launches() : steps_.most_launches();
+    if (way_ == counting::CountPlan::Way::some) expected = count_plan_.chosen();
     if (configs_[id - 1].instrumented()) stop_tracing();
     // A rotation begins with its first set; broken, it begins anew when that comes round.
     if (may_rotate(step_) && joined_.passes() > 1 && rotation_.front() == &configs_[id - 1])
@@ -323,8 +392,7 @@ bool Replay::open(const LaunchCall& call, std::string* why, spool::CounterStatus
   *why = permission ? permission_remedy()
                     : std::string(failure.what) + " failed: " + api_.error_text(failure.result);
   message(Severity::warning, permission ? spool::Topic::counters_refused : spool::Topic::replay,
-          permission ? *why : "step " + std::to_string(step_.index) + ": " + *why,
-          refusal_of(failure.result));
+          permission ? *why : name_of_step() + ": " + *why, refusal_of(failure.result));
   if (permission) {
     readiness_ = Readiness::ruled_out;
     ruled_out_reason_ = *why;
@@ -380,20 +448,26 @@ Verdict Replay::measure_held(const LaunchCall& call) {
   CounterSession::Failure failure;
   const auto pause = [&](Verdict verdict) {
     if (session_.marks_kernels() && !call.graph) return verdict;  // outside a range nothing is measured
-    if (session_.pause(&failure)) return verdict;
+    const std::int64_t begin_ns = api_.now_ns();
+    const bool paused = session_.pause(&failure);
+    in_calls_ns_ += api_.now_ns() - begin_ns;
+    if (paused) return verdict;
     fail_step(failure);
     return Verdict::not_asked;
   };
   if (call.graph) {
     const std::uint32_t number = graph_launches_++;
     graph_correlation_ids_.push_back(0);
-    if (!session_.counts_graphs() || !settled(call.thread_id)) return pause(Verdict::unmeasured);
+    if (!session_.counts_graphs() || !within_budget() || !settled(call.thread_id))
+      return pause(Verdict::unmeasured);
+    const std::int64_t since_ns = api_.now_ns();
     if (!session_.run(&failure) || !session_.push_range(std::to_string(number).c_str(), &failure)) {
       fail_step(failure);
       return Verdict::not_asked;
     }
     session_.count_launch();
     graph_correlation_ids_.back() = call.correlation_id;
+    in_calls_ns_ += api_.now_ns() - since_ns;
     return Verdict::measured;
   }
   std::optional<Exclusions::Reason> excluded = exclusions_.added(call.kernel_id);
@@ -409,6 +483,17 @@ Verdict Replay::measure_held(const LaunchCall& call) {
     for (const UnderWay& other : under_way_) in_doubt_.insert(other.number);
     return Verdict::unmeasured;
   }
+  if (is_stretch(step_) && !call.waits_for_nothing) return Verdict::not_asked;
+  const counting::Kind kind = kind_in(step_, {call.kernel_id, call.grid_x, call.grid_y, call.grid_z});
+  const counting::Kind before = kind_before();
+  if (way_ == counting::CountPlan::Way::some && !(within_budget() && count_plan_.wants(kind, before)))
+    return Verdict::not_asked;  // outside a range nothing is measured
+  if (!within_budget()) {
+    if (!session_.rotates()) return pause(Verdict::unmeasured);
+    give_up_step(budget_used(count_plan_));
+    return Verdict::not_asked;
+  }
+  const std::int64_t since_ns = api_.now_ns();
   if (!settled(call.thread_id)) return pause(Verdict::unmeasured);
   if (!session_.run(&failure)) {
     fail_step(failure);
@@ -423,19 +508,22 @@ Verdict Replay::measure_held(const LaunchCall& call) {
     return Verdict::not_asked;
   }
   session_.count_launch();
-  note_under_way(call.thread_id);
+  if (step_.phase == Phase::replay) count_plan_.counted(kind, before);
+  if (way_ == counting::CountPlan::Way::some) ++chosen_in_all_;
+  if (count_plan_.satisfied()) stretch_done_.store(true, std::memory_order_relaxed);
+  note_under_way(call.thread_id, kind, since_ns);
   return Verdict::measured;
 }
 
 // CUPTI numbers its ranges in the order in which the driver takes the launches, which of launches on several
 // threads at once is not known: what is measured of those belongs to one of them, and nobody can say to which.
-void Replay::note_under_way(std::uint32_t thread_id) {
+void Replay::note_under_way(std::uint32_t thread_id, counting::Kind kind, std::int64_t since_ns) {
   const std::uint32_t number = measured_++;
   if (!under_way_.empty()) {
     for (const UnderWay& other : under_way_) in_doubt_.insert(other.number);
     in_doubt_.insert(number);
   }
-  under_way_.push_back({thread_id, number});
+  under_way_.push_back({thread_id, number, kind, since_ns});
 }
 
 void Replay::launch_exit(const LaunchCall& call, Verdict verdict) noexcept {
@@ -451,7 +539,13 @@ void Replay::launch_exit(const LaunchCall& call, Verdict verdict) noexcept {
   } held{verdict == Verdict::measured ? &captures_ : nullptr};
   std::lock_guard<std::mutex> guard(mutex_);
   if (verdict == Verdict::measured)
-    std::erase_if(under_way_, [&](const UnderWay& launch) { return launch.thread_id == call.thread_id; });
+    std::erase_if(under_way_, [&](const UnderWay& launch) {
+      if (launch.thread_id != call.thread_id) return false;
+      // The kernel itself would have taken its time anyway.
+      const auto own_ns = static_cast<std::int64_t>(usual_ns(step_, launch.kind));
+      in_calls_ns_ += std::max<std::int64_t>(api_.now_ns() - launch.since_ns - own_ns, 0);
+      return true;
+    });
   if (state_.load(std::memory_order_relaxed) != State::collecting || call.context != context_) return;
   if (verdict == Verdict::measured) {
     CounterSession::Failure failure;
@@ -536,7 +630,7 @@ void Replay::fail_step(const CounterSession::Failure& failure) noexcept {
 }
 
 void Replay::give_up_step(const std::string& why) noexcept {
-  message(Severity::warning, spool::Topic::replay, "step " + std::to_string(step_.index) + ": " + why);
+  message(Severity::warning, spool::Topic::replay, name_of_step() + ": " + why);
   report(spool::CounterStatus::failed, why);
   if (host_waits_pending_) return state_.store(State::to_close, std::memory_order_release);
   close();
@@ -620,7 +714,19 @@ void Replay::finish() noexcept {
   if (!keep_ || last || job.record.status == spool::CounterStatus::failed) close();
   if (step_.next_phase != Phase::cold || last) eviction_.release();
   intervals_.close(api_.now_ns());
-  job.record.finish_ns = api_.now_ns() - begin_ns;
+  job.record.finish_ns = closing_ns_ = api_.now_ns() - begin_ns;
+  if (job.record.status == spool::CounterStatus::ok)
+    failures_.store(0, std::memory_order_relaxed);
+  else
+    failures_.fetch_add(1, std::memory_order_relaxed);
+  const std::int64_t fixed_ns = open_ns_ + closing_ns_;
+  const std::int64_t spent_before_ns = count_plan_.spent_ns();
+  pay(true);
+  const std::int64_t cost_ns = count_plan_.spent_ns() - spent_before_ns;
+  if (step_.phase == Phase::replay)
+    count_plan_.learn(way_, measured_, static_cast<double>(fixed_ns),
+                      static_cast<double>(cost_ns - fixed_ns));
+  if (step_.next_phase != Phase::replay || last) tell_of_plan();
   state_.store(State::idle, std::memory_order_release);
   try {
     std::lock_guard<std::mutex> guard(jobs_mutex_);
@@ -697,6 +803,7 @@ void Replay::abandon() noexcept {
   std::unique_lock<std::mutex> lock(mutex_, std::try_to_lock);
   if (!lock.owns_lock()) return;
   const State state = state_.load(std::memory_order_relaxed);
+  tell_of_plan();
   if (state == State::idle) return;
   if (state != State::to_close) report(spool::CounterStatus::failed, "the program ended inside this step");
   state_.store(State::idle, std::memory_order_release);

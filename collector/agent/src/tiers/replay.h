@@ -38,6 +38,8 @@
 #include "cupti/driver_api.h"
 #include "cupti/timeline.h"
 #include "messages.h"
+#include "ridgeline/counting/count_plan.h"
+#include "ridgeline/counting/launch_times.h"
 #include "ridgeline/spool/writer.h"
 #include "steps/step_tracker.h"
 #include "tiers/counter_session.h"
@@ -51,6 +53,7 @@ namespace ridgeline::agent {
 struct CounterPlan {
   std::vector<MetricSet> replay;
   std::vector<MetricSet> flops;
+  std::int64_t budget_ns = 0;  // of the replay phase, on top of the program
   /// Cold steps take the first of the replay sets: durations, bytes, pipes.
   static constexpr std::uint32_t kColdSets = 2;
 };
@@ -62,9 +65,11 @@ struct LaunchCall {
   std::uint32_t thread_id = 0;
   std::uint32_t correlation_id = 0;
   std::uint32_t kernel_id = 0;
+  std::uint32_t grid_x = 0, grid_y = 0, grid_z = 0;
   const char* name = nullptr;  // mangled; valid during the call
   bool graph = false;
-  bool several_devices = false;  // a cooperative launch over several devices
+  bool several_devices = false;    // a cooperative launch over several devices
+  bool waits_for_nothing = false;  // outside of steps: as the timeline has shown so far
 };
 
 /// What became of a launch in a replay step.
@@ -74,7 +79,7 @@ class Replay {
  public:
   Replay(const CuptiApi& api, const DriverApi& driver, spool::Writer& writer, StepTracker& steps,
          CounterIntervals& intervals, Exclusions& exclusions, const CallGate& gate, CaptureWatch& captures,
-         CounterPlan plan);
+         const counting::LaunchTimes& times, const counting::LaunchTimes& size_times, CounterPlan plan);
 
   /// Asks what this machine can count, for 0.1 s or so, in which `context` must not be destroyed; false if it
   /// cannot: replay steps are then reported as failed.
@@ -94,10 +99,17 @@ class Replay {
   static bool measures(Phase phase) noexcept {
     return phase == Phase::replay || phase == Phase::cold || phase == Phase::flops;
   }
-  /// Id of the configuration that a step takes; known before prepare().
-  std::uint32_t config_id(const StepTracker::Step& step) const noexcept;
-  /// `keep`: the next step is measured too; the session stays enabled, in case it serves that one.
-  void arm(const StepTracker::Step& step, std::uint32_t thread_id, bool keep) noexcept;
+  /// Gives the id of the configuration that the step takes. `keep`: the next step is measured too; the session stays
+  /// enabled, in case it serves that one. `usual_ns`: how long a step takes otherwise; 0: not known.
+  std::uint32_t arm(const StepTracker::Step& step, std::uint32_t thread_id, bool keep,
+                    std::int64_t usual_ns) noexcept;
+  /// How many sets there are for stretches of a program without steps (session/counting_stretches.h); 0: not ready.
+  std::uint32_t stretch_sets() const noexcept { return stretch_sets_.load(std::memory_order_acquire); }
+  /// Of the stretch's set more is worth knowing than it costs. The agent's own thread.
+  bool pays_off(std::uint32_t stretch) noexcept;
+  /// Of the open stretch all has come.
+  bool stretch_done() const noexcept { return stretch_done_.load(std::memory_order_relaxed); }
+  std::uint32_t failures_in_a_row() const noexcept { return failures_.load(std::memory_order_relaxed); }
   /// True if launch_enter() has something to do. One relaxed load.
   bool wants_launch() const noexcept { return state_.load(std::memory_order_relaxed) != State::idle; }
   Verdict launch_enter(const LaunchCall& call) noexcept;
@@ -156,6 +168,38 @@ class Replay {
     std::uint32_t unevaluated = 0;
   };
 
+  /// What of the step is counted, and with which configuration.
+  void plan_step() noexcept;
+  std::uint32_t config_id(const StepTracker::Step& step) const noexcept;
+  void expect_launches(const LaunchSequence& reference) noexcept;
+  void take_noted_values() noexcept;
+  /// The kind of the latest launch of the open step.
+  counting::Kind kind_before() const noexcept;
+  /// What counters took in the step so far.
+  std::int64_t in_step_ns() const noexcept { return open_ns_ + in_calls_ns_ + closing_ns_; }
+  static bool is_stretch(const StepTracker::Step& step) noexcept {
+    return step.index >= spool::kFirstStretch;
+  }
+  /// The latest timeline step; a stretch is like none.
+  const LaunchSequence* reference() const noexcept {
+    return is_stretch(step_) ? nullptr : steps_.reference();
+  }
+  std::string name_of_step() const;
+  /// As the plan of the step tells launches apart.
+  static counting::Kind kind_in(const StepTracker::Step& step, const SequenceEntry& launch) noexcept {
+    return is_stretch(step)
+               ? counting::size_kind_of(launch.kernel_id, launch.grid_x, launch.grid_y, launch.grid_z)
+               : launch.kind();
+  }
+  double usual_ns(const StepTracker::Step& step, counting::Kind kind) const noexcept {
+    return (is_stretch(step) ? size_times_ : times_).of(kind).mean_ns();
+  }
+  bool within_budget() const noexcept {
+    return step_.phase != Phase::replay || count_plan_.affords(in_step_ns());
+  }
+  /// The step is over, or is given up: it is paid for.
+  void pay(bool whole) noexcept;
+  void tell_of_plan() noexcept;
   bool open(const LaunchCall& call, std::string* why, spool::CounterStatus* status) noexcept;
   bool takes_turns() const noexcept;
   bool may_rotate(const StepTracker::Step& step) const noexcept;
@@ -169,7 +213,7 @@ class Replay {
   bool watch(CUstream stream) noexcept;
   /// CUPTI may wait for the device: what waits for the host is over.
   bool host_waits_over(std::uint32_t thread_id) noexcept;
-  void note_under_way(std::uint32_t thread_id);
+  void note_under_way(std::uint32_t thread_id, counting::Kind kind, std::int64_t since_ns);
   bool settled(std::uint32_t thread_id) noexcept;
   void fail_step(const CounterSession::Failure& failure) noexcept;
   void give_up_step(const std::string& why) noexcept;
@@ -187,6 +231,8 @@ class Replay {
   bool write_kernels(Job& job, const CounterSession::Segment& segment, std::uint32_t* next_launch,
                      std::uint32_t* measured);
   bool write_graphs(Job& job, const CounterSession::Segment& segment);
+  /// How near to its roofs a counted launch came, for the plan.
+  void note_values(const Job& job, std::uint32_t ordinal, const CounterConfig& config, const double* values);
   /// Numbers in the names of a segment's ranges, by range; false if CUPTI names one otherwise.
   bool range_numbers(const CounterSession::Segment& segment, std::size_t ranges,
                      std::vector<std::uint32_t>* numbers);
@@ -199,6 +245,7 @@ class Replay {
   Exclusions& exclusions_;
   const CallGate& gate_;
   CaptureWatch& captures_;
+  const counting::LaunchTimes &times_, &size_times_;
   const std::uint32_t replay_sets_, flops_sets_;
   const std::vector<MetricSet> sets_;  // of all phases; configuration id - 1
 
@@ -219,6 +266,14 @@ class Replay {
   std::atomic<State> state_{State::idle};
   std::atomic<bool> untraced_{false};
   StepTracker::Step step_{};
+  counting::CountPlan count_plan_;
+  counting::CountPlan::Way way_ = counting::CountPlan::Way::all;  // of step_
+  std::int64_t armed_ns_ = 0, usual_ns_ = 0, in_calls_ns_ = 0,
+               closing_ns_ = 0;                 // of step_; armed_ns_ 0: it is paid for
+  std::uint32_t chosen_in_all_ = 0;             // launches that were chosen, of all steps
+  std::vector<std::uint32_t> stretch_configs_;  // ids, of those with metrics
+  std::atomic<std::uint32_t> stretch_sets_{0}, failures_{0};
+  std::atomic<bool> stretch_done_{false};
   bool keep_ = false;
   std::uint32_t session_thread_ = 0;
   CUcontext context_ = nullptr;
@@ -229,6 +284,8 @@ class Replay {
   std::vector<std::uint32_t> graph_correlation_ids_;  // 0: not measured
   struct UnderWay {
     std::uint32_t thread_id, number;
+    counting::Kind kind;
+    std::int64_t since_ns;
   };
   std::vector<UnderWay> under_way_;   // measured launches that have not come back
   std::set<std::uint32_t> in_doubt_;  // numbers of those that ran beside another thread's
@@ -241,6 +298,16 @@ class Replay {
   bool pauses_ = false;                   // steps of this program pause: no rotation
   bool waits_ = false;                    // and have waits for the host: kernels are marked
   std::int64_t waited_for_peers_ns_ = 0;  // in this recording, in vain or not
+
+  /// From evaluate() to the plan: nobody waits for `mutex_` on the agent's thread, whose holder may hang.
+  struct NotedValue {
+    counting::Kind kind, before;
+    std::size_t roof;
+    double utilisation;
+  };
+  std::mutex noted_mutex_;
+  std::vector<NotedValue> noted_;
+  double most_bytes_per_ns_ = 1000;  // evaluate() only: of a launch so far, and of no device less
 
   std::mutex jobs_mutex_;
   std::deque<Job> jobs_;

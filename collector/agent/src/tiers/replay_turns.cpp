@@ -6,6 +6,8 @@
 namespace ridgeline::agent {
 namespace {
 
+// Of a launch whose records have not come yet.
+constexpr double kTimeUnknownNs = 1000;
 constexpr std::uint32_t kMostPauses = 64;  // in a step, 40 ms each
 
 }  // namespace
@@ -13,13 +15,13 @@ constexpr std::uint32_t kMostPauses = 64;  // in a step, 40 ms each
 // A session counts either kernels or graph launches: steps with both take turns, the graphs first. A step
 // with very many graph launches counts them alone, since counting kernels between them pauses at each.
 bool Replay::takes_turns() const noexcept {
-  const LaunchSequence* reference = steps_.reference();
+  const LaunchSequence* reference = this->reference();
   return reference != nullptr && reference->graph_launches() > 0 && reference->count() > 0 &&
          reference->graph_launches() <= kMostPauses;
 }
 
 bool Replay::counts_graphs(const StepTracker::Step& step) const noexcept {
-  const LaunchSequence* reference = steps_.reference();
+  const LaunchSequence* reference = this->reference();
   if (step.phase != Phase::replay || reference == nullptr || reference->graph_launches() == 0) return false;
   return !takes_turns() || step.number_in_phase % 2 == 0;
 }
@@ -34,17 +36,18 @@ bool Replay::leaves_out(const LaunchSequence& step) const noexcept {
 // those with waits for the host.
 Ranges Replay::way_of(const StepTracker::Step& step) const noexcept {
   if (counts_graphs(step)) return Ranges::graphs;
-  const LaunchSequence* reference = steps_.reference();
-  const bool marked = waits_ || (reference != nullptr && leaves_out(*reference));
+  const LaunchSequence* reference = this->reference();
+  const bool marked =
+      waits_ || way_ == counting::CountPlan::Way::some || (reference != nullptr && leaves_out(*reference));
   return step.phase == Phase::replay && marked ? Ranges::marked : Ranges::automatic;
 }
 
 // True if the step can be one start and stop of a session that goes on with another set in the next: nothing
 // in it to pause for. As the latest timeline step shows it.
 bool Replay::may_rotate(const StepTracker::Step& step) const noexcept {
-  const LaunchSequence* reference = steps_.reference();
-  if (step.phase != Phase::replay || replay_sets_ < 2 || reference == nullptr ||
-      reference->graph_launches() > 0 || reference->count() == 0 || pauses_ ||
+  const LaunchSequence* reference = this->reference();
+  if (step.phase != Phase::replay || way_ != counting::CountPlan::Way::all || replay_sets_ < 2 ||
+      reference == nullptr || reference->graph_launches() > 0 || reference->count() == 0 || pauses_ ||
       steps_.most_launches() > CounterSession::kMostRangesRotating)
     return false;
   return !leaves_out(*reference);
@@ -59,6 +62,8 @@ std::uint32_t Replay::config_id(const StepTracker::Step& step) const noexcept {
   };
   const std::uint32_t cold_sets = std::min(replay_sets_, CounterPlan::kColdSets);
   const std::uint32_t number = step.number_in_phase, steps = step.steps_in_phase;
+  if (is_stretch(step))
+    return stretch_configs_.empty() ? 0 : stretch_configs_[number % stretch_configs_.size()];
   switch (step.phase) {
     case Phase::replay:
       if (replay_sets_ == 0) return 0;
@@ -72,6 +77,83 @@ std::uint32_t Replay::config_id(const StepTracker::Step& step) const noexcept {
     default:
       return 0;
   }
+}
+
+void Replay::expect_launches(const LaunchSequence& reference) noexcept {
+  counting::Kind before = 0;
+  for (std::uint32_t i = 0; i < std::min(reference.count(), LaunchSequence::kCapacity); ++i) {
+    const counting::Kind kind = reference[i].kind();
+    if (!exclusions_.added(reference[i].kernel_id))
+      count_plan_.expect(kind, before, std::max(times_.of(kind).mean_ns(), kTimeUnknownNs));
+    before = kind;
+  }
+}
+
+// All launches if there is enough for that in this step and those after it; else those that tell most.
+void Replay::plan_step() noexcept {
+  using Way = counting::CountPlan::Way;
+  way_ = Way::all;
+  const LaunchSequence* reference = this->reference();
+  if (step_.phase != Phase::replay || replay_sets_ == 0) return;
+  if (is_stretch(step_)) {
+    take_noted_values();
+    count_plan_.expect_nothing();
+    size_times_.for_each([&](counting::Kind kind, counting::LaunchTimes::Times times) {
+      count_plan_.expect_time(kind, static_cast<double>(times.time_ns));
+    });
+    const std::uint32_t sets = std::max<std::uint32_t>(step_.steps_in_phase, 1);
+    const std::uint32_t set = config_id(step_);
+    way_ = set == 0 ? Way::nothing : count_plan_.choose(set - 1, sets - step_.number_in_phase % sets, false);
+    return;
+  }
+  if (reference == nullptr) {  // nothing is known of the program: as far as the budget goes
+    if (!count_plan_.affords(0)) way_ = Way::nothing;
+    return;
+  }
+  take_noted_values();
+  count_plan_.expect_nothing();
+  const std::uint64_t left =
+      std::max<std::uint64_t>(step_.steps_in_phase, step_.number_in_phase + 1) - step_.number_in_phase;
+  if (counts_graphs(step_)) {  // one like the other
+    for (std::uint32_t i = 0; i < reference->graph_launches(); ++i) count_plan_.expect(1, 0, 1);
+    if (!count_plan_.affords(0)) way_ = Way::nothing;
+    return;
+  }
+  expect_launches(*reference);
+  if (reference->count() == 0) return;
+  way_ = count_plan_.choose(config_id(step_) - 1, left, session_.rotates());
+  if (way_ != Way::some) return;
+  // Without a rotation another set may have its turn.
+  way_ = count_plan_.choose(config_id(step_) - 1, left, false);
+}
+
+bool Replay::pays_off(std::uint32_t stretch) noexcept {
+  std::unique_lock<std::mutex> lock(mutex_, std::try_to_lock);
+  if (!lock.owns_lock() || state_.load(std::memory_order_relaxed) != State::idle || armed_ns_ != 0)
+    return false;
+  step_ = {};
+  step_.index = spool::kFirstStretch + stretch;
+  step_.phase = Phase::replay;
+  step_.number_in_phase = stretch;
+  step_.steps_in_phase = static_cast<std::uint32_t>(stretch_configs_.size());
+  plan_step();
+  return way_ == counting::CountPlan::Way::some && count_plan_.chosen() > 0;
+}
+
+counting::Kind Replay::kind_before() const noexcept {
+  const LaunchSequence& step = steps_.last();
+  const std::uint32_t count = step.count();
+  return count == 0 || count > LaunchSequence::kCapacity ? 0 : kind_in(step_, step[count - 1]);
+}
+
+void Replay::take_noted_values() noexcept {
+  std::vector<NotedValue> noted;
+  {
+    std::lock_guard<std::mutex> guard(noted_mutex_);
+    noted.swap(noted_);
+  }
+  for (const NotedValue& value : noted)
+    count_plan_.value(value.kind, value.before, value.roof, value.utilisation);
 }
 
 }  // namespace ridgeline::agent

@@ -10,6 +10,9 @@
 namespace ridgeline::agent {
 namespace {
 
+// More noted than this at once is not needed to know how wide a kind spreads.
+constexpr std::size_t kMostNoted = 1u << 16;
+constexpr double kLongEnoughNs = 10'000;
 constexpr std::string_view kDurationMetric = "gpu__time_duration.sum";
 
 }  // namespace
@@ -124,6 +127,7 @@ bool Replay::write_kernels(Job& job, const CounterSession::Segment& segment, std
       std::fill(values.begin(), values.end(), std::numeric_limits<double>::quiet_NaN());
       ++job.unevaluated;
     }
+    note_values(job, ordinal, config, values.data());
     const SequenceEntry& launch = job.launches[ordinal];
     spool::CounterValueRecord value{};
     value.config_id = job.record.config_id;
@@ -142,6 +146,28 @@ bool Replay::write_kernels(Job& job, const CounterSession::Segment& segment, std
     }
   }
   return true;
+}
+
+void Replay::note_values(const Job& job, std::uint32_t ordinal, const CounterConfig& config,
+                         const double* values) {
+  if (job.step.phase != Phase::replay) return;
+  double bytes = 0, tensor = std::numeric_limits<double>::quiet_NaN();
+  for (std::size_t m = 0; m < config.metrics().size(); ++m) {
+    const std::string_view name = config.metrics()[m].name;
+    if (name == "dram__bytes_read.sum" || name == "dram__bytes_write.sum") bytes += values[m];
+    if (name == "sm__pipe_tensor_cycles_active.avg.pct_of_peak_sustained_elapsed") tensor = values[m] / 100;
+  }
+  const counting::Kind kind = kind_in(job.step, job.launches[ordinal]);
+  const counting::Kind before = ordinal > 0 ? kind_in(job.step, job.launches[ordinal - 1]) : 0;
+  const double duration_ns = usual_ns(job.step, kind);
+  if (!(duration_ns > 0) || !std::isfinite(bytes)) return;
+  const double bytes_per_ns = bytes / duration_ns;
+  // What a very short launch seems to reach is no measure for the others.
+  if (duration_ns >= kLongEnoughNs) most_bytes_per_ns_ = std::max(most_bytes_per_ns_, bytes_per_ns);
+  std::lock_guard<std::mutex> guard(noted_mutex_);
+  if (noted_.size() >= kMostNoted) return;
+  noted_.push_back({kind, before, 0, bytes_per_ns / most_bytes_per_ns_});
+  if (std::isfinite(tensor)) noted_.push_back({kind, before, 1, tensor});
 }
 
 bool Replay::write_graphs(Job& job, const CounterSession::Segment& segment) {

@@ -40,6 +40,9 @@ inline constexpr char kReplayExclude[] = "RIDGELINE_REPLAY_EXCLUDE";
 /// 10000.
 inline constexpr char kReplayTimeOutMs[] = "RIDGELINE_REPLAY_TIMEOUT_MS";
 
+/// Milliseconds that replay steps may take on top of the program. Default 10000.
+inline constexpr char kBudgetMs[] = "RIDGELINE_BUDGET_MS";
+
 /// Recording starts this many milliseconds after the process's first context, and a recording window ends
 /// this many after it opened; 0 or unset: at once, never.
 inline constexpr char kAfterMs[] = "RIDGELINE_AFTER_MS";

@@ -1,0 +1,326 @@
+// Which launches are counted for a budget: choices alone, and on launch sequences of programs of many kinds, whose
+// kernels are given utilisations and costs like those measured on an H200.
+#include "ridgeline/counting/count_plan.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <map>
+#include <numeric>
+#include <random>
+#include <set>
+#include <vector>
+
+#include "corpus.h"
+#include "ridgeline/counting/launch_times.h"
+
+namespace ridgeline::counting {
+namespace {
+
+constexpr double kMs = 1e6;
+constexpr std::int64_t kSecond = 1'000'000'000;
+
+Kind kernel(std::uint32_t id, std::uint32_t grid = 1) {
+  return kind_of(id, grid, 1, 1);
+}
+
+TEST(CountPlan, CountsAllWhereAllFitsTheBudget) {
+  CountPlan plan(10 * kSecond, 9);
+  for (std::uint32_t i = 0; i < 313; ++i) plan.expect(kernel(i), 0, 0.15 * kMs);
+  EXPECT_EQ(plan.choose(0, 8, false), CountPlan::Way::all);
+  EXPECT_EQ(plan.chosen(), 313u);
+}
+
+TEST(CountPlan, CountsTheLongestKindsFirst) {
+  CountPlan plan(2 * kSecond, 1);
+  for (int i = 0; i < 5000; ++i) plan.expect(kernel(1), 0, 0.001 * kMs);
+  for (int i = 0; i < 20; ++i) plan.expect(kernel(2), 0, 2 * kMs);
+  ASSERT_EQ(plan.choose(0, 1, false), CountPlan::Way::some);
+  int of_long = 0, of_short = 0;
+  for (int i = 0; i < 5020; ++i) {
+    const Kind kind = kernel(i % 251 == 0 ? 2 : 1);
+    if (!plan.wants(kind, 0)) continue;
+    plan.counted(kind, 0);
+    ++(kind == kernel(2) ? of_long : of_short);
+  }
+  EXPECT_GE(of_long, 15);
+  EXPECT_GE(of_short, 5);
+  EXPECT_LE(of_short, 200) << "its error is a tenth of the other's";
+}
+
+TEST(CountPlan, SpreadsTheCountedLaunchesOverTheStep) {
+  CountPlan plan(1 * kSecond, 1);
+  for (int i = 0; i < 4000; ++i) plan.expect(kernel(1), 0, 0.01 * kMs);
+  ASSERT_EQ(plan.choose(0, 1, false), CountPlan::Way::some);
+  std::vector<int> at;
+  for (int i = 0; i < 4000; ++i)
+    if (plan.wants(kernel(1), 0)) {
+      plan.counted(kernel(1), 0);
+      at.push_back(i);
+    }
+  ASSERT_GE(at.size(), 8u);
+  EXPECT_LT(at.front(), 500);
+  EXPECT_GT(at.back(), 3500);
+}
+
+TEST(CountPlan, AKindThatIsAlwaysTheSameIsNotCountedOverAndOver) {
+  CountPlan plan(10 * kSecond, 1);
+  const auto step = [&] {
+    plan.expect_nothing();
+    for (int i = 0; i < 20000; ++i) plan.expect(kernel(1 + i % 2), 0, 0.01 * kMs);
+    EXPECT_EQ(plan.choose(0, 4, false), CountPlan::Way::some);
+    std::map<Kind, int> counted;
+    for (int i = 0; i < 20000; ++i) {
+      const Kind kind = kernel(1 + i % 2);
+      if (!plan.wants(kind, 0)) continue;
+      plan.counted(kind, 0);
+      // The first kind is the same each time, the second differs by 20 points.
+      plan.value(kind, 0, 0, i % 2 == 0 ? 0.5 : 0.5 + 0.2 * (counted[kind] % 2 == 0 ? 1 : -1));
+      ++counted[kind];
+    }
+    return counted;
+  };
+  step();
+  auto counted = step();
+  EXPECT_EQ(counted[kernel(1)], 0);
+  EXPECT_GT(counted[kernel(2)], 50);
+}
+
+TEST(CountPlan, DividesAKindThatSpreadsByWhatWasLaunchedBefore) {
+  CountPlan plan(10 * kSecond, 1);
+  const auto step = [&] {
+    plan.expect_nothing();
+    for (int i = 0; i < 20000; ++i) plan.expect(kernel(9), kernel(1 + i % 2), 0.01 * kMs);
+    EXPECT_EQ(plan.choose(0, 4, false), CountPlan::Way::some);
+    for (int i = 0; i < 20000; ++i) {
+      const Kind before = kernel(1 + i % 2);
+      if (!plan.wants(kernel(9), before)) continue;
+      plan.counted(kernel(9), before);
+      plan.value(kernel(9), before, 0, i % 2 == 0 ? 0.2 : 0.8);
+    }
+    return plan.summary(0);
+  };
+  const auto first = step();
+  EXPECT_EQ(first.kinds, 1u);
+  EXPECT_EQ(first.wide_kinds, 1u);
+  const auto second = step();
+  EXPECT_EQ(second.kinds, 2u);
+  EXPECT_EQ(second.wide_kinds, 0u);
+  EXPECT_LT(second.error, first.error / 10);
+}
+
+TEST(CountPlan, StopsWhenTheBudgetIsUsed) {
+  CountPlan plan(1 * kSecond, 4);
+  for (int i = 0; i < 4000; ++i) plan.expect(kernel(static_cast<std::uint32_t>(i)), 0, 0.01 * kMs);
+  EXPECT_EQ(plan.choose(0, 8, false), CountPlan::Way::some) << "the first set has what all have no use for";
+  EXPECT_TRUE(plan.affords(0));
+  plan.spent(900'000'000);
+  EXPECT_EQ(plan.choose(1, 7, false), CountPlan::Way::nothing);
+  EXPECT_TRUE(plan.affords(0));
+  EXPECT_FALSE(plan.affords(99'000'000));
+}
+
+TEST(CountPlan, WithoutABudgetNothingIsCounted) {
+  CountPlan plan(0, 1);
+  plan.expect(kernel(1), 0, kMs);
+  EXPECT_EQ(plan.choose(0, 1, false), CountPlan::Way::nothing);
+  EXPECT_FALSE(plan.affords(0));
+}
+
+TEST(CountPlan, LearnsWhatALaunchCosts) {
+  CountPlan plan(10 * kSecond, 1);
+  for (int i = 0; i < 1000; ++i) plan.expect(kernel(static_cast<std::uint32_t>(i)), 0, 0.01 * kMs);
+  EXPECT_EQ(plan.choose(0, 4, false), CountPlan::Way::all);
+  for (int i = 0; i < 5; ++i) plan.learn(CountPlan::Way::all, 1000, 0, 1000 * 5 * kMs);
+  EXPECT_EQ(plan.choose(0, 4, false), CountPlan::Way::some) << "20 s now";
+}
+
+TEST(CountPlan, OfAProgramWithoutStepsItCountsWhatTheTimeIsSpentIn) {
+  CountPlan plan(10 * kSecond, 9);
+  plan.expect_time(kernel(1), 5e9);
+  plan.expect_time(kernel(2), 1e9);
+  plan.expect_time(kernel(3), 1e3);  // nobody would miss it
+  ASSERT_EQ(plan.choose(0, 9, false), CountPlan::Way::some);
+  EXPECT_FALSE(plan.satisfied());
+  std::map<std::uint32_t, int> counted;
+  for (std::uint32_t i = 0; i < 30000 && !plan.satisfied(); ++i) {
+    const std::uint32_t id = 1 + i % 4;  // the fourth is new
+    if (!plan.wants(kernel(id), 0)) continue;
+    plan.counted(kernel(id), 0);
+    ++counted[id];
+  }
+  EXPECT_TRUE(plan.satisfied());
+  EXPECT_GT(counted[1], counted[2]);
+  EXPECT_GE(counted[2], 5);
+  EXPECT_EQ(counted[3], 0);
+  EXPECT_EQ(counted[4], 1);
+}
+
+TEST(LaunchTimes, AddsUpByKind) {
+  LaunchTimes times;
+  for (int i = 0; i < 3; ++i) times.add(kernel(1), 100);
+  times.add(kernel(2), 7);
+  EXPECT_EQ(times.of(kernel(1)).launches, 3u);
+  EXPECT_EQ(times.of(kernel(1)).mean_ns(), 100);
+  EXPECT_EQ(times.of(kernel(3)).launches, 0u);
+  std::set<Kind> all;
+  times.for_each([&](Kind kind, LaunchTimes::Times) { all.insert(kind); });
+  EXPECT_EQ(all, (std::set<Kind>{kernel(1), kernel(2)}));
+}
+
+TEST(LaunchTimes, KeepsItsBounds) {
+  LaunchTimes times;
+  for (std::uint32_t i = 0; i < 2 * LaunchTimes::kMostKinds; ++i) times.add(kernel(i), 1);
+  std::size_t kinds = 0;
+  times.for_each([&](Kind, LaunchTimes::Times) { ++kinds; });
+  EXPECT_EQ(kinds, LaunchTimes::kMostKinds);
+}
+
+// A program as the plan meets it: launches of steps, each with a duration and a utilisation that its kind has, and
+// that differs from launch to launch.
+struct Simulated {
+  struct Launch {
+    Kind kind;
+    double duration_ns;
+    double utilisation;
+  };
+  std::vector<Launch> step;
+};
+
+struct Outcome {
+  double spent_s = 0;
+  double covered = 0;    // share of the step's time in kinds that were counted in every set
+  double impact_ms = 0;  // weighted impact at 70 % by the true utilisations, all launches
+  double off_ms = 0;     // sum over the kinds of how far the estimate is from it
+  std::uint32_t counted = 0;
+  CountPlan::Way way = CountPlan::Way::nothing;
+};
+
+// As measured on an H200: docs/design/007.
+constexpr double kLaunchAllMs = 1.6, kLaunchSomeMs = 1.6, kSessionMs = 450, kSkippedUs = 1;
+
+Outcome simulate(const Simulated& program, int sets, int steps, std::int64_t budget_ns) {
+  CountPlan plan(budget_ns, static_cast<std::uint32_t>(sets));
+  std::map<Kind, std::vector<double>> seen;  // in the first set
+  std::map<Kind, std::set<int>> sets_of;
+  Outcome out;
+  bool begun = false;
+  for (int s = 0; s < steps; ++s) {
+    const int set = s % sets;
+    plan.expect_nothing();
+    Kind before = 0;
+    for (const auto& l : program.step) {
+      plan.expect(l.kind, before, l.duration_ns);
+      before = l.kind;
+    }
+    const auto way =
+        plan.choose(static_cast<std::uint32_t>(set), static_cast<std::uint64_t>(steps - s), begun);
+    if (s == 0) out.way = way;
+    if (way == CountPlan::Way::nothing) continue;
+    const double fixed_ms = way == CountPlan::Way::all ? (begun ? 40.0 : kSessionMs) : kSessionMs;
+    begun = way == CountPlan::Way::all;
+    double launches_ms = 0;
+    std::uint32_t counted = 0;
+    before = 0;
+    for (const auto& l : program.step) {
+      const bool wanted = way == CountPlan::Way::all || plan.wants(l.kind, before);
+      if (wanted && plan.affords(static_cast<std::int64_t>((fixed_ms + launches_ms) * kMs))) {
+        plan.counted(l.kind, before);
+        plan.value(l.kind, before, 0, l.utilisation);
+        seen[l.kind].push_back(l.utilisation);
+        sets_of[l.kind].insert(set);
+        launches_ms += way == CountPlan::Way::all ? kLaunchAllMs : kLaunchSomeMs;
+        ++counted;
+      } else {
+        launches_ms += kSkippedUs / 1000;
+      }
+      before = l.kind;
+    }
+    out.counted += counted;
+    plan.learn(way, counted, fixed_ms * kMs, launches_ms * kMs);
+    plan.spent(static_cast<std::int64_t>((fixed_ms + launches_ms) * kMs));
+  }
+  out.spent_s = static_cast<double>(plan.spent_ns()) / 1e9;
+  double time = 0;
+  std::map<Kind, double> true_ms, estimated_ms;
+  for (const auto& l : program.step) {
+    time += l.duration_ns;
+    true_ms[l.kind] += l.duration_ns / kMs * (1 - l.utilisation / 0.7);
+    const auto& values = seen[l.kind];
+    if (sets_of[l.kind].size() == static_cast<std::size_t>(std::min(sets, steps)))
+      out.covered += l.duration_ns;
+    const double mean = values.empty() ? 0
+                                       : std::accumulate(values.begin(), values.end(), 0.0) /
+                                             static_cast<double>(values.size());
+    estimated_ms[l.kind] += l.duration_ns / kMs * (1 - mean / 0.7);
+  }
+  out.covered /= time;
+  for (const auto& [kind, ms] : true_ms) {
+    out.impact_ms += ms;
+    out.off_ms += std::fabs(ms - estimated_ms[kind]);
+  }
+  return out;
+}
+
+// Of each kind a duration from 2 to 200 us and a utilisation below 0.7; `spread` from launch to launch.
+Simulated with_values(const std::vector<Kind>& kinds, double spread, std::uint32_t seed) {
+  std::mt19937 random(seed);
+  std::normal_distribution<double> noise(0, spread);
+  Simulated program;
+  for (const Kind kind : kinds) {
+    const double duration_ns = 2000 * std::pow(100.0, static_cast<double>(kind % 1009) / 1009);
+    const double utilisation = 0.05 + 0.6 * static_cast<double>((kind >> 20) % 997) / 997;
+    program.step.push_back({kind, duration_ns, std::clamp(utilisation + noise(random), 0.0, 0.7)});
+  }
+  return program;
+}
+
+// Two layers, forward and backward over time: eight kernels a cell, and an optimizer at the end.
+TEST(CountPlan, AnLstmOf4302LaunchesStaysWithinTenSeconds) {
+  std::vector<Kind> kinds;
+  for (int cell = 0; cell < 2 * 256; ++cell)
+    for (std::uint32_t k = 0; k < 8; ++k) kinds.push_back(kernel((cell < 256 ? 10 : 30) + k));
+  while (kinds.size() < 4302) kinds.push_back(kernel(50 + static_cast<std::uint32_t>(kinds.size()) % 40));
+  const Simulated program = with_values(kinds, 0.02, 1);
+  const Outcome out = simulate(program, 8, 8, 10 * kSecond);
+  RecordProperty("spent_s", std::to_string(out.spent_s));
+  RecordProperty("off_share", std::to_string(out.off_ms / out.impact_ms));
+  EXPECT_EQ(out.way, CountPlan::Way::some);
+  EXPECT_LE(out.spent_s, 10);
+  EXPECT_GE(out.covered, 0.99);
+  EXPECT_LE(out.off_ms, 0.02 * out.impact_ms) << "the ranking's error, beside that of counting all";
+  const Outcome all = simulate(program, 8, 8, 1000 * kSecond);
+  EXPECT_EQ(all.way, CountPlan::Way::all);
+  EXPECT_GT(all.spent_s, 48);
+}
+
+class PlannedPrograms : public ::testing::TestWithParam<std::size_t> {};
+
+std::vector<steps::corpus::Kind> programs() {
+  static const auto kAll = steps::corpus::kinds();
+  return kAll;
+}
+
+// Whatever the program, what is spent stays within the budget, and what is counted stands for most of the time.
+TEST_P(PlannedPrograms, StayWithinTheBudget) {
+  const auto kind = programs()[GetParam()];
+  const auto sequence = kind.make(1);
+  const std::size_t middle = sequence.steps.size() / 2;
+  ASSERT_LT(middle + 1, sequence.steps.size());
+  std::vector<Kind> kinds;
+  for (std::size_t i = sequence.steps[middle]; i < sequence.steps[middle + 1]; ++i)
+    kinds.push_back(kernel(sequence.launches[i].key));
+  const Simulated program = with_values(kinds, 0.02, 2);
+  for (const std::int64_t budget_s : {2, 10}) {
+    const Outcome out = simulate(program, 8, 8, budget_s * kSecond);
+    EXPECT_LE(out.spent_s, static_cast<double>(budget_s)) << kind.name;
+    if (budget_s < 10) continue;
+    EXPECT_GE(out.covered, 0.95) << kind.name;
+    EXPECT_LE(out.off_ms, 0.05 * out.impact_ms) << kind.name;
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Programs, PlannedPrograms, ::testing::Range<std::size_t>(0, programs().size()));
+
+}  // namespace
+}  // namespace ridgeline::counting
