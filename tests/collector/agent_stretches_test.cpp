@@ -31,11 +31,11 @@ struct WithoutSteps {
   void launches(int count) {
     std::vector<CUpti_ActivityKernel10> records;
     for (int i = 0; i < count; ++i) {
-      const char* name = names[random() % names.size()];
+      const char* name = kNames[random() % kNames.size()];
       const auto start = static_cast<std::uint64_t>(cupti.clock_ns);
       const std::uint32_t correlation = program.launch(name);
       records.push_back(
-          FakeProgram::kernel(correlation, name, start, start + (name == names[0] ? 100'000 : 10'000)));
+          FakeProgram::kernel(correlation, name, start, start + (name == kNames[0] ? 100'000 : 10'000)));
       records.back().gridY = records.back().gridZ = 1;
       records.back().streamId = 7;
       if (spinning == name) {  // to the middle of the next launch
@@ -52,7 +52,7 @@ struct WithoutSteps {
     for (int i = 0; i < seconds; ++i) program.tick();
   }
   std::string_view spinning;
-  static constexpr std::array<const char*, 5> names = {"k0", "k1", "k2", "k3", "k4"};
+  static constexpr std::array<const char*, 5> kNames = {"k0", "k1", "k2", "k3", "k4"};
   FakeCupti& cupti;
   FakeProgram program;
   std::mt19937 random{7};

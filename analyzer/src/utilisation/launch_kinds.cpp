@@ -34,7 +34,7 @@ LaunchKinds::LaunchKinds(const Model& model, const std::vector<StepIndex>& count
   for (const StepIndex step : counted) {
     std::map<std::size_t, Counted>& by = steps_.emplace_back();
     const bool stretch = model_.steps[step].step.source == StepSource::window;
-    const std::size_t coarsest = stretch ? kFinenesses : alone + 1;
+    const std::size_t coarsest = stretch ? finenesses : alone + 1;
     for (const LaunchIndex launch : model_.steps[step].launches) {
       const auto values = model_.metrics_of(model_.launches.row(launch).id);
       if (std::none_of(values.begin(), values.end(), [](const MetricValue& v) { return v.tier == Tier::t2; }))

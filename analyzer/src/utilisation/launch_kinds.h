@@ -34,7 +34,7 @@ class LaunchKinds {
     alone,
     of_about_the_size,
     of_the_kernel,
-    kFinenesses
+    finenesses
   };
   using Key = std::uint64_t;
   struct Known {
