@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <charconv>
 #include <cmath>
 #include <utility>
@@ -13,6 +14,7 @@ namespace ridgeline::cli {
 namespace {
 
 constexpr double kDefaultStretch = 0.85;
+constexpr double kMostNs = 1e18;  // 31 years
 
 }  // namespace
 
@@ -83,6 +85,14 @@ void add_step_options(Command app, AnalysisArguments& arguments) {
          "Of steps that launch different kernels, analyse this kind (1, the default, takes the most time)")
       .whole_number(1)
       .type_name("N");
+  app.add_option("--range", arguments.range,
+                 "Analyse what NVTX ranges launched, in all their instances: a name or names that follow "
+                 "each other, as forward or \"forward / layer *\"; with --step, those of that step")
+      .type_name("PATTERN");
+  app.add_option(
+         "--window", arguments.window,
+         "Analyse a stretch of time, from the start of the recording: 1.2s..1500ms; units ns, us, ms, s")
+      .type_name("FROM..TO");
   app.add_option("--process", arguments.process,
                  "Analyse this process (id from `info`); default: the busiest")
       .whole_number(0)
@@ -125,12 +135,62 @@ analyzer::AnalysisOptions analysis_options(const AnalysisArguments& arguments) {
   }
   options.rank.target = options.targets.target = target;
   options.rank.stretch = options.targets.stretch = stretch;
-  if (arguments.step >= 0) options.steps.step_index = arguments.step;
-  options.steps.kind = static_cast<std::size_t>(arguments.step_kind - 1);
-  if (arguments.process >= 0) options.steps.process_id = arguments.process;
+  options.window_key = analyzer::RankKey::kernel_and_grid;
   options.utilisation.peaks.dram = analyzer::parse_peak_source(arguments.dram_peak).value();
   options.utilisation.peaks.compute = analyzer::parse_peak_source(arguments.compute_peak).value();
   return options;
+}
+
+analyzer::TimeWindow parse_window(const std::string& option, const std::string& text) {
+  const auto usage = [&] {
+    return Error(ErrorKind::usage,
+                 fmt::format("{}: '{}' is no stretch of time: write FROM..TO, each with a unit of ns, us, "
+                             "ms or s, as 1.2s..1500ms, the later one last",
+                             option, text));
+  };
+  const auto time_ns = [&](std::string_view part) -> std::int64_t {
+    // "0" is the same in every unit.
+    constexpr std::array<std::pair<std::string_view, double>, 5> kUnits = {
+        {{"ns", 1.0}, {"us", 1e3}, {"µs", 1e3}, {"ms", 1e6}, {"s", 1e9}}};
+    double value = 0;
+    const char* end = part.data() + part.size();
+    const auto [at, error] = std::from_chars(part.data(), end, value);
+    const std::string_view unit(at, static_cast<std::size_t>(end - at));
+    if (error != std::errc() || !std::isfinite(value) || value < 0) throw usage();
+    if (unit.empty() && value == 0) return 0;
+    for (const auto& [name, ns] : kUnits) {
+      if (name == unit && value * ns < kMostNs) return std::llround(value * ns);
+    }
+    throw usage();
+  };
+  const std::size_t dots = text.find("..");
+  if (dots == std::string::npos) throw usage();
+  const analyzer::TimeWindow window{time_ns(std::string_view(text).substr(0, dots)),
+                                    time_ns(std::string_view(text).substr(dots + 2))};
+  if (window.end_ns <= window.start_ns) throw usage();
+  return window;
+}
+
+analyzer::Scope scope_of(const AnalysisArguments& arguments) {
+  analyzer::Scope scope;
+  if (!arguments.window.empty()) {
+    if (arguments.step >= 0 || arguments.step_kind > 1) {
+      throw Error(ErrorKind::usage,
+                  "--window and --step exclude each other: a window is of whatever ran then");
+    }
+    scope.window = parse_window("--window", arguments.window);
+    scope.window_from_start = true;
+  }
+  scope.range = arguments.range;
+  if (arguments.step >= 0) {
+    scope.steps = analyzer::StepSelection::one(arguments.step);
+  } else if (arguments.step_kind > 1) {
+    scope.steps = analyzer::StepSelection::of_kind(static_cast<std::size_t>(arguments.step_kind - 1));
+  } else if (!arguments.range.empty()) {
+    scope.steps = analyzer::StepSelection::everything();
+  }
+  if (arguments.process >= 0) scope.process_id = arguments.process;
+  return scope;
 }
 
 queries::DocumentAnswer answer(const std::string& capture, const analyzer::AnalysisOptions& options,

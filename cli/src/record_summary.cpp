@@ -31,7 +31,7 @@ std::string steps_by_phase(const analyzer::Model& model) {
   }
   const std::string range = model.run && model.run->step_range ? *model.run->step_range : "step";
   return text.empty()
-             ? fmt::format("none: no NVTX range '{}' was seen, the whole recording counts as one step", range)
+             ? fmt::format("none: no NVTX range '{}' was seen, the whole recorded window is ranked", range)
              : text;
 }
 

@@ -55,7 +55,8 @@ void add_print_options(Command app, PrintOptions& options, bool with_rows = true
 /// To the file of -o, else to standard output.
 void print(const PrintOptions& options, const reports::Document& document);
 
-/// What of a capture is analysed: CAPTURE, --step, --process, --target, --stretch, peaks.
+/// What of a capture is analysed, and against what: CAPTURE, --step, --range, --window, --process, --target, --stretch,
+/// peaks.
 struct AnalysisArguments {
   std::string capture;
   std::string target = "0.70";
@@ -63,14 +64,19 @@ struct AnalysisArguments {
   std::int64_t step = -1;  // -1: the analyzer chooses
   std::int64_t step_kind = 1;
   std::int64_t process = -1;  // likewise
+  std::string range;          // "": everything
+  std::string window;         // "FROM..TO"; "": no window
   std::string dram_peak = "spec";
   std::string compute_peak = "clock";
 };
 void add_analysis_options(Command app, AnalysisArguments& arguments);
 /// The same without CAPTURE.
 void add_step_options(Command app, AnalysisArguments& arguments);
-/// Options for analyze(); throws Error(usage).
+/// Throw Error(usage).
 [[nodiscard]] analyzer::AnalysisOptions analysis_options(const AnalysisArguments& arguments);
+[[nodiscard]] analyzer::Scope scope_of(const AnalysisArguments& arguments);
+/// "1.2s..1500ms", from the start of the recording.
+[[nodiscard]] analyzer::TimeWindow parse_window(const std::string& option, const std::string& text);
 
 /// Asks a question about a capture and prints the document; what else was said. Throws the failure.
 queries::DocumentAnswer answer(const std::string& capture, const analyzer::AnalysisOptions& options,

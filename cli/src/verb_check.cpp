@@ -17,8 +17,9 @@ Verb add_check(Command program) {
     std::optional<std::string> budget;
   };
   auto options = std::make_shared<Options>();
-  const Command app = program.add_subcommand(
-      "check", "Check the kernels of one step against the targets: exit 0 met, 1 missed, 3 not enough data");
+  const Command app = program.add_subcommand("check",
+                                             "Check the kernels of a step, a range or a window against the "
+                                             "targets: exit 0 met, 1 missed, 3 not enough data");
   add_analysis_options(app, options->analysis);
   app.add_option("--min-share", options->min_share,
                  "Judge kernels of at least this share of the step (default 0.005)")
@@ -30,26 +31,27 @@ Verb add_check(Command program) {
                  "TOML file with [[budget]] for single kernels, as ridgeline.toml; docs/compare.md")
       .type_name("FILE");
   add_print_options(app, options->print);
-  return {
-      app, [options] {
-        analyzer::AnalysisOptions analysis = analysis_options(options->analysis);
-        // 0 is a fair share to ask for here, unlike a target of 0.
-        const auto share = [](const std::string& option, const std::string& text) {
-          return text == "0" || text == "0%" ? 0.0 : parse_ratio(option, text);
-        };
-        analysis.targets.min_share = share("--min-share", options->min_share);
-        analysis.targets.max_unmeasured_share = share("--max-unmeasured", options->max_unmeasured);
-        if (options->budget) {
-          Budgets read = read_budget(*options->budget).value();
-          if (read.json)
-            write_message("check",
-                          *options->budget +
-                              ": budgets are [[budget]] in TOML now, with max_time_us; this JSON, with "
-                              "max_time_ns, is still read");
-          analysis.targets.budgets = std::move(read.budgets);
-        }
-        return answer(options->analysis.capture, analysis, queries::CheckQuery{}, options->print).exit_code;
-      }};
+  return {app, [options] {
+            analyzer::AnalysisOptions analysis = analysis_options(options->analysis);
+            // 0 is a fair share to ask for here, unlike a target of 0.
+            const auto share = [](const std::string& option, const std::string& text) {
+              return text == "0" || text == "0%" ? 0.0 : parse_ratio(option, text);
+            };
+            analysis.targets.min_share = share("--min-share", options->min_share);
+            analysis.targets.max_unmeasured_share = share("--max-unmeasured", options->max_unmeasured);
+            if (options->budget) {
+              Budgets read = read_budget(*options->budget).value();
+              if (read.json)
+                write_message("check",
+                              *options->budget +
+                                  ": budgets are [[budget]] in TOML now, with max_time_us; this JSON, with "
+                                  "max_time_ns, is still read");
+              analysis.targets.budgets = std::move(read.budgets);
+            }
+            return answer(options->analysis.capture, analysis,
+                          queries::CheckQuery{scope_of(options->analysis)}, options->print)
+                .exit_code;
+          }};
 }
 
 }  // namespace ridgeline::cli

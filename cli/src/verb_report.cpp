@@ -93,10 +93,11 @@ int report_capture(const ReportOptions& options) {
   const analyzer::CheckFailOn fail = check_fail_on(options.compare.fail_on);
   analyzer::AnalysisOptions analysis = analysis_options(options.analysis);
   analysis.targets.budgets = experiment::read_project(options.compare.project).value().budgets;
+  const analyzer::Scope scope = scope_of(options.analysis);
   queries::CaptureQueries queries(capture, analysis);
   int code = 0;
   print_report(options.print, [&](reports::ReportFormat format, const reports::DocumentOptions& how) {
-    queries::DocumentAnswer answer = queries.ask(queries::ReportQuery{format, fail}, how).value();
+    queries::DocumentAnswer answer = queries.ask(queries::ReportQuery{format, fail, scope}, how).value();
     code = answer.exit_code;
     return std::move(answer.document);
   });

@@ -12,12 +12,13 @@ Verb add_steps(Command program) {
   };
   auto options = std::make_shared<Options>();
   const Command app = program.add_subcommand(
-      "steps", "List the steps and account for the time of one: kernels, copies, gaps");
+      "steps",
+      "List the steps and account for the time of one, or of a range or a window: kernels, copies, gaps");
   add_analysis_options(app, options->analysis);
   add_print_options(app, options->print);
   return {app, [options] {
-            answer(options->analysis.capture, analysis_options(options->analysis), queries::StepsQuery{},
-                   options->print);
+            answer(options->analysis.capture, analysis_options(options->analysis),
+                   queries::StepsQuery{scope_of(options->analysis)}, options->print);
             return 0;
           }};
 }

@@ -34,17 +34,17 @@ class CaptureQueries::State {
   }
 
  private:
-  // What documents about a step are made of.
-  struct Step {
+  // What documents about a scope are made of.
+  struct Scoped {
     std::shared_ptr<const analyzer::Model> model;
     std::shared_ptr<const analyzer::Analysis> analysis;
   };
 
-  Step step(unsigned parts, const analyzer::Ask& ask) {
-    Step step;
-    step.analysis = named(session().analysis({}, parts, ask));
-    step.model = named(session().model({}, ask));
-    return step;
+  Scoped scoped(const analyzer::Scope& scope, unsigned parts, const analyzer::Ask& ask) {
+    Scoped scoped;
+    scoped.analysis = named(session().analysis(scope, parts, ask));
+    scoped.model = named(session().model(scope, ask));
+    return scoped;
   }
   // The analyzer knows no file; the reader of its message must.
   template <typename T>
@@ -56,22 +56,24 @@ class CaptureQueries::State {
   }
 
   DocumentAnswer answer_to(const RankQuery& query, reports::DocumentOptions how, const analyzer::Ask& ask) {
-    const Step of = step(query.stalls ? Session::kStalls : Session::kRanking, ask);
+    const Scoped of = scoped(query.scope, query.stalls ? Session::kStalls : Session::kRanking, ask);
     how.stalls = query.stalls;
     return {keeping(reports::ranking_document(*of.model, *of.analysis, how), of)};
   }
-  DocumentAnswer answer_to(const CheckQuery&, const reports::DocumentOptions& how, const analyzer::Ask& ask) {
-    const Step of = step(Session::kCheck, ask);
+  DocumentAnswer answer_to(const CheckQuery& query, const reports::DocumentOptions& how,
+                           const analyzer::Ask& ask) {
+    const Scoped of = scoped(query.scope, Session::kCheck, ask);
     return {keeping(reports::check_document(*of.model, *of.analysis, how), of),
             analyzer::exit_code(of.analysis->check.overall)};
   }
-  DocumentAnswer answer_to(const StepsQuery&, const reports::DocumentOptions& how, const analyzer::Ask& ask) {
-    const Step of = step(Session::kAccounting, ask);
+  DocumentAnswer answer_to(const StepsQuery& query, const reports::DocumentOptions& how,
+                           const analyzer::Ask& ask) {
+    const Scoped of = scoped(query.scope, Session::kAccounting, ask);
     return {keeping(reports::steps_document(*of.model, *of.analysis, how), of)};
   }
   DocumentAnswer answer_to(const ReportQuery& query, const reports::DocumentOptions& how,
                            const analyzer::Ask& ask) {
-    const Step of = step(parts_of(query), ask);
+    const Scoped of = scoped(query.scope, parts_of(query), ask);
     return {keeping(reports::capture_document(*of.model, *of.analysis, query.format, query.fail_on, how), of),
             analyzer::exit_code(of.analysis->check, query.fail_on)};
   }

@@ -97,13 +97,15 @@ std::string limiter_chart(const analyzer::Ranking& ranking, std::size_t rows) {
   const double tick = nice_tick(longest, 6);
   const double bottom = kTop + kRow * static_cast<double>(order.size());
   Svg svg(kChartWidth, bottom + kAxis,
-          "Time of each kernel in the step and the part that its target would save");
+          fmt::format("Time of each kernel in the {} and the part that its target would save",
+                      scope_noun(ranking.scope)));
   const auto at = [&](double ns) { return kLabel + ns / longest * plot; };
   for (double t = 0; t <= longest * (1 + 1e-9); t += tick) {
     svg.line(at(t), kTop - 4, at(t), bottom, "grid");
     svg.text(at(t), bottom + 18, fmt::format("{:g}", t * 1e-6), "tick", Svg::Anchor::middle);
   }
-  svg.text(kChartWidth - kValues + 16, bottom + 18, "ms in the step", "tick");
+  svg.text(kChartWidth - kValues + 16, bottom + 18, fmt::format("ms in the {}", scope_noun(ranking.scope)),
+           "tick");
   for (std::size_t i = 0; i < order.size(); ++i) {
     const analyzer::RankRow& row = ranking.rows[order[i]];
     const double y = kTop + kRow * static_cast<double>(i);

@@ -4,6 +4,7 @@
 
 #include "ridgeline/base/units.h"
 #include "ridgeline/reports/absence_text.h"
+#include "ridgeline/reports/context.h"
 
 namespace ridgeline::reports {
 namespace {
@@ -69,7 +70,7 @@ std::string kernel_check_text(const analyzer::TargetCheck& check, const analyzer
   std::string text;
   const auto append = [&](const std::string& part) { text += (text.empty() ? "" : "; ") + part; };
   if (kernel.verdict == KernelVerdict::below_min_share) {
-    append(fmt::format("{} of the step, below {}", percent_text(row.step_share, 2),
+    append(fmt::format("{} of the {}, below {}", percent_text(row.step_share, 2), scope_noun(check.scope),
                        percent_text(check.options.min_share, 2)));
   }
   if (kernel.utilisation) append(utilisation_text(row, *kernel.utilisation, kernel.required.value_or(0)));

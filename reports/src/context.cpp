@@ -114,17 +114,52 @@ std::string run_line(const analyzer::Model& model) {
   return fmt::format("{}", fmt::join(parts, " · "));
 }
 
+std::string_view scope_noun(analyzer::ScopeKind scope) {
+  switch (scope) {
+    case analyzer::ScopeKind::step:
+      break;
+    case analyzer::ScopeKind::range:
+      return "range";
+    case analyzer::ScopeKind::window:
+    case analyzer::ScopeKind::recording:
+      return "window";
+  }
+  return "step";
+}
+
+std::string_view simulated_noun(analyzer::ScopeKind scope) {
+  return scope == analyzer::ScopeKind::recording ? "window" : "step";
+}
+
+namespace {
+
+// "10.0 µs", 0 too.
+std::string offset_text(std::int64_t ns) {
+  return (ns < 0 ? "−" : "+") + time_text(std::fabs(static_cast<double>(ns)));
+}
+
+// What is no step.
+std::string scope_line(const analyzer::RepresentativeStep& step) {
+  const std::int64_t length_ns = step.window_end_ns - step.window_start_ns;
+  const std::string launches = counted(static_cast<std::int64_t>(step.launches.size()), "launch", "launches");
+  const std::string length = time_text(static_cast<double>(length_ns));
+  if (step.scope == analyzer::ScopeKind::recording)
+    return fmt::format("The whole recorded window, for lack of steps: {}, {}.", length, launches);
+  if (step.scope == analyzer::ScopeKind::window) {
+    return fmt::format("The window from {} to {} of the recording: {}, {}.", offset_text(step.from_start_ns),
+                       offset_text(step.from_start_ns + length_ns), length, launches);
+  }
+  const std::string whose = step.instances > 0 ? ", " + counted(step.instances, "instance")
+                                               : fmt::format(" of step {}", step.summary.step_index);
+  return fmt::format("Range '{}'{}: {}, {}.", step.range, whose, length, launches);
+}
+
+}  // namespace
+
 std::string step_line(const analyzer::StepAnalysis& steps) {
   const analyzer::RepresentativeStep& step = steps.representative;
   const double window_ns = static_cast<double>(step.window_end_ns - step.window_start_ns);
-  if (step.whole_recording) {
-    return fmt::format("The whole recording taken as one step: {}, {}.", time_text(window_ns),
-                       counted(static_cast<std::int64_t>(step.launches.size()), "launch", "launches"));
-  }
-  if (step.summary.source == StepSource::window) {
-    return fmt::format("The recording window taken as one step: {}, {}.", time_text(window_ns),
-                       counted(step.summary.launches, "launch", "launches"));
-  }
+  if (step.scope != analyzer::ScopeKind::step) return scope_line(step);
   std::string text = fmt::format("Step {}", step.summary.step_index);
   if (steps.spread.count > 1 && step.is_median) {
     text += fmt::format(", the median of {} {} steps: {} (p10 {}, p90 {} ms)", steps.spread.count,
@@ -170,20 +205,33 @@ std::string roofs_line(const analyzer::UtilisationAnalysis& utilisation) {
 std::string saving_text(const analyzer::Ranking& ranking) {
   const analyzer::RankTotals& t = ranking.totals;
   if (!anything_measured(ranking)) return "not known, for no kernel's utilisation was measured";
+  // A stretch of time is as long as it was asked for: what counts is what each second of it could do without.
+  const std::string_view noun = scope_noun(ranking.scope);
+  const auto amount = [&](double ns, double of_all) {
+    return ranking.scope == analyzer::ScopeKind::step
+               ? time_text(ns)
+               : fmt::format("{}, {} ms in each second of it", time_text(ns), fixed(of_all * 1e3, 1));
+  };
   if (ranking.reach && ranking.reach->known()) {
     const analyzer::StepReach& reach = *ranking.reach;
     const auto share = [&](double ns) {
       return percent_text(reach.measured_ns > 0 ? ns / static_cast<double>(reach.measured_ns) : 0);
     };
-    return fmt::format("up to {} of the step ({}) at {} of the nearest roof, {} ({}) at {}",
-                       share(reach.target_ns), time_text(reach.target_ns),
-                       target_text(ranking.options.target), share(reach.stretch_ns),
-                       time_text(reach.stretch_ns), target_text(ranking.options.stretch));
+    const auto part = [&](double ns) {
+      return ranking.scope == analyzer::ScopeKind::recording && reach.measured_ns > 0
+                 ? amount(ns, ns / static_cast<double>(reach.measured_ns))
+                 : time_text(ns);
+    };
+    return fmt::format("up to {} of the {} ({}) at {} of the nearest roof, {} ({}) at {}",
+                       share(reach.target_ns), simulated_noun(ranking.scope), part(reach.target_ns),
+                       target_text(ranking.options.target), share(reach.stretch_ns), part(reach.stretch_ns),
+                       target_text(ranking.options.stretch));
   }
-  return fmt::format("up to {} of the step ({}) at {} of the nearest roof, {} ({}) at {}",
-                     percent_text(t.saved_target_share), time_text(t.saved_target_ns),
-                     target_text(ranking.options.target), percent_text(t.saved_stretch_share),
-                     time_text(t.saved_stretch_ns), target_text(ranking.options.stretch));
+  return fmt::format("up to {} of the {} ({}) at {} of the nearest roof, {} ({}) at {}",
+                     percent_text(t.saved_target_share), noun,
+                     amount(t.saved_target_ns, t.saved_target_share), target_text(ranking.options.target),
+                     percent_text(t.saved_stretch_share), amount(t.saved_stretch_ns, t.saved_stretch_share),
+                     target_text(ranking.options.stretch));
 }
 
 namespace {
@@ -196,18 +244,18 @@ std::string reach_notes(const analyzer::Ranking& ranking) {
   const analyzer::RankTotals& t = ranking.totals;
   if (!reach.known()) {
     return t.saved_stretch_ns > 0
-               ? fmt::format(" This is kernel time; how much of it reaches the step is not known: {}.",
-                             absence_text(reach.why))
+               ? fmt::format(" This is kernel time; how much of it reaches the {} is not known: {}.",
+                             scope_noun(ranking.scope), absence_text(reach.why))
                : "";
   }
   std::string text;
   if (t.saved_target_ns - reach.target_ns >= 0.01 * t.saved_target_ns + 1000.0) {
     text = fmt::format(
-        " Kernel time would fall by {} at {} and {} at {}, but elsewhere the step waits for the CPU or for "
+        " Kernel time would fall by {} at {} and {} at {}, but elsewhere the {} waits for the CPU or for "
         "another "
         "stream.",
         time_text(t.saved_target_ns), target_text(ranking.options.target), time_text(t.saved_stretch_ns),
-        target_text(ranking.options.stretch));
+        target_text(ranking.options.stretch), simulated_noun(ranking.scope));
   }
   if (t.saved_stretch_ns <= 0) return text;
   if (reach.launches_with_call == 0) {
@@ -258,14 +306,16 @@ std::string verdict_sentence(const analyzer::Analysis& analysis) {
   const std::string target = target_text(check.options.target);
   const std::string stretch = target_text(check.options.stretch);
   const bool budgets = !check.options.budgets.empty();
-  const std::string kernels = fmt::format("{} of at least {} of the step", counted(judged, "kernel"),
-                                          target_text(check.options.min_share));
+  const std::string_view noun = scope_noun(check.scope);
+  const std::string kernels = fmt::format("{} of at least {} of the {}", counted(judged, "kernel"),
+                                          target_text(check.options.min_share), noun);
   switch (check.overall) {
     case analyzer::OverallVerdict::met:
       return fmt::format(
-          "The step meets its target: each of the {} is at {} of its nearest roof or above{}, {} at {} or "
+          "The {} meets its target: each of the {} is at {} of its nearest roof or above{}, {} at {} or "
           "above.",
-          kernels, target, budgets ? " or within its own budget" : "", integer(check.stretch_count), stretch);
+          noun, kernels, target, budgets ? " or within its own budget" : "", integer(check.stretch_count),
+          stretch);
     case analyzer::OverallVerdict::missed: {
       const bool one = check.missed_count == 1;
       if (const auto& reach = analysis.check_ranking.reach;
@@ -274,26 +324,27 @@ std::string verdict_sentence(const analyzer::Analysis& analysis) {
           return percent_text(reach->measured_ns > 0 ? ns / static_cast<double>(reach->measured_ns) : 0);
         };
         return fmt::format(
-            "The step misses its target: {} of {} {} below {} of {} nearest roof{}, {} at {} or above. At {} "
+            "The {} misses its target: {} of {} {} below {} of {} nearest roof{}, {} at {} or above. At {} "
             "{} "
-            "would shorten the step of {} by up to {}, all kernels together by {} ({}); at {}, by {} ({}).",
-            integer(check.missed_count), kernels, one ? "is" : "are", target, one ? "its" : "their",
+            "would shorten the {} of {} by up to {}, all kernels together by {} ({}); at {}, by {} ({}).",
+            noun, integer(check.missed_count), kernels, one ? "is" : "are", target, one ? "its" : "their",
             budgets ? " or over budget" : "", integer(check.stretch_count), stretch, target,
-            one ? "it" : fmt::format("these {}", integer(check.missed_count)),
+            one ? "it" : fmt::format("these {}", integer(check.missed_count)), simulated_noun(check.scope),
             time_text(static_cast<double>(reach->measured_ns)), time_text(*check.missed_reached_ns),
             time_text(reach->target_ns), share(reach->target_ns), stretch, time_text(reach->stretch_ns),
             share(reach->stretch_ns));
       }
       return fmt::format(
-          "The step misses its target: {} of {} {} below {} of {} nearest roof{}, {} at {} or above. At {} "
+          "The {} misses its target: {} of {} {} below {} of {} nearest roof{}, {} at {} or above. At {} "
           "{} "
-          "would save up to {} of the step's {}, all kernels together {} ({}); at {}, {} ({}).",
-          integer(check.missed_count), kernels, one ? "is" : "are", target, one ? "its" : "their",
+          "would save up to {} of the {}'s {}, all kernels together {} ({}); at {}, {} ({}).",
+          noun, integer(check.missed_count), kernels, one ? "is" : "are", target, one ? "its" : "their",
           budgets ? " or over budget" : "", integer(check.stretch_count), stretch, target,
           one ? "it" : fmt::format("these {}", integer(check.missed_count)),
-          time_text(check.missed_saving_ns), time_text(static_cast<double>(analysis.accounting.step_ns)),
-          time_text(t.saved_target_ns), percent_text(t.saved_target_share), stretch,
-          time_text(t.saved_stretch_ns), percent_text(t.saved_stretch_share));
+          time_text(check.missed_saving_ns), noun,
+          time_text(static_cast<double>(analysis.accounting.step_ns)), time_text(t.saved_target_ns),
+          percent_text(t.saved_target_share), stretch, time_text(t.saved_stretch_ns),
+          percent_text(t.saved_stretch_share));
     }
     case analyzer::OverallVerdict::not_enough_data:
       break;
@@ -317,9 +368,9 @@ std::string completeness_line(const analyzer::Quality& quality) {
       text += fmt::format(" {} more from CUDA graphs.", counted(quality.graph_kernel_records, "kernel"));
     }
   }
-  return text + fmt::format(" Utilisation known for {} of the step's kernel time (DRAM {}, compute {}).",
-                            percent_text(quality.coverage), percent_text(quality.dram_coverage),
-                            percent_text(quality.compute_coverage));
+  return text + fmt::format(" Utilisation known for {} of the {}'s kernel time (DRAM {}, compute {}).",
+                            percent_text(quality.coverage), scope_noun(quality.scope),
+                            percent_text(quality.dram_coverage), percent_text(quality.compute_coverage));
 }
 
 std::string tiers_line(const analyzer::Quality& quality) {
@@ -415,14 +466,15 @@ std::string throughput_line(const analyzer::Throughput& t) {
     peak = t.device_count > 1 ? fmt::format("{} × ", t.device_count) : "";
     peak += peak_text(*t.peak);
   }
-  const std::string step = "the step's " + time_text(static_cast<double>(t.step_ns));
+  const std::string step =
+      fmt::format("the {}'s {}", scope_noun(t.scope), time_text(static_cast<double>(t.step_ns)));
   std::string text;
   if (t.mfu) {
     text = fmt::format("MFU {}: {} that the program declares ÷ {} ÷ {}.", percent_text(*t.mfu),
                        tera(*t.declared_flops, 2), step, peak);
   } else if (t.declared_flops_per_s) {
-    text = fmt::format("The program declares {} for the step: {}/s over {}.", tera(*t.declared_flops, 2),
-                       tera(*t.declared_flops_per_s, 1), step);
+    text = fmt::format("The program declares {} for the {}: {}/s over {}.", tera(*t.declared_flops, 2),
+                       scope_noun(t.scope), tera(*t.declared_flops_per_s, 1), step);
   }
   if (t.tensor_ops_per_s) {
     if (!text.empty()) text += " ";

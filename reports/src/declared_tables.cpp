@@ -19,7 +19,7 @@ const std::vector<DeclaredTable>& declared_tables() {
     static const std::vector<comparison::Endpoint> kEndpoints;
     static const std::vector<comparison::TransferChange> kTransfers;
     static const std::vector<comparison::HistorySeries> kSeries;
-    Table rank(ranking_columns({{.key = analyzer::RankKey::launch}, true, true}), 0,
+    Table rank(ranking_columns({.options = {.key = analyzer::RankKey::launch}}), 0,
                [](std::size_t) { return RankLine{}; });
     rank.set_groups(ranking_groups());
     return std::vector<DeclaredTable>{

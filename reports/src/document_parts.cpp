@@ -64,6 +64,10 @@ std::string markdown_paragraph(const std::string& text) {
   return text.empty() ? "" : markdown_cell(text) + "\n\n";
 }
 
+std::string time_heading(const analyzer::Accounting& accounting) {
+  return fmt::format("Where the {}'s time went", scope_noun(accounting.scope));
+}
+
 std::string heading(std::string_view text, const TextStyle& style) {
   return styled(text, Style::strong, style.colour) + "\n";
 }

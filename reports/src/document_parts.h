@@ -27,6 +27,8 @@ inline constexpr std::size_t kReportRows = 200;
 
 [[nodiscard]] std::string paragraph(const std::string& text, const TextStyle& style);
 [[nodiscard]] std::string markdown_paragraph(const std::string& text);
+/// "Where the step's time went".
+[[nodiscard]] std::string time_heading(const analyzer::Accounting& accounting);
 [[nodiscard]] std::string heading(std::string_view text, const TextStyle& style);
 
 /// Which program, where, which step.

@@ -66,10 +66,11 @@ Document ranking_document(const analyzer::Model& model, const analyzer::Analysis
   }
   const bool with_work = asks_for(options, "work");
   if (with_work && !analysis.ranking.totals.work) {
-    throw Error(ErrorKind::no_data,
-                model.path +
-                    ": no launch of the step is in a range that declares its work (bytes and FLOPs as an "
-                    "NVTX payload); docs/cli.md says how a program declares it");
+    throw Error(
+        ErrorKind::no_data,
+        fmt::format("{}: no launch of the {} is in a range that declares its work (bytes and FLOPs as an "
+                    "NVTX payload); docs/cli.md says how a program declares it",
+                    model.path, scope_noun(analysis.ranking.scope)));
   }
   const std::string work = with_work ? work_line(analysis) : "";
   const Table table = chosen(ranking_table(analysis.utilisation, analysis.ranking), options);
@@ -161,9 +162,9 @@ Document check_document(const analyzer::Model& model, const analyzer::Analysis& 
   const std::vector<std::string> held = budget_lines(analysis);
   std::string left_out;
   if (!options.all && analysis.check.below_min_share_count > 0) {
-    left_out = fmt::format("{} of less than {} of the step {} not judged: --all lists {}.",
+    left_out = fmt::format("{} of less than {} of the {} {} not judged: --all lists {}.",
                            counted(analysis.check.below_min_share_count, "kernel"),
-                           target_text(analysis.check.options.min_share),
+                           target_text(analysis.check.options.min_share), scope_noun(analysis.check.scope),
                            analysis.check.below_min_share_count == 1 ? "is" : "are",
                            analysis.check.below_min_share_count == 1 ? "it" : "them");
   }

@@ -108,15 +108,13 @@ std::string step_text(const Finding& f) {
   switch (f.code) {
     case FindingCode::steps_none:
       return fmt::format(
-          "{}: the whole recording is taken as one; mark steps with an NVTX range (record "
-          "--step-range NAME)",
+          "{}: the whole recorded window is ranked; mark steps with an NVTX range (record --step-range NAME)",
           f.count == 0 ? "the capture has no steps" : "no step of the capture is usable");
     case FindingCode::steps_no_timeline:
       return no_timeline_text(f);
     case FindingCode::steps_window:
-      return "no steps were found: the recording window is taken as one; mark steps with an NVTX range "
-             "(record "
-             "--step-range NAME)";
+      return "no steps were found: the whole recorded window is ranked; mark steps with an NVTX range "
+             "(record --step-range NAME)";
     case FindingCode::steps_period:
       return "the program marks no steps: they are taken from the period of its launches";
     case FindingCode::steps_few:
@@ -266,19 +264,26 @@ constexpr std::pair<std::string_view, std::string_view> kIdleWords[] = {
     {"launch_bound_ns", "the next launch was just being made"},
     {"queued_ns", "launched work waited for an event, a copy or a stream"},
     {"unknown_ns", "nothing says why"},
-    {"tail_ns", "after the last work of the step"},
+    {"tail_ns", "after the last work of the {}"},
 };
+
+std::string idle_words(std::string_view words, analyzer::ScopeKind scope) {
+  std::string text(words);
+  if (const std::size_t place = text.find("{}"); place != std::string::npos)
+    text.replace(place, 2, scope_noun(scope));
+  return text;
+}
 
 std::string idle_text(const Finding& f) {
   std::string text =
-      fmt::format("the GPU is idle for {} of the step, {} of {}", percent_text(f.step_share.value_or(0)),
-                  time_text(f.magnitude_ns.value_or(0)), time_text(f.value("step_ns")));
+      fmt::format("the GPU is idle for {} of the {}, {} of {}", percent_text(f.step_share.value_or(0)),
+                  scope_noun(f.scope), time_text(f.magnitude_ns.value_or(0)), time_text(f.value("step_ns")));
   // The causes are in order, the most first.
   for (const Evidence& evidence : f.evidence) {
     const auto words = std::find_if(std::begin(kIdleWords), std::end(kIdleWords),
                                     [&](const auto& cause) { return cause.first == evidence.name; });
     if (words == std::end(kIdleWords)) continue;
-    text += fmt::format(": for {} {}", time_text(evidence.value), words->second);
+    text += fmt::format(": for {} {}", time_text(evidence.value), idle_words(words->second, f.scope));
     break;
   }
   for (const Evidence& evidence : f.evidence) {
@@ -287,10 +292,11 @@ std::string idle_text(const Finding& f) {
     const auto words = std::find_if(std::begin(kIdleWords), std::end(kIdleWords), [&](const auto& cause) {
       return cause.first == evidence.name.substr(kLongestGap.size());
     });
-    text += fmt::format("; the longest gap lasts {}{}", time_text(evidence.value),
-                        !f.subject.name.empty()         ? " (" + f.subject.name + ")"
-                        : words != std::end(kIdleWords) ? fmt::format(" ({})", words->second)
-                                                        : "");
+    text +=
+        fmt::format("; the longest gap lasts {}{}", time_text(evidence.value),
+                    !f.subject.name.empty()         ? " (" + f.subject.name + ")"
+                    : words != std::end(kIdleWords) ? fmt::format(" ({})", idle_words(words->second, f.scope))
+                                                    : "");
   }
   return text;
 }
@@ -298,9 +304,10 @@ std::string idle_text(const Finding& f) {
 std::string held_back_text(const Finding& f) {
   const double step_ns = f.value("step_ns");
   const double without_ns = f.value("without_gpu_ns");
-  std::string text = fmt::format(
-      "kernels could take {} less at {} of their roof, but only {} of that reach the step",
-      time_text(f.value("saved_ns")), target_text(f.value("target_ratio")), time_text(f.value("reached_ns")));
+  std::string text =
+      fmt::format("kernels could take {} less at {} of their roof, but only {} of that reach the {}",
+                  time_text(f.value("saved_ns")), target_text(f.value("target_ratio")),
+                  time_text(f.value("reached_ns")), simulated_noun(f.scope));
   if (2 * without_ns >= step_ns)
     return text + fmt::format(": the CPU needs {} of its {}", time_text(without_ns), time_text(step_ns));
   return text +
@@ -352,7 +359,7 @@ std::string words_of(const Finding& f) {
       return agreement_text(f);
     case FindingCode::t2_coverage:
       return "DRAM and compute utilisation are known for " + percent_text(f.value("coverage_ratio")) +
-             " of the step's kernel time";
+             fmt::format(" of the {}'s kernel time", scope_noun(f.scope));
     case FindingCode::missing:
       return fmt::format("{} without utilisation, the longest {}{}", counted(f.count, "launch", "launches"),
                          time_text(f.magnitude_ns.value_or(0)),

@@ -4,6 +4,7 @@
 
 #include "json_values.h"
 #include "ridgeline/base/units.h"
+#include "ridgeline/reports/context.h"
 #include "ridgeline/reports/escape.h"
 #include "ridgeline/reports/tables.h"
 
@@ -78,8 +79,9 @@ std::string longest_gap_line(const analyzer::Model& model, const analyzer::Accou
   const double share = share_of_step(accounting, *gap);
   if (share < kGapThatMatters) return "";
   const std::string cause = gap_cause(model, accounting, *gap);
-  return fmt::format("Longest gap: {}, {} of the step: {}.", length_text(gap->end_ns - gap->start_ns),
-                     percent_text(share), cause.empty() ? "what the CPU did is not known" : cause);
+  return fmt::format("Longest gap: {}, {} of the {}: {}.", length_text(gap->end_ns - gap->start_ns),
+                     percent_text(share), scope_noun(accounting.scope),
+                     cause.empty() ? "what the CPU did is not known" : cause);
 }
 
 JsonPart longest_gap_json(const analyzer::Model& model, const analyzer::Accounting& accounting) {

@@ -90,27 +90,29 @@ std::string tiles(const analyzer::Analysis& analysis) {
   const analyzer::RankTotals& t = analysis.ranking.totals;
   const analyzer::Accounting& a = analysis.accounting;
   std::string out = "<div class=\"tiles\">\n";
-  out += tile(milliseconds(static_cast<double>(a.step_ns)) + " ms", "one step");
+  const std::string_view noun = scope_noun(a.scope);
+  out += tile(milliseconds(static_cast<double>(a.step_ns)) + " ms",
+              a.scope == analyzer::ScopeKind::step ? "one step" : fmt::format("the {}", noun));
   out += tile(a.step_ns > 0
                   ? percent_text(static_cast<double>(a.kernel_busy_ns) / static_cast<double>(a.step_ns))
                   : kMissing,
-              "of the step the GPU is busy");
+              fmt::format("of the {} the GPU is busy", noun));
   const bool measured = anything_measured(analysis.ranking);
   const std::string target = target_text(analysis.ranking.options.target);
   const std::string stretch = target_text(analysis.ranking.options.stretch);
   out += tile(measured ? percent_text(t.time_share_at_target) : "unknown",
               "of kernel time at " + target + " of the nearest roof or above");
-  const auto saving = [&](double ns, double share, const std::string& goal) {
+  const auto saving = [&](double ns, double share, const std::string& goal, std::string_view whole) {
     out += tile(measured ? milliseconds(ns) + " ms" : "unknown",
                 "saving at " + goal +
-                    (measured ? fmt::format(", {} of the step", percent_text(share)) : std::string()));
+                    (measured ? fmt::format(", {} of the {}", percent_text(share), whole) : std::string()));
   };
   const analyzer::Throughput& rate = analysis.throughput;
   if (rate.mfu) {
     out += tile(percent_text(*rate.mfu), "MFU by the declared work, of the data sheet's peak");
   } else if (rate.tensor_ops_per_s) {
     out += tile(fixed(*rate.tensor_ops_per_s * 1e-12, 0) + " TFLOP/s",
-                "by the tensor pipe, over the whole step");
+                fmt::format("by the tensor pipe, over the whole {}", noun));
   }
   if (rate.tokens_per_s)
     out += tile(rate_text(*rate.tokens_per_s), "tokens a second, as the program declares them");
@@ -118,11 +120,11 @@ std::string tiles(const analyzer::Analysis& analysis) {
     out += tile(rate_text(*rate.samples_per_s), "samples a second, as the program declares them");
   if (const auto& reach = analysis.ranking.reach; reach && reach->known() && reach->measured_ns > 0) {
     const auto step = static_cast<double>(reach->measured_ns);
-    saving(reach->target_ns, reach->target_ns / step, target);
-    saving(reach->stretch_ns, reach->stretch_ns / step, stretch);
+    saving(reach->target_ns, reach->target_ns / step, target, simulated_noun(a.scope));
+    saving(reach->stretch_ns, reach->stretch_ns / step, stretch, simulated_noun(a.scope));
   } else {
-    saving(t.saved_target_ns, t.saved_target_share, target);
-    saving(t.saved_stretch_ns, t.saved_stretch_share, stretch);
+    saving(t.saved_target_ns, t.saved_target_share, target, noun);
+    saving(t.saved_stretch_ns, t.saved_stretch_share, stretch, noun);
   }
   return out + "</div>\n";
 }
@@ -295,9 +297,12 @@ std::string bounds_section(const analyzer::Accounting& accounting) {
 std::string chart_sections(const analyzer::Model& model, const analyzer::Analysis& analysis) {
   const std::string target = target_text(analysis.ranking.options.target);
   const std::string stretch = target_text(analysis.ranking.options.stretch);
-  std::string out = "<section>\n<h2>Where the step's time went</h2>\n";
+  const std::string_view noun = scope_noun(analysis.accounting.scope);
+  std::string out = fmt::format("<section>\n<h2>Where the {}'s time went</h2>\n", noun);
   const double step_ns = static_cast<double>(analysis.accounting.step_ns);
-  out += figure(stacked_bar(accounting_shares(analysis.accounting), step_ns, "Accounting of the step"), "");
+  out += figure(
+      stacked_bar(accounting_shares(analysis.accounting), step_ns, fmt::format("Accounting of the {}", noun)),
+      "");
   out += html_table(accounting_table(analysis.accounting), {});
   const std::string longest = longest_gap_line(model, analysis.accounting);
   if (!longest.empty()) out += paragraph(longest);
@@ -412,8 +417,9 @@ std::string detail_sections(const analyzer::Model& model, const analyzer::Analys
   out += html_table(verdicts, check) + "</details>\n";
 
   Table launches = launches_table(model, analysis);
-  out += fmt::format("<details><summary>Launch by launch, {} of the step</summary>\n",
-                     counted(static_cast<std::int64_t>(launches.size()), "launch", "launches"));
+  out += fmt::format("<details><summary>Launch by launch, {} of the {}</summary>\n",
+                     counted(static_cast<std::int64_t>(launches.size()), "launch", "launches"),
+                     scope_noun(analysis.accounting.scope));
   launches.keep(kLaunchRows);
   if (launches.left_out() > 0) {
     out +=

@@ -138,7 +138,7 @@ std::string_view source_text(StepSource source) {
     case StepSource::window:
       break;
   }
-  return "nothing: the recording window is taken as one";
+  return "nothing: the whole recorded window is ranked";
 }
 
 // The lines, section by section.

@@ -51,8 +51,18 @@ JsonPart step_json(const analyzer::StepAnalysis& steps) {
   const analyzer::RepresentativeStep& step = steps.representative;
   Json out = Json::object();
   out["whole_recording"] = step.whole_recording;
-  out["step_index"] = step.whole_recording ? Json(nullptr) : Json(step.summary.step_index);
-  out["phase"] = step.whole_recording ? Json(nullptr) : Json(to_string(step.summary.phase));
+  const bool of_step =
+      !step.whole_recording && (step.scope == analyzer::ScopeKind::step || step.summary.step_id != 0);
+  out["step_index"] = of_step ? Json(step.summary.step_index) : Json(nullptr);
+  out["phase"] = of_step ? Json(to_string(step.summary.phase)) : Json(nullptr);
+  if (step.scope != analyzer::ScopeKind::step) {
+    Json scope = {{"kind", to_string(step.scope)}, {"from_start_ns", step.from_start_ns}};
+    if (step.scope == analyzer::ScopeKind::range) {
+      scope["range"] = valid_utf8(step.range);
+      scope["instances"] = step.instances > 0 ? Json(step.instances) : Json(nullptr);
+    }
+    out["scope"] = std::move(scope);
+  }
   out["process_id"] = steps.process_id;
   out["duration_ns"] = step.window_end_ns - step.window_start_ns;
   out["launches"] = step.launches.size();

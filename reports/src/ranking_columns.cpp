@@ -112,6 +112,21 @@ Column<RankLine> saving_at(double goal, ColumnHead head, double RankRow::*of) {
   return saving(std::move(head), of);
 }
 
+// Likewise for each second of a window or range.
+Column<RankLine> saving_per_second(const RankView& view, double goal, ColumnHead head, double RankRow::*of) {
+  head.header = "to win";
+  head.unit = "ms/s @" + compact(goal);
+  head.help =
+      "that saving ÷ the time of the window or range, for each second of it; not in a ranking of a step";
+  head.title = "to win per second";
+  head.shown = view.scope != analyzer::ScopeKind::step;
+  head.total = Total::parts;
+  return {std::move(head), [of, scope_ns = view.scope_ns](const RankLine& l) {
+            if (scope_ns <= 0) return Cell::missing();
+            return saving(l, l.row->*of / static_cast<double>(scope_ns) * 1e9, Form::milliseconds);
+          }};
+}
+
 void add_names(Columns& columns, const RankView& view) {
   const RankKey key = view.options.key;
   const bool by_launch = key == RankKey::launch;
@@ -167,7 +182,8 @@ void add_names(Columns& columns, const RankView& view) {
                      [](const RankLine& l) { return Cell::number(l.row->calls); }});
 }
 
-void add_times(Columns& columns) {
+void add_times(Columns& columns, const RankView& view) {
+  const std::string noun(scope_noun(view.scope));
   columns.push_back(number({.key = "time_ns",
                             .header = "time",
                             .unit = "ms",
@@ -175,10 +191,10 @@ void add_times(Columns& columns) {
                             .total = Total::parts},
                            &RankRow::time_ns, Form::milliseconds));
   columns.push_back(number({.key = "step_share_ratio",
-                            .header = "step",
+                            .header = noun,
                             .unit = "%",
                             .help = "that time ÷ the step's time",
-                            .title = "of step",
+                            .title = "of " + noun,
                             .total = Total::parts},
                            &RankRow::step_share, Form::percent));
 }
@@ -250,21 +266,31 @@ void add_roofs(Columns& columns, const RankView& view) {
 }
 
 void add_savings(Columns& columns, const RankView& view) {
-  columns.push_back(saving_at(view.options.target, {.key = "saved_target_ns"}, &RankRow::saved_target_ns));
+  // A stretch of time is as long as it was asked for: there each second of it counts.
+  const bool of_step = view.scope == analyzer::ScopeKind::step;
+  columns.push_back(saving_at(view.options.target, {.key = "saved_target_ns", .shown = of_step},
+                              &RankRow::saved_target_ns));
   columns.push_back(
       number({.key = "reached_target_ns",
               .header = "reaches",
-              .unit = "step, ms",
+              .unit = std::string(simulated_noun(view.scope)) + ", ms",
               .help = "what the step itself would be shorter by if this row alone reached the target, as "
                       "simulated; of all "
                       "rows: if all of them did",
-              .title = "of it reaches the step",
+              .title = "of it reaches the " + std::string(simulated_noun(view.scope)),
               .shown = view.simulated,
               .total = Total::all},
              &RankRow::reached_target_ns, Form::milliseconds));
-  columns.push_back(saving_at(view.options.stretch,
-                              {.key = "saved_stretch_ns", .drop_order = view.sampled ? 5 : 0},
-                              &RankRow::saved_stretch_ns));
+  columns.push_back(saving_at(
+      view.options.stretch, {.key = "saved_stretch_ns", .drop_order = view.sampled ? 5 : 0, .shown = of_step},
+      &RankRow::saved_stretch_ns));
+  if (view.per_second) {
+    columns.push_back(saving_per_second(view, view.options.target, {.key = "saved_target_ns_per_s"},
+                                        &RankRow::saved_target_ns));
+    columns.push_back(saving_per_second(view, view.options.stretch,
+                                        {.key = "saved_stretch_ns_per_s", .drop_order = view.sampled ? 5 : 0},
+                                        &RankRow::saved_stretch_ns));
+  }
   columns.push_back(
       {{.key = "tier",
         .header = "tier",
@@ -587,7 +613,7 @@ void add_cold(Columns& columns) {
 std::vector<Column<RankLine>> ranking_columns(const RankView& view) {
   Columns columns;
   add_names(columns, view);
-  add_times(columns);
+  add_times(columns, view);
   add_roofs(columns, view);
   add_savings(columns, view);
   add_other_savings(columns);

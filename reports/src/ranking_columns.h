@@ -23,6 +23,9 @@ struct RankView {
   analyzer::RankOptions options;
   bool sampled = true;    // some steps were sampled
   bool simulated = true;  // what of the savings reaches the step is known
+  analyzer::ScopeKind scope = analyzer::ScopeKind::step;
+  bool per_second = true;     // with savings for each second of a stretch of time
+  std::int64_t scope_ns = 0;  // what they are divided by
 };
 
 [[nodiscard]] std::vector<Column<RankLine>> ranking_columns(const RankView& view);

@@ -82,7 +82,8 @@ Cell saving_cell(const CheckLine& l, double saving_ns) {
                                                 : Cell::missing();
 }
 
-void add_verdict(CheckColumns& columns) {
+void add_verdict(CheckColumns& columns, analyzer::ScopeKind scope) {
+  const std::string noun(scope_noun(scope));
   columns.push_back({{.key = "key",
                       .header = "kernel",
                       .help = "demangled name",
@@ -100,10 +101,10 @@ void add_verdict(CheckColumns& columns) {
          return Cell::worded(in_words(verdict), std::string(verdict), verdict_style(l.check->verdict));
        }});
   columns.push_back({{.key = "step_share_ratio",
-                      .header = "step",
+                      .header = noun,
                       .unit = "%",
                       .help = "time ÷ the step's time",
-                      .title = "of step"},
+                      .title = "of " + noun},
                      [](const CheckLine& l) { return Cell::number(l.row->step_share, Form::percent); }});
   columns.push_back({{.key = "time_ns",
                       .header = "time",
@@ -143,7 +144,7 @@ void add_roof(CheckColumns& columns) {
                      }});
 }
 
-void add_saving(CheckColumns& columns, bool simulated) {
+void add_saving(CheckColumns& columns, bool simulated, analyzer::ScopeKind scope) {
   columns.push_back({{.key = "saved_target_ns",
                       .header = "saving",
                       .unit = "ms",
@@ -154,9 +155,9 @@ void add_saving(CheckColumns& columns, bool simulated) {
   columns.push_back(
       {{.key = "reached_target_ns",
         .header = "reaches",
-        .unit = "step, ms",
+        .unit = std::string(simulated_noun(scope)) + ", ms",
         .help = "what of it reaches the step, as in `rank`",
-        .title = "reaches the step",
+        .title = "reaches the " + std::string(simulated_noun(scope)),
         .drop_order = 2,
         .shown = simulated},
        [](const CheckLine& l) { return Cell::number(l.row->reached_target_ns, Form::milliseconds); }});
@@ -187,11 +188,11 @@ void add_reasons(CheckColumns& columns) {
                      }});
 }
 
-CheckColumns check_columns(bool simulated) {
+CheckColumns check_columns(bool simulated, analyzer::ScopeKind scope) {
   CheckColumns columns;
-  add_verdict(columns);
+  add_verdict(columns, scope);
   add_roof(columns);
-  add_saving(columns, simulated);
+  add_saving(columns, simulated, scope);
   add_reasons(columns);
   return columns;
 }
@@ -243,7 +244,8 @@ std::string bound_word(const RankRow& row) {
 
 Table ranking_table(const analyzer::UtilisationAnalysis& utilisation, const analyzer::Ranking& ranking) {
   const std::vector<Column<RankLine>> columns = ranking_columns(
-      {ranking.options, !utilisation.sample_steps.empty(), ranking.reach && ranking.reach->known()});
+      {ranking.options, !utilisation.sample_steps.empty(), ranking.reach && ranking.reach->known(),
+       ranking.scope, ranking.scope != analyzer::ScopeKind::step, ranking.totals.step_ns});
   Table table(columns, ranking.rows.size(), [&ranking, &utilisation](std::size_t i) {
     return RankLine{&ranking.rows[i], i + 1, &ranking.options, &utilisation};
   });
@@ -271,7 +273,7 @@ Table check_table(const analyzer::TargetCheck& check, const analyzer::Ranking& r
     return ranking.rows[check.kernels[a].row].step_share > ranking.rows[check.kernels[b].row].step_share;
   });
   const bool simulated = ranking.reach && ranking.reach->known();
-  return {check_columns(simulated), order->size(), [order, &check, &ranking](std::size_t i) {
+  return {check_columns(simulated, ranking.scope), order->size(), [order, &check, &ranking](std::size_t i) {
             const analyzer::KernelCheck& kernel = check.kernels[(*order)[i]];
             return CheckLine{&kernel, &ranking.rows[kernel.row], &check};
           }};

@@ -56,7 +56,8 @@ std::string markdown_report(const analyzer::Model& model, const analyzer::Analys
   if (analysis.stalls.requested) out += stalls_markdown(analysis.stalls, "##");
   out += "## Target check\n\n" +
          cut_markdown(check_table(analysis.check, analysis.check_ranking, false), "kernel");
-  out += "## Where the step's time went\n\n" + render_markdown(accounting_table(analysis.accounting)) + "\n" +
+  out += "## " + time_heading(analysis.accounting) + "\n\n" +
+         render_markdown(accounting_table(analysis.accounting)) + "\n" +
          markdown_paragraph(longest_gap_line(model, analysis.accounting));
   out += "## What bounds the kernels\n\n" +
          cut_markdown(bounds_table(analysis.accounting, analysis.accounting.kernels.by_phase), "part");

@@ -199,7 +199,7 @@ struct Part {
   std::string meaning;
 };
 
-std::vector<Column<Part>> part_columns() {
+std::vector<Column<Part>> part_columns(const std::string& noun = "step") {
   return {
       {{.key = "part",
         .header = "part",
@@ -212,10 +212,10 @@ std::vector<Column<Part>> part_columns() {
       {{.key = "time_ns", .header = "time", .unit = "ms", .help = "its time", .total = Total::all},
        [](const Part& p) { return Cell::number(p.ns, Form::milliseconds); }},
       {{.key = "step_share_ratio",
-        .header = "step",
+        .header = noun,
         .unit = "%",
         .help = "that ÷ the step's time",
-        .title = "of step",
+        .title = "of " + noun,
         .total = Total::all},
        [](const Part& p) {
          const double share =
@@ -248,7 +248,7 @@ Column<BoundLine> bound_column(ColumnHead head, std::int64_t analyzer::BoundSpli
           [of](const BoundLine& l) { return Cell::number(l.time->*of, Form::milliseconds); }};
 }
 
-std::vector<Column<BoundLine>> bound_columns() {
+std::vector<Column<BoundLine>> bound_columns(const std::string& noun = "step") {
   using Split = analyzer::BoundSplit;
   return {
       {{.key = "part",
@@ -268,10 +268,10 @@ std::vector<Column<BoundLine>> bound_columns() {
         .total = Total::all},
        [](const BoundLine& l) { return Cell::number(l.time->total_ns(), Form::milliseconds); }},
       {{.key = "step_share_ratio",
-        .header = "step",
+        .header = noun,
         .unit = "%",
         .help = "that ÷ the step's time",
-        .title = "of step",
+        .title = "of " + noun,
         .total = Total::all},
        [](const BoundLine& l) {
          const double step = static_cast<double>(l.step_ns);
@@ -455,16 +455,18 @@ Table accounting_table(const analyzer::Accounting& a) {
          "the launching thread was in a call that waits");
   part("gap_queued", "gaps: queued", a.gap_queued_ns, "the launch waited for an event or a stream");
   part("gap_unknown", "gaps: unknown", a.gap_unknown_ns, "the call behind what follows is not known");
-  part("gap_tail", "gaps: tail", a.gap_tail_ns, "the GPU was idle after the step's last work");
+  const std::string noun(scope_noun(a.scope));
+  part("gap_tail", "gaps: tail", a.gap_tail_ns,
+       fmt::format("the GPU was idle after the {}'s last work", noun));
   part("remainder", "remainder", a.remainder_ns, "the parts above do not explain it");
-  const std::vector<Column<Part>> columns = part_columns();
+  const std::vector<Column<Part>> columns = part_columns(noun);
   Table table(columns, parts->size(), [parts](std::size_t i) -> const Part& { return (*parts)[i]; });
-  table.add_total(total_cells(columns, Part{"step", "step", a.step_ns, a.step_ns, ""}, Total::all));
+  table.add_total(total_cells(columns, Part{"step", noun, a.step_ns, a.step_ns, ""}, Total::all));
   return table;
 }
 
 Table bounds_table(const analyzer::Accounting& accounting, const std::vector<analyzer::TimePart>& parts) {
-  const std::vector<Column<BoundLine>> columns = bound_columns();
+  const std::vector<Column<BoundLine>> columns = bound_columns(std::string(scope_noun(accounting.scope)));
   Table table(columns, parts.size(), [&accounting, &parts](std::size_t i) {
     return BoundLine{&parts[i].name, parts[i].launches, &parts[i].time, accounting.step_ns};
   });

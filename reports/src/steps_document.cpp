@@ -56,7 +56,7 @@ Document steps_document(const analyzer::Model& model, const analyzer::Analysis& 
     case Format::markdown: {
       std::string out = markdown_headline(model, analysis) + render_markdown(phases_table(phases)) + "\n" +
                         render_markdown(table) + "\n" + markdown_paragraph(left_out);
-      out += "### Where the step's time went\n\n" + render_markdown(accounting) + "\n" +
+      out += "### " + time_heading(analysis.accounting) + "\n\n" + render_markdown(accounting) + "\n" +
              markdown_paragraph(gap_line(model, analysis));
       out += "### What bounds the kernels\n\n" + render_markdown(bounds) + "\n";
       if (gaps.size() > 0) out += "### Longest gaps\n\n" + render_markdown(gaps) + "\n";
@@ -85,8 +85,9 @@ Document steps_document(const analyzer::Model& model, const analyzer::Analysis& 
     out += render_text(table, style) + paragraph(left_out, style);
     bool open = false;
     for (const analyzer::StepSummary& step : all) open = open || (!step.closed && step.gpu_duration_ns > 0);
+    const bool analysed = analysis.steps.representative.scope == analyzer::ScopeKind::step;
     out += paragraph(
-        std::string("◀ is the step that is analysed and stands for all.") +
+        std::string(analysed ? "◀ is the step that is analysed and stands for all." : "") +
             (open
                  ? " * is the time to the end of the step's own work: the next step is missing or of another "
                    "phase."
@@ -94,7 +95,7 @@ Document steps_document(const analyzer::Model& model, const analyzer::Analysis& 
         style);
     out += "\n";
   }
-  out += heading("Where the step's time went", style) + render_text(accounting, style) +
+  out += heading(time_heading(analysis.accounting), style) + render_text(accounting, style) +
          paragraph(gap_line(model, analysis), style);
   out += "\n" + heading("What bounds the kernels", style) + render_text(bounds, style);
   if (gaps.size() > 0) out += "\n" + heading("Longest gaps", style) + render_text(gaps, style);

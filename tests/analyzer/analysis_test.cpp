@@ -152,7 +152,7 @@ TEST(Analysis, SizesAndProductsAreThoseOfTheStep) {
   EXPECT_EQ(all->ranking.rows[1].tile, "128x256x64");
   EXPECT_DOUBLE_EQ(all->ranking.rows[1].tile_waste_ratio.value(), 1 - 1000.0 / 1024);
   Scope part;
-  part.nvtx_path = "step";
+  part.range = "step";
   const auto of_part = session.analysis(part);
   EXPECT_FALSE(of_part.ok() && of_part.value()->throughput.size.tokens)
       << "how much a part works through is not known";

@@ -216,10 +216,10 @@ TEST_F(SessionTest, ASubtreeHoldsTheRangesBelowIt) {
   ASSERT_GT(all->kernels.tree.size(), 2u);
   const TimePart& part = all->kernels.tree[1];
   ASSERT_EQ(part.depth, 1);
-  const Scope scope{.nvtx_path = part.path};
+  const Scope scope{.range = part.path};
   EXPECT_EQ(session.ranking(scope).value()->totals.calls, part.launches);
   EXPECT_EQ(session.accounting(scope).value()->kernels.total.total_ns(), part.time.total_ns());
-  EXPECT_EQ(session.ranking({.nvtx_path = "nothing"}).value()->totals.calls, 0);
+  EXPECT_EQ(session.ranking({.range = "nothing"}).value()->totals.calls, 0);
   // The names of siblings may begin alike: "op 1" does not hold "op 10".
   for (const TimePart& other : all->kernels.tree) {
     if (other.path == part.path + "0") {

@@ -63,9 +63,8 @@ TEST(AnalysisOptions, AreWhatIsAskedFor) {
   EXPECT_DOUBLE_EQ(usual.rank.stretch, 0.85);
   EXPECT_DOUBLE_EQ(usual.targets.target, 0.70);
   EXPECT_DOUBLE_EQ(usual.targets.stretch, 0.85);
-  EXPECT_FALSE(usual.steps.step_index.has_value());
-  EXPECT_FALSE(usual.steps.process_id.has_value());
-  EXPECT_EQ(usual.steps.kind, 0U);
+  EXPECT_EQ(usual.window_key, analyzer::RankKey::kernel_and_grid);
+  EXPECT_EQ(scope_of({}), analyzer::Scope{});
   EXPECT_EQ(usual.utilisation.peaks.dram, PeakSource::spec);
   EXPECT_EQ(usual.utilisation.peaks.compute, PeakSource::clock);
   AnalysisArguments arguments;
@@ -79,9 +78,11 @@ TEST(AnalysisOptions, AreWhatIsAskedFor) {
   const analyzer::AnalysisOptions asked = analysis_options(arguments);
   EXPECT_DOUBLE_EQ(asked.rank.target, 0.60);
   EXPECT_DOUBLE_EQ(asked.targets.stretch, 0.65);
-  EXPECT_EQ(asked.steps.step_index, 0);
-  EXPECT_EQ(asked.steps.kind, 2U);
-  EXPECT_EQ(asked.steps.process_id, 0);
+  EXPECT_EQ(scope_of(arguments),
+            (analyzer::Scope{.process_id = 0, .steps = analyzer::StepSelection::one(0)}));
+  arguments.step = -1;
+  EXPECT_EQ(scope_of(arguments),
+            (analyzer::Scope{.process_id = 0, .steps = analyzer::StepSelection::of_kind(2)}));
   EXPECT_EQ(asked.utilisation.peaks.dram, PeakSource::measured);
   EXPECT_EQ(asked.utilisation.peaks.compute, PeakSource::spec);
   arguments.stretch = "0.6";
@@ -92,6 +93,37 @@ TEST(AnalysisOptions, AreWhatIsAskedFor) {
   arguments.stretch.clear();
   arguments.target = "0.9";
   EXPECT_DOUBLE_EQ(analysis_options(arguments).rank.stretch, 0.9) << "at least the target";
+}
+
+TEST(AnalysisOptions, ARangeIsOfEveryStepUnlessOneIsNamed) {
+  AnalysisArguments arguments;
+  arguments.range = "forward";
+  EXPECT_EQ(scope_of(arguments), analyzer::Scope::of_range("forward"));
+  arguments.step = 4;
+  EXPECT_EQ(scope_of(arguments),
+            (analyzer::Scope{.steps = analyzer::StepSelection::one(4), .range = "forward"}));
+  arguments.window = "0..1s";
+  EXPECT_NE(complaint([&] { static_cast<void>(scope_of(arguments)); }).find("--step"), std::string::npos);
+  arguments.step = -1;
+  const analyzer::Scope scope = scope_of(arguments);
+  EXPECT_EQ(scope.window, (analyzer::TimeWindow{0, 1'000'000'000}));
+  EXPECT_TRUE(scope.window_from_start);
+  EXPECT_EQ(scope.steps, analyzer::StepSelection::everything());
+}
+
+TEST(AnalysisOptions, AWindowHasUnitsAndALength) {
+  const auto window = [](const std::string& text) {
+    const analyzer::TimeWindow parsed = parse_window("--window", text);
+    return std::pair(parsed.start_ns, parsed.end_ns);
+  };
+  EXPECT_EQ(window("1.2s..1500ms"), std::pair(std::int64_t{1'200'000'000}, std::int64_t{1'500'000'000}));
+  EXPECT_EQ(window("0..7ns"), std::pair(std::int64_t{0}, std::int64_t{7}));
+  EXPECT_EQ(window("2.5us..3µs"), std::pair(std::int64_t{2500}, std::int64_t{3000}));
+  for (const char* text : {"", "1s", "1s..", "..1s", "1..2", "1s..2", "2s..1s", "1s..1s", "-1s..1s", "1h..2h",
+                           "1 s..2 s", "nan..1s", "0..inf", "0..9e9s", "1s..2s..3s", "0x..1s"})
+    EXPECT_NE(complaint([&] { static_cast<void>(parse_window("--window", text)); }).find("--window"),
+              std::string::npos)
+        << text;
 }
 
 // Steps, processes and kinds are numbered from 0, 0 and 1.

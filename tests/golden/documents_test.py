@@ -32,6 +32,7 @@ CAPTURES = {
     "hostile": ["hostile", "samples"],
     "nosteps": ["nosteps", "fast", "layers=1"],
 }
+WITH_SCOPES = ("whole", "nosteps")
 # Two sides, each of the runs that these words make.
 COMPARISONS = {
     "slower": (["codes"], ["codes", "slow=layernorm_backward:1.5"], 5),
@@ -84,6 +85,20 @@ def of_capture(capture):
     yield "report-failing.xml", ["report", capture, "--project", "project.toml", "--fail-on", "budget,target,unmeasured", "--format", "junit"], 100
 
 
+def of_scopes(capture):
+    """Likewise of an NVTX range and of a window of time."""
+    for name, scope in (("range", ["--range", "forward / layer"]), ("window", ["--window", "100ms..160ms"])):
+        yield f"{name}-rank.txt", ["rank", capture, *scope], 100
+        yield f"{name}-rank.json", ["rank", capture, *scope, "--format", "json"], 100
+        yield f"{name}-check.txt", ["check", capture, *scope], 100
+        yield f"{name}-steps.txt", ["steps", capture, *scope], 100
+        yield f"{name}-report.md", ["report", capture, *scope, "--format", "markdown"], 100
+    yield "range-of-step.txt", ["rank", capture, "--range", "forward", "--step", "3"], 100
+    yield "range-none.txt", ["rank", capture, "--range", "no such"], 100
+    yield "window-none.txt", ["rank", capture, "--window", "1000s..1001s"], 100
+    yield "window-by-kernel.txt", ["rank", capture, "--window", "100ms..160ms", "--by", "kernel"], 100
+
+
 def of_comparison(a, b):
     yield from tables("compare", *a, "--against", *b)
     yield from reports(*a, "--against", *b)
@@ -114,7 +129,8 @@ class Group:
         if self.name == "history":
             return list(self.history())
         if self.name in CAPTURES:
-            return list(of_capture(self.make(f"{self.name}.ridge", *CAPTURES[self.name])))
+            capture = self.make(f"{self.name}.ridge", *CAPTURES[self.name])
+            return list(of_capture(capture)) + (list(of_scopes(capture)) if self.name in WITH_SCOPES else [])
         words_a, words_b, runs = COMPARISONS[self.name]
         a = [self.make(f"a{i}.ridge", f"run={i}", *words_a) for i in range(1, runs + 1)]
         b = [self.make(f"b{i}.ridge", f"run={i + 20}", *words_b) for i in range(1, runs + 1)]

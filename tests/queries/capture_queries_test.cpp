@@ -49,6 +49,25 @@ TEST_F(CaptureQueriesTest, AnswersAreTheDocumentsOfReports) {
             reports::query_document(capture, "SELECT 1 AS one", {}).text());
 }
 
+TEST_F(CaptureQueriesTest, EachQuestionTakesAScope) {
+  analyzer::Session session = analyzer::Session::open(capture_).value();
+  for (const analyzer::Scope& scope :
+       {analyzer::Scope::of_range("forward"), analyzer::Scope{.steps = analyzer::StepSelection::one(3)},
+        analyzer::Scope{.window = analyzer::TimeWindow{100'000'000, 180'000'000},
+        .window_from_start = true}}) {
+    const auto of = [&](unsigned parts) { return session.analysis(scope, parts).value(); };
+    const auto ranking = of(analyzer::Session::kRanking), check = of(analyzer::Session::kCheck),
+               steps = of(analyzer::Session::kAccounting), analysis = of(analyzer::Session::kEverything);
+    const auto model = session.model(scope).value();
+    EXPECT_GT(ranking->ranking.totals.calls, 0);
+    EXPECT_EQ(text_of(RankQuery{.scope = scope}), reports::ranking_document(*model, *ranking, {}).text());
+    EXPECT_EQ(text_of(CheckQuery{scope}), reports::check_document(*model, *check, {}).text());
+    EXPECT_EQ(text_of(StepsQuery{scope}), reports::steps_document(*model, *steps, {}).text());
+    EXPECT_EQ(text_of(ReportQuery{.format = reports::ReportFormat::markdown, .scope = scope}),
+              reports::markdown_report(*model, *analysis));
+  }
+}
+
 TEST_F(CaptureQueriesTest, AVerdictIsAnExitCode) {
   CaptureQueries easy(capture_, [] {
     analyzer::AnalysisOptions options;

@@ -325,6 +325,7 @@ Accounting account_step(const Model& model, const StepAnalysis& steps, const Acc
   const RepresentativeStep& step = steps.representative;
   Accounting accounting;
   accounting.process_id = steps.process_id;
+  accounting.scope = step.scope;
   const std::map<store::Id, DeviceLaunches> devices = launches_by_device(model, step);
   accounting.device_id = device_id.value_or(busiest_device(devices));
   const TimeWindow window{step.window_start_ns, step.window_end_ns};

@@ -113,6 +113,14 @@ void require_sums_fit(const Model& model) {
   }
 }
 
+std::int64_t recording_start_ns(const Model& model) {
+  if (model.run && model.run->start_ns) return *model.run->start_ns;
+  std::optional<std::int64_t> first;
+  for (const store::RecordingWindow& window : model.recording_windows)
+    first = std::min(first.value_or(window.start_ns), window.start_ns);
+  return first.value_or(0);
+}
+
 Model load_recording(const store::Capture& capture) {
   Model model;
   model.path = capture.path();

@@ -10,6 +10,27 @@ bool ends_in_number(std::string_view name) {
   return !name.empty() && name.back() >= '0' && name.back() <= '9';
 }
 
+// Whether the pattern, with * and ?, means the name. Where a * took too little it is taken up again, one further.
+bool matches(std::string_view pattern, std::string_view name) {
+  std::size_t p = 0, n = 0;
+  std::size_t star = std::string_view::npos, taken_up_to = 0;
+  while (n < name.size()) {
+    if (p < pattern.size() && pattern[p] == '*') {
+      star = p++;
+      taken_up_to = n;
+    } else if (p < pattern.size() && (pattern[p] == '?' || pattern[p] == name[n])) {
+      ++p;
+      ++n;
+    } else if (star != std::string_view::npos) {
+      p = star + 1;
+      n = ++taken_up_to;
+    } else {
+      return false;
+    }
+  }
+  return pattern.find_first_not_of('*', p) == std::string_view::npos;
+}
+
 }  // namespace
 
 std::vector<std::string_view> parts_of_path(std::string_view path) {
@@ -34,9 +55,19 @@ std::string_view layer_of(std::string_view path) {
   return layer == parts.end() ? kNoRange : *layer;
 }
 
-bool in_subtree(std::string_view path, std::string_view tree) {
-  if (!path.starts_with(tree)) return false;
-  return path.size() == tree.size() || path.substr(tree.size()).starts_with(kPathSeparator);
+RangePattern::RangePattern(std::string_view pattern) {
+  for (const std::string_view name : parts_of_path(pattern)) names_.emplace_back(name);
+}
+
+std::optional<std::string_view> RangePattern::outermost(std::string_view path) const {
+  const std::vector<std::string_view> parts = parts_of_path(path);
+  for (std::size_t first = 0; !names_.empty() && first + names_.size() <= parts.size(); ++first) {
+    const auto here = parts.begin() + static_cast<std::ptrdiff_t>(first);
+    if (!std::equal(names_.begin(), names_.end(), here, matches)) continue;
+    const std::string_view last = parts[first + names_.size() - 1];
+    return path.substr(0, static_cast<std::size_t>(last.data() - path.data()) + last.size());
+  }
+  return std::nullopt;
 }
 
 }  // namespace ridgeline::analyzer

@@ -1,13 +1,21 @@
 #include "ridgeline/analyzer/model/scope.h"
 
 #include <algorithm>
+#include <utility>
 
 namespace ridgeline::analyzer {
 
 StepSelection StepSelection::many(std::vector<std::int64_t> indices) {
   std::sort(indices.begin(), indices.end());
   indices.erase(std::unique(indices.begin(), indices.end()), indices.end());
-  return {Kind::listed, std::move(indices), {}};
+  return {Kind::listed, std::move(indices), {}, 0};
+}
+
+Scope Scope::of_range(std::string pattern) {
+  Scope scope;
+  scope.steps = StepSelection::everything();
+  scope.range = std::move(pattern);
+  return scope;
 }
 
 }  // namespace ridgeline::analyzer

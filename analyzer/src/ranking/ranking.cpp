@@ -43,16 +43,38 @@ Codes codes_to_tell_apart(const Model& model, const UtilisationAnalysis& utilisa
   return codes;
 }
 
-std::string key_of(const Model& model, const Codes& codes, const LaunchUtilisations::Row& item, RankKey key) {
+// Kernels and grids that come with several blocks: there the grid alone is no launch configuration.
+using Shapes = std::set<std::pair<store::Id, store::Dim3>>;
+
+Shapes of_several_blocks(const Model& model, const UtilisationAnalysis& utilisation) {
+  std::map<std::pair<store::Id, store::Dim3>, store::Dim3> first;
+  Shapes several;
+  for (const LaunchUtilisations::Group& group : utilisation.launches.groups()) {
+    const store::Launch& site = model.launches.site(utilisation.launches.row(group.longest).launch);
+    const auto [known, fresh] = first.try_emplace({site.kernel_id, site.grid}, site.block);
+    if (!fresh && known->second != site.block) several.insert(known->first);
+  }
+  return several;
+}
+
+// What it takes to tell kernels and launch configurations apart by their names.
+struct Names {
+  Codes codes;
+  Shapes shapes;
+};
+
+std::string key_of(const Model& model, const Names& names, const LaunchUtilisations::Row& item, RankKey key) {
   const store::Launch& launch = model.launches.site(item.launch);
   const store::Kernel* kernel = model.kernel(launch.kernel_id);
   std::string name(model.kernel_name(launch));
-  if (const auto code = codes.find(launch.kernel_id); code != codes.end()) name += " #" + code->second;
+  if (const auto code = names.codes.find(launch.kernel_id); code != names.codes.end())
+    name += " #" + code->second;
   switch (key) {
     case RankKey::kernel:
       return name;
     case RankKey::kernel_and_grid:
-      return name + " " + grid_text(launch.grid);
+      return name + " " + grid_text(launch.grid) +
+             (names.shapes.contains({launch.kernel_id, launch.grid}) ? " × " + grid_text(launch.block) : "");
     case RankKey::family:
       return kernel == nullptr ? name : kernel->normalised_name;
     case RankKey::kernel_class:
@@ -488,12 +510,12 @@ struct Members {
   std::vector<std::uint32_t> launches;  // positions, ascending
 };
 
-std::map<std::string, Members> each_launch(const Model& model, const Codes& codes,
+std::map<std::string, Members> each_launch(const Model& model, const Names& names,
                                            const LaunchUtilisations& launches) {
   std::map<std::string, Members> rows;
   for (std::size_t i = 0; i < launches.size(); ++i) {
     const LaunchUtilisations::Row& item = launches.row(i);
-    Members& row = rows[key_of(model, codes, item, RankKey::launch)];
+    Members& row = rows[key_of(model, names, item, RankKey::launch)];
     row.parts.push_back({&launches.group_of(i), 1, item.duration_ns, item.duration_ns, i});
     row.launches.push_back(static_cast<std::uint32_t>(i));
   }
@@ -501,7 +523,7 @@ std::map<std::string, Members> each_launch(const Model& model, const Codes& code
 }
 
 // Launches of one site have one key, whichever it is: the text is made once.
-std::map<std::string, Members> by_site(const Model& model, const Codes& codes,
+std::map<std::string, Members> by_site(const Model& model, const Names& names,
                                        const LaunchUtilisations& launches, RankKey key) {
   std::map<std::string, Members> rows;
   std::vector<Members*> of_site(model.launches.sites().size(), nullptr);
@@ -510,7 +532,7 @@ std::map<std::string, Members> by_site(const Model& model, const Codes& codes,
   for (const LaunchUtilisations::Group& group : launches.groups()) {
     const LaunchUtilisations::Row& item = launches.row(group.longest);
     Members*& row = of_site[model.launches.row(item.launch).site];
-    if (row == nullptr) row = &rows[key_of(model, codes, item, key)];
+    if (row == nullptr) row = &rows[key_of(model, names, item, key)];
     row->parts.push_back({&group, group.calls, group.time_ns, group.longest_ns, group.longest});
     of_group.push_back(row);
     calls[row] += group.calls;
@@ -599,11 +621,12 @@ Ranking rank_kernels(const Model& model, const StepAnalysis& steps, const Utilis
                      const Exposure& exposure, const RankOptions& options) {
   Ranking ranking;
   ranking.options = options;
+  ranking.scope = steps.representative.scope;
   const std::int64_t step_ns = steps.representative.window_end_ns - steps.representative.window_start_ns;
-  const Codes codes = codes_to_tell_apart(model, utilisation);
+  const Names names{codes_to_tell_apart(model, utilisation), of_several_blocks(model, utilisation)};
   std::map<std::string, Members> rows = options.key == RankKey::launch
-                                            ? each_launch(model, codes, utilisation.launches)
-                                            : by_site(model, codes, utilisation.launches, options.key);
+                                            ? each_launch(model, names, utilisation.launches)
+                                            : by_site(model, names, utilisation.launches, options.key);
   for (auto& [key, members] : rows) {
     ranking.rows.push_back(make_row(model, utilisation, key, members.parts, options, step_ns, exposure));
     ranking.rows.back().launches = std::move(members.launches);

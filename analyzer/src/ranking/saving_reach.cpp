@@ -28,9 +28,10 @@ SavingReach::SavingReach(const Model& model, const std::vector<RepresentativeSte
                          const ReachOptions& options)
     : options_(options) {
   reach_.other_processes = std::max<std::int64_t>(static_cast<std::int64_t>(model.processes.size()) - 1, 0);
+  if (options.cut) reach_.why.push_back(absence(AbsenceCause::cut_in_time));
   for (const RepresentativeStep& step : steps) {
-    add_step(model, step);
     if (!reach_.known()) break;
+    add_step(model, step);
   }
   if (steps.empty()) reach_.why.push_back(absence(AbsenceCause::no_timestamps));
   if (!reach_.known()) {

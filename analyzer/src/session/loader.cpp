@@ -9,6 +9,7 @@
 
 #include "execution/step_recording.h"
 #include "model/refusal.h"
+#include "ridgeline/analyzer/model/nvtx_path.h"
 
 namespace ridgeline::analyzer {
 
@@ -177,14 +178,8 @@ void Loader::add_overlapping(const Selection& chosen, const std::vector<store::I
   }
 }
 
-// In the step's time on the GPU, and while the host made its calls, which may be long before.
-void Loader::add_waits(store::Id process_id, const RepresentativeStep& step, Model& model) {
+void Loader::add_waits(store::Id process_id, TimeWindow time, Model& model) {
   ++counts_.queries;
-  TimeWindow time{step.window_start_ns, step.window_end_ns};
-  if (const auto host = host_time_of(model, step)) {
-    time.start_ns = std::min(time.start_ns, host->first);
-    time.end_ns = std::max(time.end_ns, host->second);
-  }
   for (const store::Synchronisation& wait : capture_.synchronisations(process_id, time.start_ns, time.end_ns))
     model.synchronisations.push_back(wait);
 }
@@ -208,7 +203,21 @@ void Loader::add_copies(const store::ActivityFilter& filter, const Ask& ask, Mod
       ask.stop));
 }
 
-void Loader::add_ranges(const store::ActivityFilter& filter, const Ask& ask, Model& model) {
+void Loader::add_metrics(const store::ActivityFilter& filter, const Ask& ask, Model& model) {
+  tell(ask, Stage::counters);
+  ++counts_.queries;
+  Counter counter(ask, Stage::counters, counts_.launch_metrics);
+  require_whole(activity_.for_each_launch_metric(
+      filter,
+      [&](const store::LaunchMetric& row) {
+        counter.row();
+        model.launch_metrics.push_back(row);
+      },
+      ask.stop));
+}
+
+void Loader::add_ranges(const store::ActivityFilter& filter, const std::string& pattern, const Ask& ask,
+                        Model& model) {
   tell(ask, Stage::ranges);
   ++counts_.queries;
   Counter counter(ask, Stage::ranges, counts_.ranges);
@@ -221,13 +230,19 @@ void Loader::add_ranges(const store::ActivityFilter& filter, const Ask& ask, Mod
         model.annotations.push_back(row);
       },
       ask.stop));
-  if (annotated.empty()) return;  // a range that declares nothing answers nothing here
+  // Others answer nothing here.
+  if (annotated.empty() && pattern.empty()) return;
+  const RangePattern meant(pattern);
+  const auto is_meant = [&](const store::NvtxRange& row) {
+    const std::string_view path = model.string(row.path_id);
+    return meant.outermost(path) == path;
+  };
   ++counts_.queries;
   require_whole(activity_.for_each_range(
       filter,
       [&](const store::NvtxRange& row) {
         counter.row();
-        if (annotated.contains(row.id)) model.nvtx_ranges.push_back(row);
+        if (annotated.contains(row.id) || is_meant(row)) model.nvtx_ranges.push_back(row);
       },
       ask.stop));
 }
@@ -289,14 +304,18 @@ Model Loader::slice(const Model& overview, const Selection& chosen, const Scope&
   sites_ = {};
   const store::Id process_id = chosen.steps.process_id;
   const RepresentativeStep& representative = chosen.steps.representative;
-  const bool by_window = scope.window && scope.steps.kind == StepSelection::Kind::representative &&
-                         representative.summary.step_id == 0;
+  const bool by_window =
+      scope.window && !representative.whole_recording && scope.steps.kind != StepSelection::Kind::listed &&
+      scope.steps.kind != StepSelection::Kind::phase && representative.summary.step_id == 0;
   tell(ask, Stage::launches);
   store::ActivityFilter ranges{process_id, {}, {}};
   if (representative.whole_recording) {
     add_launches({process_id, {}, {}}, ask, model);
     add_copies({process_id, {}, {}}, ask, model);
-    add_waits(process_id, representative, model);
+    add_waits(process_id, {0, std::numeric_limits<std::int64_t>::max()}, model);
+    // Of launches that no step is counted for, too: counters of their own need no step to be joined by.
+    add_metrics({process_id, {}, {}}, ask, model);
+    model.graph_metrics = capture_.graph_metrics();
   } else {
     std::vector<store::Id> steps;
     if (!by_window) {
@@ -330,7 +349,15 @@ Model Loader::slice(const Model& overview, const Selection& chosen, const Scope&
       time.start_ns = std::min(time.start_ns, summary.gpu_start_ns);
       time.end_ns = std::max(time.end_ns, summary.gpu_start_ns + summary.gpu_duration_ns);
     }
-    for (const Selection::Part& part : chosen.parts) add_waits(process_id, part.step, model);
+    // In the step's time on the GPU, and while the host made its calls, which may be long before.
+    for (const Selection::Part& part : chosen.parts) {
+      TimeWindow waits{part.step.window_start_ns, part.step.window_end_ns};
+      if (const auto host = host_time_of(model, part.step)) {
+        waits.start_ns = std::min(waits.start_ns, host->first);
+        waits.end_ns = std::max(waits.end_ns, host->second);
+      }
+      add_waits(process_id, waits, model);
+    }
     // Copies for a step may run before it.
     add_copies({process_id, {}, store::TimeSpan{time.start_ns, time.end_ns}}, ask, model);
     if (by_window) {
@@ -341,20 +368,14 @@ Model Loader::slice(const Model& overview, const Selection& chosen, const Scope&
       }
       ranges.step_ids = std::vector<store::Id>(touched.begin(), touched.end());
     }
-    tell(ask, Stage::counters);
-    ++counts_.queries;
-    Counter counter(ask, Stage::counters, counts_.launch_metrics);
-    // Launches whose time is not known may still have counters: no time in this filter.
-    require_whole(activity_.for_each_launch_metric(
-        {process_id, measured, {}},
-        [&](const store::LaunchMetric& row) {
-          counter.row();
-          model.launch_metrics.push_back(row);
-        },
-        ask.stop));
+    // Launches whose time is not known may still have counters: no time in this filter, unless there are no steps.
+    const bool no_steps = model.steps.empty();
+    add_metrics({process_id, no_steps ? std::nullopt : std::optional(measured),
+                 no_steps ? std::optional(store::TimeSpan{time.start_ns, time.end_ns}) : std::nullopt},
+                ask, model);
     model.graph_metrics = capture_.graph_metrics();
   }
-  add_ranges(ranges, ask, model);
+  add_ranges(ranges, scope.steps.kind == StepSelection::Kind::any ? scope.range : std::string(), ask, model);
   if (!model.stall_windows.empty()) {
     model.stall_samples = capture_.stall_samples();
     model.source_lines = capture_.source_lines();

@@ -33,9 +33,12 @@ class Loader {
   void add_launches(const store::ActivityFilter& filter, const Ask& ask, Model& model);
   void add_overlapping(const Selection& chosen, const std::vector<store::Id>& loaded, store::Id process_id,
                        const Ask& ask, Model& model);
-  void add_waits(store::Id process_id, const RepresentativeStep& step, Model& model);
+  void add_waits(store::Id process_id, TimeWindow time, Model& model);
+  void add_metrics(const store::ActivityFilter& filter, const Ask& ask, Model& model);
   void add_copies(const store::ActivityFilter& filter, const Ask& ask, Model& model);
-  void add_ranges(const store::ActivityFilter& filter, const Ask& ask, Model& model);
+  /// Those that declare work, and the outermost that the pattern means.
+  void add_ranges(const store::ActivityFilter& filter, const std::string& pattern, const Ask& ask,
+                  Model& model);
   void add_peers(const Selection& chosen, std::vector<store::Id>& steps, const Ask& ask, Model& model);
 
   /// Where the sites of the capture are in the model that is being filled.

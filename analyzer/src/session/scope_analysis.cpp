@@ -13,11 +13,13 @@ namespace ridgeline::analyzer {
 
 namespace {
 
+// What a damaged capture claims may be anything.
+constexpr std::int64_t kFarthestNs = 3'000'000'000'000'000'000;
 // A clock this near to the highest is not held back.
 constexpr double kFullClock = 0.97;
 
 bool is_partial(const Scope& scope) {
-  return scope.device_id || scope.window || !scope.nvtx_path.empty();
+  return scope.device_id || scope.window || !scope.range.empty();
 }
 
 // A recording of one device: what held its clocks back held those of the kernels that ran below the highest one.
@@ -40,7 +42,11 @@ ScopeAnalysis::ScopeAnalysis(std::shared_ptr<const Model> model, const AnalysisO
                              const Ask& ask)
     : model_(std::move(model)), options_(options), scope_(std::move(scope)) {
   tell(ask, Stage::steps, model_->steps.size());
-  selection_ = share(granted(select(*model_, options_.steps, scope_)));
+  Selection selection = granted(select(*model_, options_.steps, scope_));
+  RepresentativeStep& step = selection.steps.representative;
+  const auto bounded = [](std::int64_t ns) { return std::clamp(ns, -kFarthestNs, kFarthestNs); };
+  step.from_start_ns = bounded(step.window_start_ns) - bounded(recording_start_ns(*model_));
+  selection_ = share(std::move(selection));
 }
 
 std::shared_ptr<const UtilisationAnalysis> ScopeAnalysis::utilisation(const Ask& ask) {
@@ -76,15 +82,17 @@ DeclaredRanges& ScopeAnalysis::ranges(const Ask& ask) {
 const SavingReach& ScopeAnalysis::reach(const Ask& ask) {
   if (!reach_) {
     tell(ask, Stage::ranking, selection_->steps.representative.launches.size());
+    ReachOptions wanted = options_.reach;
+    wanted.launch_latency_ns = options_.accounting.launch_latency_ns;
     // A part of a step shortens the whole of it.
     std::vector<RepresentativeStep> steps;
     for (const Selection::Part& part : selection_->parts) {
       const StepSummary& summary = part.step.summary;
-      const bool found = !part.step.whole_recording && summary.step_id != 0 && is_partial(scope_);
-      steps.push_back(found ? represent(*model_, summary) : part.step);
+      const bool found = !part.step.whole_recording && summary.step_id != 0;
+      // What was launched before the borders of a window or an instance, and waited for behind them, is not followed.
+      wanted.cut = wanted.cut || (!found && !part.step.whole_recording);
+      steps.push_back(found && is_partial(scope_) ? represent(*model_, summary) : part.step);
     }
-    ReachOptions wanted = options_.reach;
-    wanted.launch_latency_ns = options_.accounting.launch_latency_ns;
     reach_ = std::make_unique<SavingReach>(*model_, steps, wanted);
   }
   return *reach_;
@@ -128,6 +136,7 @@ std::shared_ptr<const TargetCheck> ScopeAnalysis::check(const Ask& ask) {
       made.overall = OverallVerdict::not_enough_data;
       made.reason = CheckReason::rows_lost;
     }
+    made.scope = ranked->scope;
     check_ = share(std::move(made));
   }
   return check_;
@@ -175,8 +184,9 @@ std::shared_ptr<const Throughput> ScopeAnalysis::throughput(const Ask& ask) {
     const auto ranked = ranking(RankKey::kernel, ask);
     // A part of a step works through an unknown part of what the step does.
     const StepSize size = is_partial(scope_) ? StepSize{} : declared_size(*model_, selection_->steps);
-    throughput_ =
-        share(step_throughput(*model_, *utilisation(ask), *ranked, options_.utilisation.peaks, size));
+    Throughput made = step_throughput(*model_, *utilisation(ask), *ranked, options_.utilisation.peaks, size);
+    made.scope = ranked->scope;
+    throughput_ = share(std::move(made));
   }
   return throughput_;
 }
@@ -209,6 +219,8 @@ std::shared_ptr<const Quality> ScopeAnalysis::quality(const Ask& ask) {
   const auto first = std::find_if(made.findings.begin(), made.findings.end(),
                                   [](const Finding& f) { return f.severity < Severity::error; });
   made.findings.insert(first, pace.begin(), pace.end());
+  made.scope = selection_->steps.representative.scope;
+  for (Finding& finding : made.findings) finding.scope = made.scope;
   return quality_ = share(std::move(made));
 }
 
@@ -216,7 +228,11 @@ Analysis ScopeAnalysis::together(unsigned parts, const Ask& ask) {
   Analysis all;
   all.steps = selection_->steps;
   all.utilisation = *utilisation(ask);
-  all.ranking = *ranking(options_.rank.key, ask);
+  const RankKey key =
+      all.steps.representative.scope == ScopeKind::step || all.steps.representative.scope == ScopeKind::range
+          ? options_.rank.key
+          : options_.window_key.value_or(options_.rank.key);
+  all.ranking = *ranking(key, ask);
   all.throughput = *throughput(ask);
   all.quality = *quality(ask);
   if ((parts & Session::kCheck) != 0) {
@@ -230,7 +246,7 @@ Analysis ScopeAnalysis::together(unsigned parts, const Ask& ask) {
     all.declared_operations = *declared_work(true, ask);
   }
   if ((parts & Session::kRoofline) != 0) {
-    all.roofline = *roofline(options_.rank.key, ask);
+    all.roofline = *roofline(key, ask);
     all.classes = *ranking(RankKey::kernel_class, ask);
   }
   return all;

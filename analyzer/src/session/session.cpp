@@ -1,8 +1,11 @@
 #include "ridgeline/analyzer/session/session.h"
 
+#include <algorithm>
 #include <map>
 #include <mutex>
+#include <optional>
 
+#include "ridgeline/base/units.h"
 #include "session/loader.h"
 #include "session/scope_analysis.h"
 
@@ -11,6 +14,38 @@ namespace ridgeline::analyzer {
 namespace {
 // Two pixels of a report's chart each.
 constexpr std::size_t kSampleBins = 520;
+// No program runs for a century; what a damaged capture claims may be anything.
+constexpr std::int64_t kFarthestNs = 3'000'000'000'000'000'000;
+
+// A window that counts from the start of the recording, as one of its clock. What was not recorded is not idle: the
+// window ends where the recording does.
+TimeWindow within_recording(const Model& model, TimeWindow window) {
+  const std::int64_t origin_ns = std::clamp(recording_start_ns(model), -kFarthestNs, kFarthestNs);
+  TimeWindow recorded{0, kFarthestNs};
+  std::optional<std::int64_t> first, last;
+  bool closed = !model.recording_windows.empty();
+  for (const store::RecordingWindow& one : model.recording_windows) {
+    first = std::min(first.value_or(one.start_ns), one.start_ns);
+    if (one.end_ns) last = std::max(last.value_or(*one.end_ns), *one.end_ns);
+    closed = closed && one.end_ns.has_value();
+  }
+  if (!closed) last = model.run ? model.run->end_ns : std::nullopt;
+  for (const ModelStep& step : model.steps) {  // of a capture that another program wrote, perhaps
+    if (!step.total || step.total->kernel_start_ns <= 0) continue;
+    if (first) first = std::min(*first, step.total->kernel_start_ns);
+    if (last) last = std::max(*last, step.total->kernel_end_ns);
+  }
+  if (first) recorded.start_ns = std::clamp(*first, -kFarthestNs, kFarthestNs) - origin_ns;
+  if (last) recorded.end_ns = std::clamp(*last, -kFarthestNs, kFarthestNs) - origin_ns;
+  const TimeWindow common{std::max(window.start_ns, recorded.start_ns),
+                          std::min(window.end_ns, recorded.end_ns)};
+  if (window.end_ns > window.start_ns && common.end_ns <= common.start_ns) {
+    throw Refused{{ErrorKind::usage, "nothing was recorded in that window: the recording lasts from +" +
+                                         time_text(static_cast<double>(recorded.start_ns)) + " to +" +
+                                         time_text(static_cast<double>(recorded.end_ns))}};
+  }
+  return {common.start_ns + origin_ns, common.end_ns + origin_ns};
+}
 }  // namespace
 
 struct Session::State {
@@ -42,11 +77,12 @@ struct Session::State {
     return overview;
   }
 
-  // An empty scope means what the options say.
-  Scope resolved(Scope scope) const {
-    if (!scope.process_id) scope.process_id = options.steps.process_id;
-    if (options.steps.step_index && scope.steps.kind == StepSelection::Kind::representative && !scope.window)
-      scope.steps = StepSelection::one(*options.steps.step_index);
+  // Two scopes that mean the same are one.
+  Scope resolved(Scope scope, const Ask& ask) {
+    if (scope.window && scope.window_from_start) {
+      scope.window = within_recording(*facts(ask), *scope.window);
+    }
+    scope.window_from_start = false;
     return scope;
   }
 
@@ -70,12 +106,12 @@ struct Session::State {
 
   ScopeAnalysis& at(const Scope& asked, const Ask& ask) {
     check_stop(ask);
-    const Scope scope = resolved(asked);
+    const Scope scope = resolved(asked, ask);
     auto& known = scopes[scope];
     if (known) return *known;
     const Model& all = *facts(ask);
-    Scope wide = scope;  // which of a step's launches are in the subtree shows when they are loaded
-    wide.nvtx_path.clear();
+    Scope wide = scope;  // which launches are in the range shows when they are loaded
+    wide.range.clear();
     const Selection chosen = granted(select(all, options.steps, wide));
     known =
         std::make_unique<ScopeAnalysis>(share(loader.slice(all, chosen, scope, ask)), options, scope, ask);

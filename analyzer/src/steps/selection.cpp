@@ -2,22 +2,23 @@
 
 #include <algorithm>
 #include <limits>
-#include <unordered_set>
 
 #include "ridgeline/analyzer/model/nvtx_path.h"
+#include "steps/range_selection.h"
 
 namespace ridgeline::analyzer {
 
 namespace {
 
-// What of a step a scope keeps. `from_start`: the scope's window replaces the step's own.
+// What of a step a scope keeps.
 void filter(const Model& model, const Scope& scope, RepresentativeStep& step) {
-  if (scope.device_id || scope.window || !scope.nvtx_path.empty()) {
+  if (scope.device_id || scope.window || !scope.range.empty()) {
+    const RangePattern range(scope.range);
     const auto outside = [&](const auto& row) {
       return (scope.device_id && row.device_id != *scope.device_id) ||
              (scope.window &&
               (row.start_ns < scope.window->start_ns || row.start_ns >= scope.window->end_ns)) ||
-             (!scope.nvtx_path.empty() && !in_subtree(model.string(row.nvtx_path_id), scope.nvtx_path));
+             (!scope.range.empty() && !range.holds(model.string(row.nvtx_path_id)));
     };
     step.launches.erase_if([&](LaunchIndex i) { return outside(model.launches[i]); });
     std::erase_if(step.memcpys, [&](std::size_t i) { return outside(model.memcpys[i]); });
@@ -26,9 +27,12 @@ void filter(const Model& model, const Scope& scope, RepresentativeStep& step) {
   if (scope.window) {
     step.window_start_ns = std::max(step.window_start_ns, scope.window->start_ns);
     step.window_end_ns = std::max(step.window_start_ns, std::min(step.window_end_ns, scope.window->end_ns));
+    step.scope = ScopeKind::window;
   }
-  if (scope.nvtx_path.empty()) return;
-  // A subtree's time: from its first work on the GPU to the end of its last.
+  if (scope.range.empty()) return;
+  step.scope = ScopeKind::range;
+  step.range = scope.range;
+  // A range's time: from its first work on the GPU to the end of its last.
   std::int64_t start_ns = std::numeric_limits<std::int64_t>::max();
   std::int64_t end_ns = 0;
   const auto include = [&](const auto& row) {
@@ -46,6 +50,7 @@ void filter(const Model& model, const Scope& scope, RepresentativeStep& step) {
 // Everything of the process that began in the window, whichever step it is of.
 RepresentativeStep whole_window(const Model& model, store::Id process_id, const TimeWindow& window) {
   RepresentativeStep all;
+  all.scope = ScopeKind::window;
   all.summary.process_id = process_id;
   all.summary.status = StepStatus::ok;
   all.window_start_ns = window.start_ns;
@@ -73,33 +78,11 @@ bool chosen(const StepSummary& step, const StepSelection& selection) {
   return std::binary_search(selection.indices.begin(), selection.indices.end(), step.step_index);
 }
 
-}  // namespace
-
-Result<Selection> select(const Model& model, const StepOptions& options, const Scope& scope) {
-  StepOptions wanted = options;
-  if (scope.process_id) wanted.process_id = scope.process_id;
-  const bool listed = scope.steps.kind == StepSelection::Kind::listed;
-  if (listed && scope.steps.indices.size() == 1) wanted.step_index = scope.steps.indices.front();
-  if (scope.window && scope.window->end_ns <= scope.window->start_ns)
-    return Failure{ErrorKind::usage, "the time window is empty: its end is not after its start"};
-  auto steps = analyze_steps(model, wanted);
-  if (!steps) return steps.failure();
-  Selection selection;
-  selection.steps = std::move(steps).value();
+// Steps one after the other as if they were one.
+Result<Selection> together(const Model& model, Selection selection, const Scope& scope) {
   RepresentativeStep& step = selection.steps.representative;
-  const bool several =
-      scope.steps.kind == StepSelection::Kind::phase || (listed && scope.steps.indices.size() > 1);
-  if (!several) {
-    if (scope.window && scope.steps.kind == StepSelection::Kind::representative && !wanted.step_index) {
-      std::vector<StepIndex> peers = std::move(step.peers);
-      step = whole_window(model, selection.steps.process_id, *scope.window);
-      step.peers = std::move(peers);
-    }
-    filter(model, scope, step);
-    selection.parts.push_back({step});
-    return selection;
-  }
   RepresentativeStep all;
+  all.scope = step.scope;
   all.summary = step.summary;
   all.peers = step.peers;
   all.summary.launches = 0;
@@ -108,7 +91,12 @@ Result<Selection> select(const Model& model, const StepOptions& options, const S
     if (summary.process_id != selection.steps.process_id || !chosen(summary, scope.steps)) continue;
     RepresentativeStep part = represent(model, summary);
     filter(model, scope, part);
-    if (selection.parts.empty()) all.window_start_ns = part.window_start_ns;
+    if (selection.parts.empty()) {
+      all.window_start_ns = part.window_start_ns;
+      all.scope = part.scope;
+      all.range = part.range;
+    }
+    all.instances += part.instances;
     length_ns += part.window_end_ns - part.window_start_ns;
     all.launches.append(part.launches);
     all.memcpys.insert(all.memcpys.end(), part.memcpys.begin(), part.memcpys.end());
@@ -123,6 +111,50 @@ Result<Selection> select(const Model& model, const StepOptions& options, const S
   // Shares are of the steps' own time: what lies between them is not counted.
   all.window_end_ns = all.window_start_ns + length_ns;
   step = std::move(all);
+  return selection;
+}
+
+}  // namespace
+
+Result<Selection> select(const Model& model, const StepOptions& options, const Scope& scope) {
+  using Kind = StepSelection::Kind;
+  StepOptions wanted = options;
+  if (scope.process_id) wanted.process_id = scope.process_id;
+  if (scope.steps.kind == Kind::representative && scope.steps.step_kind > 0)
+    wanted.kind = scope.steps.step_kind;
+  const bool listed = scope.steps.kind == Kind::listed;
+  if (listed && scope.steps.indices.size() == 1) wanted.step_index = scope.steps.indices.front();
+  if (scope.window && scope.window->end_ns <= scope.window->start_ns)
+    return Failure{ErrorKind::usage, "the time window is empty: its end is not after its start"};
+  auto steps = analyze_steps(model, wanted);
+  if (!steps) return steps.failure();
+  Selection selection;
+  selection.steps = std::move(steps).value();
+  RepresentativeStep& step = selection.steps.representative;
+  if (scope.steps.kind == Kind::phase || (listed && scope.steps.indices.size() > 1))
+    return together(model, std::move(selection), scope);
+  if (scope.steps.kind == Kind::any && !scope.range.empty())
+    return select_range(model, std::move(selection), scope);
+  const bool any =
+      scope.steps.kind == Kind::any || (scope.steps.kind == Kind::representative && !wanted.step_index);
+  if (any && scope.window) {
+    std::vector<StepIndex> peers = std::move(step.peers);
+    step = whole_window(model, selection.steps.process_id, *scope.window);
+    step.peers = std::move(peers);
+  } else if (scope.steps.kind == Kind::any) {
+    step = represent_recording(model, selection.steps.process_id);
+  } else if (any && step.scope == ScopeKind::recording && !step.whole_recording) {
+    // Without steps each recording window counts as one, and all of them are what was recorded.
+    Scope all = scope;
+    all.steps = StepSelection::all_of(step.summary.phase);
+    const auto windows = std::count_if(
+        selection.steps.steps.begin(), selection.steps.steps.end(), [&](const StepSummary& summary) {
+          return summary.process_id == selection.steps.process_id && chosen(summary, all.steps);
+        });
+    if (windows > 1) return together(model, std::move(selection), all);
+  }
+  filter(model, scope, step);
+  selection.parts.push_back({step});
   return selection;
 }
 

@@ -195,8 +195,11 @@ std::optional<store::Id> busiest_process(const Model& model) {
       ->first;
 }
 
-RepresentativeStep whole_recording(const Model& model, store::Id process_id) {
+}  // namespace
+
+RepresentativeStep represent_recording(const Model& model, store::Id process_id) {
   RepresentativeStep all;
+  all.scope = ScopeKind::recording;
   all.whole_recording = true;
   Extent extent;
   StepSummary& summary = all.summary;
@@ -230,6 +233,8 @@ RepresentativeStep whole_recording(const Model& model, store::Id process_id) {
   all.window_end_ns = extent.end_ns;
   return all;
 }
+
+namespace {
 
 // By GPU time; of an even number the lower of the two in the middle.
 const StepSummary* median_of(Pool pool) {
@@ -350,6 +355,7 @@ void find_kinds(const StepAnalysis& analysis, Phase phase, Findings& findings) {
 RepresentativeStep represent(const Model& model, const StepSummary& summary) {
   RepresentativeStep representative;
   const ModelStep& item = model.steps[summary.index];
+  if (summary.source == StepSource::window) representative.scope = ScopeKind::recording;
   representative.summary = summary;
   representative.launches = item.launches;
   representative.memcpys = item.memcpys;
@@ -371,6 +377,7 @@ std::vector<StepSummary> summarise_steps(const Model& model) {
     const StepSummary* next = i + 1 < steps.size() ? &steps[i + 1] : nullptr;
     step.closed = next != nullptr && next->process_id == step.process_id &&
                   next->step_index == step.step_index + 1 && next->phase == step.phase &&
+                  step.source != StepSource::window &&  // nothing was recorded between two of them
                   next->gpu_start_ns > step.gpu_start_ns;
     step.gpu_duration_ns = (step.closed ? next->gpu_start_ns : step.gpu_end_ns) - step.gpu_start_ns;
   }
@@ -440,7 +447,7 @@ Result<RepresentativeStep> choose(const Model& model, const Pool& pool, const St
   }
   if (!pool.empty()) return represent(model, *median_of(pool));
   find(analysis, Severity::warning, FindingCode::steps_none, Remedy::mark_steps, analysis.steps.size());
-  return whole_recording(model, analysis.process_id);
+  return represent_recording(model, analysis.process_id);
 }
 
 // What marks the steps, and how well they stand for all.

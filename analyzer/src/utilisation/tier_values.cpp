@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
 #include "alignment.h"
 #include "ridgeline/analyzer/values/measured.h"
@@ -143,7 +144,24 @@ Absence TierSteps::unusable(AbsenceCause cause) const {
   return absence;
 }
 
+TierRow TierSteps::values_of(const store::Launch& launch) const {
+  TierRow row;
+  row.launch = launch;
+  for (const MetricValue& value : model_.metrics_of(launch.id)) {
+    if (value.tier == tier_ && std::isfinite(value.value)) row.values.emplace(value.name, value);
+  }
+  return row;
+}
+
+TierRows TierSteps::own(const store::Launch& launch) const {
+  TierRows found;
+  TierRow row = values_of(launch);
+  if (!row.values.empty()) found.rows.push_back(std::move(row));
+  return found;
+}
+
 TierRows TierSteps::rows(const store::Launch& launch) const {
+  if (!launch.step_id) return own(launch);
   TierRows found;
   if (!launch.ordinal_in_step) return found;
   for (std::size_t i = 0; i < steps_.size(); ++i) {
@@ -161,11 +179,7 @@ TierRows TierSteps::rows(const store::Launch& launch) const {
       }
       continue;
     }
-    TierRow row;
-    row.launch = other;
-    for (const MetricValue& value : model_.metrics_of(other.id)) {
-      if (value.tier == tier_ && std::isfinite(value.value)) row.values.emplace(value.name, value);
-    }
+    TierRow row = values_of(other);
     if (!row.values.empty()) found.rows.push_back(std::move(row));
   }
   return found;

@@ -63,8 +63,11 @@ class TierSteps {
   /// Of that cause: what the first is that is not ok, and why.
   [[nodiscard]] Absence unusable(AbsenceCause cause) const;
   [[nodiscard]] TierRows rows(const store::Launch& launch) const;
+  /// The values of the launch itself, for one that is in no step.
+  [[nodiscard]] TierRows own(const store::Launch& launch) const;
 
  private:
+  [[nodiscard]] TierRow values_of(const store::Launch& launch) const;
   using Places = std::unordered_map<std::int64_t, LaunchIndex>;  // by ordinal in the representative step
   [[nodiscard]] Places places_in(const StepSummary& step, const RepresentativeStep& representative) const;
 

@@ -52,7 +52,10 @@ class Analyzer {
     for (std::size_t site = 0; site < sites_.size(); ++site)
       sites_[site].communicates =
           model_.kernel_class(model_.launches.sites()[site]) == KernelClass::communication;
-    any_measured_ = joins() && !(replay_.steps().empty() && sample_.steps().empty() && cold_.steps().empty());
+    const bool none_counted = replay_.seen() + sample_.seen() + cold_.seen() == 0;
+    any_measured_ = none_counted ? !model_.launch_metrics.empty()
+                                 : joins() && !(replay_.steps().empty() && sample_.steps().empty() &&
+                                                cold_.steps().empty());
     result_.launches.reserve(steps_.representative.launches.size());
     for (const LaunchIndex index : steps_.representative.launches) analyze(index);
     for (const store::Device& device : model_.devices) {
@@ -70,7 +73,7 @@ class Analyzer {
   bool joins() const { return !steps_.representative.whole_recording; }
 
   TierRows rows_of(const TierSteps& tier, const store::Launch& launch, std::set<StepIndex>* used = nullptr) {
-    TierRows found = joins() ? tier.rows(launch) : TierRows{};
+    TierRows found = joins() ? tier.rows(launch) : launch.step_id ? TierRows{} : tier.own(launch);
     if (used != nullptr) {
       for (const TierRow& row : found.rows) {
         if (const auto step = step_of_.find(row.launch.step_id.value_or(0)); step != step_of_.end())

@@ -14,18 +14,24 @@
 
 namespace ridgeline::queries {
 
-/// The kernels of a step by what they could save.
+/// The kernels of a scope by what they could save.
 struct RankQuery {
   bool stalls = false;  ///< with stall reasons of the worst kernels
+  analyzer::Scope scope = {};
 };
-/// Whether the kernels of a step meet their targets.
-struct CheckQuery {};
-/// What each step cost, and where the time of the representative one went.
-struct StepsQuery {};
-/// Everything about one step.
+/// Whether the kernels of a scope meet their targets.
+struct CheckQuery {
+  analyzer::Scope scope = {};
+};
+/// What each step cost, and where the time of the scope went.
+struct StepsQuery {
+  analyzer::Scope scope = {};
+};
+/// Everything about one scope.
 struct ReportQuery {
   reports::ReportFormat format = reports::ReportFormat::html;
   analyzer::CheckFailOn fail_on;
+  analyzer::Scope scope = {};
 };
 /// What the capture says about its recording.
 struct InfoQuery {};
@@ -48,7 +54,7 @@ struct DocumentAnswer {
 /// One capture, asked any number of times: what was read for one question is there for the next.
 class CaptureQueries {
  public:
-  /// The capture is opened by the first question. The options hold for all questions about a step.
+  /// The capture is opened by the first question. The options hold for all questions about a scope.
   explicit CaptureQueries(std::string path, analyzer::AnalysisOptions options = {});
   ~CaptureQueries();
   CaptureQueries(CaptureQueries&&) noexcept;

@@ -25,6 +25,11 @@ struct Fact {
 [[nodiscard]] std::string command_line(const analyzer::Model& model);
 /// "Step 17, median of 20 timeline steps: 57.812 ms (p10 57.601, p90 58.120), 390 launches."
 [[nodiscard]] std::string step_line(const analyzer::StepAnalysis& steps);
+
+/// What shares are of: "step", "range", "window".
+[[nodiscard]] std::string_view scope_noun(analyzer::ScopeKind scope);
+/// What gets shorter where that was simulated: a part of a step shortens the step.
+[[nodiscard]] std::string_view simulated_noun(analyzer::ScopeKind scope);
 /// "4.80 TB/s, spec (NVIDIA H200 datasheet)".
 [[nodiscard]] std::string peak_text(const analyzer::Peak& peak);
 /// "bf16 989.4 TFLOP/s (spec)", "DRAM 4.80 TB/s (spec)".

@@ -22,6 +22,7 @@ struct AccountingOptions {
 struct Accounting {
   store::Id process_id = 0;
   store::Id device_id = 0;
+  ScopeKind scope = ScopeKind::step;  // what `step` means here
   std::int64_t step_ns = 0;
   std::int64_t kernel_sum_ns = 0;      // plain sum, clipped to the step
   std::int64_t kernel_busy_ns = 0;     // union over streams

@@ -68,7 +68,8 @@ struct TierComparison {
 };
 
 struct Quality {
-  std::int64_t launches_seen = 0;  // over all processes; graphs aside
+  ScopeKind scope = ScopeKind::step;  // what "step" means below
+  std::int64_t launches_seen = 0;     // over all processes; graphs aside
   std::int64_t kernel_records = 0;
   std::int64_t graph_kernel_records = 0;
   std::int64_t dropped_records = 0;  // by the driver and the spool

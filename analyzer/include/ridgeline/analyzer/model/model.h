@@ -122,6 +122,10 @@ struct Model {
 /// does not grow with the launches. Missing parts (no steps, no peaks, no run) leave their vectors empty.
 [[nodiscard]] Model load_recording(const store::Capture& capture);
 
+/// What times "from the start of the recording" count from, on its clock: the run's start, else that of the first
+/// recording window; 0 if neither is known.
+[[nodiscard]] std::int64_t recording_start_ns(const Model& model);
+
 /// Throws Error(corrupt) if sums of the model's times or sizes could leave int64: such a capture is damaged or made up.
 void require_sums_fit(const Model& model);
 

@@ -1,6 +1,8 @@
 // nvtx_path.h: the parts of an NVTX path.
 #pragma once
 
+#include <optional>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -14,8 +16,20 @@ namespace ridgeline::analyzer {
 [[nodiscard]] std::string_view phase_of(std::string_view path);
 [[nodiscard]] std::string_view layer_of(std::string_view path);
 
-/// True if `path` is `tree` or lies in it: "step / forward" holds "step / forward / layer 3".
-[[nodiscard]] bool in_subtree(std::string_view path, std::string_view tree);
+/// Means ranges by their names, "forward", or by names that follow each other, "forward / layer 3"; `*` stands
+/// for any text within a name, `?` for one character.
+class RangePattern {
+ public:
+  explicit RangePattern(std::string_view pattern);
+
+  /// The path of the outermost range of `path` that is meant; empty if none is. A launch is in an instance of the
+  /// pattern if the path that it was launched in holds one.
+  [[nodiscard]] std::optional<std::string_view> outermost(std::string_view path) const;
+  [[nodiscard]] bool holds(std::string_view path) const { return outermost(path).has_value(); }
+
+ private:
+  std::vector<std::string> names_;
+};
 
 inline constexpr std::string_view kPathSeparator = " / ";
 inline constexpr std::string_view kNoRange = "(no range)";

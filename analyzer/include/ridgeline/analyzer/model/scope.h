@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "ridgeline/analyzer/values/scope_kind.h"
 #include "ridgeline/store/records.h"
 
 namespace ridgeline::analyzer {
@@ -25,30 +26,44 @@ struct StepSelection {
     representative,  ///< the one step that stands for all; the whole recording if there are no steps
     listed,          ///< those of `indices`
     phase,           ///< all steps of `phase` that are ok
+    any,             ///< every one, and what is in none
   };
   Kind kind = Kind::representative;
   std::vector<std::int64_t> indices;  ///< Step::step_index, ascending
   Phase phase = Phase::timeline;
+  /// The representative is of this kind of steps, by the time they take; the last if there are fewer.
+  std::size_t step_kind = 0;
 
-  [[nodiscard]] static StepSelection one(std::int64_t index) { return {Kind::listed, {index}, {}}; }
+  [[nodiscard]] static StepSelection one(std::int64_t index) { return {Kind::listed, {index}, {}, 0}; }
   [[nodiscard]] static StepSelection many(std::vector<std::int64_t> indices);
-  [[nodiscard]] static StepSelection all_of(Phase phase) { return {Kind::phase, {}, phase}; }
+  [[nodiscard]] static StepSelection all_of(Phase phase) { return {Kind::phase, {}, phase, 0}; }
+  [[nodiscard]] static StepSelection everything() { return {Kind::any, {}, {}, 0}; }
+  [[nodiscard]] static StepSelection of_kind(std::size_t kind) {
+    return {Kind::representative, {}, Phase::timeline, kind};
+  }
   friend auto operator<=>(const StepSelection&, const StepSelection&) = default;
 };
 
 /// What a question is about. Left as it is: the representative step of the busiest process.
 ///
 /// A launch is in the scope if all that is set holds: it belongs to one of the steps, ran on the device, began
-/// inside the window, and was issued inside the NVTX subtree. With a window and no steps asked for, every launch
-/// that began in the window is in it, whichever step it belongs to.
+/// inside the window, and was launched inside a range that the pattern means, however late it ran. With a window and no
+/// steps asked for, every launch that began in the window is in it, whichever step it belongs to. A range of any step
+/// holds those of its instances that the recorder disturbed least: of timeline steps and outside of steps first.
 struct Scope {
   std::optional<store::Id> process_id;  ///< empty: the process with the most kernel time
   std::optional<store::Id>
       device_id;  ///< empty: all of them; accounting: the one that did the most kernel time
   StepSelection steps;
-  std::optional<TimeWindow> window;  ///< of the recording's clock, ns
-  std::string nvtx_path;             ///< "step / forward / layer 3"; "": everything
+  std::optional<TimeWindow> window;
+  /// The window counts from recording_start_ns(), not from the zero of the recording's clock, and is cut to the time
+  /// that was recorded.
+  bool window_from_start = false;
+  std::string range;  ///< of NVTX ranges, as in RangePattern: "forward", "layer *"; "": everything
   friend auto operator<=>(const Scope&, const Scope&) = default;
+
+  /// All instances of the ranges.
+  [[nodiscard]] static Scope of_range(std::string pattern);
 };
 
 }  // namespace ridgeline::analyzer

@@ -14,13 +14,14 @@
 #include "ridgeline/analyzer/ranking/reach.h"
 #include "ridgeline/analyzer/utilisation/bound.h"
 #include "ridgeline/analyzer/utilisation/utilisation.h"
+#include "ridgeline/analyzer/values/scope_kind.h"
 #include "ridgeline/analyzer/work/declared_work.h"
 
 namespace ridgeline::analyzer {
 
 enum class RankKey {
   kernel,  // demangled name; behind it the start of the code hash where kernels of a step share a name
-  kernel_and_grid,  // demangled name and grid
+  kernel_and_grid,  // demangled name and grid, and the block where a grid comes with several
   family,           // normalised name
   kernel_class,     // gemm, attention, …
   nvtx_path,        // open ranges at launch
@@ -154,6 +155,7 @@ struct RankTotals {
 
 struct Ranking {
   RankOptions options;
+  ScopeKind scope = ScopeKind::step;  ///< what the shares and savings are of
   /// By reached_target_ns in steps of ReachOptions::resolution_ns, then time_ns, descending, then key; without a
   /// simulation by saved_target_ns instead.
   std::vector<RankRow> rows;

@@ -66,6 +66,7 @@ enum class CheckReason {
 
 struct TargetCheck {
   TargetOptions options;
+  ScopeKind scope = ScopeKind::step;  // what "step" means below
   OverallVerdict overall = OverallVerdict::not_enough_data;
   CheckReason reason = CheckReason::nothing_judged;
   std::vector<KernelCheck> kernels;  // one for each row, same order

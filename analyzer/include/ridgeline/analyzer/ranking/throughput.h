@@ -13,6 +13,7 @@ namespace ridgeline::analyzer {
 /// Operations of the whole step over the whole step's time, gaps and copies included.
 struct Throughput {
   std::int64_t step_ns = 0;
+  ScopeKind scope = ScopeKind::step;  ///< what "step" means here
   /// What the program declares (of all declaring ranges): its own convention. Empty: it declares nothing.
   std::optional<double> declared_flops;
   std::optional<double> declared_flops_per_s;

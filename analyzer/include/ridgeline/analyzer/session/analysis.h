@@ -23,6 +23,8 @@ struct AnalysisOptions {
   StepOptions steps;
   UtilisationOptions utilisation;
   RankOptions rank;
+  /// What a row of Analysis::ranking is where a stretch of time is ranked, not a step or a range; empty: as in `rank`.
+  std::optional<RankKey> window_key;
   TargetOptions targets;
   AccountingOptions accounting;
   QualityOptions quality;
@@ -33,7 +35,7 @@ struct AnalysisOptions {
 struct Analysis {
   StepAnalysis steps;
   UtilisationAnalysis utilisation;
-  Ranking ranking;    // by AnalysisOptions::rank
+  Ranking ranking;    // by AnalysisOptions::rank or window_key
   TargetCheck check;  // per kernel, whatever the ranking's key; its rows are those of check_ranking
   Ranking check_ranking;
   Accounting accounting;

@@ -30,7 +30,7 @@ class Session {
  public:
   /// Failures: those of store::Capture::open().
   [[nodiscard]] static Result<Session> open(const std::string& path, AnalysisOptions options = {});
-  /// The options hold for the whole session. Their rank.key and steps are what an empty scope means.
+  /// The options hold for the whole session.
   explicit Session(store::Capture capture, AnalysisOptions options = {});
   ~Session();
   Session(Session&&) noexcept;

@@ -8,6 +8,7 @@
 
 #include "ridgeline/analyzer/model/model.h"
 #include "ridgeline/analyzer/values/finding.h"
+#include "ridgeline/analyzer/values/scope_kind.h"
 #include "ridgeline/base/error.h"
 
 namespace ridgeline::analyzer {
@@ -50,6 +51,11 @@ struct StepSpread {
 };
 
 struct RepresentativeStep {
+  /// What it is; `recording` too for the one recording window of a capture without steps.
+  ScopeKind scope = ScopeKind::step;
+  std::string range;               // of ScopeKind::range: the pattern
+  std::int64_t instances = 0;      // likewise, that launched anything
+  std::int64_t from_start_ns = 0;  // of window_start_ns, from recording_start_ns(); a session fills it in
   /// The capture has no steps: all launches of the process are taken as one step. `summary.index` is then
   /// meaningless and `launches` holds every launch of the process.
   bool whole_recording = false;
@@ -95,6 +101,9 @@ struct StepAnalysis {
 
 /// The step as one that stands for itself, without peers.
 [[nodiscard]] RepresentativeStep represent(const Model& model, const StepSummary& summary);
+
+/// All that the process launched, as one.
+[[nodiscard]] RepresentativeStep represent_recording(const Model& model, store::Id process_id);
 
 /// Chooses the representative step: the timeline step of (lower) median GPU duration among those with status
 /// ok and of the kind that takes the most time, closed ones before open ones. Without timeline steps it takes

@@ -45,6 +45,7 @@ enum class AbsenceCause : std::uint8_t {
   too_many_launches,        ///< for a step to be simulated
   waits_not_recorded,       ///< a pause of the CPU may be work or a wait for the GPU
   not_reproduced,           ///< a simulation with the recorded durations gives another step
+  cut_in_time,              ///< a window or a range begins and ends in the middle of what the program did
 };
 
 /// Fields that the cause does not name are empty.

@@ -10,6 +10,7 @@
 
 #include "ridgeline/analyzer/values/absence.h"
 #include "ridgeline/analyzer/values/peak.h"
+#include "ridgeline/analyzer/values/scope_kind.h"
 #include "ridgeline/base/vocabulary.h"
 #include "ridgeline/store/records.h"
 
@@ -169,6 +170,7 @@ struct Finding {
   std::int64_t count = 1;  ///< cases (steps, kernels, launches, records …) of which this is the worst
   std::optional<double> magnitude_ns;  ///< of the worst case: what it costs or is off by, in a step
   std::optional<double> step_share;    ///< magnitude ÷ step, 0 to 1
+  ScopeKind scope = ScopeKind::step;   ///< what "step" means here
   std::vector<Evidence> evidence;      ///< of the worst case
   Remedy remedy = Remedy::none;
   MissingReason missing = MissingReason::none;  ///< of FindingCode::missing
