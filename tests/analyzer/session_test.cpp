@@ -219,7 +219,11 @@ TEST_F(SessionTest, ASubtreeHoldsTheRangesBelowIt) {
   const Scope scope{.range = part.path};
   EXPECT_EQ(session.ranking(scope).value()->totals.calls, part.launches);
   EXPECT_EQ(session.accounting(scope).value()->kernels.total.total_ns(), part.time.total_ns());
-  EXPECT_EQ(session.ranking({.range = "nothing"}).value()->totals.calls, 0);
+  const auto nothing = session.ranking({.range = "nothing"});
+  ASSERT_FALSE(nothing.ok());
+  EXPECT_EQ(nothing.failure().kind, ErrorKind::usage);
+  EXPECT_NE(nothing.failure().message.find("'nothing' launched a kernel in step "), std::string::npos)
+      << nothing.failure().message;
   // The names of siblings may begin alike: "op 1" does not hold "op 10".
   for (const TimePart& other : all->kernels.tree) {
     if (other.path == part.path + "0") {

@@ -72,6 +72,7 @@ ViewState some_state() {
   state.notes = {{1'795'316'453'015'010'677, "here it \"waits\"\n", "stream/0/7"}, {7, "on no row"}};
   state.bookmarks[3] = analyzer::TimeWindow{1'795'316'453'015'010'677, 1'795'316'453'015'010'999};
   state.view = analyzer::TimeWindow{5, 9};
+  state.nvtx = "step / \"forward\" / layer *";
   state.docks = QByteArray("\x00\xff\x01", 3);
   return state;
 }

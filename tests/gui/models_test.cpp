@@ -108,6 +108,32 @@ TEST(Selection, UndoTakesBackWholeMovements) {
   EXPECT_FALSE(selection.can_redo());
 }
 
+TEST(Selection, NvtxRangesTakeThePlaceOfARangeOfTimeAndUndoGivesItBack) {
+  Selection selection;
+  selection.reset({0, 100});
+  int ranges = 0, times = 0;
+  QObject::connect(&selection, &Selection::nvtx_changed, [&] { ++ranges; });
+  QObject::connect(&selection, &Selection::range_changed, [&] { ++times; });
+  selection.select_range(analyzer::TimeWindow{5, 10});
+  selection.select_nvtx("forward");
+  selection.select_nvtx("forward");
+  EXPECT_FALSE(selection.range());
+  EXPECT_EQ(ranges, 1);
+  EXPECT_EQ(times, 2);
+  // Both may be chosen, the time after the name.
+  selection.select_range(analyzer::TimeWindow{7, 9});
+  EXPECT_EQ(selection.nvtx(), "forward");
+  selection.select_nvtx({});
+  EXPECT_TRUE(selection.range());
+  selection.undo();
+  EXPECT_EQ(selection.nvtx(), "forward");
+  selection.undo();
+  EXPECT_FALSE(selection.range());
+  selection.undo();
+  EXPECT_EQ(selection.nvtx(), "");
+  EXPECT_EQ(selection.range(), (analyzer::TimeWindow{5, 10}));
+}
+
 TEST(Selection, AnotherKernelLetsTheLaunchGo) {
   Selection selection;
   int kernels = 0, launches = 0;

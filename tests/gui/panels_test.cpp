@@ -342,6 +342,21 @@ TEST_F(PanelsTest, AChosenKernelIsSeenInTheTreeInTheStepAndInTheSteps) {
   EXPECT_TRUE(marked().empty());
 }
 
+TEST_F(PanelsTest, ChosenNvtxRangesAreAccountedForOfAllStepsOrOfTheChosenOne) {
+  auto* step = panel<StepPanel>("step");
+  selection().select_nvtx("backward");
+  ASSERT_TRUE(wait_for([&] { return !step->waiting(); }));
+  EXPECT_TRUE(step->title().contains("Range 'backward', ")) << step->title().toStdString();
+  EXPECT_TRUE(step->title().contains("instances")) << step->title().toStdString();
+  step->choose_step(17);
+  ASSERT_TRUE(wait_for([&] { return !step->waiting(); }));
+  EXPECT_TRUE(step->title().contains("of step 17")) << step->title().toStdString();
+  selection().select_nvtx({});
+  step->choose_step(std::nullopt);
+  ASSERT_TRUE(wait_for([&] { return !step->waiting(); }));
+  EXPECT_TRUE(step->title().contains("Step 15")) << step->title().toStdString();
+}
+
 TEST_F(PanelsTest, AnotherStepIsAccountedFor) {
   auto* step = panel<StepPanel>("step");
   EXPECT_TRUE(step->title().contains("Step 15")) << step->title().toStdString();

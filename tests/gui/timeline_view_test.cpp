@@ -119,6 +119,25 @@ TEST_F(TimelineViewTest, DragSelectsARangeThatSnapsToKernelsAndFiltersTheRanking
   EXPECT_FALSE(selection().range());
 }
 
+TEST_F(TimelineViewTest, AKeyShowsAllNvtxRangesOfTheNameThatWasChosenAndEscapeLetsThemGo) {
+  std::optional<EventPlace> range;
+  for (const TimelineView::Box& box : view_->boxes()) {
+    const TimelineRow& row = view_->scene().row(box.row);
+    if (row.kind != RowKind::ranges) continue;
+    const std::size_t first = row.events.first_from(selection().view().start_ns);
+    if (first < row.events.size()) range = EventPlace{box.row, first};
+    if (range) break;
+  }
+  ASSERT_TRUE(range);
+  view_->choose(*range);
+  EXPECT_TRUE(selection().range());
+  QTest::keyClick(view_, Qt::Key_R);
+  EXPECT_EQ(selection().nvtx(), view_->scene().name_of(*range).text);
+  EXPECT_FALSE(selection().range());
+  QTest::keyClick(view_, Qt::Key_Escape);
+  EXPECT_EQ(selection().nvtx(), "");
+}
+
 TEST_F(TimelineViewTest, AClickChoosesALaunchEverywhereAndKeysWalkItsLikes) {
   const EventPlace place = kernel();
   const store::Id kernel_id = view_->scene().name_of(place).kernel_id;

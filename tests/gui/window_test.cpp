@@ -69,6 +69,34 @@ TEST(Window, AChosenRangeIsAFilterOfTheRankingWithAChip) {
   EXPECT_FALSE(chip->isVisibleTo(ranking));
 }
 
+TEST(Window, ChosenNvtxRangesAreAskedAboutInAllTheirInstances) {
+  const auto window = opened_window(bundled_capture());
+  RankingPanel* ranking = ranking_of(*window);
+  const auto& step = window->document()->overview()->steps->representative;
+  const std::int64_t all = ranking->answer()->ranking->totals.calls;
+  window->selection().select_nvtx("step / forward");
+  ASSERT_TRUE(wait_for([&] { return !ranking->waiting(); }));
+  const analyzer::Ranking& forward = *ranking->answer()->ranking;
+  EXPECT_EQ(forward.scope, analyzer::ScopeKind::range);
+  analyzer::Session session = analyzer::Session::open(bundled_capture().toStdString()).value();
+  const auto asked = session.ranking(analyzer::Scope::of_range("step / forward"));
+  EXPECT_EQ(forward.totals.calls, asked.value()->totals.calls);
+  EXPECT_GT(forward.totals.calls, all);  // of every timeline step
+  auto* chip = ranking->findChild<QToolButton*>();
+  EXPECT_TRUE(chip->isVisibleTo(ranking));
+  EXPECT_TRUE(chip->text().contains("'step / forward'")) << chip->text().toStdString();
+  // Within a range of time: what of them began then.
+  window->selection().select_range(analyzer::TimeWindow{step.window_start_ns, step.window_end_ns});
+  ASSERT_TRUE(wait_for([&] { return !ranking->waiting(); }));
+  EXPECT_GT(ranking->answer()->ranking->totals.calls, 0);
+  EXPECT_LT(ranking->answer()->ranking->totals.calls, all);
+  window->selection().select_range(std::nullopt);
+  window->selection().select_nvtx({});
+  ASSERT_TRUE(wait_for([&] { return !ranking->waiting(); }));
+  EXPECT_EQ(ranking->answer()->ranking->totals.calls, all);
+  EXPECT_FALSE(chip->isVisibleTo(ranking));
+}
+
 TEST(Window, GroupsByClass) {
   const auto window = opened_window(bundled_capture());
   RankingPanel* ranking = ranking_of(*window);

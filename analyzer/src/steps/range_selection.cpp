@@ -176,13 +176,14 @@ void append(std::vector<T>& to, const std::vector<T>& from) {
 
 }  // namespace
 
+Failure no_range(const Scope& scope, const std::string& where) {
+  return {ErrorKind::usage, "no NVTX range '" + scope.range + "' launched a kernel" + where +
+                                ": `ridgeline rank --by nvtx` lists those that did"};
+}
+
 Result<Selection> select_range(const Model& model, Selection selection, const Scope& scope) {
   const std::vector<Instance> instances = Instances(model, selection.steps.process_id, scope).take();
-  if (instances.empty()) {
-    return Failure{ErrorKind::usage,
-                   "no NVTX range '" + scope.range +
-                       "' launched a kernel there: `ridgeline rank --by nvtx` lists the ranges of a step"};
-  }
+  if (instances.empty()) return no_range(scope, scope.window ? " in that window" : "");
   RepresentativeStep& step = selection.steps.representative;
   RepresentativeStep all;
   all.scope = ScopeKind::range;

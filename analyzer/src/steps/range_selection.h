@@ -12,4 +12,7 @@ namespace ridgeline::analyzer {
 /// Failure: usage (no instance launched anything).
 [[nodiscard]] Result<Selection> select_range(const Model& model, Selection selection, const Scope& scope);
 
+/// What is said if the ranges launched nothing; `where` is " in step 7" or "".
+[[nodiscard]] Failure no_range(const Scope& scope, const std::string& where);
+
 }  // namespace ridgeline::analyzer

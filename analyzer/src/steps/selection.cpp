@@ -78,6 +78,12 @@ bool chosen(const StepSummary& step, const StepSelection& selection) {
   return std::binary_search(selection.indices.begin(), selection.indices.end(), step.step_index);
 }
 
+// For people: of a scope that nothing is in.
+std::string where(const Scope& scope, const RepresentativeStep& step) {
+  if (scope.window) return " in that window";
+  return step.summary.step_id != 0 ? " in step " + std::to_string(step.summary.step_index) : "";
+}
+
 // Steps one after the other as if they were one.
 Result<Selection> together(const Model& model, Selection selection, const Scope& scope) {
   RepresentativeStep& step = selection.steps.representative;
@@ -107,6 +113,7 @@ Result<Selection> together(const Model& model, Selection selection, const Scope&
     return Failure{ErrorKind::usage,
                    "the capture holds no GPU work of the steps asked for: `ridgeline steps` lists "
                    "what there is"};
+  if (!scope.range.empty() && all.launches.empty()) return no_range(scope, " in those steps");
   all.summary.launches = static_cast<std::int64_t>(all.launches.size());
   // Shares are of the steps' own time: what lies between them is not counted.
   all.window_end_ns = all.window_start_ns + length_ns;
@@ -154,6 +161,7 @@ Result<Selection> select(const Model& model, const StepOptions& options, const S
     if (windows > 1) return together(model, std::move(selection), all);
   }
   filter(model, scope, step);
+  if (!scope.range.empty() && step.launches.empty()) return no_range(scope, where(scope, step));
   selection.parts.push_back({step});
   return selection;
 }

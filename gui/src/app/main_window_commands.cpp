@@ -237,6 +237,7 @@ ViewState MainWindow::view_state() const {
   state.bookmarks = timeline_->view()->bookmarks();
   state.view = selection_.view();
   state.range = selection_.range();
+  state.nvtx = selection_.nvtx();
   state.docks = saveState();
   return state;
 }
@@ -249,6 +250,7 @@ void MainWindow::apply(const ViewState& state) {
   view->set_bookmarks(state.bookmarks);
   view->scene_changed();
   if (state.view) selection_.show(*state.view);
+  if (!state.nvtx.empty()) selection_.select_nvtx(state.nvtx);
   if (state.range) selection_.select_range(state.range);
   if (!state.docks.isEmpty()) restoreState(state.docks);
 }

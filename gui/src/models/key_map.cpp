@@ -53,8 +53,10 @@ KeyMap::KeyMap(QSettings* settings, QObject* parent) : QObject(parent), settings
   add("row_below", "What the row below has at that time", timeline, QKeySequence("Ctrl+Down"));
   add("row_above", "What the row above has at that time", timeline, QKeySequence("Ctrl+Up"));
   add("mark", "Note at this time", timeline, QKeySequence("M"));
+  add("nvtx_ranges", "Show only the NVTX ranges of that name", timeline, QKeySequence("R"));
   add("toggle_pin", "Pin the row under the mouse", timeline, QKeySequence("Shift+T"));
-  add("clear", "Let go of the range, then of the kernel", timeline, QKeySequence("Esc"));
+  add("clear", "Let go of the range of time, then of the NVTX ranges, then of the kernel", timeline,
+      QKeySequence("Esc"));
   if (settings_ == nullptr) return;
   for (Entry& entry : entries_) {
     const QVariant kept = settings_->value("keys/" + entry.id);

@@ -49,6 +49,16 @@ void Selection::select_range(const std::optional<TimeWindow>& range) {
   emit range_changed();
 }
 
+void Selection::select_nvtx(const std::string& pattern) {
+  if (pattern == nvtx_) return;
+  const bool range = range_.has_value() && !pattern.empty();
+  nvtx_ = pattern;
+  if (range) range_.reset();
+  remember(Gesture::single);
+  emit nvtx_changed();
+  if (range) emit range_changed();
+}
+
 void Selection::show(const TimeWindow& view, Gesture gesture) {
   if (view == view_) return;
   view_ = view;
@@ -58,7 +68,7 @@ void Selection::show(const TimeWindow& view, Gesture gesture) {
 
 // The first of a movement opens a place in the history, the others move it.
 void Selection::remember(Gesture gesture) {
-  const Place place{view_, range_};
+  const Place place{view_, range_, nvtx_};
   if (gesture == Gesture::continued && continuing_) {
     history_[at_] = place;
     return;
@@ -73,11 +83,13 @@ void Selection::remember(Gesture gesture) {
 
 void Selection::go(const Place& place) {
   continuing_ = false;
-  const bool view = place.view != view_, range = place.range != range_;
+  const bool view = place.view != view_, range = place.range != range_, nvtx = place.nvtx != nvtx_;
   view_ = place.view;
   range_ = place.range;
+  nvtx_ = place.nvtx;
   if (view) emit view_changed();
   if (range) emit range_changed();
+  if (nvtx) emit nvtx_changed();
   emit history_changed();
 }
 
@@ -91,10 +103,11 @@ void Selection::redo() {
 
 void Selection::reset(const TimeWindow& view) {
   view_ = view;
-  history_ = {{view, std::nullopt}};
+  history_ = {{view, std::nullopt, {}}};
   at_ = 0;
   continuing_ = false;
   range_.reset();
+  nvtx_.clear();
   launch_.reset();
   kernel_ = {};
   hovered_ = {};
@@ -102,6 +115,7 @@ void Selection::reset(const TimeWindow& view) {
   emit hover_changed();
   emit launch_changed();
   emit range_changed();
+  emit nvtx_changed();
   emit view_changed();
   emit history_changed();
 }

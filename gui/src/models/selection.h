@@ -1,5 +1,5 @@
 // selection.h: what is looked at, once for all panels: the chosen kernel, the one under the mouse, the chosen range of
-// time and the stretch of time in view. Panels set it and follow it; none knows another.
+// time or NVTX ranges, and the stretch of time in view. Panels set it and follow it; none knows another.
 #pragma once
 
 #include <QObject>
@@ -40,6 +40,8 @@ class Selection : public QObject {
   [[nodiscard]] const KernelChoice& hovered() const { return hovered_; }
   [[nodiscard]] const std::optional<LaunchChoice>& launch() const { return launch_; }
   [[nodiscard]] const std::optional<TimeWindow>& range() const { return range_; }
+  /// NVTX ranges in all their instances, as in Scope::range; "": none is chosen. With a range of time, those in it.
+  [[nodiscard]] const std::string& nvtx() const { return nvtx_; }
   /// What the timeline shows.
   [[nodiscard]] const TimeWindow& view() const { return view_; }
 
@@ -48,6 +50,8 @@ class Selection : public QObject {
   /// Also selects its kernel, named so.
   void select_launch(const std::optional<LaunchChoice>& launch, const std::string& name);
   void select_range(const std::optional<TimeWindow>& range);
+  /// Lets go of the range of time, which would leave one instance as a rule.
+  void select_nvtx(const std::string& pattern);
 
   enum class Gesture {
     single,     ///< one step of the undo history
@@ -67,6 +71,7 @@ class Selection : public QObject {
   void hover_changed();
   void launch_changed();
   void range_changed();
+  void nvtx_changed();
   void view_changed();
   void history_changed();
 
@@ -74,6 +79,7 @@ class Selection : public QObject {
   struct Place {
     TimeWindow view;
     std::optional<TimeWindow> range;
+    std::string nvtx = {};
     friend bool operator==(const Place&, const Place&) = default;
   };
   void remember(Gesture gesture);
@@ -83,6 +89,7 @@ class Selection : public QObject {
   KernelChoice hovered_;
   std::optional<LaunchChoice> launch_;
   std::optional<TimeWindow> range_;
+  std::string nvtx_;
   TimeWindow view_;
   std::vector<Place> history_ = {{}};
   std::size_t at_ = 0;

@@ -61,6 +61,7 @@ QByteArray to_json(const ViewState& state) {
                         {"bookmarks", bookmarks},
                         {"view", window_of(state.view)},
                         {"range", window_of(state.range)},
+                        {"nvtx", QString::fromStdString(state.nvtx)},
                         {"docks", QString::fromLatin1(state.docks.toBase64())}};
   return QJsonDocument(all).toJson();
 }
@@ -92,6 +93,7 @@ Result<ViewState> view_from_json(const QByteArray& json) {
     state.bookmarks[static_cast<std::size_t>(i)] = read_window(bookmarks[i]);
   state.view = read_window(all["view"]);
   state.range = read_window(all["range"]);
+  state.nvtx = all["nvtx"].toString().toStdString();
   state.docks = QByteArray::fromBase64(all["docks"].toString().toLatin1());
   return state;
 }

@@ -27,6 +27,7 @@ struct ViewState {
   std::array<std::optional<analyzer::TimeWindow>, 10> bookmarks;
   std::optional<analyzer::TimeWindow> view;
   std::optional<analyzer::TimeWindow> range;
+  std::string nvtx;  ///< Selection::nvtx()
   QByteArray docks;  ///< QMainWindow::saveState()
   friend bool operator==(const ViewState&, const ViewState&) = default;
 };

@@ -350,7 +350,12 @@ std::optional<std::size_t> FlameChart::box_at(const QPointF& at) const {
   return std::nullopt;
 }
 
+void FlameChart::contextMenuEvent(QContextMenuEvent* event) {
+  if (const auto box = box_at(event->pos())) emit menu_asked(*box, event->globalPos());
+}
+
 void FlameChart::mousePressEvent(QMouseEvent* event) {
+  if (event->button() != Qt::LeftButton) return;
   if (const auto box = box_at(event->position())) emit box_chosen(*box);
 }
 

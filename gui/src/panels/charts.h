@@ -123,6 +123,7 @@ class FlameChart : public QWidget {
  signals:
   void box_chosen(std::size_t box);
   void box_hovered(std::size_t box);
+  void menu_asked(std::size_t box, const QPoint& at);  ///< on the screen
   void hover_left();
 
  protected:
@@ -130,6 +131,7 @@ class FlameChart : public QWidget {
   void mousePressEvent(QMouseEvent* event) override;
   void mouseMoveEvent(QMouseEvent* event) override;
   void leaveEvent(QEvent* event) override;
+  void contextMenuEvent(QContextMenuEvent* event) override;
   bool event(QEvent* event) override;
 
  private:

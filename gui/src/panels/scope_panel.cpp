@@ -2,8 +2,15 @@
 
 #include "models/text.h"
 #include "ridgeline/base/units.h"
+#include "ridgeline/reports/elide.h"
 
 namespace ridgeline::gui {
+namespace {
+
+// A chip stands beside a filter: its begin says enough of a long name.
+constexpr int kMostOfName = 40;
+
+}  // namespace
 
 QString range_text(const analyzer::TimeWindow& range, std::int64_t origin_ns) {
   return QString("%1 from +%2")
@@ -27,22 +34,27 @@ ScopePanel::ScopePanel(CaptureDocument& document, Selection& selection, std::str
   chip_->setCheckable(true);
   chip_->setChecked(true);
   chip_->setAccessibleName(tr("Follow the chosen range"));
-  chip_->setToolTip(tr("This panel shows the chosen range of time only. Press to show the step again."));
+  chip_->setToolTip(tr("This panel shows the chosen range only. Press to show the step again."));
   chip_->hide();
   status_ = new QLabel(this);
   status_->hide();
   connect(chip_, &QToolButton::toggled, this, [this](bool on) {
-    follows_range_ = on;
+    follows_ = on;
     follow();
   });
   connect(&selection_, &Selection::range_changed, this, &ScopePanel::follow);
+  connect(&selection_, &Selection::nvtx_changed, this, &ScopePanel::follow);
+}
+
+bool ScopePanel::is_chosen() const {
+  return selection_.range().has_value() || !selection_.nvtx().empty();
 }
 
 void ScopePanel::start() {
   bar_->addStretch(1);
   bar_->addWidget(status_);
   bar_->addWidget(chip_);
-  if (selection_.range()) {
+  if (is_chosen()) {
     follow();
   } else {
     answer_ = document_.overview();
@@ -51,12 +63,15 @@ void ScopePanel::start() {
 }
 
 void ScopePanel::follow() {
-  const auto& range = selection_.range();
-  chip_->setVisible(range.has_value());
-  if (range) {
+  chip_->setVisible(is_chosen());
+  QStringList words;
+  if (!selection_.nvtx().empty())
+    words << "'" + shown(reports::elide_end(selection_.nvtx(), kMostOfName)) + "'";
+  if (const auto& range = selection_.range()) {
     const std::int64_t origin = document_.overview()->steps->representative.window_start_ns;
-    chip_->setText((follows_range_ ? "▣ " : "□ ") + range_text(*range, origin));
+    words << range_text(*range, origin);
   }
+  chip_->setText((follows_ ? "▣ " : "□ ") + words.join(", "));
   ask_again();
 }
 
@@ -74,10 +89,14 @@ void ScopePanel::set_steps(const analyzer::StepSelection& steps) {
 void ScopePanel::ask_again() {
   analyzer::Scope scope;
   scope.steps = steps_;
-  if (selection_.range() && follows_range_) {
+  if (is_chosen() && follows_) {
     scope.process_id = document_.process_id();
-    scope.steps = {};
     scope.window = selection_.range();
+    scope.range = selection_.nvtx();
+    // Of a step that was chosen, the ranges in it; a range of time is of whatever ran then.
+    if (scope.window) scope.steps = {};
+    if (!scope.range.empty() && scope.steps == analyzer::StepSelection{})
+      scope.steps = analyzer::StepSelection::everything();
   }
   if (answer_ && answer_->scope == scope && answer_->key == key_) return;
   if (scope == analyzer::Scope{} && key_ == analyzer::RankKey::kernel) {

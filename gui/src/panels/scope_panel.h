@@ -1,5 +1,5 @@
-// scope_panel.h: what panels share that show one part of a capture: the representative step, or the chosen range of
-// time. A chip says so and lets the panel off the range.
+// scope_panel.h: what panels share that show one part of a capture: the representative step, the chosen range of time
+// or the chosen NVTX ranges. A chip says so and lets the panel off them.
 #pragma once
 
 #include <QBoxLayout>
@@ -44,6 +44,7 @@ class ScopePanel : public QWidget {
  private:
   void follow();
   void ask_again();
+  [[nodiscard]] bool is_chosen() const;  // a part of the capture is
 
   std::string name_;
   analyzer::RankKey key_ = analyzer::RankKey::kernel;
@@ -53,7 +54,7 @@ class ScopePanel : public QWidget {
   QVBoxLayout* body_;
   QToolButton* chip_;
   QLabel* status_;
-  bool follows_range_ = true;
+  bool follows_ = true;
   bool waiting_ = false;
 };
 

@@ -1,5 +1,6 @@
 #include "panels/step_panel.h"
 
+#include <QMenu>
 #include <algorithm>
 #include <set>
 
@@ -176,6 +177,13 @@ StepPanel::StepPanel(CaptureDocument& document, Selection& selection, QWidget* p
     const std::string& path = flame_->boxes()[box].key;
     if (!path.empty()) selection_.select_kernel(kernels_inside(path));
   });
+  connect(flame_, &FlameChart::menu_asked, this, [this](std::size_t box, const QPoint& at) {
+    const std::string path = flame_->boxes()[box].key;
+    if (path.empty()) return;
+    QMenu menu(this);
+    menu.addAction(tr("Show only this NVTX range"), this, [this, path] { selection_.select_nvtx(path); });
+    menu.exec(at);
+  });
   connect(flame_, &FlameChart::box_hovered, this, [this](std::size_t box) {
     if (box < kernels_of_boxes_.size())
       selection_.hover_kernel({kernels_of_boxes_[box], flame_->boxes()[box].key});
@@ -258,7 +266,7 @@ void StepPanel::choose_step(std::optional<std::int64_t> step_index) {
 void StepPanel::show_answer(const ScopeAnswer& answer) {
   const analyzer::Accounting& accounting = *answer.accounting;
   title_->setText(
-      answer.scope.window
+      answer.scope.window && answer.scope.range.empty()
           ? tr("The chosen range, %1").arg(plain(time_text(static_cast<double>(accounting.step_ns))))
           : shown(reports::step_line(*answer.steps)));
   bar_parts_->set_parts(accounting_parts(accounting), static_cast<double>(accounting.step_ns));

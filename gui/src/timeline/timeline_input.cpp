@@ -75,6 +75,18 @@ void TimelineView::choose(const EventPlace& place) {
   }
 }
 
+// The NVTX range under the mouse, else the one that was chosen last.
+std::optional<std::string> TimelineView::range_meant() const {
+  for (const std::optional<EventPlace>& place : {event_at(mouse_), cursor_}) {
+    if (place && scene_.row(place->row).kind == RowKind::ranges) return scene_.name_of(*place).text;
+  }
+  return std::nullopt;
+}
+
+void TimelineView::choose_ranges() {
+  if (const auto name = range_meant()) selection_.select_nvtx(*name);
+}
+
 void TimelineView::reveal(const EventPlace& place) {
   const TimeWindow when = scene_.time_of(place), view = selection_.view();
   if (when.start_ns < view.start_ns || when.end_ns > view.end_ns ||
@@ -217,6 +229,8 @@ void TimelineView::clear_choice() {
     update();
   } else if (selection_.range()) {
     selection_.select_range(std::nullopt);
+  } else if (!selection_.nvtx().empty()) {
+    selection_.select_nvtx({});
   } else {
     selection_.select_launch(std::nullopt, "");
     selection_.select_kernel({});
@@ -487,6 +501,7 @@ bool TimelineView::run(const QString& command) {
       {"row_below", &TimelineView::row_below},
       {"row_above", &TimelineView::row_above},
       {"mark", &TimelineView::mark},
+      {"nvtx_ranges", &TimelineView::choose_ranges},
       {"toggle_pin", &TimelineView::toggle_pin},
       {"clear", &TimelineView::clear_choice}};
   if (command == "zoom_in") {

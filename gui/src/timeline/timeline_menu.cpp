@@ -117,6 +117,13 @@ void TimelineView::contextMenuEvent(QContextMenuEvent* event) {
   menu.addSeparator();
   menu.addAction(tr("Zoom to the range"), this, &TimelineView::zoom_to_range)
       ->setEnabled(selection_.range().has_value());
+  if (const auto name = range_meant()) {
+    menu.addAction(tr("Show only the NVTX ranges '%1'").arg(shown(*name)), this,
+                   [this, name] { selection_.select_nvtx(*name); });
+  }
+  if (!selection_.nvtx().empty()) {
+    menu.addAction(tr("Show all NVTX ranges again"), this, [this] { selection_.select_nvtx({}); });
+  }
   menu.addAction(tr("Note here…"), this, &TimelineView::mark);
   menu.exec(event->globalPos());
 }

@@ -97,6 +97,8 @@ class TimelineView : public QWidget {
   void row_below();
   void row_above();
   void toggle_pin();
+  /// The panels show all NVTX ranges called as the one under the mouse, else as the one that was chosen last.
+  void choose_ranges();
   /// Asks for a note at the mouse.
   void mark();
   void clear_choice();
@@ -148,6 +150,7 @@ class TimelineView : public QWidget {
   [[nodiscard]] QRectF note_rect(const TimelineNote& note) const;
   void drop_images();
   void drop_row(const QPoint& at);
+  [[nodiscard]] std::optional<std::string> range_meant() const;
   [[nodiscard]] std::optional<std::size_t> drop_place(int y) const;
   void paint_drop(QPainter& painter);
   [[nodiscard]] std::int64_t snapped(const QPoint& at) const;
