@@ -204,6 +204,8 @@ std::string roofs_line(const analyzer::UtilisationAnalysis& utilisation) {
 
 std::string saving_text(const analyzer::Ranking& ranking) {
   const analyzer::RankTotals& t = ranking.totals;
+  if (ranking.rows.empty())
+    return fmt::format("none, for no kernel started in the {}", scope_noun(ranking.scope));
   if (!anything_measured(ranking)) return "not known, for no kernel's utilisation was measured";
   // A stretch of time is as long as it was asked for: what counts is what each second of it could do without.
   const std::string_view noun = scope_noun(ranking.scope);

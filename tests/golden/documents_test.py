@@ -95,7 +95,9 @@ def of_scopes(capture):
         yield f"{name}-report.md", ["report", capture, *scope, "--format", "markdown"], 100
     yield "range-of-step.txt", ["rank", capture, "--range", "forward", "--step", "3"], 100
     yield "range-none.txt", ["rank", capture, "--range", "no such"], 100
+    yield "range-none-of-step.txt", ["rank", capture, "--range", "no such", "--step", "3"], 100
     yield "window-none.txt", ["rank", capture, "--window", "1000s..1001s"], 100
+    yield "window-empty.txt", ["rank", capture, "--window", "59s..60s"], 100
     yield "window-by-kernel.txt", ["rank", capture, "--window", "100ms..160ms", "--by", "kernel"], 100
 
 

@@ -498,7 +498,8 @@ TEST(DefaultColumns, GoInThisOrder) {
     order += "\n";
   }
   EXPECT_EQ(order,
-            "rank: 91 columns > calls > saved_stretch_ns > dram_t1_utilisation_ratio > tier > "
+            "rank: 91 columns > calls > saved_stretch_ns saved_stretch_ns_per_s > dram_t1_utilisation_ratio "
+            "> tier > "
             "limiter_error_ratio > limiter bound\n"
             "check: saved_target_exposed_ns text budget budget_reason > saved_target_ns > time_ns > limiter "
             "reached_target_ns > bound\n"

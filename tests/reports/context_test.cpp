@@ -121,10 +121,12 @@ TEST(SavingText, IsUnknownWhereNothingWasMeasured) {
   analyzer::Ranking ranking;
   ranking.options.target = 0.7;
   ranking.options.stretch = 0.85;
+  ranking.scope = analyzer::ScopeKind::window;
+  EXPECT_EQ(saving_text(ranking), "none, for no kernel started in the window");
+  ranking.scope = analyzer::ScopeKind::step;
+  ranking.rows.resize(1);
   EXPECT_EQ(saving_text(ranking), "not known, for no kernel's utilisation was measured");
-  analyzer::RankRow row;
-  row.measured_calls = 1;
-  ranking.rows = {row};
+  ranking.rows[0].measured_calls = 1;
   ranking.totals.measured_calls = 1;
   ranking.totals.measured_time_ns = 10;
   ranking.totals.saved_target_share = 0.1;
