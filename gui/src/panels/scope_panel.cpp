@@ -7,7 +7,7 @@
 namespace ridgeline::gui {
 namespace {
 
-// A chip stands beside a filter: its begin says enough of a long name.
+// A chip stands beside a filter: the start says enough of a long name.
 constexpr int kMostOfName = 40;
 
 }  // namespace
@@ -98,10 +98,15 @@ void ScopePanel::ask_again() {
     if (!scope.range.empty() && scope.steps == analyzer::StepSelection{})
       scope.steps = analyzer::StepSelection::everything();
   }
-  if (answer_ && answer_->scope == scope && answer_->key == key_) return;
-  if (scope == analyzer::Scope{} && key_ == analyzer::RankKey::kernel) {
+  const std::uint64_t question = ++questions_;  // what was asked before is not wanted any more
+  const bool is_known = answer_ && answer_->scope == scope && answer_->key == key_;
+  if (is_known && !waiting_) {
+    status_->hide();
+    return;
+  }
+  if (is_known || (scope == analyzer::Scope{} && key_ == analyzer::RankKey::kernel)) {
     waiting_ = false;
-    answer_ = document_.overview();
+    if (!is_known) answer_ = document_.overview();
     status_->hide();
     show_answer(*answer_);
     emit settled();
@@ -110,17 +115,19 @@ void ScopePanel::ask_again() {
   waiting_ = true;
   status_->setText(tr("reading…"));
   status_->show();
-  document_.ask_scope(this, name_, scope, key_, [this](Result<std::shared_ptr<const ScopeAnswer>> result) {
-    waiting_ = false;
-    if (result) {
-      answer_ = result.value();
-      status_->hide();
-      show_answer(*answer_);
-    } else {
-      status_->setText(shown(result.failure().message));
-    }
-    emit settled();
-  });
+  document_.ask_scope(this, name_, scope, key_,
+                      [this, question](Result<std::shared_ptr<const ScopeAnswer>> result) {
+                        if (question != questions_) return;
+                        waiting_ = false;
+                        if (result) {
+                          answer_ = result.value();
+                          status_->hide();
+                          show_answer(*answer_);
+                        } else {
+                          status_->setText(shown(result.failure().message));
+                        }
+                        emit settled();
+                      });
 }
 
 }  // namespace ridgeline::gui

@@ -6,6 +6,7 @@
 #include <QLabel>
 #include <QToolButton>
 #include <QWidget>
+#include <cstdint>
 #include <memory>
 
 #include "models/capture_document.h"
@@ -56,6 +57,7 @@ class ScopePanel : public QWidget {
   QLabel* status_;
   bool follows_ = true;
   bool waiting_ = false;
+  std::uint64_t questions_ = 0;  // asked so far
 };
 
 /// "812 µs from +3.204 ms", counted from the beginning of `origin`.
