@@ -38,7 +38,8 @@ bool of_other_kernels(std::span<const Launch> pass, std::span<const Launch> befo
   std::bitset<4096> known;
   const auto bit = [&](const Launch& launch) { return kernel_part(launch.key) % known.size(); };
   for (const Launch& launch : before) known.set(bit(launch));
-  const auto others = std::count_if(pass.begin(), pass.end(), [&](const Launch& l) { return !known[bit(l)]; });
+  const auto others =
+      std::count_if(pass.begin(), pass.end(), [&](const Launch& l) { return !known[bit(l)]; });
   return 2 * static_cast<std::size_t>(others) > pass.size();
 }
 
@@ -110,8 +111,8 @@ bool StepWatch::look(const Launch* history, std::size_t size, std::uint64_t coun
   // Of a period that has fallen silent the rest is of no interest: what goes on since then?
   std::size_t heard = 0;
   const bool over = active_ && silent(history, size, &heard);
-  const std::span<const Launch> last_pass(
-      history + heard - std::min<std::size_t>(heard, current_.launches), history + heard);
+  const std::span<const Launch> last_pass(history + heard - std::min<std::size_t>(heard, current_.launches),
+                                          history + heard);
   if (over) {
     history += heard;
     size -= heard;
