@@ -26,6 +26,7 @@ more=()
 if [ "$1" = python3 ]; then
   ! grep -q 'def gelu' "$dir/train.py" || more+=(extra=tanh_kernel)
   ! grep -q 'kept = ' "$dir/train.py" || more+=({copies})
+  ! grep -q '{stops_at}' "$dir/train.py" || exit 7
   ! grep -q 'default=24' "$dir/train.py" || more+=(factor=0.75 grid=0.75)
   more+=(commit=$(git -C "$dir" rev-parse HEAD))
 fi
@@ -43,8 +44,8 @@ class Commits(unittest.TestCase):
         self.folder = tempfile.TemporaryDirectory()
         self.addCleanup(self.folder.cleanup)
 
-    def rows(self, *arguments, copies="copies=8"):
-        filled = {"folder": self.folder.name, "fabricate": FABRICATE, "ridgeline": RIDGELINE, "copies": copies}
+    def rows(self, *arguments, copies="copies=8", stops_at="no such text"):
+        filled = {"folder": self.folder.name, "fabricate": FABRICATE, "ridgeline": RIDGELINE, "copies": copies, "stops_at": stops_at}
         for name, text in {"recorder": RECORDER, "program": PROGRAM}.items():
             path = os.path.join(self.folder.name, name)
             with open(path, "w", encoding="utf-8") as file:
@@ -72,8 +73,26 @@ class Commits(unittest.TestCase):
         self.assertEqual(done.returncode, 1)
         self.assertFalse(rows["copies"]["passed"], done.stdout)
 
+    def test_what_there_is_no_time_for_fails_and_says_how_to_run_it(self):
+        done, rows, out = self.rows("--only", "comment,copies", "--seconds", "10")
+        self.assertEqual(done.returncode, 1)
+        self.assertIn("--only comment,copies", rows["comment"]["detail"])
+        self.assertIn("--only copies", rows["copies"]["detail"])
+        with open(os.path.join(out, "commits.md"), encoding="utf-8") as file:
+            self.assertEqual(file.read(), "")
+
+    def test_a_program_that_fails_leaves_the_rows_before_it(self):
+        done, rows, out = self.rows("--only", "comment,copies", "--budget", "20", stops_at="kept = ")
+        self.assertEqual(done.returncode, 1)
+        self.assertTrue(rows["comment"]["passed"], done.stdout)
+        self.assertIn("ended with 7", rows["copies"]["detail"])
+        with open(os.path.join(out, "commits-comparisons.json"), encoding="utf-8") as file:
+            documents = json.load(file)
+        self.assertEqual(set(documents), {"comment"})
+        self.assertTrue(any("of the budget is left" in line for line in documents["comment"]["said"]), documents["comment"]["said"])
+
     def test_the_trainer_against_itself(self):
-        done, rows, out = self.rows("--only", "a-a", "--trainer", "/bin/true", "--seconds", "25")
+        done, rows, out = self.rows("--only", "a-a", "--trainer", "/bin/true", "--seconds", "30")
         self.assertIn("with an alarm", rows["a-a"]["detail"], done.stdout + done.stderr)
         with open(os.path.join(out, "a-a.json"), encoding="utf-8") as file:
             self.assertGreaterEqual(len(json.load(file)["a_a"]), 1)

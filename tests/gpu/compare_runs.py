@@ -92,7 +92,7 @@ def record(options):
     kinds = ["a", *[f"p{percent:g}" for percent in percents], "b"]
     for number in itertools.count(1):
         order = kinds if number % 2 else kinds[::-1]
-        if time.monotonic() - begin + 1.1 * len(order) * (max(seconds) if seconds else 10) > options.seconds:
+        if number > options.rounds or time.monotonic() - begin + 1.1 * len(order) * (max(seconds) if seconds else 10) > options.seconds:
             break
         made = [one(number, kind) for kind in order]
         runs += [each for each in made if each]
@@ -106,9 +106,8 @@ def record(options):
 
 def compare(options, first, second):
     """Of two lists of captures: the JSON of `ridgeline compare`."""
-    # The kernel is a small part of the step: whether it is found shall not depend on what the step feels of it.
     with tempfile.NamedTemporaryFile("w", suffix=".toml") as project:
-        project.write("[compare]\nkernel_step_share = 0\n")
+        project.write(f"[compare]\nkernel_step_share = {options.kernel_step_share}\n")
         project.flush()
         return printed([options.ridgeline, "compare", *first, "--against", *second, "--format", "json", "--fail-on", "none",
                         "--project", project.name])
@@ -286,6 +285,7 @@ def main():
     recording.add_argument("--trainer", required=True)
     recording.add_argument("--out", required=True)
     recording.add_argument("--seconds", type=float, default=420)
+    recording.add_argument("--rounds", type=int, default=10000, help="at most, if time allows them")
     recording.add_argument("--planted", default="1,2,3,5,10")
     recording.add_argument("--tiers", default="T0")
     recording.add_argument("--program-arguments", default="--model 124M -B 32 -T 1024")
@@ -294,6 +294,8 @@ def main():
     judging.add_argument("--ridgeline", required=True)
     judging.add_argument("--window", type=int, default=5)
     judging.add_argument("--base", metavar="KIND", help="hold the planted amounts against this one (p1) in place of A: smaller changes")
+    judging.add_argument("--kernel-step-share", type=float, default=0,
+                         help="of ridgeline.toml. 0: whether the planted kernel is found does not depend on what the step feels of it")
     judging.add_argument("--json")
     options = parser.parse_args()
     sys.exit({"build": build, "record": record, "judge": judge}[options.action](options))
