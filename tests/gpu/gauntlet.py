@@ -2,55 +2,86 @@
 """What a program does while its kernels are counted ends as it does alone: same output, same exit status.
 
 usage: gauntlet.py --ridgeline RIDGELINE --gauntlet AGENT_GAUNTLET [--out DIR] [--json FILE] [--runs N] [--seconds S] [--seed N]
-                   [--no-python] [KIND...]
+                   [--lanes N] [--no-python] [KIND...]
+       gauntlet.py --add FILE... [--runs N] [--json FILE]
 
 Every run records one program with a schedule drawn at random, so that counters come on and go off at other moments each time:
 with steps that NVTX marks or that are found by their period, with or without samples, now and then with cold caches, stall reasons
 or a recording that begins later. A run is wrong if what the program prints, or its exit status, is not what it is alone, or if
-it takes 30 s longer. The kinds take turns until --runs (500) runs are made or --seconds (540) have passed. A row a kind says
-how many runs there were, how many were wrong, and how many replay steps gave counters, so that a gauntlet in which nothing was
-counted shows. What a wrong run printed and its capture stay in DIR.
+it takes 30 s longer. What is drawn depends on --seed and on the run's number alone. The runs go on until --runs (500) are made
+or --seconds (480) have passed. A row a kind says how many runs there were, how many were wrong, and how many replay steps gave
+counters, so that a gauntlet in which nothing was counted shows. What a wrong run printed and its capture stay in DIR.
 
-The program compares bits. A kind whose result alone differs between two runs is left out, and the row says so.
+Every GPU has --lanes (3) runs at once, but its counters serve one process at a time, so that the programs take turns: one
+that has loaded its libraries waits for the device until the one before has ended (turns.py).
+
+Results are compared to the bit, but where a compiler chose among algorithms by their time (`close`). A kind whose results differ alone, too,
+says nothing and fails. --add adds up what several calls wrote with --json, of other seeds, and judges all of it.
 """
 import argparse
+import json
 import os
 import random
+import shutil
 import signal
 import sys
+import threading
 import time
+from concurrent.futures import ThreadPoolExecutor
 
+import collectives
 from common import Checks, end_in_order, open_capture, run
+from turns import Turn
 
 STATUS = 7
 HANG_S = 30
 NOT_RECORDED = 3  # ridgeline's own exit status
 KINDS = os.path.join(os.path.dirname(os.path.abspath(__file__)), "kinds")
-ENVIRONMENT = {"PYTHONPATH": KINDS}
-
-
-def python_kinds():
-    return {
-        "torch-graphs": ["torch_graphs.py", "200", "graphs"],
-        "torch-recompile": ["torch_graphs.py", "200", "recompile"],
-        "torch-workers": ["torch_graphs.py", "200", "workers"],
-        "jax-scan": ["jax_scan.py", "150"],
-        "jax-while": ["jax_shapes.py", "400", "while"],
-        "jax-cond": ["jax_shapes.py", "400", "cond"],
-        "jax-donated": ["jax_shapes.py", "400", "donated"],
-        "jax-shapes": ["jax_shapes.py", "300", "shapes"],
-        "triton-tuning": ["triton_kernels.py", "400"],
-        "cupy": ["cupy_solver.py"],
-    }
+ENVIRONMENT = {"PYTHONPATH": KINDS, "JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS": "0", "JAX_PERSISTENT_CACHE_MIN_ENTRY_SIZE_BYTES": "-1"}
+CACHES = ("JAX_COMPILATION_CACHE_DIR", "TORCHINDUCTOR_CACHE_DIR", "TRITON_CACHE_DIR", "CUPY_CACHE_DIR")
+FRESH = 0.25  # of the runs of a kind that compiles find nothing compiled
+UNMARKED_STEPS = {"context": 150, "library": 400}  # each of these takes long; of the others 1500, for the search for steps
+PYTHON_A_ROUND = 6  # beside one run of each case in C++; they take three times as long
 
 
 class Kind:
-    def __init__(self, name, command, status, marks):
-        self.name, self.command, self.status, self.marks = name, command, status, marks
-        self.alone = {}  # by arguments: what it prints
-        self.unsteady = False
+    """A program and what became of its runs. `marks`: it is one of agent_gauntlet's cases. `compiles`: into caches on the disk.
+    `close`: how much its results may differ, relative, when something was compiled anew."""
+
+    def __init__(self, name, command, status=0, marks=False, compiles=False, close=0.0):
+        self.name, self.command, self.status, self.marks, self.compiles, self.close = name, command, status, marks, compiles, close
+        self.alone, self.lock = {}, threading.Lock()  # by arguments: exit status, results, seconds
+        self.unsteady = ""
         self.runs = self.wrong = self.counted = self.given_up = 0
         self.why = ""
+
+    def document(self):
+        return {"kind": self.name, "runs": self.runs, "wrong": self.wrong, "counted": self.counted, "given_up": self.given_up,
+                "why": self.why, "unsteady": self.unsteady}
+
+
+def kinds_of(options):
+    cases = run([options.gauntlet, "--list"], timeout=60).out.split()
+    kinds = [Kind(name, [options.gauntlet, "--case", name], STATUS, marks=True) for name in ["all", *cases]]
+
+    def python(name, file, *arguments, **more):
+        kinds.append(Kind(name, [sys.executable, os.path.join(KINDS, file), *arguments], **more))
+
+    if not options.no_python:
+        python("torch-eager", "torch_graphs.py", "1500", "eager")
+        python("torch-graphs", "torch_graphs.py", "1500", "graphs")
+        python("torch-workers", "torch_graphs.py", "1500", "workers")
+        python("torch-compiled", "torch_exact.py", "1500", "compiled", compiles=True)
+        python("torch-recompile", "torch_exact.py", "1500", "recompile", compiles=True)
+        python("torch-reduce-overhead", "torch_exact.py", "1500", "reduce-overhead", compiles=True)
+        python("jax-scan", "jax_scan.py", "150", compiles=True, close=0.02)
+        python("jax-while", "jax_shapes.py", "3000", "while", compiles=True)
+        python("jax-cond", "jax_shapes.py", "3000", "cond", compiles=True)
+        python("jax-donated", "jax_shapes.py", "3000", "donated", compiles=True)
+        python("jax-shapes", "jax_shapes.py", "3000", "shapes", compiles=True)
+        python("triton-tuning", "triton_tuning.py", "2000", compiles=True)
+        python("cupy", "cupy_solver.py", "600")
+    return [kind for kind in kinds if not options.kind or kind.name in options.kind]
 
 
 def result_of(text):
@@ -58,8 +89,28 @@ def result_of(text):
     return [line for line in text.splitlines() if line.startswith(("hash", "result", "loss"))]
 
 
-def drawn(random_, kind):
-    """Arguments of the program and of the recording."""
+def agree(expected, found, close):
+    """The same lines; with `close`, numbers that differ by no more than that."""
+    if expected == found or not close:
+        return expected == found
+    words = [[word for line in lines for word in line.split()] for lines in (expected, found)]
+    if len(words[0]) != len(words[1]):
+        return False
+    for a, b in zip(*words):
+        try:
+            x, y = float.fromhex(a), float.fromhex(b)
+        except ValueError:
+            if a != b:
+                return False
+            continue
+        if not abs(x - y) <= close * abs(x):
+            return False
+    return True
+
+
+def drawn(kind, seed, number):
+    """Arguments of the program, of the recording, and whether nothing is compiled yet."""
+    random_ = random.Random(f"{seed}-{number}")
     arguments, options = [], []
     parts = [f"warmup={random_.randrange(0, 12)}", f"timeline={random_.randrange(3, 9)}"]
     if random_.random() < 0.6:
@@ -71,106 +122,192 @@ def drawn(random_, kind):
         parts.append("stalls=2")
     if kind.marks:
         if random_.random() < 0.3:
-            arguments = ["--unmarked", "--steps", "1500"]
+            arguments = ["--unmarked", "--steps", str(UNMARKED_STEPS.get(kind.name, 1500))]
         else:
             arguments = ["--steps", "60"]
         if kind.name == "all":
             arguments += ["--seed", str(random_.randrange(1, 6))]
     if random_.random() < 0.2:
         options += ["--after", f"{random_.randrange(1, 400 if kind.marks else 6000)}ms"]
-    return arguments, ["--schedule", ",".join(parts), *options]
+    fresh = kind.compiles and random_.random() < FRESH
+    return arguments, ["--schedule", ",".join(parts), *options], fresh
 
 
-def one_run(options, kind, random_, number):
-    arguments, recording = drawn(random_, kind)
-    key = tuple(arguments)
-    if key not in kind.alone:
-        alone, again = (run([*kind.command, *arguments], timeout=120, env=ENVIRONMENT) for _ in range(2))
-        if result_of(again.out) != result_of(alone.out) or not result_of(alone.out):
-            kind.unsteady = True
-            kind.why = f"alone it gives {result_of(alone.out)} and {result_of(again.out)}: {alone.tail()}"
+def order_of(kinds, seed, runs):
+    """Which kind each run is of: rounds of all cases in C++ and some of the programs in Python, shuffled."""
+    random_ = random.Random(seed)
+    cases, python = [k for k in kinds if k.marks], [k for k in kinds if not k.marks]
+    order, turn = [], random_.randrange(len(python)) if python else 0
+    while len(order) < runs:
+        batch = list(cases)
+        for _ in range(min(PYTHON_A_ROUND if cases else len(python), len(python))):
+            batch.append(python[turn % len(python)])
+            turn += 1
+        random_.shuffle(batch)
+        order += batch
+    return order[:runs]
+
+
+class Gauntlet:
+    def __init__(self, options, kinds):
+        self.o, self.kinds = options, kinds
+        self.end = time.monotonic() + options.seconds
+        self.order = list(enumerate(order_of(kinds, options.seed, options.runs)))[::-1]
+        self.lock = threading.Lock()
+
+    def environment(self, kind, uuid, caches):
+        visible = {"CUDA_VISIBLE_DEVICES": uuid} if uuid else {}
+        return {**ENVIRONMENT, **visible, **{name: os.path.join(caches, name.lower()) for name in CACHES}} if not kind.marks else visible
+
+    def lane(self, uuid, turn):
+        while time.monotonic() < self.end:
+            with self.lock:
+                if not self.order:
+                    return
+                number, kind = self.order.pop()
+            if kind.unsteady:
+                continue
+            try:
+                self.one(kind, number, uuid, turn)
+            except Exception as error:  # a check that dies is a run that went wrong
+                self.note(kind, number, f"the check itself failed: {type(error).__name__}: {error}", (0, 0))
+
+    def alone(self, kind, arguments, uuid):
+        """Exit status, results and seconds of the program alone; it runs once."""
+        key = tuple(arguments)
+        with kind.lock:
+            if key not in kind.alone:
+                done = self.run_alone(kind, arguments, uuid)
+                kind.alone[key] = (done.status, result_of(done.out), done.seconds)
+                if done.status != kind.status or not result_of(done.out):
+                    kind.unsteady = f"alone it exits {done.status} with {result_of(done.out)}: {done.tail()}"
+        return kind.alone[key]
+
+    def run_alone(self, kind, arguments, uuid):
+        return run([*kind.command, *arguments], timeout=150, env=self.environment(kind, uuid, os.path.join(self.o.out, "caches")))
+
+    def one(self, kind, number, uuid, turn):
+        arguments, recording, fresh = drawn(kind, self.o.seed, number)
+        status, expected, alone_s = self.alone(kind, arguments, uuid)
+        if kind.unsteady:
             return
-        kind.alone[key] = (alone.status, result_of(alone.out), alone.seconds)
-    status, expected, alone_s = kind.alone[key]
-    capture = os.path.join(options.out, f"gauntlet-{kind.name}-{number}.ridge")
-    command = [options.ridgeline, "record", "-q", "-f", "-o", capture, *recording, "--", *kind.command, *arguments]
-    made = run(command, timeout=alone_s + HANG_S + 30, env=ENVIRONMENT)
-    kind.runs += 1
+        stem = os.path.join(self.o.out, f"gauntlet-{kind.name}-{self.o.seed}-{number}")
+        caches = stem + "-caches" if fresh else os.path.join(self.o.out, "caches")
+        command = [self.o.ridgeline, "record", "-q", "-f", "-o", stem + ".ridge", *recording, "--", *kind.command, *arguments]
+        made = turn.run(command, self.environment(kind, uuid, caches), alone_s + 2 * HANG_S, stem, waits=not kind.marks)
+        shutil.rmtree(stem + "-caches", ignore_errors=True)
+        why = ""
+        if made.seconds > alone_s + HANG_S:
+            why = f"took {made.seconds:.0f} s instead of {alone_s:.1f}"
+        elif made.status == NOT_RECORDED and f"(exit status {status})" in made.err:
+            pass  # it ended, as it does alone, before its recording window opened
+        elif made.status != status:
+            why = f"exit status {made.status} instead of {status}: {made.tail()}"
+        elif not agree(expected, result_of(made.out), kind.close if fresh else 0):
+            again = [result_of(self.run_alone(kind, arguments, uuid).out) for _ in range(2)]
+            if any(other != expected for other in again):
+                kind.unsteady = f"alone it gives {expected} and {again}"
+                return
+            why = f"{result_of(made.out)} instead of {expected}"
+        self.note(kind, number, why, counted_steps(stem + ".ridge"), made.seconds)
+        if why:
+            with open(stem + ".log", "w") as log:
+                log.write(f"{' '.join(command)}\n{why}\n{made.out[-4000:]}\n{made.err[-4000:]}\n")
+        elif os.path.exists(stem + ".ridge"):
+            os.remove(stem + ".ridge")
+
+    def note(self, kind, number, why, steps, seconds=0.0):
+        with self.lock:
+            kind.runs += 1
+            kind.wrong += bool(why)
+            kind.why = kind.why or (f"run {number}: {why}" if why else "")
+            kind.counted += steps[0]
+            kind.given_up += steps[1]
+            print(f"{kind.name} run {number}: {seconds:.1f} s, {steps[0]} steps counted, {steps[1]} not" + (f": WRONG: {why}" if why else ""),
+                  file=sys.stderr, flush=True)
+            if self.o.json:  # what is known so far, should the check be ended
+                with open(self.o.json, "w") as file:
+                    json.dump({"rows": [], "kinds": [k.document() for k in self.kinds]}, file, indent=1)
+
+
+def counted_steps(capture):
+    """Steps that were to be counted: those with values of counters, those without."""
     try:
         with open_capture(capture) as db:
-            for state, count in db.execute("SELECT status, count(*) FROM counter_step GROUP BY status"):
-                if state == "ok":
-                    kind.counted += count
-                else:
-                    kind.given_up += count
+            due = {row[0] for row in db.execute("SELECT id FROM step WHERE phase IN ('replay', 'cold', 'flops')")}
+            known = {row[0] for row in db.execute("SELECT DISTINCT step_id FROM graph_metric")}
+            known |= {row[0] for row in db.execute("SELECT DISTINCT l.step_id FROM launch_metric m JOIN launch l ON l.id = m.launch_id "
+                                                   "WHERE m.tier IN ('T2', 'T3')")}
+            return len(due & known), len(due - known)
     except Exception:  # the run is judged by what the program did
-        pass
-    why = ""
-    if made.seconds > alone_s + HANG_S:
-        why = f"took {made.seconds:.0f} s instead of {alone_s:.1f}"
-    elif made.status == NOT_RECORDED and f"(exit status {status})" in made.err:
-        pass  # it ended, as it does alone, before its recording window opened
-    elif made.status != status:
-        why = f"exit status {made.status} instead of {status}"
-    elif result_of(made.out) != expected:
-        why = f"{result_of(made.out)} instead of {expected}"
-    if why:
-        kind.wrong += 1
-        kind.why = kind.why or why
-        with open(os.path.join(options.out, f"gauntlet-{kind.name}-{number}.log"), "w") as log:
-            log.write(f"{' '.join(command)}\n{why}\n{made.out[-4000:]}\n{made.err[-4000:]}\n")
-        print(f"{kind.name} run {number}: {why}", file=sys.stderr, flush=True)
-    elif os.path.exists(capture):
-        os.remove(capture)
+        return 0, 0
 
 
-def main():
+def judge(checks, kinds, least_runs):
+    """A row a kind and one of all. `kinds`: as Kind.document() has them."""
+    for kind in kinds:
+        name = f"gauntlet-{kind['kind']}"
+        if kind["unsteady"]:
+            checks.add(name, False, f"says nothing: {kind['unsteady'][:300]}")
+        elif kind["runs"]:
+            checks.add(name, kind["wrong"] == 0, f"{kind['runs']} runs, {kind['wrong']} wrong, {kind['counted']} replay steps counted, "
+                       f"{kind['given_up']} not" + (f"; first: {kind['why'][:300]}" if kind["why"] else ""))
+        else:
+            checks.add(name, True, "no run in this time")
+    runs, wrong, counted = (sum(kind[key] for kind in kinds) for key in ("runs", "wrong", "counted"))
+    never = [kind["kind"] for kind in kinds if kind["runs"] and not kind["counted"]]
+    checks.add("gauntlet", wrong == 0 and counted > 0 and runs >= least_runs,
+               f"{runs} runs{f' of {least_runs}' if runs < least_runs else ''}, {wrong} wrong, {counted} replay steps counted"
+               + (f"; nothing was ever counted of {', '.join(never)}" if never else ""))
+
+
+def added_up(files):
+    total = {}
+    for name in files:
+        with open(name) as file:
+            for kind in json.load(file)["kinds"]:
+                sum_ = total.setdefault(kind["kind"], {**kind, "runs": 0, "wrong": 0, "counted": 0, "given_up": 0})
+                for key in ("runs", "wrong", "counted", "given_up"):
+                    sum_[key] += kind[key]
+                for key in ("why", "unsteady"):
+                    sum_[key] = sum_[key] or kind[key]
+    return list(total.values())
+
+
+def main(argv=None):
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("--ridgeline", required=True)
-    parser.add_argument("--gauntlet", required=True)
+    parser.add_argument("--ridgeline")
+    parser.add_argument("--gauntlet")
     parser.add_argument("--out", default=".")
     parser.add_argument("--json")
     parser.add_argument("--runs", type=int, default=500)
-    parser.add_argument("--seconds", type=float, default=540)
+    parser.add_argument("--seconds", type=float, default=480)
     parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--lanes", type=int, default=3, help="runs at once on each GPU")
     parser.add_argument("--no-python", action="store_true")
+    parser.add_argument("--add", nargs="+", metavar="FILE", help="judge what earlier calls wrote instead of running anything")
     parser.add_argument("kind", nargs="*")
-    options = parser.parse_args()
-    signal.signal(signal.SIGTERM, end_in_order)
-    os.makedirs(options.out, exist_ok=True)
-    cases = run([options.gauntlet, "--list"], timeout=60).out.split()
-    kinds = [Kind(name, [options.gauntlet, "--case", name], STATUS, True) for name in ["all", *cases]]
-    if not options.no_python:
-        kinds += [Kind(name, [sys.executable, os.path.join(KINDS, command[0]), *command[1:]], 0, False)
-                  for name, command in python_kinds().items()]
-    if options.kind:
-        kinds = [kind for kind in kinds if kind.name in options.kind]
-    random_ = random.Random(options.seed)
-    end = time.monotonic() + options.seconds
-    made = 0
-    while made < options.runs and time.monotonic() < end and not all(kind.unsteady for kind in kinds):
-        # Python takes ten times as long to start: one of them to a round of the others.
-        slow = [kind for kind in kinds if not kind.marks and not kind.unsteady]
-        batch = [kind for kind in kinds if kind.marks and not kind.unsteady]
-        batch += [min(slow, key=lambda kind: kind.runs)] if slow else []
-        for kind in batch:
-            if made >= options.runs or time.monotonic() >= end:
-                break
-            one_run(options, kind, random_, made)
-            made += 1
+    options = parser.parse_args(argv)
     checks = Checks()
-    for kind in kinds:
-        if kind.unsteady:
-            checks.add(f"gauntlet-{kind.name}", True, f"left out: {kind.why}")
-            continue
-        detail = (f"{kind.runs} runs, {kind.wrong} wrong, {kind.counted} replay steps counted, {kind.given_up} given up"
-                  + (f"; first: {kind.why}" if kind.why else ""))
-        checks.add(f"gauntlet-{kind.name}", kind.wrong == 0, detail)
-    runs, wrong = sum(k.runs for k in kinds), sum(k.wrong for k in kinds)
-    counted = sum(k.counted for k in kinds)
-    checks.add("gauntlet", wrong == 0 and counted > 0, f"{runs} runs, {wrong} wrong, {counted} replay steps counted")
-    checks.finish(options.json, kinds=[{"kind": k.name, "runs": k.runs, "wrong": k.wrong, "counted": k.counted, "given_up": k.given_up,
-                                        "why": k.why, "left_out": k.unsteady} for k in kinds])
+    if options.add:
+        kinds = added_up(options.add)
+        judge(checks, kinds, options.runs)
+        checks.finish(options.json, kinds=kinds)
+    if not options.ridgeline or not options.gauntlet:
+        parser.error("--ridgeline and --gauntlet are needed")
+    signal.signal(signal.SIGTERM, end_in_order)  # Started would, but not on the lanes' threads
+    options.out = os.path.abspath(options.out)
+    os.makedirs(options.out, exist_ok=True)
+    kinds = kinds_of(options)
+    if not kinds:
+        parser.error("no such kind")
+    gauntlet, uuids = Gauntlet(options, kinds), collectives.gpus() or [""]  # no GPU: the programs say so themselves
+    with ThreadPoolExecutor(len(uuids) * options.lanes) as pool:
+        lanes = [pool.submit(gauntlet.lane, uuid, turn) for uuid, turn in [(uuid, Turn()) for uuid in uuids] for _ in range(options.lanes)]
+        for lane in lanes:
+            lane.result()
+    judge(checks, [kind.document() for kind in kinds], 1)
+    checks.finish(options.json, kinds=[kind.document() for kind in kinds])
 
 
 if __name__ == "__main__":

@@ -19,3 +19,4 @@ for step in steps(count(1500), cupy.cuda.Device().synchronize):
         rr, before = r @ r, rr
         p = r + (rr / before) * p
     b = cupy.fft.irfft(cupy.fft.rfft(x)).astype(cupy.float32) + 1
+print("result", float(b.astype(cupy.float64).sum()).hex())

@@ -1,6 +1,7 @@
 """The loop of the programs here: counts its steps and prints what one takes, so that a run with and one without a recording
 can be compared. It marks nothing and knows of no profiler."""
 import json
+import os
 import statistics
 import sys
 import time
@@ -26,6 +27,21 @@ def steps(count, done=None):
     print(json.dumps({"steps": count, "median_ms": round(statistics.median(lengths), 4),
                       "mean_ms": round(1e3 * (end - begins[-third]) / third, 4),
                       "longest_ms": round(max(settled), 4), "longest_step": SETTLING + settled.index(max(settled))}), flush=True)
+
+
+def wait_for_turn():
+    """Where a check runs several programs side by side, they wait here for the device (turns.py): libraries are loaded, no kernel has run."""
+    turn = os.environ.get("TURN_FILE")
+    if turn and not os.path.exists(turn + ".go"):
+        with open(turn + ".ready", "w"):
+            pass
+        for _ in range(60_000):
+            if os.path.exists(turn + ".go"):
+                break
+            time.sleep(0.01)
+
+
+wait_for_turn()
 
 
 def count(default):

@@ -1,0 +1,66 @@
+"""Programs that are recorded side by side on one GPU take turns with it, since its counters serve one process at a time.
+
+What a program does before it needs the device, loading its libraries mostly, goes on beside the others. It then makes
+$TURN_FILE.ready and waits for $TURN_FILE.go (kinds/loop.py, agent_gauntlet); its turn ends with the program: what the recording makes of it
+afterwards takes no device.
+"""
+import os
+import threading
+import time
+
+from common import Started, children
+
+LONGEST_LOADING_S = 240
+LEAST_WRITING_S = 60  # for the capture of a program that has ended
+
+
+class Turn:
+    """Of one GPU."""
+
+    def __init__(self):
+        self.lock = threading.Lock()
+
+    def run(self, command, env, timeout_s, stem, waits):
+        """Runs a recording, a list of words. `timeout_s`: from the begin of its turn. `waits`: its program waits for its turn by itself,
+        by files whose names begin with `stem`. The seconds of what is given back are without those of waiting."""
+        started, waited_s = None, 0.0
+        if waits:
+            started = self.loaded(command, {**env, "TURN_FILE": stem}, stem)
+            since = time.monotonic()
+        with self.lock:
+            if waits:
+                waited_s = time.monotonic() - since
+                with open(stem + ".go", "w"):
+                    pass
+            started = started or Started(command, env)
+            deadline = time.monotonic() + timeout_s
+            done = None if self.program_ends(started, deadline) else started.finish(0)
+        done = done or started.finish(max(deadline - time.monotonic(), LEAST_WRITING_S))
+        done.seconds -= waited_s
+        for name in (stem + ".ready", stem + ".go"):
+            if os.path.exists(name):
+                os.remove(name)
+        return done
+
+    @staticmethod
+    def loaded(command, env, stem):
+        """The recording, started, as soon as its program wants the device."""
+        started = Started(command, env)
+        by = time.monotonic() + LONGEST_LOADING_S
+        while started.process.poll() is None and not os.path.exists(stem + ".ready") and time.monotonic() < by:
+            time.sleep(0.02)
+        return started
+
+    @staticmethod
+    def program_ends(started, deadline):
+        """Waits until the recording's program, its child, has come and gone; False if it has not by then."""
+        seen = False
+        while time.monotonic() < deadline:
+            if started.process.poll() is not None:
+                return True
+            running = bool(children(started.process.pid))
+            if seen and not running:
+                return True
+            seen |= running
+            time.sleep(0.02)
+        return False
