@@ -22,6 +22,7 @@ sys.dont_write_bytecode = True
 import capture_checks
 import cost
 import crosscheck
+import gauntlet
 import ncu
 import overhead
 import programs
@@ -49,6 +50,55 @@ def verdicts(path, ncu_csv=None):
     total, covered, error = crosscheck.t1_coverage(db, peak)
     checks.add("T1-cover", total and covered >= crosscheck.LEAST_T1_COVERAGE * total, "")
     return {row["check"]: row["passed"] for row in checks.rows}, table, error
+
+
+class Limits(unittest.TestCase):
+    LAUNCHES = [{"kernel": "near", "time_ns": 1000, "dram_utilisation_ratio": 0.65, "compute_utilisation_ratio": 0.1},
+                {"kernel": "far", "time_ns": 300, "dram_utilisation_ratio": 0.14, "compute_utilisation_ratio": None},
+                {"kernel": "far", "time_ns": 200, "dram_utilisation_ratio": None, "compute_utilisation_ratio": 0.35},
+                {"kernel": "unknown", "time_ns": 5000},
+                {"kernel": "short", "time_ns": 900, "dram_utilisation_ratio": 0.01, "launch_bound_calls": 1}]
+
+    def found(self, **more):
+        by_hand = [[name, ns / 1e6] for name, ns in programs.first_by_hand(self.LAUNCHES)]
+        return {"shares": {"T0": 1.0, "T1": 0.96, "T2": 0.97}, "by_hand": by_hand, "first": "far", "first_name": "far", **more}
+
+    def wrong(self, program, **more):
+        wrong = []
+        programs.judge_limits(program, self.found(**more), wrong)
+        return wrong
+
+    def test_the_first_row_by_hand_is_what_the_launches_add_up_to(self):
+        self.assertEqual([(name, round(ns)) for name, ns in programs.first_by_hand(self.LAUNCHES)], [("far", 340), ("near", 71)])
+
+    def test_each_limit_is_asked_for(self):
+        program = programs.Program([])
+        self.assertEqual(self.wrong(program), [])
+        self.assertEqual(self.wrong(program, shares={"T0": 0.999, "T1": 0.9, "T2": 0.94}), ["T0 of 99.9 %", "T1 of 90.0 %", "T2 of 94.0 %"])
+        self.assertEqual(self.wrong(program, shares={"T0": 1.0, "T1": 1.0, "T2": None}), [], "all in graphs")
+        self.assertEqual(self.wrong(program, first="near", first_name="near"), ["the ranking puts near first, by hand it is far"])
+        self.assertEqual(len(self.wrong(programs.Program([], first="gemv"))), 1)
+
+    def test_what_a_program_cannot_have_is_not_asked_for(self):
+        self.assertEqual(self.wrong(programs.Program([], tiers=("T0",)), shares={"T0": 1.0, "T1": 0.0, "T2": 0.0}, first_name="near"), [])
+        self.assertEqual(self.wrong(programs.Program([], ranks=2), shares={"T0": 1.0, "T1": 1.0, "T2": 0.5}), [])
+
+    def test_shares_are_all_of_it_once(self):
+        names = [str(i) for i in range(11)]
+        shares = [programs.share_of(names, f"{k}/3") for k in (1, 2, 3)]
+        self.assertEqual(sorted(sum(shares, []), key=int), names)
+        for share in ("0/3", "4/3", "1", "a/b"):
+            with self.assertRaises(ValueError):
+                programs.share_of(names, share)
+
+    def test_every_program_that_is_named_is_there(self):
+        options = argparse.Namespace(trainer="t", exiter="e", python_program="p")
+        every = programs.programs(options)
+        self.assertGreaterEqual(sum(1 for program in every.values() if program.takes_gpus == 1), 40)
+        lines = [program.command for program in every.values()] + [kind.command for kind in gauntlet.python_kinds()]
+        for path in {word for line in lines for word in line if "kinds" in str(word)}:
+            with open(path, encoding="utf-8") as file:
+                compile(file.read(), path, "exec")
 
 
 class Chosen(unittest.TestCase):

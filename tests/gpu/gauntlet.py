@@ -60,27 +60,30 @@ class Kind:
                 "why": self.why, "unsteady": self.unsteady}
 
 
+def python_kinds():
+    kinds = []
+
+    def add(name, file, *arguments, **more):
+        kinds.append(Kind(name, [sys.executable, os.path.join(KINDS, file), *arguments], **more))
+
+    add("torch-eager", "torch_graphs.py", "1500", "eager")
+    add("torch-graphs", "torch_graphs.py", "1500", "graphs")
+    add("torch-workers", "torch_graphs.py", "1500", "workers")
+    add("torch-compiled", "torch_exact.py", "1500", "compiled", compiles=True)
+    add("torch-recompile", "torch_exact.py", "1500", "recompile", compiles=True)
+    add("torch-reduce-overhead", "torch_exact.py", "1500", "reduce-overhead", compiles=True)
+    add("jax-scan", "jax_scan.py", "150", compiles=True, close=0.02)
+    for mode in ("while", "cond", "donated", "shapes"):
+        add(f"jax-{mode}", "jax_shapes.py", "3000", mode, compiles=True)
+    add("triton-tuning", "triton_tuning.py", "2000", compiles=True)
+    add("cupy", "cupy_solver.py", "600")
+    return kinds
+
+
 def kinds_of(options):
     cases = run([options.gauntlet, "--list"], timeout=60).out.split()
     kinds = [Kind(name, [options.gauntlet, "--case", name], STATUS, marks=True) for name in ["all", *cases]]
-
-    def python(name, file, *arguments, **more):
-        kinds.append(Kind(name, [sys.executable, os.path.join(KINDS, file), *arguments], **more))
-
-    if not options.no_python:
-        python("torch-eager", "torch_graphs.py", "1500", "eager")
-        python("torch-graphs", "torch_graphs.py", "1500", "graphs")
-        python("torch-workers", "torch_graphs.py", "1500", "workers")
-        python("torch-compiled", "torch_exact.py", "1500", "compiled", compiles=True)
-        python("torch-recompile", "torch_exact.py", "1500", "recompile", compiles=True)
-        python("torch-reduce-overhead", "torch_exact.py", "1500", "reduce-overhead", compiles=True)
-        python("jax-scan", "jax_scan.py", "150", compiles=True, close=0.02)
-        python("jax-while", "jax_shapes.py", "3000", "while", compiles=True)
-        python("jax-cond", "jax_shapes.py", "3000", "cond", compiles=True)
-        python("jax-donated", "jax_shapes.py", "3000", "donated", compiles=True)
-        python("jax-shapes", "jax_shapes.py", "3000", "shapes", compiles=True)
-        python("triton-tuning", "triton_tuning.py", "2000", compiles=True)
-        python("cupy", "cupy_solver.py", "600")
+    kinds += [] if options.no_python else python_kinds()
     return [kind for kind in kinds if not options.kind or kind.name in options.kind]
 
 

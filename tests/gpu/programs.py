@@ -2,14 +2,18 @@
 """Records programs of all kinds as they are, and holds each capture to what a recording promises.
 
 usage: programs.py --ridgeline RIDGELINE --trainer GPT2_TRAIN --exiter AGENT_EXITER --python-program pytorch_gpt2.py [--out DIR]
-                   [--json FILE] [--limit SECONDS] [--no-overhead] [PROGRAM...]
+                   [--json FILE] [--limit SECONDS] [--no-overhead] [--alone N] [--one-gpu] [--share K/N]
+                   [PROGRAM...]
 
 For each: the program ends as it should, every launch seen has its record, steps are found, and their timeline is there. A table says
-how much of the kernel time of the ranked step has a time (T0), samples (T1) and counters (T2), what the timeline costs a step (the
-program's own figure for the last third of its steps, recorded against the mean of a run alone before and one after it; in brackets
-by how much those two differ; nothing if the schedule reached into that third) and what the ranking puts first; below 95 % it says
-why. Of the Python programs only the one of `collectives` marks its steps. `--list` names the programs; those in kinds/ are small
-programs of kinds that people run, and know of no profiler.
+how much of what is ranked has a time (T0, of the launches seen), samples (T1, of the kernel time) and counters (T2, of the kernel time that
+is in no CUDA graph), how many seconds the recording took on top of the program alone (and how many of them after its end), what the timeline
+costs a step (the program's own figure for the last third of its steps, recorded against alone; with --alone 2 there is a run alone
+after the recording too, and in brackets by how much the two differ; nothing if the schedule reached into that third) and what the
+ranking puts first. A program passes if T0 is 100 %, T1 and T2 are 95 % and more, at most 10 s are on top, and the first row is the
+one that adding up the launches' rows by hand puts first (and the kernel named here, where one is). What a program cannot have is
+said where it is listed here; below its limits the table says why. `--list` names the programs; those in kinds/ are small programs of kinds
+that people run, and know of no profiler. `--share 2/3` runs the second third of them.
 
 Every GPU of the machine takes a program at a time. Those of two processes take two GPUs and NCCL between them, and their captures
 must show it (collectives.py); `second-gpu` sees the last one alone, as its device 0. With one GPU, what needs two says so and runs
@@ -36,21 +40,29 @@ TALKATIVE = {"PYTHONUNBUFFERED": "1", "PYTHONFAULTHANDLER": "1", "NCCL_DEBUG": "
 LAST_WORDS_S = 15  # for the tracebacks, and for the capture of what happened until then
 LEAST_CORRELATION = 0.3  # of samples and kernels; the import warns below it
 GOOD_COVERAGE = 0.95
+MOST_ON_TOP_S = 10.0
+TARGET = 0.70  # of a roof: what the ranking's first column is about
+AS_GOOD = 0.98  # of the most to win: rows as near to each other as that may change places
 
 
 class Program:
     """How a program is started and what its capture must hold."""
 
     def __init__(self, command, processes=1, source="period", graphs=False, takes_gpus=1, ranks=0, samples=True, watched=False,
-                 limit_s=120, least_steps=5, status=0, sampled_devices=0):
+                 limit_s=120, least_steps=5, status=0, sampled_devices=0, tiers=None, first=None, steps_in_all=0):
         self.command, self.limit_s, self.status = command, limit_s, status
         self.watched = watched  # sees one GPU of several, and whether the clocks are that one's is looked at
         self.processes = processes  # that use the GPU
         self.source = source  # where its steps come from; None: anywhere
         self.least_steps = least_steps  # of the timeline, a process
+        self.steps_in_all = steps_in_all  # of all phases
         self.graphs = graphs  # must kernels come out of graphs
         self.takes_gpus = takes_gpus
         self.sampled_devices = sampled_devices  # of a process that works on several at once
+        # Which the limits are asked of. Collectives have no counters, which collectives.judge() looks at; a program that ends before it could be
+        # sampled has a timeline alone.
+        self.tiers = tiers or (("T0", "T1") if ranks else ("T0", "T1", "T2"))
+        self.first = first  # what the name of the ranking's first kernel has in it, where that is known beforehand
         self.ranks, self.samples = ranks, samples  # with so many GPUs: what collectives.judge() is asked
 
 
@@ -60,8 +72,11 @@ def programs(options):
     torchrun = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2"]
     here = os.path.join(os.path.dirname(os.path.abspath(__file__)), "kinds")
 
-    def kind(name, **more):
-        return Program([sys.executable, os.path.join(here, name + ".py")], **more)
+    def kind(name, *arguments, **more):
+        return Program([sys.executable, os.path.join(here, name + ".py"), *arguments], **more)
+
+    # Over before there is time for samples and counters, which is said; the steps are found all the same.
+    short = {"tiers": ("T0",), "least_steps": 0, "steps_in_all": 60, "limit_s": 90}
 
     return {
         "trainer": Program([*trainer, "--no-cuda-graph", "--steps", "150"], source="nvtx"),
@@ -71,16 +86,40 @@ def programs(options):
         "cudagraph": Program([*python, "--mode", "cudagraph", "--steps", "800"], graphs=True),
         "huggingface": kind("huggingface"),
         "jax": kind("jax_step", source=None),
+        "jax-scan": kind("jax_scan", source=None),
         "triton": kind("triton_kernels"),
-        "cupy": kind("cupy_solver"),
+        "cupy": kind("cupy_solver", first="gemv"),
         "lightning": kind("lightning_fit"),
+        "bert": kind("bert_lengths", source=None, least_steps=0),
+        "server": kind("server", source=None, least_steps=0),
+        "lstm": kind("lstm"),
+        "llama": kind("llama_decode", source=None),
+        "train-ranges": kind("train_ranges", source="nvtx"),
+        "four-streams": kind("four_streams", first="elementwise_kernel"),
+        "four-streams-70": kind("four_streams", "70", **short),
+        "flex-attention": kind("flex_attention", limit_s=180, first="flex"),
+        "flex-attention-70": kind("flex_attention", "70", **{**short, "limit_s": 180}),
+        "graph-transformer": kind("graph_transformer", graphs=True),
+        "graph-transformer-70": kind("graph_transformer", "70", graphs=True, **short),
+        "two-processes": kind("two_processes", processes=2, limit_s=180),
+        "moe": kind("moe", source=None, least_steps=0),
+        "reinforcement": kind("reinforcement", source=None),
+        "batched-decode": kind("batched_decode", source=None, least_steps=0),
+        "speculative": kind("speculative", source=None, least_steps=0),
+        "evaluation": kind("evaluation"),
+        "diffusion": kind("diffusion"),
+        "recompile": kind("recompile", limit_s=240),
+        "gan": kind("gan"),
+        "vision-workers": kind("vision_workers"),
+        "graph-network": kind("graph_network"),
+        "gaussian-process": kind("gaussian_process", source=None, least_steps=0),
         "data-grid": kind("data_grid"),
         "accumulate": kind("accumulate"),
         "buckets": kind("buckets", source=None, least_steps=0),
         "decode": kind("decode", source=None, least_steps=0),
         "threads": kind("threads", source=None, least_steps=0),
         "sleeper": kind("sleeper"),
-        "short": Program([options.exiter, "--how", "return", "--after", "50"], source="nvtx", least_steps=0, status=7, limit_s=60),
+        "short": Program([options.exiter, "--how", "return", "--after", "50"], source="nvtx", least_steps=0, status=7, limit_s=60, tiers=("T0",)),
         "torchrun": Program([*torchrun, options.python_program, "--json", "-B", "8", "-T", "512", "--steps", "200"], processes=2, ranks=2,
                             takes_gpus=2, limit_s=180),
         "collectives": Program([*torchrun, options.python_program, "--json", "-B", "8", "-T", "512", "--steps", "100", "--nvtx"],
@@ -89,7 +128,7 @@ def programs(options):
         # Hardly more steps than the schedule has, behind an initialisation that launches more than all of them.
         "fsdp-short": Program([*torchrun, os.path.join(here, "fsdp.py"), "70"], processes=2, takes_gpus=2, ranks=2, limit_s=180),
         "fsdp-one": Program([*torchrun[:-1], "1", os.path.join(here, "fsdp.py"), "100"], limit_s=120),
-        "two-devices": kind("two_devices", takes_gpus=2, sampled_devices=2),
+        "two-devices": kind("two_devices", takes_gpus=2, sampled_devices=2, tiers=("T0", "T1")),  # counters of one device alone
         "second-device": kind("second_device", takes_gpus=2),
         "second-gpu": Program([*trainer, "--no-cuda-graph", "--steps", "200"], source="nvtx", takes_gpus=2, watched=True),
     }
@@ -148,20 +187,41 @@ def ends_in_timeline(said, phases):
     return "mean_ms" not in said or phases.get("after", 0) >= said["steps"] / 3
 
 
+def first_by_hand(launches):
+    """By kernel, what its launches take above TARGET of the roof they are nearest to, added up: the most first."""
+    saved = {}
+    for row in launches:
+        used = [row[key] for key in ("dram_utilisation_ratio", "compute_utilisation_ratio") if row.get(key) is not None]
+        if used and not row.get("launch_bound_calls"):
+            saved[row["kernel"]] = saved.get(row["kernel"], 0) + max(0, row["time_ns"] * (1 - max(used) / TARGET))
+    return sorted(saved.items(), key=lambda each: -each[1])
+
+
+def outside_graphs_ns(capture, process, step_index):
+    """Kernel time of a step that is in no CUDA graph."""
+    db = open_capture(capture)
+    row = db.execute("SELECT sum(duration_ns) FROM v_launch WHERE process_id = ? AND step_index = ? AND graph_id IS NULL", (process, step_index)).fetchone()
+    db.close()
+    return row[0] or 0
+
+
 def coverage(ridgeline, capture, process):
-    """Of the kernel time of the ranked step: the shares with a time, with samples, with counters; why the rest has none; the first row."""
+    """Of what is ranked: the shares with a time, with samples, with counters; why the rest has none; the first row, and by hand."""
     rows = {}
     for by in ("launch", "kernel"):
         done = run([ridgeline, "rank", capture, "--process", str(process), "--by", by, "--format", "json"], timeout=120)
         if done.status != 0:
             return None
         rows[by] = json.loads(done.out)
-    launches = rows["launch"]["rows"]
+    launches, step = rows["launch"]["rows"], rows["launch"]["step"]
     total = sum(row["time_ns"] for row in launches) or 1
     shares = {"T0": rows["launch"]["quality"]["kernel_records"] / max(rows["launch"]["quality"]["launches_seen"], 1)}
+    known_ns = {tier: sum(row["time_ns"] for row in launches if row.get(key) is not None)
+                for tier, key in (("T1", "dram_t1_utilisation_ratio"), ("T2", "dram_t2_utilisation_ratio"))}
+    countable_ns = total if step.get("whole_recording") else outside_graphs_ns(capture, process, step["step_index"])
+    shares["T1"] = known_ns["T1"] / total
+    shares["T2"] = min(known_ns["T2"] / countable_ns, 1.0) if countable_ns else None  # all of it is in graphs
     reasons = {}
-    for tier, key in (("T1", "dram_t1_utilisation_ratio"), ("T2", "dram_t2_utilisation_ratio")):
-        shares[tier] = sum(row["time_ns"] for row in launches if row.get(key) is not None) / total
     for row in launches:
         if row.get("dram_t2_utilisation_ratio") is None:
             why = row.get("reason") or row.get("missing") or "no reason"
@@ -169,8 +229,32 @@ def coverage(ridgeline, capture, process):
     why = max(reasons, key=reasons.get) if reasons else ""
     first = rows["kernel"]["rows"][0] if rows["kernel"]["rows"] else {}
     return {"shares": shares, "why": f"{why} ({100 * reasons[why] / total:.0f} %)" if reasons else "",
-            "first": kernel_base(first.get("kernel", "none"))[:40], "first_ms_less": (first.get("saved_target_ns") or 0) / 1e6,
-            "step_ms": rows["launch"]["step"]["duration_ns"] / 1e6}
+            "first": kernel_base(first.get("kernel", "none"))[:40], "first_name": first.get("kernel", ""),
+            "first_ms_less": (first.get("saved_target_ns") or 0) / 1e6,
+            "by_hand": [[name, ns / 1e6] for name, ns in first_by_hand(launches)[:3]], "step_ms": step["duration_ns"] / 1e6}
+
+
+def judge_limits(program, found, wrong):
+    """What of a process is ranked against the limits of this file."""
+    for tier in program.tiers:
+        share, least = found["shares"][tier], 1.0 if tier == "T0" else GOOD_COVERAGE
+        if share is not None and share < least:
+            wrong.append(f"{tier} of {100 * share:.1f} %")
+    if "T1" not in program.tiers:
+        return
+    by_hand = dict(found["by_hand"])
+    if by_hand and by_hand.get(found["first_name"], 0) < AS_GOOD * found["by_hand"][0][1]:
+        wrong.append(f"the ranking puts {found['first']} first, by hand it is {kernel_base(found['by_hand'][0][0])[:40]}")
+    if program.first and program.first not in found["first_name"]:
+        wrong.append(f"the first row is {found['first']}, not a kernel with {program.first} in its name")
+
+
+def program_ended_s(capture):
+    """Seconds of the recorded program itself, from its begin to its end; None if it is not known."""
+    db = open_capture(capture)
+    row = db.execute("SELECT start_ns, end_ns FROM run").fetchone()
+    db.close()
+    return (row["end_ns"] - row["start_ns"]) / 1e9 if row and row["end_ns"] else None
 
 
 def judge_one_gpu(capture, uuid, watch):
@@ -204,6 +288,8 @@ def judge(checks, name, ridgeline, capture, done, program, uuids, watch, alone):
         wrong.append(f"steps come from {', '.join(sorted(facts.sources)) or 'nowhere'}, not {program.source}")
     if facts.steps.get("timeline", 0) < program.least_steps * program.processes:
         wrong.append(f"{facts.steps.get('timeline', 0)} timeline steps")
+    if sum(facts.steps.values()) < program.steps_in_all:
+        wrong.append(f"{sum(facts.steps.values())} steps, {program.steps_in_all} expected")
     if program.graphs and facts.total("graph_kernel_records") == 0:
         wrong.append("no kernel of a CUDA graph")
     table = {"program": name, "steps": facts.steps, "sources": sorted(facts.sources), "ranks": []}
@@ -220,13 +306,20 @@ def judge(checks, name, ridgeline, capture, done, program, uuids, watch, alone):
             wrong.append(f"rank --process {process} exits {rank.status}: {rank.tail()}")
         else:
             table["ranks"].append(found)
+            judge_limits(program, found, wrong)
+    if alone:
+        table["on_top_s"] = done.seconds - sum(each.seconds for each in alone) / len(alone)
+        ended_s = program_ended_s(capture)
+        table["writing_s"] = done.seconds - ended_s if ended_s else None
+        if table["on_top_s"] > MOST_ON_TOP_S:
+            wrong.append(f"{table['on_top_s']:.1f} s on top of the program alone")
     recorded = step_ms(done)
     own_longest_ms = max((said_of_steps(each).get("longest_ms", 0) for each in alone), default=0)
     alone = [ms for ms in map(step_ms, alone) if ms]
     if alone and recorded and ends_in_timeline(said_of_steps(done), facts.steps):
         table["alone_ms"], table["recorded_ms"] = alone, recorded
         table["overhead_ratio"] = recorded / (sum(alone) / len(alone)) - 1
-        table["alone_spread_ratio"] = (max(alone) - min(alone)) / min(alone)
+        table["alone_spread_ratio"] = (max(alone) - min(alone)) / min(alone) if len(alone) > 1 else None
     if program.ranks and len(uuids) >= program.ranks:
         bad, more = collectives.judge(capture, uuids, program.samples, own_longest_ms)
         wrong += bad
@@ -237,6 +330,7 @@ def judge(checks, name, ridgeline, capture, done, program, uuids, watch, alone):
         wrong += bad
     said = f'; said: {len(done.said())} lines, first: "{done.said()[0][:160]}"' if done.said() else ""
     table["tiers"] = {tier: list(verdict) for tier, verdict in facts.tiers.items()}
+    table["passed"] = not wrong
     checks.add(name, not wrong, f"{facts.step_text()} (by {', '.join(sorted(facts.sources))}); {facts.counts()}; {facts.tier_text()}; "
                + (more + "; " if more else "") + f"{done.seconds:.0f} s{said}" + (" -- WRONG: " + "; ".join(wrong) if wrong else ""))
     return table
@@ -247,21 +341,36 @@ def percent(share):
 
 
 def overhead_text(table):
-    """What the timeline costs, and by how much the two runs alone differ: a host that is shared has its own ideas of a launch's cost."""
-    return f"{100 * table['overhead_ratio']:+.1f} ({100 * table['alone_spread_ratio']:.1f}) %"
+    """What the timeline costs, and by how much the runs alone differ: a host that is shared has its own ideas of a launch's cost."""
+    spread = table["alone_spread_ratio"]
+    return f"{100 * table['overhead_ratio']:+.1f}" + ("" if spread is None else f" ({100 * spread:.1f})") + " %"
+
+
+def on_top_text(table):
+    if "on_top_s" not in table:
+        return ""
+    return f"{table['on_top_s']:.1f}" + (f" ({table['writing_s']:.1f})" if table.get("writing_s") is not None else "")
 
 
 def print_table(tables):
-    print(f"\n{'program':<14} {'T0 %':>6} {'T1 %':>6} {'T2 %':>6} {'step ms':>9} {'timeline':>15}  the ranking's first row")
+    print(f"\n{'program':<20} {'':<4} {'T0 %':>6} {'T1 %':>6} {'T2 %':>6} {'on top, s':>11} {'step ms':>9} {'timeline':>15}  the ranking's first row")
     for table in tables:
         for number, rank in enumerate(table["ranks"]):
+            begin = [table["program"], "pass" if table["passed"] else "FAIL", on_top_text(table)] if number == 0 else ["", "", ""]
             overhead = overhead_text(table) if "overhead_ratio" in table and number == 0 else ""
-            shares = " ".join(f"{percent(rank['shares'][tier]):>6}" for tier in ("T0", "T1", "T2"))
-            low = [tier for tier in ("T1", "T2") if rank["shares"][tier] < GOOD_COVERAGE]
+            shares = " ".join(f"{'-' if rank['shares'][tier] is None else percent(rank['shares'][tier]):>6}" for tier in ("T0", "T1", "T2"))
+            low = [tier for tier in ("T1", "T2") if (rank["shares"][tier] or 0) < GOOD_COVERAGE]
             why = "; ".join(filter(None, [*(table["tiers"].get(tier, ("", ""))[1] for tier in low), rank["why"] if "T2" in low else ""]))
-            print(f"{table['program'] if number == 0 else '':<14} {shares} {rank['step_ms']:>9.3f} {overhead:>15}  {rank['first']}, "
+            print(f"{begin[0]:<20} {begin[1]:<4} {shares} {begin[2]:>11} {rank['step_ms']:>9.3f} {overhead:>15}  {rank['first']}, "
                   f"{rank['first_ms_less']:.3f} ms at 70 %" + (f"  [{why[:200]}]" if why else ""))
 
+
+def share_of(names, share):
+    """Of the names those whose turn it is: --share K/N."""
+    number, parts = (int(word) for word in share.split("/"))
+    if not 1 <= number <= parts:
+        raise ValueError
+    return names[number - 1::parts]
 
 
 def main(argv=None):
@@ -273,7 +382,10 @@ def main(argv=None):
     parser.add_argument("--out", default=".")
     parser.add_argument("--json")
     parser.add_argument("--limit", type=float, default=600, help="seconds of a program at most; each has its own limit besides")
-    parser.add_argument("--no-overhead", action="store_true", help="do not run each program alone before and after it is recorded")
+    parser.add_argument("--no-overhead", action="store_true", help="do not run each program alone")
+    parser.add_argument("--alone", type=int, choices=(1, 2), default=1, help="runs alone of each program: before its recording, and after")
+    parser.add_argument("--one-gpu", action="store_true", help="only programs that take one GPU")
+    parser.add_argument("--share", metavar="K/N", help="of the programs those whose turn is K of N, so that N calls run all")
     parser.add_argument("--list", action="store_true")
     parser.add_argument("programs", nargs="*", metavar="PROGRAM")
     options = parser.parse_args(argv)
@@ -288,6 +400,13 @@ def main(argv=None):
         parser.error(f"no such program: {unknown[0]}; there are {', '.join(every)}")
     signal.signal(signal.SIGTERM, end_in_order)  # Started would, but not on the threads of the pool
     checks, tables, names = Checks(), {}, list(options.programs or every)
+    if options.one_gpu:
+        names = [name for name in names if every[name].takes_gpus == 1]
+    if options.share:
+        try:
+            names = share_of(names, options.share)
+        except ValueError:
+            parser.error(f"--share {options.share}: K/N with K from 1 to N")
 
     def say(line):
         print(line, file=sys.stderr, flush=True)
@@ -311,7 +430,7 @@ def main(argv=None):
             finally:
                 if watch:
                     watch.stop()
-            if compared:
+            if compared and options.alone > 1:
                 alone.append(start(name, program, options, seen, say))
             tables[name] = judge(checks, name, options.ridgeline, capture, done, program, seen, watch, alone)
         except Exception as error:  # a checker that dies half-way fails its row
