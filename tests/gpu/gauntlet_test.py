@@ -84,6 +84,14 @@ class Gauntlet(unittest.TestCase):
             self.assertFalse(rows["gauntlet"]["passed"])
             self.assertEqual(len([name for name in os.listdir(self.folder) if name.startswith(f"gauntlet-{kind}-") and name.endswith(".log")]), 3)
 
+    def test_a_program_that_ended_before_its_window_opened_is_judged_by_its_output(self):
+        recorder = os.path.join(self.folder, "recorder")
+        for output, exit_status_said, wrong in (("hash 5", "(exit status 7)", 0), ("hash 6", "(exit status 7)", 3), ("hash 5", "(exit status 9)", 3)):
+            with open(recorder, "w", encoding="utf-8") as file:
+                file.write(f"#!/bin/sh\necho {output}\necho 'no recording window was open while program ran {exit_status_said}' >&2\nexit 3\n")
+            _, _, kinds = self.run_some("good", runs=3)
+            self.assertEqual(kinds["good"]["wrong"], wrong, (output, exit_status_said))
+
     def test_a_program_that_is_never_the_same_says_nothing(self):
         done, rows, kinds = self.run_some("chance")
         self.assertEqual(done.returncode, 1)
