@@ -52,6 +52,14 @@ function(ridgeline_precompile target kind)
   endforeach()
 endfunction()
 
+# ridgeline_unite(<target>): with RIDGELINE_UNITY its sources are compiled several at a time, which parses what they include once for
+# all of them: names in the unnamed namespaces of a module differ (scripts/check-style finds those that do not).
+function(ridgeline_unite target)
+  if(RIDGELINE_UNITY)
+    set_target_properties(${target} PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE 16)
+  endif()
+endfunction()
+
 # ridgeline_add_library(<module> SOURCES ... [LINK ...] [PRIVATE_LINK ...])
 # Makes static library ridgeline_<module> with alias ridgeline::<module>; public headers live in
 # <dir>/include/ridgeline/<module>/.
@@ -62,6 +70,7 @@ function(ridgeline_add_library module)
   target_include_directories(ridgeline_${module} PUBLIC ${CMAKE_CURRENT_SOURCE_DIR}/include)
   target_link_libraries(ridgeline_${module} PUBLIC ${ARG_LINK} PRIVATE ridgeline::options ${ARG_PRIVATE_LINK})
   ridgeline_precompile(ridgeline_${module} library)
+  ridgeline_unite(ridgeline_${module})
 endfunction()
 
 # Tests of all modules are of two parts, so that CI builds each source of a test once (RIDGELINE_TEST_PARTS):
@@ -78,18 +87,23 @@ endfunction()
 
 # What every test program has.
 function(ridgeline_test_program name)
+  set_property(GLOBAL APPEND PROPERTY RIDGELINE_TEST_PROGRAMS ${name})
   set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/tests)
   target_link_libraries(${name} PRIVATE ridgeline::options ridgeline_test_options ${ARGN})
   target_include_directories(${name} PRIVATE ${CMAKE_SOURCE_DIR}/tests)
   target_compile_definitions(${name} PRIVATE RIDGELINE_SOURCE_DIR="${CMAKE_SOURCE_DIR}")
 endfunction()
 
-# One ctest entry for each case of a program, made when it is linked: cmake/list_cases.py.
+# One ctest entry for each case of a program, or with RIDGELINE_TEST_ENTRIES=file for each source of it, made when it is linked:
+# cmake/list_cases.py.
 function(ridgeline_list_cases name module label timeout cost)
   set(cases ${CMAKE_CURRENT_BINARY_DIR}/${name}_cases.cmake)
   set(more)
   if(cost)
     list(APPEND more --cost ${cost})
+  endif()
+  if(RIDGELINE_TEST_ENTRIES STREQUAL file)
+    list(APPEND more --by-file)
   endif()
   if(ARGN)
     list(APPEND more --text ${ARGN})

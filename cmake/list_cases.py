@@ -1,8 +1,10 @@
 #!/usr/bin/env python3
 """Writes the ctest entries of a GoogleTest program: one for each case, named `<module>.<file>: Suite.Case` after the source it is in.
 
-usage: list_cases.py PROGRAM OUTPUT --module NAME --label LABEL --timeout SECONDS [--cost SECONDS] [--text FILE...]
+usage: list_cases.py PROGRAM OUTPUT --module NAME --label LABEL --timeout SECONDS [--cost SECONDS] [--text FILE...] [--by-file]
 Sources FILE (without _test.cpp) compare a document with the source: their cases have the label LABEL-text.
+--by-file: one entry for each source, `<module>.<file>`, which runs its cases in one process and leaves what became of each in
+PROGRAM.FILE.cases.json beside the program.
 """
 import argparse
 import json
@@ -28,6 +30,19 @@ def entry(options, file, name):
     return f"add_test({test} {command})\nset_tests_properties({test} PROPERTIES {settings})\n"
 
 
+def entry_of_file(options, file, names):
+    """Not skipped as a whole where one case is: what was skipped is in the JSON."""
+    label = options.label + ("-text" if file in options.text else "")
+    # No costs are known before the first run: sources with many cases begin early.
+    properties = {"LABELS": label, "TIMEOUT": 3 * int(options.timeout), "COST": options.cost or len(names)}
+    test = quoted(f"{options.module}.{file}")
+    suites = ":".join(sorted({name.rsplit(".", 1)[0] + ".*" for name in names}))
+    settings = " ".join(f"{key} {quoted(value)}" for key, value in properties.items())
+    command = " ".join(quoted(word) for word in (options.program, f"--gtest_filter={suites}", "--gtest_brief=1",
+                                                 f"--gtest_output=json:{options.program}.{file}.cases.json"))
+    return f"add_test({test} {command})\nset_tests_properties({test} PROPERTIES {settings})\n"
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("program", type=Path)
@@ -37,6 +52,7 @@ def main():
     parser.add_argument("--timeout", required=True)
     parser.add_argument("--cost")
     parser.add_argument("--text", nargs="*", default=[])
+    parser.add_argument("--by-file", action="store_true")
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         listing = Path(folder) / "cases.json"
@@ -47,10 +63,13 @@ def main():
         # It cannot start here, for want of a library perhaps: that is for ctest to say, not for the build.
         name = quoted(f"{options.program.name}: all of its cases")
         lines.append(f"add_test({name} {quoted(options.program)})\nset_tests_properties({name} PROPERTIES LABELS {options.label})\n")
+    files = {}
     for suite in document["testsuites"]:
         for case in suite["testsuite"]:
             file = Path(case["file"]).stem.removesuffix("_test")
-            lines.append(entry(options, file, f"{suite['name']}.{case['name']}"))
+            files.setdefault(file, []).append(f"{suite['name']}.{case['name']}")
+    for file, names in files.items():
+        lines += [entry_of_file(options, file, names)] if options.by_file else [entry(options, file, name) for name in names]
     text = "".join(lines)
     if not options.output.is_file() or options.output.read_text() != text:
         options.output.write_text(text)

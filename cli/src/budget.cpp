@@ -13,7 +13,7 @@ namespace {
 
 using Json = nlohmann::json;
 
-constexpr std::size_t kLargestBytes = 16u << 20;
+constexpr std::size_t kLargestBudgetBytes = 16u << 20;
 
 Failure wrong(const std::string& name, const std::string& what) {
   return {ErrorKind::usage, fmt::format("{}: {}", name, what)};
@@ -82,7 +82,7 @@ Result<std::vector<analyzer::KernelBudget>> parse_budget(std::string_view text, 
 
 Result<Budgets> read_budget(const std::string& path) {
   if (path.empty()) return Failure{ErrorKind::usage, "the name of the budget file is empty"};
-  const Result<std::string> text = read_file(path, kLargestBytes, FileKind::handed_over);
+  const Result<std::string> text = read_file(path, kLargestBudgetBytes, FileKind::handed_over);
   if (text.ok()) {
     const std::size_t begin = text.value().find_first_not_of(" \t\r\n");
     if (begin != std::string::npos && (text.value()[begin] == '{' || path.ends_with(".json"))) {

@@ -10,17 +10,17 @@ namespace {
 // DRAM bytes of the same work differ by caches and refresh.
 constexpr double kBytesRatio = 0.005;
 
-using Sites = std::vector<const KernelSite*>;
+using SiteList = std::vector<const KernelSite*>;
 
-Sites sites_of(const RunProfile& run, const std::vector<std::uint32_t>& indices) {
-  Sites sites;
+SiteList sites_of(const RunProfile& run, const std::vector<std::uint32_t>& indices) {
+  SiteList sites;
   for (const std::uint32_t index : indices) sites.push_back(&run.sites[index]);
   std::stable_sort(sites.begin(), sites.end(),
                    [](const KernelSite* x, const KernelSite* y) { return x->time_ns > y->time_ns; });
   return sites;
 }
 
-std::vector<std::string> names(const Sites& sites) {
+std::vector<std::string> names(const SiteList& sites) {
   std::vector<std::string> result;
   for (const KernelSite* site : sites) {
     if (std::find(result.begin(), result.end(), site->kernel) == result.end()) result.push_back(site->kernel);
@@ -28,14 +28,14 @@ std::vector<std::string> names(const Sites& sites) {
   return result;
 }
 
-double calls(const Sites& sites) {
+double calls(const SiteList& sites) {
   double sum = 0;
   for (const KernelSite* site : sites) sum += site->calls;
   return sum;
 }
 
 // Weighted by time over the sites that have it.
-std::optional<double> mean_ratio(const Sites& sites, std::optional<double> KernelSite::*member) {
+std::optional<double> mean_ratio(const SiteList& sites, std::optional<double> KernelSite::*member) {
   double weight = 0;
   double sum = 0;
   for (const KernelSite* site : sites) {
@@ -48,7 +48,7 @@ std::optional<double> mean_ratio(const Sites& sites, std::optional<double> Kerne
 }
 
 // Only if all have it.
-std::optional<double> total_bytes(const Sites& sites) {
+std::optional<double> total_bytes(const SiteList& sites) {
   if (sites.empty()) return std::nullopt;
   double sum = 0;
   for (const KernelSite* site : sites) {
@@ -58,13 +58,13 @@ std::optional<double> total_bytes(const Sites& sites) {
   return sum;
 }
 
-std::set<std::string> codes(const Sites& sites) {
+std::set<std::string> codes(const SiteList& sites) {
   std::set<std::string> result;
   for (const KernelSite* site : sites) result.insert(site->code);
   return result;
 }
 
-bool same_launch(const LaunchConfiguration& x, const LaunchConfiguration& y) {
+bool same_configuration(const LaunchConfiguration& x, const LaunchConfiguration& y) {
   return x.block == y.block && x.cluster == y.cluster && x.dynamic_smem_bytes == y.dynamic_smem_bytes;
 }
 
@@ -88,15 +88,15 @@ void compare_counts(KernelChange& change, const KernelSite& a, const KernelSite&
 }  // namespace
 
 void describe(KernelChange& change, const Unit& unit, const RunProfile& a, const RunProfile& b) {
-  const Sites of_a = sites_of(a, unit.a.front());
-  const Sites of_b = sites_of(b, unit.b.front());
+  const SiteList of_a = sites_of(a, unit.a.front());
+  const SiteList of_b = sites_of(b, unit.b.front());
   change.kernels_a = names(of_a);
   change.kernels_b = names(of_b);
   change.calls_a = calls(of_a);
   change.calls_b = calls(of_b);
   change.level = unit.level;
   change.confidence = of_a.empty() || of_b.empty() ? 0 : unit.confidence;
-  const Sites& shown = of_b.empty() ? of_a : of_b;
+  const SiteList& shown = of_b.empty() ? of_a : of_b;
   if (!shown.empty()) {
     change.path = shown.front()->path;
     change.family = shown.front()->family;
@@ -162,7 +162,7 @@ ChangeCause cause_of(const KernelChange& change, double margin_ratio) {
   if (change.code_changed.value_or(false)) return ChangeCause::code;
   if (change.calls_a != change.calls_b) return ChangeCause::calls;
   if (change.shape_a && change.shape_b) {
-    if (!same_launch(*change.shape_a, *change.shape_b)) return ChangeCause::launch;
+    if (!same_configuration(*change.shape_a, *change.shape_b)) return ChangeCause::launch;
     if (change.shape_a->grid != change.shape_b->grid) return ChangeCause::shapes;
   } else if (change.shape_a.has_value() != change.shape_b.has_value()) {
     return ChangeCause::shapes;

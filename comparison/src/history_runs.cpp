@@ -16,14 +16,14 @@ constexpr double kMostLaunchRatio = 1.25;
 // Of a command line in a kind's name.
 constexpr std::size_t kMostProgramBytes = 160;
 
-using Key = std::tuple<std::string, std::string, std::int64_t, std::string, std::string, std::string>;
+using RunKey = std::tuple<std::string, std::string, std::int64_t, std::string, std::string, std::string>;
 
 std::int64_t devices_of(const StoredRun& run) {
   return run.devices.value_or(std::count(run.card.begin(), run.card.end(), ',') + 1);
 }
 
 struct Open {
-  Key key;
+  RunKey key;
   std::optional<std::int64_t> launches;  // of its last run that says so
   std::vector<std::size_t> runs;
 };
@@ -49,10 +49,10 @@ std::string name_of(const Open& kind) {
 
 std::vector<RunKind> kinds_of(const std::vector<StoredRun>& runs) {
   std::vector<Open> open;
-  std::map<Key, std::vector<std::size_t>> by_key;
+  std::map<RunKey, std::vector<std::size_t>> by_key;
   for (std::size_t i = 0; i < runs.size(); ++i) {
     const StoredRun& run = runs[i];
-    Key key{run.program, run.gpu, devices_of(run), run.driver, run.cuda, run.policy};
+    RunKey key{run.program, run.gpu, devices_of(run), run.driver, run.cuda, run.policy};
     std::vector<std::size_t>& candidates = by_key[key];
     const auto nearest = std::min_element(
         candidates.begin(), candidates.end(),

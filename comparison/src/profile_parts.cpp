@@ -51,9 +51,9 @@ class KernelStretches {
   std::map<Id, std::vector<std::pair<std::int64_t, std::int64_t>>> by_device_;
 };
 
-using PlaceKey = std::tuple<std::string, TransferKind, CopyKind>;
+using TransferPlace = std::tuple<std::string, TransferKind, CopyKind>;
 
-struct Sums {
+struct TransferSums {
   std::vector<double> calls, bytes, time_ns;
   double shown_ns = 0, exposed_ns = 0;  // of the representative step
 };
@@ -91,14 +91,14 @@ class Transfers {
 
  private:
   template <typename Row>
-  PlaceKey key_of(const Row& row, TransferKind kind, CopyKind direction) const {
+  TransferPlace key_of(const Row& row, TransferKind kind, CopyKind direction) const {
     return {folded_path(model_.string(row.nvtx_path_id)), kind, direction};
   }
   template <typename Row>
   void add(const Row& row, TransferKind kind, CopyKind direction) {
     if (row.end_ns < row.start_ns) return;
     const auto [at, added] = sums_.try_emplace(key_of(row, kind, direction));
-    Sums& sums = at->second;
+    TransferSums& sums = at->second;
     if (added) {
       for (auto* each : {&sums.calls, &sums.bytes, &sums.time_ns}) each->resize(columns_);
     }
@@ -122,7 +122,7 @@ class Transfers {
   const StepAnalysis& steps_;
   std::size_t columns_;
   std::unordered_map<Id, std::size_t> column_;
-  std::map<PlaceKey, Sums> sums_;
+  std::map<TransferPlace, TransferSums> sums_;
 };
 
 // The thread that made most of the step's launches.

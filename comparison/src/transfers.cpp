@@ -12,7 +12,7 @@ namespace {
 
 using Runs = std::vector<RunProfile>;
 using Work = std::tuple<TransferKind, CopyKind>;
-using Key = std::tuple<TransferKind, CopyKind, std::string>;
+using TransferKey = std::tuple<TransferKind, CopyKind, std::string>;
 
 // One place: what each run did there.
 struct Place {
@@ -22,8 +22,8 @@ struct Place {
   }
 };
 
-std::map<Key, Place> places_of(const Runs& runs) {
-  std::map<Key, Place> places;
+std::map<TransferKey, Place> places_of(const Runs& runs) {
+  std::map<TransferKey, Place> places;
   for (std::size_t r = 0; r < runs.size(); ++r) {
     for (const TransferSite& site : runs[r].transfers) {
       Place& place = places[{site.kind, site.direction, site.path}];
@@ -39,14 +39,14 @@ std::map<Key, Place> places_of(const Runs& runs) {
 }
 
 struct Matched {
-  Key key;
+  TransferKey key;
   const Place* a = nullptr;
   const Place* b = nullptr;
 };
 
-std::vector<Matched> match(const std::map<Key, Place>& a, const std::map<Key, Place>& b) {
+std::vector<Matched> match(const std::map<TransferKey, Place>& a, const std::map<TransferKey, Place>& b) {
   std::vector<Matched> result;
-  std::vector<std::pair<Key, const Place*>> only_a;
+  std::vector<std::pair<TransferKey, const Place*>> only_a;
   for (const auto& [key, place] : a) {
     const auto same = b.find(key);
     if (same != b.end())

@@ -20,7 +20,7 @@ constexpr std::uint64_t kOpCostSchemaId = (std::uint64_t{1} << 24) + 0x524C;
 constexpr std::uint64_t kStepSizeSchemaId = (std::uint64_t{1} << 24) + 0x524D;
 constexpr int kMaxPathDepth = 256;
 // Stored once for each of up to 65,536 nestings: longer texts would make gigabytes of a small spool.
-constexpr std::size_t kMostNameBytes = 1024;
+constexpr std::size_t kMostRangeNameBytes = 1024;
 constexpr std::size_t kMostPathBytes = 8 * 1024;
 constexpr std::size_t kMostRecent = 1u << 16;
 constexpr const char* kWorkName = "op_cost";
@@ -87,7 +87,7 @@ std::optional<store::Id> RecordedRanges::path_id(std::uint32_t id) {
   for (int depth = 0; at != 0 && depth < kMaxPathDepth; ++depth) {
     const auto node = paths_.find(at);
     if (node == paths_.end()) break;
-    const std::string name = one_line(bounded_text(node->second.name, kMostNameBytes));
+    const std::string name = one_line(bounded_text(node->second.name, kMostRangeNameBytes));
     if (text.size() + name.size() > kMostPathBytes) {
       text.insert(0, "… / ");
       break;
@@ -164,12 +164,12 @@ void RecordedRanges::add(const Range& range) {
 const RecordedRanges::Names& RecordedRanges::names_of(std::uint32_t path_id, const Path& path) {
   const auto [found, fresh] = names_.try_emplace(path_id);
   if (fresh) {
-    const std::string name = one_line(bounded_text(path.name, kMostNameBytes));
+    const std::string name = one_line(bounded_text(path.name, kMostRangeNameBytes));
     found->second.name_id = rows_.writer().string_id(name);
     found->second.size = size_in_name(name);
     if (path.domain)
       found->second.domain_id =
-          rows_.writer().string_id(one_line(bounded_text(*path.domain, kMostNameBytes)));
+          rows_.writer().string_id(one_line(bounded_text(*path.domain, kMostRangeNameBytes)));
   }
   return found->second;
 }

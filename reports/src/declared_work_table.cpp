@@ -10,7 +10,7 @@ namespace ridgeline::reports {
 namespace {
 
 using analyzer::DeclaredWork;
-using Columns = std::vector<Column<DeclaredWork>>;
+using WorkColumns = std::vector<Column<DeclaredWork>>;
 
 Column<DeclaredWork> number(ColumnHead head, std::int64_t DeclaredWork::*of, Form form = Form::integer) {
   return {std::move(head), [of, form](const DeclaredWork& w) { return Cell::number(w.*of, form); }};
@@ -20,7 +20,7 @@ Column<DeclaredWork> number(ColumnHead head, std::optional<double> DeclaredWork:
 }
 
 // Of ranges by path the path says the operation; operations of all paths have none.
-void add_names(Columns& columns, bool by_path) {
+void add_names(WorkColumns& columns, bool by_path) {
   columns.push_back(
       {{.key = "path",
         .header = "NVTX range",
@@ -47,7 +47,7 @@ void add_names(Columns& columns, bool by_path) {
                      [](const DeclaredWork& w) { return Cell::text(w.name); }});
 }
 
-void add_amounts(Columns& columns, bool counted) {
+void add_amounts(WorkColumns& columns, bool counted) {
   columns.push_back(number({.key = "ranges", .header = "ranges", .help = "declaring ranges", .drop_order = 2},
                            &DeclaredWork::ranges));
   columns.push_back(
@@ -103,7 +103,7 @@ void add_amounts(Columns& columns, bool counted) {
              &DeclaredWork::ops_ratio, Form::ratio));
 }
 
-void add_roofline(Columns& columns) {
+void add_roofline(WorkColumns& columns) {
   columns.push_back(number({.key = "minimum_ns",
                             .header = "roofline",
                             .unit = "ms",
@@ -130,7 +130,7 @@ Table declared_work_table(const std::vector<DeclaredWork>& work) {
   const bool by_path = !work.empty() && !work.front().path.empty();
   const bool counted =
       std::any_of(work.begin(), work.end(), [](const auto& w) { return w.measured_fp_ops.has_value(); });
-  Columns columns;
+  WorkColumns columns;
   add_names(columns, by_path);
   add_amounts(columns, counted);
   add_roofline(columns);

@@ -21,13 +21,13 @@ using analyzer::Evidence;
 using analyzer::Finding;
 using analyzer::FindingCode;
 
-constexpr int kNameColumns = 60;
+constexpr int kKernelNameColumns = 60;
 constexpr std::size_t kRunsShown = 5;
 // A capture may hold names and messages of any length.
 constexpr std::size_t kLongest = 2000;
 
 std::string kernel_of(const Finding& finding) {
-  return elide_kernel_name(finding.subject.name, kNameColumns);
+  return elide_kernel_name(finding.subject.name, kKernelNameColumns);
 }
 
 std::string detail_of(const Finding& finding) {
@@ -55,7 +55,7 @@ std::string with_error(const Evidence* evidence) {
   return percent_text(evidence->value) + (evidence->error ? " ± " + error_text(*evidence->error) : "");
 }
 
-std::string signed_percent(double ratio) {
+std::string difference_percent(double ratio) {
   return (ratio > 0 ? "+" : "") + percent_text(ratio);
 }
 
@@ -210,7 +210,7 @@ std::string agreement_text(const Finding& f) {
           : fmt::format("{} took another time in replay, alone, than in the timeline, most of all: ",
                         counted(f.count, "kernel")),
       kernel_of(f), time_text(f.value("replay_ns")), time_text(f.value("timeline_ns")),
-      signed_percent(f.value("difference_ratio")));
+      difference_percent(f.value("difference_ratio")));
 }
 
 std::string above_peak_text(const Finding& f) {

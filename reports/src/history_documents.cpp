@@ -108,7 +108,7 @@ nlohmann::ordered_json newest_json(const comparison::NewestRun& run) {
   return out;
 }
 
-constexpr const char* kMoreStyle =
+constexpr const char* kHistoryStyle =
     "svg .trend{stroke:var(--gemm);stroke-width:1.4}svg .worse{stroke:var(--bad);stroke-width:1.4}"
     "svg .better{stroke:var(--good);stroke-width:1.4}svg .meant{stroke:var(--soft);stroke-width:1.4}svg "
     ".value{fill:var(--gemm)}svg .level{stroke:var(--bar);stroke-width:7}"
@@ -289,7 +289,7 @@ std::string history_html(const comparison::HistoryReport& report) {
       "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\"/>\n<title>History – "
       "Ridgeline</title>\n<style>";
   out += kStyle;
-  out += kMoreStyle;
+  out += kHistoryStyle;
   out += "</style>\n</head>\n<body>\n<main>\n<h1>History</h1>\n";
   Table changes = history_table(series);
   std::vector<std::size_t> changed;

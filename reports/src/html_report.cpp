@@ -25,7 +25,7 @@ namespace ridgeline::reports {
 namespace {
 
 // Whatever the capture holds, the report stays below 5 MB: a row of a table takes some 2 kB.
-constexpr std::size_t kRows = 200;
+constexpr std::size_t kReportRows = 200;
 constexpr std::size_t kLaunchRows = 500;
 constexpr std::size_t kStepRows = 400;
 constexpr std::size_t kGapRows = 20;
@@ -207,7 +207,7 @@ std::string ranking_section(const analyzer::Analysis& analysis) {
   how.name_key = "key";
   how.class_key = "class";
   Table table = ranking_table(analysis.utilisation, analysis.ranking);
-  table.keep(kRows);
+  table.keep(kReportRows);
   out += html_table(table, how);
   out += paragraph("Saving: " + saving_text(analysis.ranking) + "." + saving_notes(analysis.ranking), "soft");
   out += paragraph(throughput_line(analysis.throughput), "soft");
@@ -225,7 +225,7 @@ std::string tier_sections(const analyzer::Analysis& analysis) {
     how.ratio_bars = {"t1_ratio", "t2_ratio"};
     how.noun = "kernel";
     Table table = comparison_table(analysis.quality);
-    table.keep(kRows);
+    table.keep(kReportRows);
     out += html_table(table, how) + "</section>\n";
   }
   if (!analysis.utilisation.cold_steps.empty()) {
@@ -237,7 +237,7 @@ std::string tier_sections(const analyzer::Analysis& analysis) {
     HtmlTable how;
     how.ratio_bars = {"dram_utilisation_ratio", "cold_dram_utilisation_ratio"};
     Table ranking = ranking_table(analysis.utilisation, analysis.ranking);
-    ranking.keep(kRows);
+    ranking.keep(kReportRows);
     ranking.select("cold");
     out += html_table(ranking, how) + "</section>\n";
   }
@@ -273,7 +273,7 @@ std::string bounds_section(const analyzer::Accounting& accounting) {
   how.noun = "part";
   const auto table = [&](const std::vector<analyzer::TimePart>& parts) {
     Table bounds = bounds_table(accounting, parts);
-    bounds.keep(kRows);
+    bounds.keep(kReportRows);
     return html_table(bounds, how);
   };
   std::string out = "<section class=\"long\">\n<h2>What bounds the kernels</h2>\n";
@@ -394,14 +394,14 @@ std::string detail_sections(const analyzer::Model& model, const analyzer::Analys
     HtmlTable how;
     how.ratio_bars = {"minimum_ratio"};
     Table operations = declared_work_table(analysis.declared_operations);
-    operations.keep(kRows);
+    operations.keep(kReportRows);
     how.noun = "operation";
     out += html_table(operations, how);
     out += paragraph(work_line(analysis), "soft");
     out += fmt::format("<details><summary>Range by range, {}</summary>\n",
                        counted(static_cast<std::int64_t>(analysis.declared_work.size()), "path"));
     Table ranges = declared_work_table(analysis.declared_work);
-    ranges.keep(kRows);
+    ranges.keep(kReportRows);
     how.noun = "path";
     out += html_table(ranges, how) + "</details>\n</section>\n";
   }
@@ -413,7 +413,7 @@ std::string detail_sections(const analyzer::Model& model, const analyzer::Analys
   check.ratio_bars = {"utilisation_ratio"};
   check.noun = "kernel";
   Table verdicts = check_table(analysis.check, analysis.check_ranking, true);
-  verdicts.keep(kRows);
+  verdicts.keep(kReportRows);
   out += html_table(verdicts, check) + "</details>\n";
 
   Table launches = launches_table(model, analysis);

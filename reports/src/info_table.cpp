@@ -18,7 +18,7 @@ namespace {
 
 // A peak in its quantity's unit. The data sheet's is what reports take, whatever the program that
 // recorded wrote down.
-std::string peak_text(const analyzer::Model& model, const store::DevicePeak& stored) {
+std::string stored_peak_text(const analyzer::Model& model, const store::DevicePeak& stored) {
   analyzer::Peak peak{.quantity = stored.quantity, .value = stored.value, .source = stored.source};
   peak.detail = stored.detail.value_or("");
   if (const auto used = analyzer::choose_peak(model, stored.device_id, stored.quantity, stored.source);
@@ -208,7 +208,7 @@ void InfoLines::machine() {
     if (device.uuid) add("devices", fmt::format("{} UUID", device.device_index), *device.uuid);
   }
   for (const store::DevicePeak& peak : model_.device_peaks)
-    add("peaks", std::string(to_string(peak.quantity)), peak_text(model_, peak));
+    add("peaks", std::string(to_string(peak.quantity)), stored_peak_text(model_, peak));
   for (const auto& [component, version] : model_.versions) add("versions", component, version);
   // A list of hundreds of drivers is for machines; people see its ends.
   constexpr int kEnvironmentColumns = 160;

@@ -39,7 +39,7 @@ struct LaunchLine {
   std::int64_t origin_ns;
 };
 
-using Columns = std::vector<Column<LaunchLine>>;
+using LaunchColumns = std::vector<Column<LaunchLine>>;
 using Values = analyzer::LaunchValues;
 using OfTier = analyzer::TierUtilisation;
 using Value = std::optional<analyzer::Measured>;
@@ -65,7 +65,7 @@ Column<LaunchLine> error(ColumnHead head, OfTier Values::*tier, Value OfTier::*o
 }
 
 // A column for each metric of the group that has one.
-void add_metrics(Columns& columns, analyzer::MetricGroup group) {
+void add_metrics(LaunchColumns& columns, analyzer::MetricGroup group) {
   for (const analyzer::Metric metric : analyzer::kAllMetrics) {
     const analyzer::MetricEntry& entry = metric.entry();
     if (entry.group != group || entry.launch_header.empty()) continue;
@@ -80,7 +80,7 @@ void add_metrics(Columns& columns, analyzer::MetricGroup group) {
   }
 }
 
-void add_names(Columns& columns) {
+void add_names(LaunchColumns& columns) {
   columns.push_back({{.key = "ordinal", .header = "no.", .help = "position in the step, from 0"},
                      [](const LaunchLine& l) { return Cell::number(l.u.ordinal); }});
   columns.push_back(
@@ -112,7 +112,7 @@ void add_names(Columns& columns) {
        [](const LaunchLine& l) { return Cell::text(std::string(l.model->string(l.launch.nvtx_path_id))); }});
 }
 
-void add_launch(Columns& columns) {
+void add_launch(LaunchColumns& columns) {
   columns.push_back({{.key = "start_offset_ns",
                       .header = "start",
                       .unit = "µs",
@@ -141,7 +141,7 @@ void add_launch(Columns& columns) {
              &store::Launch::stream_id));
 }
 
-void add_verdict(Columns& columns) {
+void add_verdict(LaunchColumns& columns) {
   columns.push_back(value({.key = "dram_utilisation_ratio",
                            .header = "DRAM",
                            .unit = "%",
@@ -174,7 +174,7 @@ void add_verdict(Columns& columns) {
                      [](const LaunchLine& l) { return Cell::text(absence_text(l.u.values->why)); }});
 }
 
-void add_amounts(Columns& columns) {
+void add_amounts(LaunchColumns& columns) {
   columns.push_back(
       value(extra({.key = "dram_bytes", .header = "DRAM", .unit = "bytes", .help = "bytes read and written"}),
             &Values::dram_bytes, Form::general));
@@ -198,7 +198,7 @@ void add_amounts(Columns& columns) {
                            &store::Launch::dynamic_smem_bytes));
 }
 
-void add_tiers(Columns& columns, bool sampled) {
+void add_tiers(LaunchColumns& columns, bool sampled) {
   columns.push_back({{.key = "tier",
                       .header = "tier",
                       .help = "of the utilisations; `T2/T1`: DRAM by one, compute by the other",
@@ -253,7 +253,7 @@ void add_tiers(Columns& columns, bool sampled) {
                           &Values::t2, &OfTier::compute_utilisation));
 }
 
-void add_cold(Columns& columns, bool cold) {
+void add_cold(LaunchColumns& columns, bool cold) {
   columns.push_back(value({.key = "cold_duration_ns",
                            .header = "cold",
                            .unit = "µs",
@@ -275,8 +275,8 @@ void add_cold(Columns& columns, bool cold) {
                           &Values::cold, &OfTier::dram_bytes, Form::general));
 }
 
-Columns launch_columns(bool sampled, bool cold) {
-  Columns columns;
+LaunchColumns launch_columns(bool sampled, bool cold) {
+  LaunchColumns columns;
   add_names(columns);
   add_launch(columns);
   add_verdict(columns);

@@ -22,7 +22,7 @@ using analyzer::RankKey;
 using analyzer::RankRow;
 using analyzer::RoofLevel;
 
-using Columns = std::vector<Column<RankLine>>;
+using RankColumns = std::vector<Column<RankLine>>;
 
 // "70%", narrow enough for a column's head.
 std::string compact(double ratio) {
@@ -127,7 +127,7 @@ Column<RankLine> saving_per_second(const RankView& view, double goal, ColumnHead
           }};
 }
 
-void add_names(Columns& columns, const RankView& view) {
+void add_names(RankColumns& columns, const RankView& view) {
   const RankKey key = view.options.key;
   const bool by_launch = key == RankKey::launch;
   columns.push_back(
@@ -182,7 +182,7 @@ void add_names(Columns& columns, const RankView& view) {
                      [](const RankLine& l) { return Cell::number(l.row->calls); }});
 }
 
-void add_times(Columns& columns, const RankView& view) {
+void add_times(RankColumns& columns, const RankView& view) {
   const std::string noun(scope_noun(view.scope));
   columns.push_back(number({.key = "time_ns",
                             .header = "time",
@@ -199,7 +199,7 @@ void add_times(Columns& columns, const RankView& view) {
                            &RankRow::step_share, Form::percent));
 }
 
-void add_roofs(Columns& columns, const RankView& view) {
+void add_roofs(RankColumns& columns, const RankView& view) {
   columns.push_back(
       {{.key = "dram_utilisation_ratio",
         .header = "DRAM",
@@ -265,7 +265,7 @@ void add_roofs(Columns& columns, const RankView& view) {
                      }});
 }
 
-void add_savings(Columns& columns, const RankView& view) {
+void add_savings(RankColumns& columns, const RankView& view) {
   // A stretch of time is as long as it was asked for: there each second of it counts.
   const bool of_step = view.scope == analyzer::ScopeKind::step;
   columns.push_back(saving_at(view.options.target, {.key = "saved_target_ns", .shown = of_step},
@@ -301,7 +301,7 @@ void add_savings(Columns& columns, const RankView& view) {
        [](const RankLine& l) { return Cell::text(to_string(l.row->tier), Style::dim); }});
 }
 
-void add_other_savings(Columns& columns) {
+void add_other_savings(RankColumns& columns) {
   columns.push_back(number(
       extra({.key = "reached_stretch_ns",
              .header = "reaches",
@@ -343,7 +343,7 @@ void add_other_savings(Columns& columns) {
                            &RankRow::saved_stretch_exposed_ns));
 }
 
-void add_bounds(Columns& columns) {
+void add_bounds(RankColumns& columns) {
   columns.push_back(
       {extra_text({.key = "bound_roof",
                    .header = "bound by",
@@ -366,7 +366,7 @@ void add_bounds(Columns& columns) {
        }});
 }
 
-void add_amounts(Columns& columns) {
+void add_amounts(RankColumns& columns) {
   columns.push_back(number(extra({.key = "saved_target_error_ns",
                                   .header = "± saving",
                                   .unit = "ms",
@@ -402,7 +402,7 @@ void add_amounts(Columns& columns) {
 }
 
 // The time and the calls of launches by what is known of them, and why something is not.
-void add_statuses(Columns& columns) {
+void add_statuses(RankColumns& columns) {
   struct Part {
     const char* name;
     const char* header;
@@ -449,7 +449,7 @@ void add_statuses(Columns& columns) {
                            &RankRow::replay_disagreement, Form::percent));
 }
 
-void add_dram_tiers(Columns& columns) {
+void add_dram_tiers(RankColumns& columns) {
   columns.push_back(
       tier(extra_text({.key = "dram_tier", .header = "DRAM by", .help = "tier of dram_utilisation_ratio"}),
            &RankRow::dram));
@@ -485,7 +485,7 @@ void add_dram_tiers(Columns& columns) {
                           &RankRow::dram_difference));
 }
 
-void add_pipe_tiers(Columns& columns) {
+void add_pipe_tiers(RankColumns& columns) {
   columns.push_back(value(extra({.key = "compute_t1_utilisation_ratio",
                                  .header = "pipe",
                                  .unit = "T1 %",
@@ -525,7 +525,7 @@ void add_pipe_tiers(Columns& columns) {
             &RankRow::tensor_difference));
 }
 
-void add_tier_times(Columns& columns) {
+void add_tier_times(RankColumns& columns) {
   columns.push_back(number(extra({.key = "t1_time_ns",
                                   .header = "by T1",
                                   .unit = "ms",
@@ -544,7 +544,7 @@ void add_tier_times(Columns& columns) {
 }
 
 // What counters and samples say beside the roofs: a column a metric.
-void add_metrics(Columns& columns) {
+void add_metrics(RankColumns& columns) {
   for (const analyzer::Metric metric : analyzer::kAllMetrics) {
     const analyzer::MetricEntry& entry = metric.entry();
     const bool bytes = entry.unit == analyzer::MetricUnit::bytes;
@@ -570,7 +570,7 @@ std::vector<std::string> with_metrics(std::vector<std::string> keys,
   return keys;
 }
 
-void add_cold(Columns& columns) {
+void add_cold(RankColumns& columns) {
   columns.push_back(number(extra({.key = "cold_time_ns",
                                   .header = "cold",
                                   .unit = "ms",
@@ -611,7 +611,7 @@ void add_cold(Columns& columns) {
 }  // namespace
 
 std::vector<Column<RankLine>> ranking_columns(const RankView& view) {
-  Columns columns;
+  RankColumns columns;
   add_names(columns, view);
   add_times(columns, view);
   add_roofs(columns, view);

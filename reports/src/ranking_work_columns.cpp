@@ -31,7 +31,7 @@ ColumnHead range_head(ColumnHead head) {
   return head;
 }
 
-void add_amounts(std::vector<Column<RankLine>>& columns) {
+void add_work_amounts(std::vector<Column<RankLine>>& columns) {
   columns.push_back(number(range_head({.key = "ranges",
                                        .header = "ranges",
                                        .help = "innermost declaring ranges that the launches are in"}),
@@ -136,7 +136,7 @@ void add_roofline(std::vector<Column<RankLine>>& columns) {
 // demand: the group has to fit 80 columns. Kernels of one range share its sums, so that the rows of these
 // columns do not add up; the step's ranges do.
 void add_work_columns(std::vector<Column<RankLine>>& columns) {
-  add_amounts(columns);
+  add_work_amounts(columns);
   add_roofline(columns);
 }
 

@@ -18,7 +18,7 @@
 namespace ridgeline::reports {
 namespace {
 
-constexpr std::size_t kGapsShown = 5;
+constexpr std::size_t kStepGapsShown = 5;
 constexpr std::size_t kUnusualShown = 20;
 
 }  // namespace
@@ -48,8 +48,8 @@ Document steps_document(const analyzer::Model& model, const analyzer::Analysis& 
   const Table accounting = accounting_table(analysis.accounting);
   Table bounds = bounds_table(analysis.accounting, analysis.accounting.kernels.by_phase);
   if (for_people && !options.all) bounds.keep(kRowsShown);
-  Table gaps = gaps_table(model, analysis.accounting, for_people ? kGapsShown : SIZE_MAX);
-  if (for_people) gaps.keep(kGapsShown);
+  Table gaps = gaps_table(model, analysis.accounting, for_people ? kStepGapsShown : SIZE_MAX);
+  if (for_people) gaps.keep(kStepGapsShown);
   switch (options.format) {
     case Format::csv:
       return csv_document(table);

@@ -6,7 +6,7 @@ namespace {
 
 // Nothing is expected of these launches: their offsets are what they are, in a private copy that needs no
 // small numbers.
-constexpr const char* kConvert = R"sql(
+constexpr const char* kConvertLaunches = R"sql(
 ALTER TABLE launch_chunk ADD COLUMN stride_ns INTEGER NOT NULL DEFAULT 0;
 ALTER TABLE launch_chunk ADD COLUMN correlation_stride INTEGER NOT NULL DEFAULT 0;
 ALTER TABLE launch_chunk ADD COLUMN base_host_ns INTEGER NOT NULL DEFAULT 0;
@@ -40,7 +40,7 @@ bool has_launches_of_v3(const Database& database) {
 }
 
 void convert_to_v8(Database& database) {
-  if (has_launches_of_v3(database)) database.execute(kConvert);
+  if (has_launches_of_v3(database)) database.execute(kConvertLaunches);
 }
 
 }  // namespace ridgeline::store

@@ -5,7 +5,7 @@ namespace ridgeline::store {
 namespace {
 
 // The index is for captures in which each of many steps has a sentence of its own.
-constexpr const char* kConvert = R"sql(
+constexpr const char* kConvertReasons = R"sql(
 INSERT INTO reason(code, text)
 SELECT 'none_given', sentence FROM (
   SELECT reason AS sentence FROM step UNION SELECT reason FROM tier_status UNION SELECT text FROM message
@@ -28,7 +28,7 @@ ALTER TABLE stall_window DROP COLUMN reason;
 }  // namespace
 
 void convert_to_v9(Database& database) {
-  database.execute(kConvert);
+  database.execute(kConvertReasons);
 }
 
 }  // namespace ridgeline::store

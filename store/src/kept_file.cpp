@@ -14,7 +14,7 @@ namespace {
 
 // Enough for SQLite's header, and for what begins a file that a person wrote.
 constexpr std::size_t kLookedAtBytes = 16 * 1024;
-constexpr char kMagic[] = "SQLite format 3";  // with its terminating zero
+constexpr char kSqliteMagic[] = "SQLite format 3";  // with its terminating zero
 constexpr std::size_t kApplicationIdAt = 68;
 constexpr std::size_t kHeaderBytes = 100;
 
@@ -33,7 +33,7 @@ std::string beginning_of(const std::string& path) {
 }
 
 bool is_database(std::string_view bytes) {
-  return bytes.size() >= kHeaderBytes && std::memcmp(bytes.data(), kMagic, sizeof(kMagic)) == 0;
+  return bytes.size() >= kHeaderBytes && std::memcmp(bytes.data(), kSqliteMagic, sizeof(kSqliteMagic)) == 0;
 }
 
 std::int64_t application_id(std::string_view bytes) {

@@ -6,14 +6,14 @@ namespace ridgeline::analyzer {
 
 namespace {
 
-constexpr std::uint32_t kNone = UINT32_MAX;
+constexpr std::uint32_t kNoLaunch = UINT32_MAX;
 
 std::uint32_t packed(const std::optional<LaunchIndex>& launch) {
-  return launch ? static_cast<std::uint32_t>(*launch) : kNone;
+  return launch ? static_cast<std::uint32_t>(*launch) : kNoLaunch;
 }
 
 std::optional<LaunchIndex> unpacked(std::uint32_t launch) {
-  return launch == kNone ? std::nullopt : std::optional<LaunchIndex>(launch);
+  return launch == kNoLaunch ? std::nullopt : std::optional<LaunchIndex>(launch);
 }
 
 }  // namespace

@@ -13,7 +13,7 @@ namespace {
 using Index = RecordedStep::Index;
 
 // A capture may claim any time; what is farther from the step than this is not of it.
-constexpr std::int64_t kFarthestNs = 1'000'000'000'000'000;
+constexpr std::int64_t kLongestNs = 1'000'000'000'000'000;
 
 // The step after, where it follows at once.
 const store::Step* next_step(const Model& model, const StepSummary& summary) {
@@ -178,9 +178,9 @@ class Recorder {
 
   [[nodiscard]] bool times_are_near() const {
     const RecordedStep& step = out_.step;
-    if (step.start_ns < 0 || step.start_ns > INT64_MAX - 3 * kFarthestNs) return false;
+    if (step.start_ns < 0 || step.start_ns > INT64_MAX - 3 * kLongestNs) return false;
     const auto near = [&](std::int64_t time_ns) {
-      return time_ns >= step.start_ns - kFarthestNs && time_ns <= step.start_ns + kFarthestNs;
+      return time_ns >= step.start_ns - kLongestNs && time_ns <= step.start_ns + kLongestNs;
     };
     const auto all_near = [&](const auto& rows) {
       return std::all_of(rows.begin(), rows.end(),

@@ -8,10 +8,10 @@ namespace ridgeline::analyzer {
 
 namespace {
 
-using Quantity = std::optional<Measured> TierUtilisation::*;
+using UtilisationOf = std::optional<Measured> TierUtilisation::*;
 
 // What the tiers say of one quantity of each kernel, largest difference first.
-std::vector<TierComparison> compare(const QualityInput& input, Quantity quantity) {
+std::vector<TierComparison> compare(const QualityInput& input, UtilisationOf quantity) {
   struct Sum {
     std::int64_t calls = 0;
     double time_ns = 0;

@@ -12,17 +12,18 @@ namespace ridgeline::analyzer {
 
 namespace {
 
-constexpr std::int64_t kMost = std::int64_t{1} << 40;  // a damaged capture may claim any grid
+constexpr std::int64_t kMostInGrid = std::int64_t{1} << 40;  // a damaged capture may claim any grid
 
-std::int64_t ceil_div(std::int64_t a, std::int64_t b) {
-  return (a + b - 1) / b;
+std::int64_t whole_waves(std::int64_t blocks, std::int64_t places) {
+  return (blocks + places - 1) / places;
 }
 
 std::int64_t product_of(const store::Dim3& dim) {
-  const auto bounded = [](std::int64_t value) { return std::clamp<std::int64_t>(value, 1, kMost); };
+  const auto bounded = [](std::int64_t value) { return std::clamp<std::int64_t>(value, 1, kMostInGrid); };
   const double product = static_cast<double>(bounded(dim.x)) * static_cast<double>(bounded(dim.y)) *
                          static_cast<double>(bounded(dim.z));
-  return product > static_cast<double>(kMost) ? kMost : bounded(dim.x) * bounded(dim.y) * bounded(dim.z);
+  return product > static_cast<double>(kMostInGrid) ? kMostInGrid
+                                                    : bounded(dim.x) * bounded(dim.y) * bounded(dim.z);
 }
 
 bool is_digit(char c) {
@@ -91,7 +92,7 @@ std::optional<LaunchShape> launch_shape(const store::Device& device, const store
   const std::int64_t places = sms * shape.blocks_per_sm;
   shape.waves = static_cast<double>(shape.blocks) / static_cast<double>(places);
   shape.idle_ratio = shape.blocks > places
-                         ? 1 - shape.waves / static_cast<double>(ceil_div(shape.blocks, places))
+                         ? 1 - shape.waves / static_cast<double>(whole_waves(shape.blocks, places))
                          : 1 - static_cast<double>(std::min(shape.blocks, sms)) / static_cast<double>(sms);
   shape.occupancy_ratio = occupancy->ratio();
   return shape;

@@ -14,7 +14,7 @@ namespace ridgeline::analyzer {
 namespace {
 
 // What a damaged capture claims may be anything.
-constexpr std::int64_t kFarthestNs = 3'000'000'000'000'000'000;
+constexpr std::int64_t kFarthestBoundNs = 3'000'000'000'000'000'000;
 // A clock this near to the highest is not held back.
 constexpr double kFullClock = 0.97;
 
@@ -44,7 +44,7 @@ ScopeAnalysis::ScopeAnalysis(std::shared_ptr<const Model> model, const AnalysisO
   tell(ask, Stage::steps, model_->steps.size());
   Selection selection = granted(select(*model_, options_.steps, scope_));
   RepresentativeStep& step = selection.steps.representative;
-  const auto bounded = [](std::int64_t ns) { return std::clamp(ns, -kFarthestNs, kFarthestNs); };
+  const auto bounded = [](std::int64_t ns) { return std::clamp(ns, -kFarthestBoundNs, kFarthestBoundNs); };
   step.from_start_ns = bounded(step.window_start_ns) - bounded(recording_start_ns(*model_));
   selection_ = share(std::move(selection));
 }

@@ -16,17 +16,17 @@ namespace ridgeline::analyzer {
 
 namespace {
 
-constexpr std::int64_t kNever = std::numeric_limits<std::int64_t>::max();
+constexpr std::int64_t kNoEnd = std::numeric_limits<std::int64_t>::max();
 
 struct Extent {
-  std::int64_t start_ns = kNever;
+  std::int64_t start_ns = kNoEnd;
   std::int64_t end_ns = 0;
   void include(std::int64_t start, std::int64_t end) {
     if (start <= 0 || end < start) return;
     start_ns = std::min(start_ns, start);
     end_ns = std::max(end_ns, end);
   }
-  [[nodiscard]] bool empty() const { return start_ns == kNever; }
+  [[nodiscard]] bool empty() const { return start_ns == kNoEnd; }
 };
 
 void mix(std::uint64_t& hash, std::int64_t value) {

@@ -18,8 +18,8 @@ double Finding::value(std::string_view evidence_name) const {
 }
 
 std::string code_word(const Finding& finding) {
-  std::string word(to_string(finding.code));
-  if (finding.code == FindingCode::missing) word.append(".").append(to_string(finding.missing));
+  std::string word(ridgeline::to_string(finding.code));
+  if (finding.code == FindingCode::missing) word.append(".").append(ridgeline::to_string(finding.missing));
   return word;
 }
 

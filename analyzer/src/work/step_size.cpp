@@ -14,7 +14,7 @@ struct SizedRange {
   StepSize size;
 };
 
-void add(std::optional<double>& sum, const std::optional<double>& value) {
+void add_known(std::optional<double>& sum, const std::optional<double>& value) {
   if (value) sum = sum.value_or(0) + *value;
 }
 
@@ -29,7 +29,7 @@ std::optional<double> sum_of(const std::vector<SizedRange>& ranges,
     const auto [until, fresh] = covered_until.try_emplace(item.range->thread_id, item.range->start_ns);
     if (!fresh && item.range->start_ns < until->second) continue;
     until->second = std::max(until->second, item.range->end_ns.value_or(item.range->start_ns));
-    add(sum, amount);
+    add_known(sum, amount);
   }
   return sum;
 }
@@ -41,8 +41,8 @@ StepSize declared_size(const Model& model, const StepAnalysis& steps) {
   for (const store::Annotation& annotation : model.annotations) {
     if (!annotation.tokens && !annotation.samples) continue;
     StepSize& size = sizes[annotation.nvtx_range_id];
-    add(size.tokens, annotation.tokens);
-    add(size.samples, annotation.samples);
+    add_known(size.tokens, annotation.tokens);
+    add_known(size.samples, annotation.samples);
   }
   if (sizes.empty()) return {};
   const RepresentativeStep& step = steps.representative;

@@ -17,7 +17,7 @@ using analyzer::KernelBound;
 
 namespace {
 
-QLabel* heading(const QString& text, QWidget* parent) {
+QLabel* wrapped_heading(const QString& text, QWidget* parent) {
   auto* label = new QLabel(text, parent);
   QFont font = label->font();
   font.setBold(true);
@@ -143,12 +143,12 @@ StepPanel::StepPanel(CaptureDocument& document, Selection& selection, QWidget* p
   auto* page = new QWidget(area);
   auto* column = new QVBoxLayout(page);
   column->setSpacing(6);
-  title_ = heading({}, page);
+  title_ = wrapped_heading({}, page);
   bar_parts_ = new StackedBar(page);
   communication_ = new QLabel(page);
   communication_->setWordWrap(true);
   communication_->setTextFormat(Qt::PlainText);
-  flame_title_ = heading(tr("Kernel time by NVTX range, coloured by what bounds it"), page);
+  flame_title_ = wrapped_heading(tr("Kernel time by NVTX range, coloured by what bounds it"), page);
   flame_ = new FlameChart(page);
   steps_ = new ColumnChart(page);
   steps_->setMinimumHeight(150);
@@ -163,7 +163,7 @@ StepPanel::StepPanel(CaptureDocument& document, Selection& selection, QWidget* p
   column->addWidget(communication_);
   column->addWidget(flame_title_);
   column->addWidget(flame_);
-  column->addWidget(heading(tr("GPU time of the steps; a click chooses one"), page));
+  column->addWidget(wrapped_heading(tr("GPU time of the steps; a click chooses one"), page));
   column->addWidget(steps_);
   column->addWidget(outliers_);
   column->addStretch(1);

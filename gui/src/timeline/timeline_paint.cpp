@@ -10,7 +10,7 @@
 namespace ridgeline::gui {
 namespace {
 
-QString duration_text(std::int64_t ns) {
+QString length_text(std::int64_t ns) {
   return plain(time_text(static_cast<double>(ns)));
 }
 
@@ -116,7 +116,7 @@ void TimelineView::paint_strip(QPainter& painter) {
   painter.setPen(t.faint);
   painter.setFont(small_font());
   painter.drawText(QRect(8, 0, label_width_ - 16, kStripHeight), Qt::AlignVCenter | Qt::AlignLeft,
-                   tr("all %1").arg(duration_text(scene_.extent().length_ns())));
+                   tr("all %1").arg(length_text(scene_.extent().length_ns())));
 }
 
 void TimelineView::paint_axis(QPainter& painter) {
@@ -127,7 +127,7 @@ void TimelineView::paint_axis(QPainter& painter) {
   painter.setFont(small_font(0.82));
   painter.setPen(t.faint);
   painter.drawText(strip.adjusted(8, 0, 0, 0), Qt::AlignVCenter | Qt::AlignLeft,
-                   tr("%1 in view").arg(duration_text(selection_.view().length_ns())));
+                   tr("%1 in view").arg(length_text(selection_.view().length_ns())));
   painter.save();
   painter.setClipRect(QRect(graph.left(), kStripHeight, graph.width(), kAxisHeight));
   for (const TimeTick& tick : axis().ticks(origin_ns_)) {

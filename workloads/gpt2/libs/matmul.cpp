@@ -19,7 +19,7 @@
 namespace ridgeline::gpt2 {
 namespace {
 
-struct HandleDeleter {
+struct LightHandleDeleter {
   using pointer = cublasLtHandle_t;
   void operator()(cublasLtHandle_t handle) const noexcept { cublasLtDestroy(handle); }
 };
@@ -245,7 +245,7 @@ struct Matmul::Impl {
   }
 
   MatmulOptions options;
-  std::unique_ptr<cublasLtHandle_t, HandleDeleter> handle;
+  std::unique_ptr<cublasLtHandle_t, LightHandleDeleter> handle;
   DeviceBuffer<unsigned char> workspace;
   MatmulCacheIdentity identity;
   std::map<std::string, MatmulSelection> stored;

@@ -14,9 +14,9 @@
 namespace ridgeline::gpt2 {
 namespace {
 
-constexpr std::int32_t kMagic = 20240520;
-constexpr std::int32_t kVersion = 1;
-constexpr std::int64_t kHeaderBytes = 256 * sizeof(std::int32_t);
+constexpr std::int32_t kTokensMagic = 20240520;
+constexpr std::int32_t kTokensVersion = 1;
+constexpr std::int64_t kTokensHeaderBytes = 256 * sizeof(std::int32_t);
 
 }  // namespace
 
@@ -24,19 +24,20 @@ TokenFile::TokenFile(std::string path, int vocab)
     : path_(std::move(path)), in_(path_, std::ios::binary), vocab_(vocab) {
   if (!in_) throw InputError(fmt::format("token file {}: {}", path_, std::strerror(errno)));
   std::array<std::int32_t, 256> header{};
-  if (!in_.read(reinterpret_cast<char*>(header.data()), kHeaderBytes)) {
-    throw InputError(fmt::format("token file {}: shorter than its {}-byte header", path_, kHeaderBytes));
+  if (!in_.read(reinterpret_cast<char*>(header.data()), kTokensHeaderBytes)) {
+    throw InputError(
+        fmt::format("token file {}: shorter than its {}-byte header", path_, kTokensHeaderBytes));
   }
-  if (header[0] != kMagic || header[1] != kVersion) {
+  if (header[0] != kTokensMagic || header[1] != kTokensVersion) {
     throw InputError(
         fmt::format("token file {}: magic {} version {}, expected {} version {}: this is no token file",
-                    path_, header[0], header[1], kMagic, kVersion));
+                    path_, header[0], header[1], kTokensMagic, kTokensVersion));
   }
   count_ = header[2];
   const auto bytes = static_cast<std::int64_t>(std::filesystem::file_size(path_));
-  if (count_ < 0 || bytes != kHeaderBytes + 2 * count_) {
+  if (count_ < 0 || bytes != kTokensHeaderBytes + 2 * count_) {
     throw InputError(fmt::format("token file {}: {} bytes, but its header counts {} tokens ({} bytes)", path_,
-                                 bytes, count_, kHeaderBytes + 2 * count_));
+                                 bytes, count_, kTokensHeaderBytes + 2 * count_));
   }
 }
 
@@ -46,7 +47,7 @@ void TokenFile::read(std::int64_t begin, std::span<std::uint16_t> out) {
     throw InputError(fmt::format("token file {}: tokens {} to {} asked for, it has {}", path_, begin,
                                  begin + size, count_));
   }
-  in_.seekg(kHeaderBytes + 2 * begin);
+  in_.seekg(kTokensHeaderBytes + 2 * begin);
   if (!in_.read(reinterpret_cast<char*>(out.data()), 2 * size)) {
     throw InputError(fmt::format("token file {}: reading {} tokens at {} failed", path_, size, begin));
   }
@@ -67,10 +68,10 @@ void write_token_file(const std::string& path, std::span<const std::uint16_t> to
   std::ofstream out(path, std::ios::binary | std::ios::trunc);
   if (!out) throw InputError(fmt::format("token file {}: {}", path, std::strerror(errno)));
   std::array<std::int32_t, 256> header{};
-  header[0] = kMagic;
-  header[1] = kVersion;
+  header[0] = kTokensMagic;
+  header[1] = kTokensVersion;
   header[2] = static_cast<std::int32_t>(tokens.size());
-  out.write(reinterpret_cast<const char*>(header.data()), kHeaderBytes);
+  out.write(reinterpret_cast<const char*>(header.data()), kTokensHeaderBytes);
   out.write(reinterpret_cast<const char*>(tokens.data()), static_cast<std::streamsize>(2 * tokens.size()));
   out.close();
   if (!out) throw InputError(fmt::format("token file {}: writing failed, is the disk full?", path));

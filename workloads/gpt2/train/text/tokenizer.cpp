@@ -14,7 +14,7 @@
 namespace ridgeline::gpt2 {
 namespace {
 
-constexpr std::int32_t kMagic = 20240328;
+constexpr std::int32_t kTokenizerMagic = 20240328;
 constexpr std::int32_t kGpt2EndOfText = 50256;
 
 }  // namespace
@@ -29,8 +29,8 @@ Tokenizer::Tokenizer(const std::string& path) {
   if (!in.read(reinterpret_cast<char*>(header.data()), sizeof(header))) {
     throw fault(fmt::format("shorter than its {}-byte header", sizeof(header)));
   }
-  if (header[0] != kMagic) {
-    throw fault(fmt::format("magic is {}, not {}: this is no tokenizer file", header[0], kMagic));
+  if (header[0] != kTokenizerMagic) {
+    throw fault(fmt::format("magic is {}, not {}: this is no tokenizer file", header[0], kTokenizerMagic));
   }
   if (header[1] != 1 && header[1] != 2) throw fault(fmt::format("version {} is neither 1 nor 2", header[1]));
   const std::int32_t count = header[2];
