@@ -80,6 +80,24 @@ class CheckStyle(unittest.TestCase):
         self.assertIn("store/b.h: store::Shape is defined in store/a.h too", out)
         self.assertEqual(out.count("is defined in"), 1)
 
+    def test_names_in_unnamed_namespaces_of_a_library_differ(self):
+        def source(*lines):
+            return "namespace store {\nnamespace {\n\n" + "\n".join(lines) + "\n\n}  // namespace\n}  // namespace store\n"
+        self.write("store/a.cpp", source("constexpr int kMost = 3;", "using Rows = std::vector<int>;", "struct Part {", "  int kInside;", "};",
+                                         "template <class T>", "T of(const T& value,", "     int base) {", "  return value;", "}",
+                                         "int once(int a) {", "  return a;", "}", 'const char* kText = R"(', "int kQuoted = 1;", ')";'))
+        self.write("store/b.cpp", source("constexpr long kMost = 4;", "using Rows = std::vector<int>;", "struct Part {", "};",
+                                         "template <class T>", "T of(const T& other, int b) {", "  return other;", "}",
+                                         "int once(long a) {", "  return 1;", "}", 'const char* kOther = R"(', "int kQuoted = 1;", ')";'))
+        self.write("store/c.cpp", source("using Rows = std::vector<long>;") + "constexpr int kMost = 5;\n")
+        self.write("reports/a.cpp", source("constexpr int kMost = 3;"))
+        self.write("tests/store/a_test.cpp", source("constexpr int kMost = 3;"))
+        out = [line for line in self.run_check()[1].splitlines() if "unnamed" in line]
+        self.assertEqual(out, ["store/b.cpp: the unnamed namespace of store/a.cpp has a Part too",
+                               "store/c.cpp: the unnamed namespace of store/a.cpp has a Rows too",
+                               "store/b.cpp: the unnamed namespace of store/a.cpp has a kMost too",
+                               "store/b.cpp: the unnamed namespace of store/a.cpp has a of(const T&,int) too"])
+
     def test_each_broken_convention_is_found(self):
         code, out = self.run_check()
         self.assertEqual(code, 1)
