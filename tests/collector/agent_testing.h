@@ -99,6 +99,13 @@ struct FakeCupti {
   int configured = 0, pushes = 0, pops = 0;
   std::vector<std::string> log;  // what was started, stopped and launched, in order
   CUptiResult push_result = CUPTI_SUCCESS;
+  /// Of the range profiler's other calls, by name: enable, size, initialise, configure, stop, decode, pop, disable.
+  std::map<std::string, CUptiResult> range_results;
+  int range_disables = 0;  // asked for
+  CUptiResult range_result(const char* call) const {
+    const auto found = range_results.find(call);
+    return found == range_results.end() ? CUPTI_SUCCESS : found->second;
+  }
 
   /// The driver.
   bool stream_captures = false;
@@ -262,6 +269,7 @@ struct FakeCupti {
       return CUPTI_SUCCESS;
     };
     a.range_enable = [](CUpti_RangeProfiler_Enable_Params* p) {
+      if (const CUptiResult r = current()->range_result("enable"); r != CUPTI_SUCCESS) return r;
       ++current()->sessions_open;
       ++current()->sessions_made;
       current()->ranges_in_session = 0;
@@ -273,6 +281,9 @@ struct FakeCupti {
       return CUPTI_SUCCESS;
     };
     a.range_disable = [](CUpti_RangeProfiler_Disable_Params*) {
+      ++current()->range_disables;
+      EXPECT_FALSE(current()->running) << "disabled while running";
+      if (const CUptiResult r = current()->range_result("disable"); r != CUPTI_SUCCESS) return r;
       --current()->sessions_open;
       return CUPTI_SUCCESS;
     };
@@ -291,11 +302,11 @@ struct FakeCupti {
       EXPECT_EQ(range, p->range);
       current()->image = p->pCounterDataImage;
       EXPECT_FALSE(current()->running) << "configured while running";
-      return CUPTI_SUCCESS;
+      return current()->range_result("configure");
     };
     a.range_start = [](CUpti_RangeProfiler_Start_Params*) {
       ++current()->starts;
-      current()->running = true;
+      current()->running = current()->start_result == CUPTI_SUCCESS;
       current()->log.push_back(current()->segment.graphs != 0 ? "start ranges" : "start kernels");
       return current()->start_result;
     };
@@ -303,32 +314,35 @@ struct FakeCupti {
       ++current()->stops;
       ++current()->stops_in_session;
       current()->running = false;
+      EXPECT_EQ(current()->pushes, current()->pops) << "stopped with a range open";
       current()->log.push_back("stop");
-      return CUPTI_SUCCESS;
+      return current()->range_result("stop");
     };
     a.range_push = [](CUpti_RangeProfiler_PushRange_Params* p) {
+      if (current()->push_result != CUPTI_SUCCESS) return current()->push_result;
       ++current()->pushes;
       EXPECT_EQ(current()->pushes, current()->pops + 1) << "one level only";
       EXPECT_TRUE(current()->running && current()->segment.graphs != 0);
       current()->segment.numbers[current()->segment.ranges++] = std::stoul(p->pRangeName);
-      return current()->push_result;
+      return CUPTI_SUCCESS;
     };
     a.range_pop = [](CUpti_RangeProfiler_PopRange_Params*) {
       ++current()->pops;
-      return CUPTI_SUCCESS;
+      EXPECT_EQ(current()->pushes, current()->pops);
+      return current()->range_result("pop");
     };
     a.range_decode_data = [](CUpti_RangeProfiler_DecodeData_Params* p) {
       p->numOfRangeDropped = current()->ranges_dropped;
       current()->segment.ranges -= static_cast<std::size_t>(current()->missing_ranges);
       std::memcpy(current()->image, &current()->segment, sizeof(Segment));
-      return CUPTI_SUCCESS;
+      return current()->range_result("decode");
     };
     a.range_get_counter_data_size = [](CUpti_RangeProfiler_GetCounterDataSize_Params* p) {
       p->counterDataSize = sizeof(Segment);
-      return CUPTI_SUCCESS;
+      return current()->range_result("size");
     };
     a.range_counter_data_image_initialize = [](CUpti_RangeProfiler_CounterDataImage_Initialize_Params*) {
-      return CUPTI_SUCCESS;
+      return current()->range_result("initialise");
     };
     a.range_get_counter_data_info = [](CUpti_RangeProfiler_GetCounterDataInfo_Params* p) {
       Segment s;

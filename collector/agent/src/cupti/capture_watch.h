@@ -46,6 +46,8 @@ class CaptureWatch {
   void end_capture(Key key) noexcept;
   /// True while a capture is under way. One relaxed load.
   bool any() const noexcept { return captures_.load(std::memory_order_relaxed) > 0; }
+  /// True while one is, and no other.
+  bool only_one() const noexcept { return captures_.load(std::memory_order_relaxed) == 1; }
 
   /// False if captures are under way for longer than `patience`. Every true owes a release().
   bool hold(std::chrono::milliseconds patience = {}) noexcept;

@@ -82,7 +82,7 @@ void PeriodSteps::end_last(std::int64_t now_ns) noexcept {
   const std::uint32_t open = step_.load(std::memory_order_acquire);
   if (open == spool::kNoStep || parts_.steps.active() != open) return;
   if (period_.launches_since_border() != period_.launches_of_step()) return;
-  if (parts_.replay && parts_.replay->wants_launch()) return;  // its counters were not read
+  if (parts_.replay && parts_.replay->measuring()) return;  // its counters were not read
   parts_.steps.end(now_ns);
 }
 

@@ -92,6 +92,7 @@ void Session::tick(std::int64_t now) noexcept {
     if (const CaptureHold hold(parts_.captures); hold) devices_.describe();
     if (parts_.replay && !replay_prepared_ && parts_.settings.replay_allowed) prepare_replay();
     if (parts_.replay) parts_.replay->evaluate();
+    if (parts_.replay) parts_.replay->tend(now);
     stretches_.tick(now);
     watch_for_hang(now);
     if (parts_.sampling && !sampling_prepared_ && !parts_.gate.closed()) prepare_sampling();

@@ -35,9 +35,9 @@ void StreamCalls::on_stream_wait(CUpti_CallbackId id, const CUpti_CallbackData& 
   if (!inside) return;
   const CUstream stream = waiting_stream(id, data.functionParams);
   if (data.callbackSite == CUPTI_API_ENTER)
-    parts_.replay->stream_will_wait();
+    parts_.replay->stream_will_wait(thread->thread_id);
   else
-    parts_.replay->stream_waits(data.context, stream);
+    parts_.replay->stream_waits(thread->thread_id, data.context, stream);
 }
 
 }  // namespace ridgeline::agent

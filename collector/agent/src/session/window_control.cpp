@@ -125,7 +125,7 @@ void WindowControl::tend(std::int64_t now) noexcept {
       return;
     }
     case State::last_step: {
-      const bool measuring = parts_.replay && (parts_.replay->collecting() || parts_.replay->wants_launch());
+      const bool measuring = parts_.replay && parts_.replay->measuring();
       if (measuring || (parts_.steps.active() != spool::kNoStep && now < deadline_ns_)) return;
       record_calls(false);
       parts_.timeline->set_window(opened_ns_, now);

@@ -57,6 +57,8 @@ bool CounterSession::start(Failure* failure) noexcept {
 }
 
 bool CounterSession::stop(Failure* failure) noexcept {
+  Failure of_range;
+  if (range_open_) pop_range(&of_range);  // what it says is the launch's matter, stopping is the program's
   CUpti_RangeProfiler_Stop_Params p = {CUpti_RangeProfiler_Stop_Params_STRUCT_SIZE};
   p.pRangeProfilerObject = session_;
   const CUptiResult r = api_.range_stop(&p);
@@ -153,11 +155,13 @@ bool CounterSession::push_range(const char* name, Failure* failure) noexcept {
   p.pRangeProfilerObject = session_;
   p.pRangeName = name;
   const CUptiResult r = api_.range_push(&p);
+  range_open_ = r == CUPTI_SUCCESS;
   if (r != CUPTI_SUCCESS) *failure = {"beginning a range", r};
   return r == CUPTI_SUCCESS;
 }
 
 bool CounterSession::pop_range(Failure* failure) noexcept {
+  if (!std::exchange(range_open_, false)) return true;
   CUpti_RangeProfiler_PopRange_Params p = {CUpti_RangeProfiler_PopRange_Params_STRUCT_SIZE};
   p.pRangeProfilerObject = session_;
   const CUptiResult r = api_.range_pop(&p);
@@ -190,10 +194,11 @@ void CounterSession::drop_spares() noexcept {
 CUptiResult CounterSession::disable() noexcept {
   if (session_ == nullptr) return CUPTI_SUCCESS;
   Failure ignored;
-  if (running_) stop(&ignored);
+  if (running_ || range_open_) stop(&ignored);
   CUpti_RangeProfiler_Disable_Params p = {CUpti_RangeProfiler_Disable_Params_STRUCT_SIZE};
   p.pRangeProfilerObject = session_;
-  const CUptiResult r = api_.range_disable(&p);
+  CUptiResult r = api_.range_disable(&p);
+  if (r != CUPTI_SUCCESS) r = api_.range_disable(&p);
   session_ = nullptr;
   has_open_ = false;
   done_.clear();

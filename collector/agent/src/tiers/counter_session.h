@@ -73,15 +73,16 @@ class CounterSession {
   /// A launch is about to be measured.
   void count_launch() noexcept { ++open_.measured; }
   bool push_range(const char* name, Failure* failure) noexcept;
+  /// Nothing if none is open any more.
   bool pop_range(Failure* failure) noexcept;
-  /// Ends the step: everything stopped and decoded.
+  /// Ends the step: everything stopped and decoded. A range that is open is closed first.
   bool end(Failure* failure);
   /// Ranges for which there was no room, in the step just ended.
   std::uint64_t dropped() const noexcept { return dropped_; }
   std::vector<Segment> take_segments();
   /// Returns an image for reuse.
   void give_back(std::vector<std::uint8_t>&& image);
-  /// Also after a failure; what was open is dropped. Returns CUPTI's answer.
+  /// Also after a failure; what was open is closed and dropped. Tries twice. Returns CUPTI's answer.
   CUptiResult disable() noexcept;
   /// No session follows soon: frees the images kept for reuse.
   void drop_spares() noexcept;
@@ -101,6 +102,7 @@ class CounterSession {
   std::uint32_t room_ = 0;  // ranges a segment holds
   Ranges way_ = Ranges::automatic;
   bool running_ = false;
+  bool range_open_ = false;
   bool has_open_ = false;  // open_ is configured
   Segment open_;
   std::vector<Segment> done_;

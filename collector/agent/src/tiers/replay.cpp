@@ -15,22 +15,8 @@ namespace {
 constexpr std::int64_t kMillisecond = 1'000'000;
 // The first replay step may come before prepare() is through; it waits in the launch, this long at most.
 constexpr std::chrono::seconds kReadyTimeout{10};
-// How long a launch waits for the excluded kernels before it, to be measured itself: the first one, and those
-// after it while that did not help.
-constexpr std::int64_t kPatienceNs = 20 * kMillisecond, kImpatienceNs = kMillisecond;
-// For collectives: their peers count kernel by kernel too, and begin later by what setting up takes them. A
-// process that did not wait would run ahead of the others for the rest of the step and be measured no more.
-// A step may have a hundred collectives, so that all waits of a recording together are bounded too.
-constexpr std::int64_t kPatienceWithPeersNs = 5000 * kMillisecond;
-constexpr std::int64_t kPatienceWithPeersInAllNs = 15000 * kMillisecond;
-constexpr std::chrono::microseconds kPollPause{50};
-constexpr std::size_t kMostEvents = 64;
-// For captures on other threads, where something has to be done now or never.
-constexpr std::chrono::milliseconds kCapturePatience{20};
 // For those that are under way when this device is asked what it can count.
 constexpr std::chrono::seconds kAvailabilityPatience{10};
-constexpr char kNotNow[] =
-    "a stream was being captured, or waited for the host, when the counters had to be read";
 
 std::string permission_remedy() {
   return with_permission_remedy("timeline only: this user may not read GPU counters");
@@ -206,12 +192,14 @@ std::uint32_t Replay::arm(const StepTracker::Step& step, std::uint32_t thread_id
     return config;
   }
   keep_ = keep;
+  left_over_.store(false, std::memory_order_relaxed);
   session_thread_ = thread_id;
   open_ns_ = in_calls_ns_ = closing_ns_ = 0;
   graph_launches_ = 0;
   graph_correlation_ids_.clear();
   in_doubt_.clear();
   under_way_.clear();
+  graph_thread_ = 0;
   measured_ = 0;
   // What this thread keeps in events_ is not asked for again: a new step starts with a clean slate only as
   // far as the kernels are over, which the first launch finds out.
@@ -256,7 +244,7 @@ void Replay::tell_of_plan() noexcept try {
 } catch (...) {
 }
 
-void Replay::report(spool::CounterStatus status, const std::string& reason) noexcept {
+void Replay::report(spool::CounterStatus status, std::string_view reason) noexcept {
   spool::CounterStepRecord record{};
   record.config_id = config_id(step_);
   record.step_index = step_.index;
@@ -282,25 +270,23 @@ Verdict Replay::launch_enter(const LaunchCall& call) noexcept try {
     steps_.release();
     return Verdict::not_asked;
   }
-  if (state_.load(std::memory_order_relaxed) == State::idle) return Verdict::not_asked;
+  if (state_.load(std::memory_order_relaxed) == State::idle) {
+    if (left_over_.load(std::memory_order_relaxed)) close_left_over(call.thread_id);
+    return Verdict::not_asked;
+  }
   // A launch into a stream that is being captured becomes part of a graph, and so would calls of ours.
   if (driver_.captures(call.stream)) return Verdict::not_asked;
 
-  std::int64_t none = 0;
-  const bool watched = launch_since_ns_.compare_exchange_strong(none, api_.now_ns());
-  if (watched) {
-    launch_name_.store(call.name, std::memory_order_relaxed);
-    launch_kernel_id_.store(call.kernel_id, std::memory_order_relaxed);
-    launch_step_.store(step_.index, std::memory_order_relaxed);
-    launch_thread_.store(call.thread_id, std::memory_order_release);
-  }
+  watch_.begin({call.name, call.kernel_id, step_.index}, call.thread_id, api_.now_ns());
   Verdict verdict = Verdict::not_asked;
   if (state_.load(std::memory_order_relaxed) == State::armed) {
     std::string why;
     auto status = spool::CounterStatus::failed;
     const auto decided = [&] { return readiness_ != Readiness::pending || gate_.closed(); };
     bool later = false;  // a launch to come opens the session
-    if (!ready_.wait_for(lock, kReadyTimeout, decided)) {
+    const bool ready = ready_.wait_for(lock, kReadyTimeout, decided);
+    watch_.begin_anew(call.thread_id, api_.now_ns());
+    if (!ready) {
       why = "the counters were not ready after 10 s; give the schedule more warm-up steps";
     } else if (gate_.closed()) {
       why = "the program ended inside this step";
@@ -323,13 +309,17 @@ Verdict Replay::launch_enter(const LaunchCall& call) noexcept try {
     }
   }
   if (state_.load(std::memory_order_relaxed) == State::collecting) verdict = measure(call);
-  if (watched && verdict != Verdict::measured) launch_since_ns_.store(0, std::memory_order_release);
+  if (verdict != Verdict::measured) watch_.end(call.thread_id);
   return verdict;
-} catch (...) {
+} catch (...) {  // out of memory
+  watch_.end(call.thread_id);
+  std::lock_guard<std::mutex> guard(mutex_);
+  const State state = state_.load(std::memory_order_relaxed);
+  if (state == State::armed || state == State::collecting) give_up_step("out of memory while counting");
   return Verdict::not_asked;
 }
 
-bool Replay::open(const LaunchCall& call, std::string* why, spool::CounterStatus* status) noexcept {
+bool Replay::open(const LaunchCall& call, std::string* why, spool::CounterStatus* status) {
   const std::int64_t begin_ns = api_.now_ns();
   const std::uint32_t id = config_id(step_);
   if (id == 0 || configs_[id - 1].metrics().empty()) {
@@ -397,50 +387,22 @@ bool Replay::open(const LaunchCall& call, std::string* why, spool::CounterStatus
     readiness_ = Readiness::ruled_out;
     ruled_out_reason_ = *why;
   }
+  note_failure(failure.result);
   return false;
-}
-
-// True if no excluded kernel is under way.
-bool Replay::settled(std::uint32_t thread_id) noexcept {
-  if (events_pending_ == 0) return true;
-  RelaxedCapture relaxed(driver_);
-  const bool for_peers = collectives_pending_ && !patience_spent_;
-  std::int64_t limit_ns = patience_spent_ ? kImpatienceNs : kPatienceNs;
-  if (for_peers)
-    limit_ns =
-        std::clamp(kPatienceWithPeersInAllNs - waited_for_peers_ns_, kPatienceNs, kPatienceWithPeersNs);
-  const std::int64_t begin_ns = api_.now_ns();
-  std::int64_t waited_ns = 0;
-  while (true) {
-    while (events_pending_ > 0 && driver_.event_query(events_[events_pending_ - 1]) != CUDA_ERROR_NOT_READY)
-      --events_pending_;
-    waited_ns = api_.now_ns() - begin_ns;
-    if (events_pending_ == 0 || waited_ns > limit_ns || gate_.closed()) break;
-    if (waited_ns > kPatienceNs) {
-      // This is no kernel that hangs: the watch begins anew.
-      if (launch_thread_.load(std::memory_order_acquire) == thread_id &&
-          launch_since_ns_.load(std::memory_order_acquire) != 0)
-        launch_since_ns_.store(begin_ns + waited_ns, std::memory_order_release);
-      std::this_thread::sleep_for(kPollPause);
-    }
-  }
-  // Shorter waits are what a collective takes.
-  if (for_peers && waited_ns > kPatienceNs) waited_for_peers_ns_ += waited_ns;
-  patience_spent_ = events_pending_ > 0;
-  if (!patience_spent_) host_waits_pending_ = false;
-  return !patience_spent_;
-}
-
-bool Replay::host_waits_over(std::uint32_t thread_id) noexcept {
-  return !host_waits_pending_ || settled(thread_id);
 }
 
 Verdict Replay::measure(const LaunchCall& call) {
   if (call.context != context_) return Verdict::unmeasured;  // the step's end says so
   // The capture under way has paused the session, or will before it begins.
   if (!captures_.hold_launch()) return session_.running() ? Verdict::not_asked : Verdict::unmeasured;
+  struct Held {
+    CaptureWatch* captures;
+    ~Held() {
+      if (captures != nullptr) captures->release_launch();
+    }
+  } held{&captures_};
   const Verdict verdict = measure_held(call);
-  if (verdict != Verdict::measured) captures_.release_launch();
+  if (verdict == Verdict::measured) held.captures = nullptr;  // launch_exit() gives it back
   return verdict;
 }
 
@@ -467,6 +429,8 @@ Verdict Replay::measure_held(const LaunchCall& call) {
     }
     session_.count_launch();
     graph_correlation_ids_.back() = call.correlation_id;
+    graph_thread_ = call.thread_id;
+    watch_.runs(call.thread_id, api_.now_ns(), 0);
     in_calls_ns_ += api_.now_ns() - since_ns;
     return Verdict::measured;
   }
@@ -512,6 +476,7 @@ Verdict Replay::measure_held(const LaunchCall& call) {
   if (way_ == counting::CountPlan::Way::some) ++chosen_in_all_;
   if (count_plan_.satisfied()) stretch_done_.store(true, std::memory_order_relaxed);
   note_under_way(call.thread_id, kind, since_ns);
+  watch_.runs(call.thread_id, api_.now_ns(), static_cast<std::int64_t>(usual_ns(step_, kind)));
   return Verdict::measured;
 }
 
@@ -526,9 +491,25 @@ void Replay::note_under_way(std::uint32_t thread_id, counting::Kind kind, std::i
   under_way_.push_back({thread_id, number, kind, since_ns});
 }
 
+// False if the step that measured it ended meanwhile: another may have begun, whose ranges are not this launch's.
+bool Replay::comes_back(const LaunchCall& call) noexcept {
+  if (call.graph) {
+    const bool mine = graph_thread_ == call.thread_id;
+    if (mine) graph_thread_ = 0;
+    return mine;
+  }
+  const auto mine = std::find_if(under_way_.begin(), under_way_.end(),
+                                 [&](const UnderWay& launch) { return launch.thread_id == call.thread_id; });
+  if (mine == under_way_.end()) return false;
+  // The kernel itself would have taken its time anyway.
+  const auto own_ns = static_cast<std::int64_t>(usual_ns(step_, mine->kind));
+  in_calls_ns_ += std::max<std::int64_t>(api_.now_ns() - mine->since_ns - own_ns, 0);
+  under_way_.erase(mine);
+  return true;
+}
+
 void Replay::launch_exit(const LaunchCall& call, Verdict verdict) noexcept {
-  if (verdict == Verdict::measured && launch_thread_.load(std::memory_order_acquire) == call.thread_id)
-    launch_since_ns_.store(0, std::memory_order_release);
+  if (verdict == Verdict::measured) watch_.end(call.thread_id);
   if (verdict == Verdict::unmeasured) return;
   // The hold of measure() is given back last, when the range is closed.
   const struct Held {
@@ -538,18 +519,12 @@ void Replay::launch_exit(const LaunchCall& call, Verdict verdict) noexcept {
     }
   } held{verdict == Verdict::measured ? &captures_ : nullptr};
   std::lock_guard<std::mutex> guard(mutex_);
-  if (verdict == Verdict::measured)
-    std::erase_if(under_way_, [&](const UnderWay& launch) {
-      if (launch.thread_id != call.thread_id) return false;
-      // The kernel itself would have taken its time anyway.
-      const auto own_ns = static_cast<std::int64_t>(usual_ns(step_, launch.kind));
-      in_calls_ns_ += std::max<std::int64_t>(api_.now_ns() - launch.since_ns - own_ns, 0);
-      return true;
-    });
+  const bool of_this_step = verdict == Verdict::measured && comes_back(call);
   if (state_.load(std::memory_order_relaxed) != State::collecting || call.context != context_) return;
   if (verdict == Verdict::measured) {
     CounterSession::Failure failure;
-    if ((call.graph || session_.marks_kernels()) && !session_.pop_range(&failure)) fail_step(failure);
+    if (of_this_step && (call.graph || session_.marks_kernels()) && !session_.pop_range(&failure))
+      fail_step(failure);
     return;
   }
   // An excluded kernel is under way.
@@ -557,92 +532,6 @@ void Replay::launch_exit(const LaunchCall& call, Verdict verdict) noexcept {
   if (!watch(call.stream)) return fail_step({"watching an excluded kernel", CUPTI_ERROR_UNKNOWN});
   const bool collective = exclusions_.added(call.kernel_id) == Exclusions::Reason::name;
   collectives_pending_ = collective && (collectives_pending_ || first);
-}
-
-bool Replay::watch(CUstream stream) noexcept {
-  RelaxedCapture relaxed(driver_);
-  if (!driver_.complete() || events_pending_ >= kMostEvents) return false;
-  if (events_pending_ == events_.size()) {
-    CUevent event = nullptr;
-    if (driver_.event_create(&event, CU_EVENT_DISABLE_TIMING) == CUDA_SUCCESS) events_.push_back(event);
-  }
-  if (events_pending_ >= events_.size() ||
-      driver_.event_record(events_[events_pending_], stream) != CUDA_SUCCESS)
-    return false;
-  ++events_pending_;
-  return true;
-}
-
-void Replay::capture_begins() noexcept {
-  std::lock_guard<std::mutex> guard(mutex_);
-  if (state_.load(std::memory_order_relaxed) != State::collecting || !session_.running()) return;
-  // A kept session may run on while a stream waits for the host: it measures marked ranges alone, and none is open.
-  if (host_waits_pending_) return;
-  if (session_.rotates()) {
-    give_up_step("the program captures a stream in this step, for which its counters have to pause");
-    pauses_ = true;  // the steps to come
-    return;
-  }
-  CounterSession::Failure failure;
-  if (!session_.pause(&failure)) fail_step(failure);
-}
-
-void Replay::stream_will_wait() noexcept {
-  if (state_.load(std::memory_order_relaxed) != State::collecting) return;
-  std::lock_guard<std::mutex> guard(mutex_);
-  if (state_.load(std::memory_order_relaxed) != State::collecting || !session_.running()) return;
-  waits_ = true;
-  if (session_.marks_kernels() || host_waits_pending_) return;
-  const CaptureHold hold(captures_);
-  if (!hold) return;  // the capture has it pause
-  if (session_.rotates()) {
-    give_up_step(
-        "a stream of the program waits for the host in this step, for which its counters have to pause");
-    pauses_ = true;  // the steps to come
-    return;
-  }
-  CounterSession::Failure failure;
-  if (!session_.pause(&failure)) fail_step(failure);
-}
-
-void Replay::stream_waits(CUcontext context, CUstream stream) noexcept {
-  std::lock_guard<std::mutex> guard(mutex_);
-  if (readiness_ == Readiness::ruled_out || (context_ != nullptr && context != context_) ||
-      driver_.captures(stream))
-    return;
-  // What is over already makes room; nobody waits here.
-  while (events_pending_ > 0 && driver_.event_query != nullptr &&
-         driver_.event_query(events_[events_pending_ - 1]) != CUDA_ERROR_NOT_READY)
-    --events_pending_;
-  if (events_pending_ == 0) host_waits_pending_ = collectives_pending_ = false;
-  if (watch(stream)) {
-    host_waits_pending_ = true;
-    collectives_pending_ = false;
-  } else if (state_.load(std::memory_order_relaxed) == State::collecting) {
-    host_waits_pending_ = true;
-    fail_step({"watching a stream that waits for the host", CUPTI_ERROR_UNKNOWN});
-  }
-}
-
-// Something went wrong between two launches: the step is given up, the program goes on.
-void Replay::fail_step(const CounterSession::Failure& failure) noexcept {
-  give_up_step(std::string(failure.what) + " failed: " + api_.error_text(failure.result));
-}
-
-void Replay::give_up_step(const std::string& why) noexcept {
-  message(Severity::warning, spool::Topic::replay, name_of_step() + ": " + why);
-  report(spool::CounterStatus::failed, why);
-  if (host_waits_pending_) return state_.store(State::to_close, std::memory_order_release);
-  close();
-  state_.store(State::idle, std::memory_order_release);
-}
-
-bool Replay::close_given_up(std::uint32_t thread_id) noexcept {
-  const CaptureHold hold(captures_);
-  if (!hold || !host_waits_over(thread_id)) return false;
-  close();
-  state_.store(State::idle, std::memory_order_release);
-  return true;
 }
 
 bool Replay::step_end(std::uint32_t thread_id) noexcept {
@@ -669,30 +558,6 @@ bool Replay::step_end(std::uint32_t thread_id) noexcept {
   return true;
 }
 
-void Replay::finish_pending() noexcept {
-  std::lock_guard<std::mutex> guard(mutex_);
-  if (state_.load(std::memory_order_relaxed) != State::to_finish) return;
-  const CaptureHold hold(captures_, kCapturePatience);
-  if (hold && host_waits_over(0)) {
-    finish();
-  } else {
-    report(spool::CounterStatus::failed, kNotNow);
-    state_.store(State::to_close, std::memory_order_release);
-  }
-  steps_.release();
-}
-
-void Replay::close_kept() noexcept {
-  std::lock_guard<std::mutex> guard(mutex_);
-  const State state = state_.load(std::memory_order_relaxed);
-  if (state == State::to_close) {
-    close_given_up(0);
-    return;
-  }
-  if (state != State::idle || !session_.enabled()) return;
-  if (const CaptureHold hold(captures_); hold && host_waits_over(0)) close();
-}
-
 void Replay::finish() noexcept {
   const std::int64_t begin_ns = api_.now_ns();
   Job job;
@@ -715,6 +580,8 @@ void Replay::finish() noexcept {
   if (step_.next_phase != Phase::cold || last) eviction_.release();
   intervals_.close(api_.now_ns());
   job.record.finish_ns = closing_ns_ = api_.now_ns() - begin_ns;
+  finished_ns_ = api_.now_ns();
+  if (job.record.status == spool::CounterStatus::ok) failures_of_cupti_ = 0;
   if (job.record.status == spool::CounterStatus::ok)
     failures_.store(0, std::memory_order_relaxed);
   else
@@ -743,10 +610,14 @@ void Replay::collect(Job* job) {
     job->reason = why;
     session_.take_segments();
   };
+  // A range that is cut short has not all of its kernel.
+  for (const UnderWay& launch : under_way_) in_doubt_.insert(launch.number);
   CounterSession::Failure failure;
-  if (!session_.end(&failure))
+  if (!session_.end(&failure)) {
+    note_failure(failure.result);
     return fail(spool::CounterStatus::failed,
                 std::string(failure.what) + " failed: " + api_.error_text(failure.result));
+  }
   const LaunchSequence& launches = steps_.last();
   if (std::string why = why_not_replayable(launches); !why.empty())
     return fail(spool::CounterStatus::not_available, why);
@@ -760,8 +631,10 @@ void Replay::collect(Job* job) {
 }
 
 void Replay::close_session() noexcept {
-  if (const CUptiResult r = session_.disable(); r != CUPTI_SUCCESS)
+  if (const CUptiResult r = session_.disable(); r != CUPTI_SUCCESS) {
     message(Severity::warning, spool::Topic::replay, "disabling counters failed: " + api_.error_text(r));
+    give_up_counting("counters could not be switched off");
+  }
   if (untraced_.exchange(false))
     if (const CUptiResult r = api_.activity_enable(CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL); r != CUPTI_SUCCESS)
       message(Severity::error, spool::Topic::timeline_refused,
@@ -807,29 +680,6 @@ void Replay::abandon() noexcept {
   if (state == State::idle) return;
   if (state != State::to_close) report(spool::CounterStatus::failed, "the program ended inside this step");
   state_.store(State::idle, std::memory_order_release);
-}
-
-std::string Replay::overdue(std::int64_t now_ns, std::int64_t limit_ns) noexcept try {
-  const std::int64_t since_ns = launch_since_ns_.load(std::memory_order_acquire);
-  if (since_ns == 0 || now_ns - since_ns < limit_ns || since_ns == launch_overdue_ns_) return {};
-  launch_overdue_ns_ = since_ns;
-  // The launch is still inside the driver, so that its name is still there.
-  const char* name = launch_name_.load(std::memory_order_relaxed);
-  const std::string kernel = name != nullptr ? name : "a CUDA graph";
-  if (const std::uint32_t id = launch_kernel_id_.load(std::memory_order_relaxed); id != 0)
-    exclusions_.used(id, Exclusions::Reason::time_out);
-  spool::CounterStepRecord record{};
-  record.step_index = launch_step_.load(std::memory_order_relaxed);
-  record.status = spool::CounterStatus::failed;
-  record.reason = writer_.intern_reserved("a kernel did not end when run alone");
-  writer_.put_reserved(record);
-  return "step " + std::to_string(record.step_index) + " hangs: " + kernel +
-         " was run alone to be measured and did not end in " + std::to_string(limit_ns / 1'000'000'000) +
-         "." + std::to_string(limit_ns / 100'000'000 % 10) + " s: it waits for another kernel, and " +
-         "nothing can free it; the program is ended. Record it with --replay-exclude " + kernel +
-         " to leave it out";
-} catch (...) {
-  return {};
 }
 
 }  // namespace ridgeline::agent

@@ -29,6 +29,7 @@
 #include <mutex>
 #include <set>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "call_gate.h"
@@ -45,6 +46,7 @@
 #include "tiers/counter_session.h"
 #include "tiers/eviction.h"
 #include "tiers/exclusions.h"
+#include "tiers/launch_watch.h"
 #include "tiers/metric_sets.h"
 
 namespace ridgeline::agent {
@@ -111,19 +113,23 @@ class Replay {
   bool stretch_done() const noexcept { return stretch_done_.load(std::memory_order_relaxed); }
   std::uint32_t failures_in_a_row() const noexcept { return failures_.load(std::memory_order_relaxed); }
   /// True if launch_enter() has something to do. One relaxed load.
-  bool wants_launch() const noexcept { return state_.load(std::memory_order_relaxed) != State::idle; }
+  bool wants_launch() const noexcept { return measuring() || left_over_.load(std::memory_order_relaxed); }
+  /// A step is measured, or was and is not dealt with.
+  bool measuring() const noexcept { return state_.load(std::memory_order_relaxed) != State::idle; }
   Verdict launch_enter(const LaunchCall& call) noexcept;
   /// After every launch_enter() whose verdict is not kNotAsked.
   void launch_exit(const LaunchCall& call, Verdict verdict) noexcept;
   /// The program is about to begin a capture; no hold is given any more. Counters that are running pause.
   void capture_begins() noexcept;
   /// Before and after a call of the program behind which a stream may wait for the host. Whether or not a
-  /// step is measured: the wait may last into one that is.
-  void stream_will_wait() noexcept;
-  void stream_waits(CUcontext context, CUstream stream) noexcept;
+  /// step is measured: the wait may last into one that is. In between nothing is started on any thread.
+  void stream_will_wait(std::uint32_t thread_id) noexcept;
+  void stream_waits(std::uint32_t thread_id, CUcontext context, CUstream stream) noexcept;
   /// A step that is not measured begins: a session that was kept for it, since another schedule was in force, is
   /// closed.
   void close_kept() noexcept;
+  /// A session that was kept for a step that does not come is closed at the next launch. The agent's own thread.
+  void tend(std::int64_t now_ns) noexcept;
   /// True if the step is dealt with; false if the next launch has to finish it, and last() must stay as it
   /// is.
   bool step_end(std::uint32_t thread_id) noexcept;
@@ -153,6 +159,9 @@ class Replay {
  private:
   /// to_finish: the step is over, its counters are still to be read. to_close: it was given up, and the session is
   /// still to be closed. Both as soon as CUPTI may be called.
+  static constexpr char kNotNow[] =
+      "a stream was being captured, or waited for the host, when the counters had to be read";
+
   enum class State { idle, armed, collecting, to_finish, to_close };
   enum class Readiness { pending, ready, ruled_out };
   struct Job {
@@ -200,7 +209,7 @@ class Replay {
   /// The step is over, or is given up: it is paid for.
   void pay(bool whole) noexcept;
   void tell_of_plan() noexcept;
-  bool open(const LaunchCall& call, std::string* why, spool::CounterStatus* status) noexcept;
+  bool open(const LaunchCall& call, std::string* why, spool::CounterStatus* status);
   bool takes_turns() const noexcept;
   bool may_rotate(const StepTracker::Step& step) const noexcept;
   bool counts_graphs(const StepTracker::Step& step) const noexcept;
@@ -213,18 +222,24 @@ class Replay {
   bool watch(CUstream stream) noexcept;
   /// CUPTI may wait for the device: what waits for the host is over.
   bool host_waits_over(std::uint32_t thread_id) noexcept;
+  bool comes_back(const LaunchCall& call) noexcept;
   void note_under_way(std::uint32_t thread_id, counting::Kind kind, std::int64_t since_ns);
   bool settled(std::uint32_t thread_id) noexcept;
   void fail_step(const CounterSession::Failure& failure) noexcept;
-  void give_up_step(const std::string& why) noexcept;
+  void give_up_step(std::string_view why) noexcept;
+  void note_failure(CUptiResult result) noexcept;
+  void give_up_counting(std::string_view why) noexcept;
+  void settle_what_is_due() noexcept;
   /// In state to_close: closes what is open, if CUPTI may be called. True if it is closed.
   bool close_given_up(std::uint32_t thread_id) noexcept;
+  /// A session between two steps, if CUPTI may be called.
+  void close_left_over(std::uint32_t thread_id) noexcept;
   void finish() noexcept;
   void collect(Job* job);
   void close_session() noexcept;
   void stop_tracing() noexcept;
   void close() noexcept;
-  void report(spool::CounterStatus status, const std::string& reason) noexcept;
+  void report(spool::CounterStatus status, std::string_view reason) noexcept;
   void message(Severity severity, spool::Topic topic, const std::string& text, Refusal refusal = {}) noexcept;
   void write_values(Job& job);
   /// `next_launch` among the step's launches, `measured` among those with a range: moved on past the segment.
@@ -265,6 +280,7 @@ class Replay {
 
   std::atomic<State> state_{State::idle};
   std::atomic<bool> untraced_{false};
+  std::atomic<bool> left_over_{false};  // the session was kept for a step that did not come
   StepTracker::Step step_{};
   counting::CountPlan count_plan_;
   counting::CountPlan::Way way_ = counting::CountPlan::Way::all;  // of step_
@@ -288,12 +304,20 @@ class Replay {
     std::int64_t since_ns;
   };
   std::vector<UnderWay> under_way_;   // measured launches that have not come back
+  std::uint32_t graph_thread_ = 0;    // has a graph launch under way in a range; 0: none has
   std::set<std::uint32_t> in_doubt_;  // numbers of those that ran beside another thread's
   std::uint32_t measured_ = 0;        // kernels, this step
   std::vector<CUevent> events_;       // of context_
   std::size_t events_pending_ = 0;    // the first so many: excluded kernels under way
   bool collectives_pending_ = false;  // all of them are collectives
   bool patience_spent_ = false;
+  struct ComingWait {
+    std::uint32_t thread_id;
+    std::int64_t since_ns;
+  };
+  std::vector<ComingWait> waits_coming_;  // threads inside a call that makes a stream wait for the host
+  std::uint32_t failures_of_cupti_ = 0;   // in a row
+  std::int64_t finished_ns_ = 0;          // the latest step
   bool host_waits_pending_ = false;       // one of events_ stands behind a wait for the host
   bool pauses_ = false;                   // steps of this program pause: no rotation
   bool waits_ = false;                    // and have waits for the host: kernels are marked
@@ -313,13 +337,7 @@ class Replay {
   std::deque<Job> jobs_;
   std::atomic<std::uint32_t> jobs_open_{0};
 
-  /// The launch under way, for the watch on the agent's thread.
-  std::atomic<std::int64_t> launch_since_ns_{0};  // 0: none
-  std::atomic<const char*> launch_name_{nullptr};
-  std::atomic<std::uint32_t> launch_kernel_id_{0};
-  std::atomic<std::uint32_t> launch_step_{0};
-  std::atomic<std::uint32_t> launch_thread_{0};
-  std::int64_t launch_overdue_ns_ = 0;  // the one that was told of
+  LaunchWatch watch_;  // of a launch that is measured
 };
 
 }  // namespace ridgeline::agent
