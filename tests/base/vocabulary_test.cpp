@@ -14,7 +14,8 @@ class Words : public ::testing::Test {};
 
 using Enumerations = ::testing::Types<Tier, Phase, StepStatus, StepSource, PeakSource, Severity, TierOutcome,
                                       WindowStatus, WindowCause, ExclusionReason, CopyKind,
-                                      SynchronisationCall, Quantity, LaunchStatus, MissingReason>;
+                                      SynchronisationCall, Quantity, LaunchStatus, MissingReason, CeilingLevel,
+                                      CeilingState>;
 TYPED_TEST_SUITE(Words, Enumerations);
 
 TYPED_TEST(Words, EachValueHasItsOwnWordAndTheWordLeadsBack) {

@@ -63,11 +63,29 @@ enum class Quantity : std::uint8_t {
 
 /// Where the peak of a device comes from.
 enum class PeakSource : std::uint8_t {
-  spec,      ///< data sheet
-  clock,     ///< per-cycle peak times a clock
-  measured,  ///< micro-benchmark
-  counter,   ///< the counter's own peak_sustained
+  spec,       ///< data sheet
+  clock,      ///< per-cycle peak times a clock
+  measured,   ///< micro-benchmark
+  counter,    ///< the counter's own peak_sustained
+  burst,      ///< ceiling measured on this device in milliseconds at its highest clock
+  sustained,  ///< ceiling measured on this device over seconds, at the clock that power and heat leave
 };
+
+/// What a measured ceiling is of.
+enum class CeilingLevel : std::uint8_t {
+  dram,
+  l2,
+  l1,
+  shared,
+  compute,  ///< operations; the kind is the precision
+  launch,   ///< time a launch
+  pcie,
+  nvlink,
+  energy,  ///< watts of the device, joules of a byte or an operation
+};
+
+/// How long the load was kept up.
+enum class CeilingState : std::uint8_t { burst, sustained };
 
 /// In spools.
 enum class Severity : std::uint32_t { info = 1, warning = 2, error = 3 };
@@ -222,10 +240,23 @@ struct Vocabulary<Quantity> {
 template <>
 struct Vocabulary<PeakSource> {
   static constexpr std::string_view kName = "source of a peak";
-  static constexpr Word<PeakSource> kWords[] = {{PeakSource::spec, "spec"},
-                                                {PeakSource::clock, "clock"},
-                                                {PeakSource::measured, "measured"},
-                                                {PeakSource::counter, "counter"}};
+  static constexpr Word<PeakSource> kWords[] = {
+      {PeakSource::spec, "spec"},       {PeakSource::clock, "clock"}, {PeakSource::measured, "measured"},
+      {PeakSource::counter, "counter"}, {PeakSource::burst, "burst"}, {PeakSource::sustained, "sustained"}};
+};
+template <>
+struct Vocabulary<CeilingLevel> {
+  static constexpr std::string_view kName = "level of a ceiling";
+  static constexpr Word<CeilingLevel> kWords[] = {
+      {CeilingLevel::dram, "dram"},     {CeilingLevel::l2, "l2"},           {CeilingLevel::l1, "l1"},
+      {CeilingLevel::shared, "shared"}, {CeilingLevel::compute, "compute"}, {CeilingLevel::launch, "launch"},
+      {CeilingLevel::pcie, "pcie"},     {CeilingLevel::nvlink, "nvlink"},   {CeilingLevel::energy, "energy"}};
+};
+template <>
+struct Vocabulary<CeilingState> {
+  static constexpr std::string_view kName = "state of a ceiling";
+  static constexpr Word<CeilingState> kWords[] = {{CeilingState::burst, "burst"},
+                                                  {CeilingState::sustained, "sustained"}};
 };
 template <>
 struct Vocabulary<Severity> {

@@ -66,6 +66,22 @@ struct DevicePeak {
   std::optional<std::string> detail;
 };
 
+/// A roof that was measured on the device, or a term of its energy model: columns of the table `ceiling`.
+struct Ceiling {
+  Id device_id = 0;
+  CeilingLevel level = CeilingLevel::dram;
+  std::string kind;
+  CeilingState state = CeilingState::burst;
+  std::optional<double> read_share;
+  double value = 0;
+  std::string unit;
+  std::optional<double> spread_ratio;
+  std::optional<double> sm_clock_hz;
+  std::optional<double> power_w;
+  std::optional<double> joules_each;
+  std::string conditions;
+};
+
 struct ClockSample {
   Id device_id = 0;
   std::int64_t time_ns = 0;

@@ -1,0 +1,41 @@
+// caches.h: reads of working sets that fit into L2, into L1, into shared memory.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+
+#include "ceilings/core/machine_file.h"
+#include "ceilings/device/bench.h"
+#include "gpt2/common/cuda_raii.h"
+
+namespace ridgeline::ceilings {
+
+class CacheReads {
+ public:
+  /// Takes `most_bytes` of device memory and fills them.
+  CacheReads(const DeviceFacts& device, std::int64_t most_bytes, cudaStream_t stream);
+
+  /// All SMs read the same `bytes` past L1, again and again; a multiple of 64 KiB.
+  [[nodiscard]] Bench l2(std::int64_t bytes);
+  /// Each SM reads `bytes` of its own through L1, again and again; a multiple of 16 KiB, for all SMs together
+  /// no more than was taken.
+  [[nodiscard]] Bench l1(std::int64_t bytes);
+  /// Each SM reads 32 KiB of its shared memory again and again, without bank conflicts.
+  [[nodiscard]] Bench shared();
+
+ private:
+  [[nodiscard]] std::string check(std::uint32_t expected_each, std::int64_t times);
+
+  const DeviceFacts& device_;
+  cudaStream_t stream_;
+  gpt2::DeviceBuffer<uint4> data_;
+  gpt2::DeviceBuffer<std::uint32_t> sums_;
+};
+
+/// Rates over working sets, `per_octave` to a doubling.
+[[nodiscard]] Sweep sweep_l2(CacheReads& caches, std::int64_t most_bytes, int per_octave,
+                             const std::function<double(const Bench&)>& rate);
+[[nodiscard]] Sweep sweep_l1(CacheReads& caches, int per_octave,
+                             const std::function<double(const Bench&)>& rate);
+
+}  // namespace ridgeline::ceilings

@@ -1,0 +1,200 @@
+#include "ceilings/device/runner.h"
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <deque>
+#include <thread>
+
+#include "ceilings/core/settling.h"
+#include "ceilings/core/statistics.h"
+
+namespace ridgeline::ceilings {
+
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+constexpr int kPlaces = 1 << 14;      // of the probe: batches of the longest load
+constexpr double kBatchS = 0.02;      // a load is queued in batches of this length
+constexpr std::size_t kInFlight = 3;  // of them, so that the GPU never waits for the CPU
+constexpr int kParts = 3;             // of a window, which must agree
+constexpr double kWatchMs = 12;       // for others: some slices of time
+constexpr double kLeastEnergyS = 0.5;
+
+double seconds_since(Clock::time_point begin) {
+  return std::chrono::duration<double>(Clock::now() - begin).count();
+}
+
+}  // namespace
+
+Runner::Runner(const Plan& plan, const DeviceFacts& device, const Nvml& nvml, const Neighbours& before)
+    : plan_(plan), device_(device), nvml_(nvml), before_(before), probe_(kPlaces) {}
+
+double Runner::seconds_of(const Bench& bench) {
+  if (bench.prepare) bench.prepare();
+  bench.launch(stream_.get());
+  probe_.read(0, stream_.get());
+  bench.launch(stream_.get());
+  probe_.read(1, stream_.get());
+  stream_.synchronize();
+  return std::max(between(probe_.at(0), probe_.at(1)).seconds, 1e-7);
+}
+
+double Runner::rate(const Bench& bench) {
+  double best = 0;
+  for (int i = 0; i < 3; ++i) best = std::max(best, bench.work / seconds_of(bench));
+  return best;
+}
+
+void Runner::look_for_others(Reading& reading) {
+  Neighbours seen = before_;
+  seen.processes_now = nvml_.processes().value_or(0);
+  seen.not_running_share = not_running_share(kWatchMs, stream_.get());
+  if (auto found = foreign_process(seen)) reading.voids.push_back(*std::move(found));
+}
+
+Reading Runner::burst(const Bench& bench) {
+  Reading reading;
+  reading.state = State::burst;
+  const int launches = std::max(1, static_cast<int>(std::floor(plan_.burst_ms * 1e-3 / seconds_of(bench))));
+  std::vector<double> rates, clocks;
+  for (int round = 0; round < plan_.rounds; ++round) {
+    std::this_thread::sleep_for(std::chrono::duration<double>(plan_.idle_s));
+    bench.launch(stream_.get());  // pages and caches, which the pause may have cost
+    probe_.read(0, stream_.get());
+    for (int i = 0; i < launches; ++i) bench.launch(stream_.get());
+    probe_.read(1, stream_.get());
+    stream_.synchronize();
+    const Interval took = between(probe_.at(0), probe_.at(1));
+    rates.push_back(bench.work * launches / took.seconds);
+    clocks.push_back(took.clock_hz);
+    reading.seconds += took.seconds;
+  }
+  reading.value = median(rates);
+  reading.rounds = plan_.rounds;
+  reading.spread_ratio = disagreement(rates);
+  reading.sm_clock_hz = median(clocks);
+  reading.temperature_c = nvml_.temperature_c();
+  reading.memory_temperature_c = nvml_.memory_temperature_c();
+  const auto add = [&](std::optional<Void> found) {
+    if (found) reading.voids.push_back(*std::move(found));
+  };
+  add(rounds_disagree(rates));
+  add(clock_down(reading.sm_clock_hz, device_.max_sm_clock_hz));
+  add(above_cycles(reading.value, bench.per_cycle_sm, device_.sm_count, reading.sm_clock_hz));
+  add(above_limit(reading.value, bench.limit_per_s));
+  look_for_others(reading);
+  return reading;
+}
+
+// A load that is kept up: batches of launches with a reading of the clock between them.
+class Runner::Load {
+ public:
+  Load(Runner& runner, const Bench& bench)
+      : runner_(runner),
+        bench_(bench),
+        launches_(std::max(1, static_cast<int>(std::round(kBatchS / runner.seconds_of(bench))))) {
+    runner_.probe_.read(0, stream());
+    for (std::size_t i = 0; i < kInFlight; ++i) queue();
+  }
+
+  /// Waits for the oldest batch, queues another, and looks at the driver's counters. False: the probe is full.
+  bool go_on() {
+    events_.front().synchronize();
+    events_.pop_front();
+    ++done_;
+    const bool room = queued_ + 1 < runner_.probe_.places();
+    if (room) queue();
+    const Interval batch = between(tick(done_ - 1), tick(done_));
+    clocks_.push_back({seconds(), batch.clock_hz});
+    if (const auto joules = runner_.nvml_.joules()) energy_.add(seconds_since(begin_), *joules);
+    throttle_ |= runner_.nvml_.throttle_reasons();
+    return room;
+  }
+
+  /// Of the GPU, since the load began.
+  [[nodiscard]] double seconds() const { return between(tick(0), tick(done_)).seconds; }
+  [[nodiscard]] int done() const { return done_; }
+  [[nodiscard]] const std::vector<Point>& clocks() const { return clocks_; }
+  [[nodiscard]] const EnergyTrace& energy() const { return energy_; }
+  [[nodiscard]] unsigned long long throttle() const { return throttle_; }
+  /// From here on the driver's counters are those of the window.
+  void begin_window() {
+    energy_ = {};
+    throttle_ = 0;
+  }
+  [[nodiscard]] Interval span(int from, int to) const { return between(tick(from), tick(to)); }
+  [[nodiscard]] double rate(int from, int to) const {
+    return bench_.work * launches_ * (to - from) / span(from, to).seconds;
+  }
+  void finish() { runner_.stream_.synchronize(); }
+
+ private:
+  [[nodiscard]] cudaStream_t stream() const { return runner_.stream_.get(); }
+  [[nodiscard]] Tick tick(int batch) const { return runner_.probe_.at(batch); }
+  void queue() {
+    for (int i = 0; i < launches_; ++i) bench_.launch(stream());
+    runner_.probe_.read(++queued_, stream());
+    events_.emplace_back(cudaEventDisableTiming);
+    events_.back().record(stream());
+  }
+
+  Runner& runner_;
+  const Bench& bench_;
+  int launches_;
+  int queued_ = 0;
+  int done_ = 0;
+  Clock::time_point begin_ = Clock::now();
+  std::deque<gpt2::Event> events_;
+  std::vector<Point> clocks_;
+  EnergyTrace energy_;
+  unsigned long long throttle_ = 0;
+};
+
+Reading Runner::sustained(const Bench& bench) {
+  Reading reading;
+  reading.state = State::sustained;
+  Load load(*this, bench);
+  bool room = true;
+  bool rested = false;
+  while (room && !(rested = settled(load.clocks(), plan_.settling)) && load.seconds() < plan_.most_settle_s)
+    room = load.go_on();
+  load.begin_window();
+  const int first = load.done();
+  const double begin = load.seconds();
+  // The counter is brought up to date some ten times a second: its use is known from its first change to its last.
+  while (room && (load.seconds() - begin < plan_.window_s)) room = load.go_on();
+  const int last = load.done();
+  load.finish();
+  std::vector<double> parts;
+  for (int i = 0; i < kParts; ++i) {
+    const int from = first + (last - first) * i / kParts, to = first + (last - first) * (i + 1) / kParts;
+    if (to > from) parts.push_back(load.rate(from, to));
+  }
+  const Interval window = load.span(first, last);
+  reading.value = load.rate(first, last);
+  reading.rounds = static_cast<int>(parts.size());
+  reading.spread_ratio = disagreement(parts);
+  reading.seconds = window.seconds;
+  reading.sm_clock_hz = window.clock_hz;
+  if (const auto use = load.energy().use(kLeastEnergyS)) {
+    reading.power_w = use->watts();
+    reading.joules = use->joules;
+  }
+  reading.temperature_c = nvml_.temperature_c();
+  reading.memory_temperature_c = nvml_.memory_temperature_c();
+  reading.throttle = throttle_words(load.throttle());
+  const auto add = [&](std::optional<Void> found) {
+    if (found) reading.voids.push_back(*std::move(found));
+  };
+  if (!rested && plan_.thorough)
+    add(Void{VoidRule::not_settled, "the clock still moved when the time for it to settle was over"});
+  add(rounds_disagree(parts));
+  add(above_cycles(reading.value, bench.per_cycle_sm, device_.sm_count, reading.sm_clock_hz));
+  add(above_limit(reading.value, bench.limit_per_s));
+  look_for_others(reading);
+  return reading;
+}
+
+}  // namespace ridgeline::ceilings
