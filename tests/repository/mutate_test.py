@@ -12,6 +12,7 @@ ROOT = Path(__file__).resolve().parent.parent.parent
 sys.dont_write_bytecode = True
 sys.path.insert(0, str(ROOT / "scripts"))
 from mutation_rules import applied, mutants_of  # noqa: E402
+from mutation_switches import PROLOGUE, switched  # noqa: E402
 
 CMAKE = """cmake_minimum_required(VERSION 3.20)
 set(CMAKE_CXX_COMPILER_WORKS ON)  # nobody needs to try that
@@ -96,6 +97,47 @@ class Rules(unittest.TestCase):
         self.assertIsNone(applied("int a = 1;\nint c;\n", mutant))
 
 
+class Switches(unittest.TestCase):
+    def switch(self, text, old, new):
+        """The text with this change behind switch 1, without the prologue; None if it has none."""
+        mutant = next(m for m in mutants_of("store", "a.cpp", text) if (m.old, m.new) == (old, new))
+        out, lines = switched(text, [(1, mutant)])
+        self.assertEqual(bool(lines), out != text)
+        return out[len(PROLOGUE) :] if lines else None
+
+    def test_a_change_is_one_of_two_values(self):
+        on = "mutant_switch::on(1) ?"
+        self.assertEqual(self.switch("bool f() { return a + 1 < b && c; }\n", "<", "<="),
+                         f"bool f() {{ return ({on} (a + 1 <= b) : (a + 1 < b)) && c; }}\n")
+        self.assertEqual(self.switch("if (c) x += f(1, 2);\n", "+=", "-="), f"if (c) ({on} (x -= f(1, 2)) : (x += f(1, 2)));\n")
+        self.assertEqual(self.switch("int a = b * 3;\n", "3", "4"), f"int a = ({on} (b * 4) : (b * 3));\n")
+        self.assertEqual(self.switch("auto a = v.front().x;\n", "front", "back"), f"auto a = ({on} (v.back().x) : (v.front().x));\n")
+        self.assertEqual(self.switch("if (a.b) g();\n", "a.b", "!(a.b)"),
+                         f"if (({on} static_cast<bool>(!(a.b)) : static_cast<bool>(a.b))) g();\n")
+        self.assertEqual(self.switch("bool a = b && c;\n", " && c", ""),
+                         f"bool a = ({on} static_cast<bool>(b) : static_cast<bool>(b && c));\n")
+
+    def test_a_returned_value_is_a_second_statement(self):
+        self.assertEqual(self.switch("if (a) return b + c;\n", "b + c", "{}"),
+                         "if (a) { if (mutant_switch::on(1)) return {}; return b + c; }\n")
+
+    def test_literals_of_sql_are_written_twice(self):
+        self.assertEqual(self.switch('q("SELECT x FROM t "\n  "WHERE y IS NULL");\n', " IS NULL", " IS NOT NULL"),
+                         'q((mutant_switch::on(1) ? "SELECT x FROM t " "WHERE y IS NOT NULL" : "SELECT x FROM t "\n  "WHERE y IS NULL"));\n')
+        self.assertEqual(self.switch('constexpr const char* kQ = R"(SELECT "a"\nFROM t WHERE b = 1)";\n', "=", "<>"),
+                         'const char* const kQ = (mutant_switch::on(1) ? "SELECT \\"a\\"\\nFROM t WHERE b <> 1" : '
+                         'R"(SELECT "a"\nFROM t WHERE b = 1)");\n')
+
+    def test_lines_stay_and_no_two_changes_share_a_place(self):
+        text = "int f(int a) {\n  return g(a < 1,\n           a - 2);\n}\n"
+        found = mutants_of("store", "a.cpp", text)
+        out, lines = switched(text, list(enumerate(found, 1)))
+        self.assertEqual(out[len(PROLOGUE) :].count("\n"), text.count("\n"))
+        places = [m for number, m in enumerate(found, 1) if number in lines]
+        self.assertEqual(len(places), 2, "one on each line")
+        self.assertTrue(all(found[number - 1].line in lines[number] for number in lines))
+
+
 class Program(unittest.TestCase):
     def setUp(self):
         self.folder = tempfile.TemporaryDirectory()
@@ -117,6 +159,7 @@ class Program(unittest.TestCase):
             [sys.executable, str(ROOT / "scripts/mutate"), "--root", str(self.root), "--modules", "store", "--limit", "1",
              *arguments], capture_output=True, text=True)
         self.assertEqual(done.returncode, expect, done.stdout + done.stderr)
+        self.said = done.stderr
         return done.stdout
 
     def verdicts(self):
@@ -126,6 +169,7 @@ class Program(unittest.TestCase):
     def test_verdicts_table_and_resuming(self):
         out = self.mutate(*(f"--only=store/src/toy.cpp:{line}" for line in (2, 3, 4, 5, 6, 9)))
         found = self.verdicts()
+        self.assertRegex(self.said, r"changes of 1 sources: ([5-9]|\d\d) behind switches")
         self.assertEqual(found[(2, "+", "-")], "killed")
         self.assertEqual(found[(3, "-", "+")], "survived")
         self.assertEqual(found[(4, "7", "8")], "survived", "a text comparison does not count")
