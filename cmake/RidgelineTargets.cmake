@@ -56,7 +56,9 @@ endfunction()
 # all of them: names in the unnamed namespaces of a module differ (scripts/check-style finds those that do not).
 function(ridgeline_unite target)
   if(RIDGELINE_UNITY)
-    set_target_properties(${target} PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE 16)
+    # Both warnings are about the neighbours of a source there; clang-tidy and a plain build see each by itself.
+    set_target_properties(${target} PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE 16 UNITY_BUILD_CODE_BEFORE_INCLUDE
+      "#pragma GCC diagnostic ignored \"-Wshadow\"\n#pragma GCC diagnostic ignored \"-Wsubobject-linkage\"")
   endif()
 endfunction()
 
@@ -118,14 +120,15 @@ function(ridgeline_list_cases name module label timeout cost)
 endfunction()
 
 # ridgeline_add_tests(<module> FILES <file>... LINK ... [PROGRAM name] [INCLUDE ...] [DEFINE ...] [DEPENDS ...] [TEXT <file>...]
-#                     [TIMEOUT seconds] [COST n])
+#                     [TIMEOUT seconds] [COST n] [APART])
 # One GoogleTest program of all <file>_test.cpp of a module, test_<module> (test_<PROGRAM>), and for each of its cases one
 # entry of ctest, `<module>.<file>: Suite.Case`, with label cpu. TEXT: these files compare a document with the source. Their
 # label cpu-text matches `ctest -L cpu`; scripts/mutate leaves out what matches `text`. COST: seconds of a case that takes long
 # and should begin early. With RIDGELINE_UNITY_TESTS several files are compiled as one, which halves the time of building
-# all of them: names in a module's unnamed namespaces differ, and suites are of one file each.
+# all of them: names in a module's unnamed namespaces differ, and suites are of one file each. APART: each case has a process of its
+# own whatever RIDGELINE_TEST_ENTRIES says, for what is once per process.
 function(ridgeline_add_tests module)
-  cmake_parse_arguments(ARG "" "PROGRAM;TIMEOUT;COST" "FILES;TEXT;LINK;INCLUDE;DEFINE;DEPENDS" ${ARGN})
+  cmake_parse_arguments(ARG "APART" "PROGRAM;TIMEOUT;COST" "FILES;TEXT;LINK;INCLUDE;DEFINE;DEPENDS" ${ARGN})
   if(NOT ARG_PROGRAM)
     set(ARG_PROGRAM ${module})
   endif()
@@ -146,6 +149,9 @@ function(ridgeline_add_tests module)
   endif()
   set_target_properties(${name} PROPERTIES UNITY_BUILD ${RIDGELINE_UNITY_TESTS} UNITY_BUILD_BATCH_SIZE 8)
   ridgeline_precompile(${name} test <gtest/gtest.h>)
+  if(ARG_APART)
+    set(RIDGELINE_TEST_ENTRIES case)
+  endif()
   ridgeline_list_cases(${name} ${module} cpu ${ARG_TIMEOUT} "${ARG_COST}" ${ARG_TEXT})
 endfunction()
 

@@ -23,7 +23,8 @@ if(programs AND TARGET ridgeline_agent)
     LINK ridgeline::agent_core ridgeline::store
     DEFINE RIDGELINE_TEST_CUPTI="${RIDGELINE_CUPTI_LIBRARY}" RIDGELINE_FAKE_DRIVER="$<TARGET_FILE:fake_driver>"
       RIDGELINE_FAKE_NVML="$<TARGET_FILE:fake_nvml>" RIDGELINE_FAKE_STATICS="$<TARGET_FILE:fake_statics>"
-    DEPENDS fake_driver fake_nvml fake_statics)
+    DEPENDS fake_driver fake_nvml fake_statics
+    APART)
 
   add_test(NAME collector.agent_library
     COMMAND ${CMAKE_CURRENT_SOURCE_DIR}/agent_library_test.sh $<TARGET_FILE:ridgeline_agent>)
