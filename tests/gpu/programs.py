@@ -3,7 +3,7 @@
 
 usage: programs.py --ridgeline RIDGELINE --trainer GPT2_TRAIN --exiter AGENT_EXITER --python-program pytorch_gpt2.py [--out DIR]
                    [--json FILE] [--limit SECONDS] [--no-overhead] [--alone N] [--one-gpu] [--share K/N]
-                   [PROGRAM...]
+                   [--sequences DIR] [PROGRAM...]
 
 For each: the program ends as it should, every launch seen has its record, steps are found, and their timeline is there. A table says
 how much of what is ranked has a time (T0, of the launches seen), samples (T1, of the kernel time) and counters (T2, of the kernel time that
@@ -13,7 +13,8 @@ after the recording too, and in brackets by how much the two differ; nothing if 
 ranking puts first. A program passes if T0 is 100 %, T1 and T2 are 95 % and more, at most 10 s are on top, and the first row is the
 one that adding up the launches' rows by hand puts first (and the kernel named here, where one is). What a program cannot have is
 said where it is listed here; below its limits the table says why. `--list` names the programs; those in kinds/ are small programs of kinds
-that people run, and know of no profiler. `--share 2/3` runs the second third of them.
+that people run, and know of no profiler. `--share 2/3` runs the second third of them. With --sequences the launches of
+each program in kinds/ are written there, keys and times, with the steps as the program itself noted them (tests/steps/sequences.py).
 
 Every GPU of the machine takes a program at a time. Those of two processes take two GPUs and NCCL between them, and their captures
 must show it (collectives.py); `second-gpu` sees the last one alone, as its device 0. With one GPU, what needs two says so and runs
@@ -31,7 +32,10 @@ import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
 
+sys.path.append(os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "steps"))
+
 import collectives
+import sequences
 from common import Checks, Facts, end_in_order, kernel_base, open_capture, run
 from power import PowerWatch
 
@@ -153,12 +157,27 @@ class Gpus:
             self.changed.notify_all()
 
 
+def step_times_of(name, options):
+    return os.path.abspath(os.path.join(options.out, f"program-{name}.steps"))
+
+
+def export_sequence(name, program, options, capture, say):
+    """Of a program with one process that noted its steps."""
+    noted = step_times_of(name, options)
+    if not options.sequences or program.processes > 1 or not os.path.exists(noted) or not os.path.exists(capture):
+        return
+    launches, steps = sequences.export(capture, name, options.sequences, noted)
+    say(f"row {name}: sequence of {launches} launches, {steps} steps")
+
+
 def start(name, program, options, gpus, say, capture=None):
     """Runs it, recorded if there is a capture to make, with what it prints in program-NAME.log as it comes."""
     limit_s = min(program.limit_s, options.limit)
     say(f"row {name}{'' if capture else ' alone'}: begins at {time.monotonic() - options.begin:.0f} s, {limit_s:g} s at most")
     record = [options.ridgeline, "record", "--force", "-o", capture, "--"] if capture else []
     env = {**TALKATIVE, **({"CUDA_VISIBLE_DEVICES": ",".join(gpus)} if gpus else {})}
+    if capture and options.sequences:
+        env["STEP_TIMES"] = step_times_of(name, options)
     return run([*record, *program.command], env=env, timeout=limit_s,
                log=os.path.join(options.out, f"program-{name}{'' if capture else '-alone'}.log"),
                last_words_s=min(LAST_WORDS_S, limit_s) if capture else 0)
@@ -215,7 +234,8 @@ def coverage(ridgeline, capture, process):
         rows[by] = json.loads(done.out)
     launches, step = rows["launch"]["rows"], rows["launch"]["step"]
     total = sum(row["time_ns"] for row in launches) or 1
-    shares = {"T0": rows["launch"]["quality"]["kernel_records"] / max(rows["launch"]["quality"]["launches_seen"], 1)}
+    quality = rows["launch"]["quality"]
+    shares = {"T0": quality["kernel_records"] / quality["launches_seen"] if quality["launches_seen"] else 1.0}  # none: all in graphs
     known_ns = {tier: sum(row["time_ns"] for row in launches if row.get(key) is not None)
                 for tier, key in (("T1", "dram_t1_utilisation_ratio"), ("T2", "dram_t2_utilisation_ratio"))}
     countable_ns = total if step.get("whole_recording") else outside_graphs_ns(capture, process, step["step_index"])
@@ -384,6 +404,7 @@ def main(argv=None):
     parser.add_argument("--limit", type=float, default=600, help="seconds of a program at most; each has its own limit besides")
     parser.add_argument("--no-overhead", action="store_true", help="do not run each program alone")
     parser.add_argument("--alone", type=int, choices=(1, 2), default=1, help="runs alone of each program: before its recording, and after")
+    parser.add_argument("--sequences", metavar="DIR", help="where the programs' launches are written, for the search for steps")
     parser.add_argument("--one-gpu", action="store_true", help="only programs that take one GPU")
     parser.add_argument("--share", metavar="K/N", help="of the programs those whose turn is K of N, so that N calls run all")
     parser.add_argument("--list", action="store_true")
@@ -430,6 +451,7 @@ def main(argv=None):
             finally:
                 if watch:
                     watch.stop()
+            export_sequence(name, program, options, capture, say)
             if compared and options.alone > 1:
                 alone.append(start(name, program, options, seen, say))
             tables[name] = judge(checks, name, options.ridgeline, capture, done, program, seen, watch, alone)

@@ -1,81 +1,10 @@
 #include "corpus.h"
 
-#include <algorithm>
-#include <cmath>
-#include <cstdio>
-#include <cstdlib>
-#include <memory>
-
-#include "ridgeline/steps/step_watch.h"
+#include "sequence_writer.h"
 
 namespace ridgeline::steps::corpus {
+
 namespace {
-
-class Dice {
- public:
-  explicit Dice(std::uint32_t seed) : state_(seed * 0x9e3779b97f4a7c15ull + 1) {}
-  std::uint32_t operator()(std::uint32_t below) {
-    state_ = state_ * 6364136223846793005ull + 1442695040888963407ull;
-    return static_cast<std::uint32_t>(state_ >> 33) % below;
-  }
-  double part() { return (*this)(1u << 20) / double(1u << 20); }
-
- private:
-  std::uint64_t state_;
-};
-
-/// Writes a program's launches. Kernels are loaded at their first launch, which takes its time.
-class Program {
- public:
-  Program(std::uint32_t seed, double gap_us) : dice(seed), gap_us_(gap_us) {}
-  Dice dice;
-
-  void launch(std::uint32_t kernel, std::uint32_t grid = 1) { put(key_of(kernel, grid, 1, 1), kernel); }
-  void graph(std::uint64_t handle) { put(graph_key(handle), 0); }
-  /// Launches first to last, in order.
-  void launches(std::uint32_t first, std::uint32_t last, std::uint32_t grid = 1) {
-    for (std::uint32_t k = first; k <= last; ++k) launch(k, grid + k % 7);
-  }
-  void pause(double us) { pause_us_ += us; }
-  void step() { sequence_.steps.push_back(sequence_.launches.size()); }
-  void steady() { sequence_.steady = sequence_.steps.size(); }
-  [[nodiscard]] double now_s() const { return now_ns_ / 1e9; }
-  Sequence take() { return std::move(sequence_); }
-  void gap(double us) { gap_us_ = us; }
-
- private:
-  void put(Key key, std::uint32_t kernel) {
-    double us = gap_us_ * (0.6 + 0.8 * dice.part()) + pause_us_ * (0.9 + 0.2 * dice.part());
-    if (dice(200) == 0) us += 10 * gap_us_;  // the host is busy with something else
-    pause_us_ = 0;
-    if (kernel >= seen_.size()) seen_.resize(kernel + 1000, false);
-    if (!seen_[kernel]) {
-      seen_[kernel] = true;
-      us += 200 + dice(dice(20) == 0 ? 100'000 : 3'000);
-    }
-    now_ns_ += us * 1000;
-    sequence_.launches.push_back(
-        {key, static_cast<std::uint32_t>(static_cast<std::uint64_t>(now_ns_ / 1000))});
-    sequence_.times_ns.push_back(static_cast<std::int64_t>(now_ns_));
-  }
-  Sequence sequence_;
-  double gap_us_, pause_us_ = 0, now_ns_ = 1e9;
-  std::vector<bool> seen_;
-};
-
-// What goes before the first step: parameters are made and filled, one after the other.
-void initialise(Program& p, int parameters) {
-  for (int i = 0; i < parameters; ++i) {
-    p.launch(9000 + p.dice(3), 1 + p.dice(400));
-    p.launch(9003 + p.dice(4), 1 + p.dice(400));
-  }
-}
-
-// Transformer layers, forward and back: kernels from `base` on, `forward` and `backward` launches each.
-void layers(Program& p, int count, std::uint32_t base, std::uint32_t forward, std::uint32_t grid) {
-  for (int layer = 0; layer < count; ++layer)
-    for (std::uint32_t k = 0; k < forward; ++k) p.launch(base + (k * 7) % (forward / 2 + 1), grid + k % 5);
-}
 
 Sequence hf_eager(std::uint32_t seed) {
   Program p(seed, 19);
@@ -677,7 +606,7 @@ Sequence batched_decoding(std::uint32_t seed) {
 }  // namespace
 
 std::vector<Kind> kinds() {
-  return {
+  std::vector<Kind> all = {
       {"eager training", hf_eager},
       {"training, batches of other lengths", bert},
       {"compiled scan, two equal halves", jax_halves},
@@ -712,158 +641,8 @@ std::vector<Kind> kinds() {
       {"a loop that never waits", asynchronous},
       {"batched decoding, requests come and go", batched_decoding},
   };
-}
-
-namespace {
-
-// `period`: launches of a step of a program whose steps are all alike at its end, counted back from there; else `once`
-// is a kernel that each step has once.
-Sequence read(const std::string& path, std::uint32_t period, std::uint32_t once, std::size_t steady) {
-  Sequence s;
-  const std::string command = "gzip -dc '" + path + "'";
-  const std::unique_ptr<FILE, int (*)(FILE*)> file(popen(command.c_str(), "r"), pclose);
-  if (file == nullptr) return s;
-  unsigned kernel, x, y, z;
-  long long ns;
-  unsigned long long context, graph, correlation;
-  std::int64_t first = 0;
-  while (std::fscanf(file.get(), "%u %u %u %u %lld %llu %llu %llu", &kernel, &x, &y, &z, &ns, &context,
-                     &graph, &correlation) == 8) {
-    if (first == 0) first = ns - 1'000'000'000;
-    if (period == 0 && kernel == once) s.steps.push_back(s.launches.size());
-    s.launches.push_back({key_of(kernel, x, y, z), static_cast<std::uint32_t>((ns - first) / 1000)});
-    s.times_ns.push_back(ns - first);
-  }
-  const std::size_t n = s.launches.size();
-  if (period != 0)
-    for (std::size_t at = n % period; at < n; at += period) s.steps.push_back(at);
-  s.steady = steady;
-  return s;
-}
-
-}  // namespace
-
-std::vector<Kind> recorded(const std::string& directory) {
-  struct Known {
-    const char* name;
-    std::uint32_t launches, once;
-    std::size_t steady;
-  };
-  std::vector<Kind> found;
-  for (const Known& known : {Known{"hf-good", 1153, 0, 2},
-                             {"hf-bad-period", 1153, 0, 2},
-                             {"generate", 0, 49, 9},
-                             {"llmc", 424, 0, 1}}) {
-    const std::string path = directory + "/" + known.name + ".txt.gz";
-    if (FILE* file = std::fopen(path.c_str(), "rb")) {
-      std::fclose(file);
-      auto whole = std::make_shared<Sequence>(read(path, known.launches, known.once, known.steady));
-      found.push_back({known.name, [whole](std::uint32_t) { return *whole; }});
-    }
-  }
-  return found;
-}
-
-Sequence from(const Sequence& whole, std::size_t step, double part) {
-  const std::size_t end = step + 1 < whole.steps.size() ? whole.steps[step + 1] : whole.launches.size();
-  const std::size_t first =
-      whole.steps[step] + static_cast<std::size_t>(part * static_cast<double>(end - whole.steps[step]));
-  Sequence cut;
-  cut.launches.assign(whole.launches.begin() + static_cast<std::ptrdiff_t>(first), whole.launches.end());
-  cut.times_ns.assign(whole.times_ns.begin() + static_cast<std::ptrdiff_t>(first), whole.times_ns.end());
-  for (const std::size_t at : whole.steps)
-    if (at >= first) cut.steps.push_back(at - first);
-  return cut;
-}
-
-namespace {
-
-// Whether these borders, launches of the sequence in order, come once in each of the steps from `first` to before
-// `last`, but for one in seven: beside an evaluation a border may be missed or come too often.
-bool once_a_step(const Sequence& s, const std::vector<std::size_t>& borders, std::size_t first,
-                 std::size_t last) {
-  std::size_t right = 0;
-  for (std::size_t step = first; step < last; ++step) {
-    const std::size_t end = step + 1 < s.steps.size() ? s.steps[step + 1] : s.launches.size();
-    const auto begin_at = std::lower_bound(borders.begin(), borders.end(), s.steps[step]);
-    const auto end_at = std::lower_bound(borders.begin(), borders.end(), end);
-    right += end_at - begin_at == 1;
-  }
-  return last > first && right * 7 >= (last - first) * 6;
-}
-
-std::vector<std::size_t> cut(const Sequence& s, const StepPeriodFound& found) {
-  StepCutter cutter(found.period.anchor, found.periods);
-  std::vector<std::size_t> borders;
-  for (std::size_t i = 0; i < s.launches.size(); ++i)
-    if (cutter.launch(s.launches[i].key)) borders.push_back(i);
-  return borders;
-}
-
-}  // namespace
-
-Verdict judge(const Sequence& s) {
-  constexpr std::int64_t kTickNs = 50'000'000;
-  Verdict verdict;
-  const std::size_t steps = s.steps.size();
-  if (steps < s.steady + 8) return verdict;
-  const std::int64_t start_ns = s.times_ns[s.steps[s.steady]];
-  const std::int64_t deadline_ns = std::max(start_ns + 300'000'000, s.times_ns[s.steps[s.steady + 5]]);
-  // Steps judged for a period that was found there: those that follow, ten of them at least where the program has them.
-  const auto right = [&](const StepPeriodFound& found, std::size_t step) {
-    const std::size_t first = std::min(step, steps - 8), last = std::min(steps - 1, first + 20);
-    return once_a_step(s, cut(s, found), first, last);
-  };
-  StepWatch watch;
-  StepPeriodFound found, in_force;
-  bool active = false, active_right = false, decided = false;
-  std::int64_t last_tick_ns = s.times_ns.front();
-  for (std::size_t i = 0; i < s.launches.size(); ++i) {
-    const std::int64_t now = s.times_ns[i];
-    if (!decided && now > deadline_ns) {
-      decided = true;
-      verdict.in_time = active && active_right;
-    }
-    if (now - last_tick_ns < kTickNs) continue;
-    last_tick_ns = now;
-    const std::size_t size = watch.wanted(i + 1, now);
-    if (size == 0 || !watch.look(s.launches.data() + i + 1 - size, size, i + 1, now, &found)) continue;
-    const std::size_t step =
-        static_cast<std::size_t>(std::upper_bound(s.steps.begin(), s.steps.end(), i) - s.steps.begin());
-    verdict.replaced += active;
-    active = true;
-    in_force = found;
-    active_right = right(found, step);
-    verdict.launches = found.step_launches();
-    if (std::getenv("STEP_CORPUS_VERBOSE") != nullptr)
-      std::printf(
-          "  step %zu %.3f s: %u launches x %u, %.3f ms, seen %u, odd %u, coverage %.3f, own %.3f s, %s%s: "
-          "%s\n",
-          step, static_cast<double>(now - start_ns) / 1e9, found.period.launches, found.periods,
-          static_cast<double>(found.period.ns) / 1e6, found.period.repeats, found.period.odd,
-          found.period.coverage, static_cast<double>(found.period.own_ns) / 1e9,
-          found.period.varies         ? "varying"
-          : found.period.anchor.exact ? "exact"
-                                      : "kernels",
-          found.replaces ? ", replaces" : "", active_right ? "right" : "wrong");
-    if (!active_right) verdict.ever_wrong = true;
-    if (active_right && verdict.found_steps < 0)
-      verdict.found_steps = static_cast<double>(step) - static_cast<double>(s.steady);
-  }
-  if (!decided) verdict.in_time = active && active_right;
-  verdict.in_the_end = active && right(in_force, steps - 9);
-  return verdict;
-}
-
-bool right_at_import(const Sequence& s) {
-  PeriodSearch search(1u << 20);
-  StepPeriodFound found;
-  if (!search.find_anywhere(s.launches.data(), s.launches.size(), &found.period)) return false;
-  // From where the steps begin that were found: a program that compiles anew has others before.
-  const auto first = static_cast<std::size_t>(
-      std::upper_bound(s.steps.begin(), s.steps.end(), found.period.begin) - s.steps.begin());
-  if (first + s.steps.size() / 5 > s.steps.size()) return false;
-  return once_a_step(s, cut(s, found), first, s.steps.size() - 1);
+  for (Kind& kind : solver_kinds()) all.push_back(std::move(kind));
+  return all;
 }
 
 }  // namespace ridgeline::steps::corpus

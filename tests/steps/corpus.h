@@ -27,7 +27,8 @@ struct Kind {
 };
 
 [[nodiscard]] std::vector<Kind> kinds();
-/// Recorded sequences (`NAME.txt.gz`: kernel, grid, host time, context, graph in each line) that `directory` holds.
+/// Recorded sequences that `directory` holds, `NAME.txt.gz` as sequences.py writes them. One that cannot be read is
+/// empty.
 [[nodiscard]] std::vector<Kind> recorded(const std::string& directory);
 
 /// The part of a sequence from this step and `extra` launches on, as if the program were met there.

@@ -50,6 +50,8 @@ std::string name_of(const ::testing::TestParamInfo<Kind>& info) {
   return name;
 }
 INSTANTIATE_TEST_SUITE_P(Programs, Corpus, ::testing::ValuesIn(kinds()), name_of);
+INSTANTIATE_TEST_SUITE_P(Recordings, Corpus, ::testing::ValuesIn(recorded(RIDGELINE_STEP_SEQUENCES)),
+                         name_of);
 
 // Seventy steps in a fifth of a second are over before the agent looks twice.
 TEST(ShortPrograms, AreCutAtImport) {

@@ -1,6 +1,7 @@
 // step_corpus: how often the search for steps is right, as a table. Each kind of program is met at 20 moments and
 // from its start.
 // usage: step_corpus [--sequences DIRECTORY] [--only NAME] [--moments N]
+// DIRECTORY: of recorded sequences; sequences/ beside this file.
 // STEP_CORPUS_VERBOSE=1 shows each period as it is found.
 #include <algorithm>
 #include <cstdio>
@@ -14,7 +15,7 @@
 using namespace ridgeline::steps::corpus;
 
 int main(int argc, char** argv) {
-  std::string directory, only;
+  std::string directory = RIDGELINE_STEP_SEQUENCES, only;
   int moments = 20;
   for (int i = 1; i + 1 < argc; i += 2) {
     if (std::strcmp(argv[i], "--sequences") == 0) directory = argv[i + 1];
@@ -22,8 +23,7 @@ int main(int argc, char** argv) {
     if (std::strcmp(argv[i], "--only") == 0) only = argv[i + 1];
   }
   std::vector<Kind> all = kinds();
-  if (!directory.empty())
-    for (Kind& kind : recorded(directory)) all.push_back(std::move(kind));
+  for (Kind& kind : recorded(directory)) all.push_back(std::move(kind));
   std::printf("%-40s %9s %9s %9s %7s %8s %8s  %s\n", "program", "in time", "at end", "never", "at",
               "replaced", "found", "launches a step");
   std::printf("%-40s %9s %9s %9s %7s %8s %8s\n", "", "", "", "wrong", "import", "", "(steps)");

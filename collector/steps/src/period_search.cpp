@@ -324,17 +324,29 @@ bool PeriodSearch::is_the_step(const Candidate& inner, const Candidate& outer) n
   if (static_cast<double>(outer.period.launches) < kPartRatio * p.launches) return false;
   if (static_cast<double>(n_ - p.begin) < kRunRatio * static_cast<double>(n_ - outer.period.begin))
     return false;
-  // The host comes back to its loop: it takes longer there than between two launches elsewhere.
-  if (p.ns < kMinStepNs) return false;
-  if (p.launches <= kShortStep
-          ? p.ns < kMinShortStepNs
-          : p.launches < kLongStep && p.pause_ns < kPauseRatio * std::max<std::int64_t>(gap_ns_, 1000))
-    return false;
+  if (p.ns < kMinStepNs || !host_comes_back(p)) return false;
   const double news = news_between(inner);
   if (news < 0) return false;
   const double ratio = static_cast<double>(inner.unexplained) / p.odd / p.launches;
   if (ratio <= kSmallInsertion && news >= kMostlyNew) return false;
   return !(1 - p.coverage >= kLargeShare && news >= kPartlyNew);
+}
+
+// The host comes back to its loop: it takes longer there than between two launches elsewhere. Of very short and of long
+// steps that is no sign.
+bool PeriodSearch::host_comes_back(const Period& p) const noexcept {
+  if (p.launches <= kShortStep) return p.ns >= kMinShortStepNs;
+  return p.launches >= kLongStep || p.pause_ns >= kPauseRatio * std::max<std::int64_t>(gap_ns_, 1000);
+}
+
+// True if `inner` is the round of an iteration, whose number of rounds differs from one step of `outer` to the next, so
+// that no two steps are equal and the rounds explain nearly all there is.
+bool PeriodSearch::is_round_of(const Candidate& inner, const Candidate& outer) const noexcept {
+  return !inner.period.varies && inner.period.odd > 0 && !host_comes_back(inner.period) &&
+         outer.period.coverage >= kBelievedCoverage &&
+         outer.period.pause_ns >= kPauseRatio * std::max<std::int64_t>(gap_ns_, 1000) &&
+         outer.period.launches >= kPartRatio * inner.period.launches &&
+         n_ - outer.period.begin >= kRunRatio * (n_ - inner.period.begin);
 }
 
 // Of the launches between the repeats of a period, the share whose kernels it does not have; negative without any.
@@ -509,7 +521,8 @@ bool PeriodSearch::find(const Launch* launches, std::size_t count, std::int64_t 
   }
   search_varying(&varying);
   if (const Candidate* alike_ones = choose_varying(varying);
-      alike_ones != nullptr && most < kAlikeWins * alike_ones->best_score)
+      alike_ones != nullptr &&
+      (most < kAlikeWins * alike_ones->best_score || (best != nullptr && is_round_of(*best, *alike_ones))))
     best = alike_ones, whole = is_whole(*alike_ones);
   if (best == nullptr || !whole) return false;
   const Period& p = best->period;

@@ -79,6 +79,8 @@ class PeriodSearch {
   void keep(const Candidate& c, Table* table) noexcept;
   const Candidate* choose(const Table& table) noexcept;
   bool is_the_step(const Candidate& inner, const Candidate& outer) noexcept;
+  bool host_comes_back(const Period& p) const noexcept;
+  bool is_round_of(const Candidate& inner, const Candidate& outer) const noexcept;
   double news_between(const Candidate& c) const noexcept;
   bool is_whole(const Candidate& c) const noexcept;
   const Candidate* choose_varying(const Table& table) noexcept;
