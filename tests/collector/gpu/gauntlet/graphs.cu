@@ -21,12 +21,22 @@ __global__ void countdown(std::uint32_t* counter, cudaGraphConditionalHandle han
   cudaGraphSetConditional(handle, *counter > 0 ? 1 : 0);
 }
 
+/// The body runs in every second launch.
+__global__ void every_second(std::uint32_t* counter, cudaGraphConditionalHandle handle) {
+  *counter += 1;
+  cudaGraphSetConditional(handle, *counter % 2);
+}
+
 __global__ void set_counter(std::uint32_t* counter, std::uint32_t value) {
   *counter = value;
 }
 
 __global__ void launch_from_device(cudaGraphExec_t graph) {
   if (threadIdx.x == 0 && blockIdx.x == 0) cudaGraphLaunch(graph, cudaStreamGraphFireAndForget);
+}
+
+__global__ void launch_as_tail(cudaGraphExec_t graph) {
+  if (threadIdx.x == 0 && blockIdx.x == 0) cudaGraphLaunch(graph, cudaStreamGraphTailLaunch);
 }
 
 constexpr dim3 kGrid{kWords / kThreads};
@@ -182,6 +192,62 @@ Step conditional_case(const Bench& bench) {
   };
 }
 
+/// One executable graph whose nodes get other arguments in each step.
+Step parameters_case(const Bench& bench) {
+  cudaGraph_t graph = nullptr;
+  check(cudaGraphCreate(&graph, 0), "creating a graph");
+  cudaGraphNode_t first = add_flip(graph, nullptr, bench.words, 1),
+                  second = add_flip(graph, first, bench.words, 2);
+  cudaGraphExec_t exec = instantiated(graph);
+  return [bench, exec, first, second](int number) {
+    for (cudaGraphNode_t node : {first, second}) {
+      std::uint32_t* words = number % 2 == 0 ? bench.words : bench.spare;
+      std::uint32_t salt = static_cast<std::uint32_t>(number);
+      void* arguments[] = {&words, &salt};
+      cudaKernelNodeParams params{};
+      params.func = reinterpret_cast<void*>(flip);
+      params.gridDim = kGrid;
+      params.blockDim = dim3{kThreads};
+      params.kernelParams = arguments;
+      check(cudaGraphExecKernelNodeSetParams(exec, node, &params), "setting a node's parameters");
+    }
+    check(cudaGraphLaunch(exec, bench.stream), "launching a graph");
+    mix(bench.stream, bench.words, 37);
+  };
+}
+
+/// An if node.
+Step if_case(const Bench& bench) {
+  std::uint32_t* counter = nullptr;
+  check(cudaMalloc(&counter, sizeof *counter), "allocating");
+  check(cudaMemset(counter, 0, sizeof *counter), "filling");
+  cudaGraph_t graph = nullptr;
+  check(cudaGraphCreate(&graph, 0), "creating a graph");
+  cudaGraphConditionalHandle handle{};
+  check(cudaGraphConditionalHandleCreate(&handle, graph, 0, cudaGraphCondAssignDefault),
+        "making a condition");
+  void* arguments[] = {&counter, &handle};
+  cudaKernelNodeParams params{};
+  params.func = reinterpret_cast<void*>(every_second);
+  params.gridDim = dim3{1};
+  params.blockDim = dim3{1};
+  params.kernelParams = arguments;
+  cudaGraphNode_t decides = nullptr, node = nullptr;
+  check(cudaGraphAddKernelNode(&decides, graph, nullptr, 0, &params), "adding a kernel node");
+  cudaGraphNodeParams branch{};
+  branch.type = cudaGraphNodeTypeConditional;
+  branch.conditional.handle = handle;
+  branch.conditional.type = cudaGraphCondTypeIf;
+  branch.conditional.size = 1;
+  check(cudaGraphAddNode(&node, graph, &decides, nullptr, 1, &branch), "adding a conditional node");
+  add_flip(branch.conditional.phGraph_out[0], nullptr, bench.words, 41);
+  cudaGraphExec_t exec = instantiated(graph);
+  return [bench, exec](int) {
+    check(cudaGraphLaunch(exec, bench.stream), "launching a graph");
+    mix(bench.stream, bench.words, 43);
+  };
+}
+
 Step memory_node_case(const Bench& bench) {
   return [bench](int number) {
     cudaGraph_t graph = nullptr;
@@ -248,14 +314,14 @@ Step elsewhere_case(const Bench& bench, cudaStreamCaptureMode mode) {
   };
 }
 
-Step device_launch_case(const Bench& bench) {
+Step device_launch_case(const Bench& bench, void (*launch)(cudaGraphExec_t)) {
   cudaGraph_t inner = captured(bench.stream, bench.spare, 3, cudaStreamCaptureModeThreadLocal);
   cudaGraphExec_t launched = nullptr;
   check(cudaGraphInstantiate(&launched, inner, cudaGraphInstantiateFlagDeviceLaunch),
         "instantiating for the device");
   check(cudaGraphUpload(launched, bench.stream), "uploading a graph");
   check(cudaStreamBeginCapture(bench.stream, cudaStreamCaptureModeThreadLocal), "beginning a capture");
-  launch_from_device<<<1, 32, 0, bench.stream>>>(launched);
+  launch<<<1, 32, 0, bench.stream>>>(launched);
   cudaGraph_t outer = nullptr;
   check(cudaStreamEndCapture(bench.stream, &outer), "ending a capture");
   cudaGraphExec_t exec = instantiated(outer);
@@ -281,7 +347,10 @@ std::vector<Case> graph_cases() {
       {"graph-elsewhere", [](const Bench& b) { return elsewhere_case(b, cudaStreamCaptureModeThreadLocal); }},
       {"graph-elsewhere-global",
        [](const Bench& b) { return elsewhere_case(b, cudaStreamCaptureModeGlobal); }},
-      {"graph-device-launch", device_launch_case},
+      {"graph-parameters", parameters_case},
+      {"graph-if", if_case},
+      {"graph-device-launch", [](const Bench& b) { return device_launch_case(b, launch_from_device); }},
+      {"graph-device-tail", [](const Bench& b) { return device_launch_case(b, launch_as_tail); }},
   };
 }
 

@@ -2,15 +2,20 @@
 //   --case all   every step does what another case does, in an order that --seed (1) draws
 //   --unmarked   no NVTX range says what a step is
 //   --status N   the exit status (7)
-// Prints a line `hash HEX` of everything that the kernels computed.
+// Prints a line `hash HEX` of everything that the kernels computed. If $TURN_FILE names a file, FILE.ready is made
+// before the first kernel and FILE.go is waited for (tests/gpu/turns.py).
 #include <nvtx3/nvToolsExt.h>
 
 #include <algorithm>
+#include <chrono>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <filesystem>
+#include <fstream>
 #include <numeric>
 #include <random>
+#include <thread>
 
 #include "gauntlet.h"
 
@@ -52,6 +57,14 @@ Step steps_of(const std::string& name, const Bench& bench, unsigned seed) {
     if (place == 0) std::shuffle(order.begin(), order.end(), random);
     all[order[place]](number);
   };
+}
+
+void wait_for_turn() {
+  const char* turn = std::getenv("TURN_FILE");
+  if (turn == nullptr) return;
+  std::ofstream(std::string(turn) + ".ready").put(0);
+  for (int i = 0; i < 60'000 && !std::filesystem::exists(std::string(turn) + ".go"); ++i)
+    std::this_thread::sleep_for(std::chrono::milliseconds(10));
 }
 
 }  // namespace
@@ -110,6 +123,7 @@ int main(int argc, char** argv) {
     check(cudaMemset(*words, 0x5A, kWords * sizeof **words), "filling");
   }
   check(cudaDeviceSynchronize(), "waiting");
+  wait_for_turn();
   const Step step = steps_of(name, bench, seed);
   for (int number = 0; number < steps; ++number) {
     if (marked) nvtxRangePushA("step");

@@ -28,6 +28,24 @@ Step host_function_case(const Bench& bench) {
   };
 }
 
+/// The older kind of host function.
+Step callback_case(const Bench& bench) {
+  auto calls = std::make_shared<std::atomic<std::uint32_t>>(0);
+  return [bench, calls](int number) {
+    mix(bench.stream, bench.words, static_cast<std::uint32_t>(number));
+    check(cudaStreamAddCallback(
+              bench.stream,
+              [](cudaStream_t, cudaError_t, void* count) {
+                ++*static_cast<std::atomic<std::uint32_t>*>(count);
+              },
+              calls.get(), 0),
+          "adding a callback");
+    mix(bench.stream, bench.words, 47);
+    check(cudaStreamSynchronize(bench.stream), "waiting");
+    mix(bench.stream, bench.words, calls->load());
+  };
+}
+
 /// The stream waits for a host function that waits for this thread, which launches behind it first.
 Step host_waits_case(const Bench& bench) {
   auto go = std::make_shared<std::atomic<bool>>(false);
@@ -91,21 +109,60 @@ __global__ void dependent(std::uint32_t* words, std::uint32_t salt) {
   words[i] = (words[i] ^ salt) * 0x85EBCA6Bu;
 }
 
+void launch_dependents(const Bench& bench, int number) {
+  cudaLaunchAttribute attribute{};
+  attribute.id = cudaLaunchAttributeProgrammaticStreamSerialization;
+  attribute.val.programmaticStreamSerializationAllowed = 1;
+  cudaLaunchConfig_t config{};
+  config.gridDim = kGrid;
+  config.blockDim = dim3{kThreads};
+  config.stream = bench.stream;
+  config.attrs = &attribute;
+  config.numAttrs = 1;
+  for (std::uint32_t i = 0; i < 4; ++i)
+    check(cudaLaunchKernelEx(&config, dependent, bench.words, i + static_cast<std::uint32_t>(number)),
+          "a dependent launch");
+}
+
 Step dependent_case(const Bench& bench) {
   return [bench](int number) {
-    cudaLaunchAttribute attribute{};
-    attribute.id = cudaLaunchAttributeProgrammaticStreamSerialization;
-    attribute.val.programmaticStreamSerializationAllowed = 1;
-    cudaLaunchConfig_t config{};
-    config.gridDim = kGrid;
-    config.blockDim = dim3{kThreads};
-    config.stream = bench.stream;
-    config.attrs = &attribute;
-    config.numAttrs = 1;
-    for (std::uint32_t i = 0; i < 4; ++i)
-      check(cudaLaunchKernelEx(&config, dependent, bench.words, i + static_cast<std::uint32_t>(number)),
-            "a dependent launch");
+    launch_dependents(bench, number);
     mix(bench.stream, bench.words, 4);
+  };
+}
+
+/// The same inside a graph, whose edges are then programmatic.
+Step captured_dependent_case(const Bench& bench) {
+  return [bench](int number) {
+    cudaGraph_t graph = nullptr;
+    cudaGraphExec_t exec = nullptr;
+    check(cudaStreamBeginCapture(bench.stream, cudaStreamCaptureModeThreadLocal), "beginning a capture");
+    launch_dependents(bench, number);
+    check(cudaStreamEndCapture(bench.stream, &graph), "ending a capture");
+    check(cudaGraphInstantiate(&exec, graph, 0), "instantiating a graph");
+    check(cudaGraphLaunch(exec, bench.stream), "launching a graph");
+    check(cudaGraphExecDestroy(exec), "destroying an executable graph");
+    check(cudaGraphDestroy(graph), "destroying a graph");
+  };
+}
+
+__global__ void child(std::uint32_t* words, std::uint32_t salt) {
+  const std::uint32_t i = blockIdx.x * blockDim.x + threadIdx.x;
+  words[i] = (words[i] + salt) * 0x27D4EB2Fu;
+}
+
+/// Launches two kernels that run one after the other, and ends behind them.
+__global__ void parent(std::uint32_t* words, std::uint32_t salt) {
+  if (threadIdx.x != 0 || blockIdx.x != 0) return;
+  child<<<kWords / kThreads, kThreads>>>(words, salt);
+  child<<<kWords / kThreads, kThreads>>>(words, salt + 1);
+}
+
+Step nested_case(const Bench& bench) {
+  return [bench](int number) {
+    parent<<<1, 32, 0, bench.stream>>>(bench.words, static_cast<std::uint32_t>(number));
+    check(cudaGetLastError(), "a launch that launches");
+    mix(bench.stream, bench.words, 53);
   };
 }
 
@@ -180,10 +237,13 @@ Step threads_case(const Bench& bench) {
 
 std::vector<Case> order_cases() {
   return {{"host-function", host_function_case},
+          {"callback", callback_case},
           {"host-waits", host_waits_case},
           {"value-waits", value_waits_case},
           {"cooperative", cooperative_case},
           {"dependent", dependent_case},
+          {"dependent-captured", captured_dependent_case},
+          {"nested", nested_case},
           {"cluster", cluster_case},
           {"streams", streams_case},
           {"threads", threads_case}};
