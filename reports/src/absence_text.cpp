@@ -45,8 +45,8 @@ std::string absence_text(const Absence& absence) {
       return "the recording has no replay step";
     case Cause::no_usable_replay_step:
       return unusable_text("replay", absence);
-    case Cause::no_steps_for_counters:
-      return "without steps there is nothing to join counters on";
+    case Cause::kind_not_counted:
+      return "no launch of its kind was counted";
     case Cause::excluded:
       return fmt::format("replay steps leave this kernel out ({})", to_string(absence.exclusion));
     case Cause::graph_node:
@@ -63,8 +63,8 @@ std::string absence_text(const Absence& absence) {
       return "the recording has no sampled step";
     case Cause::no_usable_sampled_step:
       return unusable_text("sampled", absence);
-    case Cause::no_steps_for_samples:
-      return "without steps there is nothing to join samples on";
+    case Cause::kind_not_sampled:
+      return "no launch of its kind was sampled";
     case Cause::not_told_apart:
       return "no sample tells this launch from its neighbours";
     case Cause::replayed_without_dram:

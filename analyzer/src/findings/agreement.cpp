@@ -18,6 +18,7 @@ std::vector<TierComparison> compare(const QualityInput& input, UtilisationOf qua
     double t1 = 0, t2 = 0;
     double t2_as_sampled = 0;  // had the launches taken as long as in the sampled steps
     double t1_variance = 0, t2_variance = 0;
+    double t1_of_kind = 0, t2_of_kind = 0;  // errors of values of a kind, which may all be off the same way
     bool t1_error = true, t2_error = true;
     std::int64_t t1_samples = 0, t2_samples = 0;
   };
@@ -39,8 +40,15 @@ std::vector<TierComparison> compare(const QualityInput& input, UtilisationOf qua
         t * t2->value * (of_time && sampled && sampled->value > 0 ? t / sampled->value : 1.0);
     sum.t1_error = sum.t1_error && t1->error.has_value();
     sum.t2_error = sum.t2_error && t2->error.has_value();
-    sum.t1_variance += std::pow(t * t1->error.value_or(0), 2);
-    sum.t2_variance += std::pow(t * t2->error.value_or(0), 2);
+    const auto add = [t](const Measured& value, bool by_kind, double& variance, double& of_kind) {
+      const double error = t * value.error.value_or(0);
+      if (by_kind)
+        of_kind += error;
+      else
+        variance += error * error;
+    };
+    add(*t1, launch.values->t1.by_kind, sum.t1_variance, sum.t1_of_kind);
+    add(*t2, launch.values->t2.by_kind, sum.t2_variance, sum.t2_of_kind);
     sum.t1_samples += t1->sample_count;
     sum.t2_samples += t2->sample_count;
   }
@@ -53,18 +61,22 @@ std::vector<TierComparison> compare(const QualityInput& input, UtilisationOf qua
     if (row.mean_ns < static_cast<double>(input.options.tier_difference_floor_ns)) continue;
     const store::Kernel* kernel = input.model.kernel(id);
     row.kernel = kernel == nullptr ? "?" : kernel->demangled_name;
-    const auto measured = [&](double value, double variance, bool known, std::int64_t samples, Tier tier) {
+    const auto measured = [&](double value, double error, bool known, std::int64_t samples, Tier tier) {
       Measured out{.value = value / sum.time_ns, .error = {}, .sample_count = samples, .tier = tier};
-      if (known) out.error = std::sqrt(variance) / sum.time_ns;
+      if (known) out.error = error / sum.time_ns;
       return out;
     };
-    row.t1 = measured(sum.t1, sum.t1_variance, sum.t1_error, sum.t1_samples, Tier::t1);
-    row.t2 = measured(sum.t2, sum.t2_variance, sum.t2_error, sum.t2_samples, Tier::t2);
+    row.t1 = measured(sum.t1, std::hypot(std::sqrt(sum.t1_variance), sum.t1_of_kind), sum.t1_error,
+                      sum.t1_samples, Tier::t1);
+    row.t2 = measured(sum.t2, std::hypot(std::sqrt(sum.t2_variance), sum.t2_of_kind), sum.t2_error,
+                      sum.t2_samples, Tier::t2);
     row.difference = tier_difference(row.t1, row.t2);
     // Where the step ran at another clock than the sampled ones, the same bytes are another share of its time.
     const double as_sampled = (sum.t1 - sum.t2_as_sampled) / sum.time_ns;
+    // Values of a kind say themselves how far they may be off.
+    const double of_kinds = (sum.t1_of_kind + sum.t2_of_kind) / sum.time_ns;
     row.flagged = std::min(std::fabs(row.difference.value), std::fabs(as_sampled)) >
-                  input.options.tier_difference_ratio;
+                  input.options.tier_difference_ratio + of_kinds;
     rows.push_back(std::move(row));
   }
   std::stable_sort(rows.begin(), rows.end(), [](const TierComparison& a, const TierComparison& b) {

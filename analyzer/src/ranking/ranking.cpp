@@ -98,19 +98,42 @@ double saving(double time_ns, double ratio, double target) {
   return ratio < target ? time_ns * (1.0 - ratio / target) : 0.0;
 }
 
-// Σ t·u ÷ Σ t with the errors taken as independent; an unknown error makes the whole unknown.
+// Errors of launches: independent, but those of values of a kind, which may all be off the same way.
+class Errors {
+ public:
+  void add(const std::optional<double>& error, double weight, bool by_kind) {
+    if (!error) {
+      known_ = false;
+    } else if (by_kind) {
+      in_common_ += weight * *error;
+    } else {
+      squares_ += std::pow(weight * *error, 2);
+    }
+  }
+  /// Of the weighted sum; empty if one is not known.
+  [[nodiscard]] std::optional<double> of_sum() const {
+    return known_ ? std::optional(std::hypot(std::sqrt(squares_), in_common_)) : std::nullopt;
+  }
+
+ private:
+  double squares_ = 0, in_common_ = 0;
+  bool known_ = true;
+};
+
+// True if the value that is shown rests on other launches of the kind.
+bool is_by_kind(const LaunchValues& values, const Measured& shown) {
+  return shown.tier.has(Tier::t2) ? values.t2.by_kind : values.t1.by_kind;
+}
+
+// Σ t·u ÷ Σ t; an unknown error makes the whole unknown.
 class WeightedMean {
  public:
-  void add(const Measured& value, double weight) {
+  void add(const Measured& value, double weight, bool by_kind) {
     weight_ += weight;
     sum_ += weight * value.value;
     samples_ = samples_ == 0 ? value.sample_count : std::min(samples_, value.sample_count);
     tiers_ |= value.tier;
-    if (value.error) {
-      variance_ += weight * *value.error * weight * *value.error;
-    } else {
-      known_error_ = false;
-    }
+    errors_.add(value.error, weight, by_kind);
   }
   [[nodiscard]] std::optional<Measured> result() const {
     if (weight_ <= 0) return std::nullopt;
@@ -118,15 +141,14 @@ class WeightedMean {
     mean.value = sum_ / weight_;
     mean.sample_count = samples_;
     mean.tier = tiers_;
-    if (known_error_) mean.error = std::sqrt(variance_) / weight_;
+    if (const auto error = errors_.of_sum()) mean.error = *error / weight_;
     return mean;
   }
 
  private:
   double weight_ = 0;
   double sum_ = 0;
-  double variance_ = 0;
-  bool known_error_ = true;
+  Errors errors_;
   std::int64_t samples_ = 0;
   TierSet tiers_;
 };
@@ -220,14 +242,14 @@ void add_up(std::optional<double>& sum, const std::optional<Measured>& value) {
 // All metrics, each added up in its own way.
 class MetricSums {
  public:
-  void add(const MetricValues& values, double time) {
+  void add(const LaunchValues& values, double time) {
     for (const Metric metric : kAllMetrics) {
-      const std::optional<Measured> value = values.of(metric);
+      const std::optional<Measured> value = values.metrics.of(metric);
       if (!value) continue;
       if (metric.entry().adds_up == AddsUp::sum) {
         add_up(sums_[metric.place()], value);
       } else {
-        means_[metric.place()].add(*value, time);
+        means_[metric.place()].add(*value, time, is_by_kind(values, *value));
       }
     }
   }
@@ -251,26 +273,29 @@ class TierSums {
   void add(const Part& part, RankRow& row) {
     const LaunchValues& values = *part.verdict->values;
     const auto time = static_cast<double>(part.time_ns);
-    const auto weigh = [&](WeightedMean& mean, const std::optional<Measured>& value) {
-      if (value) mean.add(*value, time);
+    const bool by_kind = values.t1.by_kind || values.t2.by_kind;
+    const auto weigh = [&](WeightedMean& mean, const TierUtilisation& tier,
+                           const std::optional<Measured>& value) {
+      if (value) mean.add(*value, time, tier.by_kind);
     };
-    weigh(dram_t1_, values.t1.dram_utilisation);
-    weigh(dram_t2_, values.t2.dram_utilisation);
-    weigh(compute_t1_, values.t1.compute_utilisation);
-    weigh(compute_t2_, values.t2.compute_utilisation);
-    metrics_.add(values.metrics, time);
-    weigh(tensor_t1_, values.t1.tensor_utilisation);
-    weigh(tensor_t2_, values.t2.tensor_utilisation);
+    weigh(dram_t1_, values.t1, values.t1.dram_utilisation);
+    weigh(dram_t2_, values.t2, values.t2.dram_utilisation);
+    weigh(compute_t1_, values.t1, values.t1.compute_utilisation);
+    weigh(compute_t2_, values.t2, values.t2.compute_utilisation);
+    metrics_.add(values, time);
+    weigh(tensor_t1_, values.t1, values.t1.tensor_utilisation);
+    weigh(tensor_t2_, values.t2, values.t2.tensor_utilisation);
     if (values.t1.dram_utilisation) row.t1_time_ns += part.time_ns;
     if (values.t1.dram_utilisation && values.t1.concurrent) row.t1_concurrent_time_ns += part.time_ns;
     if (values.t2.dram_utilisation) row.t2_time_ns += part.time_ns;
     if (values.t1.dram_utilisation && values.t2.dram_utilisation && !values.t1.concurrent)
-      difference_.add(tier_difference(*values.t1.dram_utilisation, *values.t2.dram_utilisation), time);
+      difference_.add(tier_difference(*values.t1.dram_utilisation, *values.t2.dram_utilisation), time,
+                      by_kind);
     if (values.t1.tensor_utilisation && values.t2.tensor_utilisation && !values.t1.concurrent)
       tensor_difference_.add(tier_difference(*values.t1.tensor_utilisation, *values.t2.tensor_utilisation),
-                             time);
+                             time, by_kind);
     if (!values.cold.dram_utilisation || !values.cold.duration) return;
-    cold_.add(*values.cold.dram_utilisation, values.cold.duration->value);
+    cold_.add(*values.cold.dram_utilisation, values.cold.duration->value, false);
     add_up(row.cold_time_ns, values.cold.duration);
     row.cold_in_situ_time_ns = row.cold_in_situ_time_ns.value_or(0) + time;
     add_up(row.cold_dram_bytes, values.cold.dram_bytes);
@@ -354,9 +379,9 @@ class ShownSums {
     for (const auto* shown : {&values.dram_utilisation, &values.compute_utilisation}) {
       if (*shown) tiers_ |= (*shown)->tier;
     }
-    if (values.dram_utilisation) dram_.add(*values.dram_utilisation, time);
-    if (values.compute_utilisation) {
-      compute_.add(*values.compute_utilisation, time);
+    if (const auto& dram = values.dram_utilisation) dram_.add(*dram, time, is_by_kind(values, *dram));
+    if (const auto& compute = values.compute_utilisation) {
+      compute_.add(*compute, time, is_by_kind(values, *compute));
       pipes_[values.busiest_pipe] += part.time_ns;
     }
     if (values.replay_duration && part.time_ns > 0) {
@@ -408,26 +433,21 @@ class SavingSums {
     if (row.measured_time_ns > 0) row.limiter = limiter_sum_ / static_cast<double>(row.measured_time_ns);
     if (const auto level = key_of_most_time(levels_, std::optional<RoofLevel>()))
       row.nearest = *level == RoofLevel::pipe ? row.busiest_pipe : Roof::kDram;
-    if (row.measured_calls > 0 && error_known_) row.saved_target_error_ns = std::sqrt(error_squares_);
+    if (row.measured_calls > 0) row.saved_target_error_ns = errors_.of_sum();
   }
 
  private:
   void add_error(const LaunchVerdict& item, double time) {
     const bool by_pipe = item.nearest && item.nearest->level == RoofLevel::pipe;
     const LaunchValues& values = *item.values;
-    const auto& error = by_pipe ? values.compute_utilisation->error : values.dram_utilisation->error;
-    if (error) {
-      error_squares_ += std::pow(time * *error / options_.target, 2);
-    } else {
-      error_known_ = false;
-    }
+    const Measured& shown = by_pipe ? *values.compute_utilisation : *values.dram_utilisation;
+    errors_.add(shown.error, time / options_.target, is_by_kind(values, shown));
   }
 
   const RankOptions& options_;
   double limiter_sum_ = 0;
   std::map<std::optional<RoofLevel>, std::int64_t> levels_;  // of the nearest roofs
-  double error_squares_ = 0;
-  bool error_known_ = true;
+  Errors errors_;
 };
 
 // Why launches were not measured: what holds for the most time.

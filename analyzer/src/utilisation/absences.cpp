@@ -33,7 +33,7 @@ void Absences::explain_no_values(const store::Launch& launch, const ReplayValues
     set_missing(out, MissingReason::no_replay,
                 replay_.seen() == 0 ? Absence{.cause = AbsenceCause::no_replay_step}
                 : no_replay         ? replay_.unusable(AbsenceCause::no_usable_replay_step)
-                                    : Absence{.cause = AbsenceCause::no_steps_for_counters});
+                                    : Absence{.cause = AbsenceCause::kind_not_counted});
   } else if (const auto excluded = excluded_.find(launch.kernel_id); excluded != excluded_.end()) {
     set_missing(out, MissingReason::excluded,
                 Absence{.cause = AbsenceCause::excluded, .exclusion = excluded->second});
@@ -57,7 +57,7 @@ void Absences::explain_no_samples(const TierRows& rows, TierUtilisation& out) co
                 sample_.seen() == 0 ? Absence{.cause = AbsenceCause::no_sampled_step}
                                     : sample_.unusable(AbsenceCause::no_usable_sampled_step));
   } else if (!has_steps()) {
-    set_missing(out, MissingReason::no_sample, AbsenceCause::no_steps_for_samples);
+    set_missing(out, MissingReason::no_sample, AbsenceCause::kind_not_sampled);
   } else if (rows.mismatched > 0) {
     set_missing(out, MissingReason::mismatch, rows.mismatch);
   } else {

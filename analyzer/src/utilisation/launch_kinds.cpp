@@ -3,14 +3,29 @@
 #include <algorithm>
 #include <cmath>
 #include <tuple>
+#include <utility>
+
+#include "ridgeline/base/statistics.h"
+#include "tier_values.h"
 
 namespace ridgeline::analyzer {
 
 namespace {
 
-// More of one kind in one step tell nothing new.
-constexpr std::size_t kMostOfOne = 64;
-constexpr std::int64_t kUnitNs = 1'000'000;
+// More of one kind tell nothing new.
+constexpr std::size_t kMostOfOne = 24;
+// Launches that do the same take about the same time: within a tenth, and what a short one varies by anyway.
+constexpr double kAboutTheSame = 0.1, kJitterNs = 700;
+// Beyond, what one does in a time says nothing of another.
+constexpr double kFarthest = 0.7;  // in logarithm: twice as long
+// How near to a roof a kernel comes grows with what it has to do, and no faster than the time as a rule.
+constexpr double kSlope = 1;
+// A launch that is run alone has another clock than among the others, by so much of it.
+constexpr double kClockAlone = 0.05;
+// Where no two launches are alike, nobody knows by how much they differ.
+constexpr double kVarianceUnknown = 0.01, kMostVariance = 1;
+// What other kinds show of the spread counts like so many launches more.
+constexpr double kWeightOfOthers = 3;
 
 std::uint64_t mixed(std::uint64_t hash, std::uint64_t value) {
   hash ^= value + 0x9e3779b97f4a7c15ULL + (hash << 6) + (hash >> 2);
@@ -26,25 +41,71 @@ std::uint64_t hash_without_numbers(std::string_view path) {
   return hash;
 }
 
+double tolerance(double log_ns) {
+  return std::max(kAboutTheSame, kJitterNs / std::exp(log_ns));
+}
+
+// Of Student's distribution: 95 % lie within so many deviations.
+double within_95(double degrees) {
+  const double z = 1.959964;
+  const double g1 = (std::pow(z, 3) + z) / 4, g2 = (5 * std::pow(z, 5) + 16 * std::pow(z, 3) + 3 * z) / 96;
+  return z + g1 / degrees + g2 / (degrees * degrees);
+}
+
 }  // namespace
 
-LaunchKinds::LaunchKinds(const Model& model, const std::vector<StepIndex>& counted) : model_(model) {
-  if (counted.empty()) return;
+bool is_amount(std::string_view metric) {
+  for (const std::string_view share : {".pct", ".ratio", "per_second", "peak_sustained"})
+    if (metric.find(share) != std::string_view::npos) return false;
+  return true;
+}
+
+double reach_of_one_more(const std::vector<double>& values, double relative_variance) {
+  if (values.empty()) return 0;
+  const double middle = mean(values);
+  const auto count = static_cast<double>(values.size());
+  const double spread = standard_deviation(values).value_or(0);
+  const double degrees = kWeightOfOthers + count - 1;
+  const double variance =
+      (kWeightOfOthers * relative_variance * middle * middle + (count - 1) * spread * spread) / degrees;
+  return within_95(degrees) * std::sqrt(variance * (1 + 1 / count));
+}
+
+double doubt_of_another_time(const LaunchKinds::Alike& alike) {
+  return std::hypot(kSlope * alike.apart, alike.in_a_time ? kClockAlone : 0);
+}
+
+LaunchKinds::LaunchKinds(const Model& model, const StepAnalysis& analysis,
+                         const std::vector<StepIndex>& steps, Tier tier)
+    : model_(model), tier_(tier) {
+  if (steps.empty()) return;
   note_sites();
-  for (const StepIndex step : counted) {
-    std::map<std::size_t, Counted>& by = steps_.emplace_back();
-    const bool stretch = model_.steps[step].step.source == StepSource::window;
-    const std::size_t coarsest = stretch ? finenesses : alone + 1;
+  for (const StepIndex step : steps) {
+    if (launches_as_usual(analysis, step))
+      note_usual_times(analysis.representative, step);
+    else
+      coarsest_ = of_the_kernel;
+  }
+  for (const StepIndex step : steps) {
     for (const LaunchIndex launch : model_.steps[step].launches) {
-      const auto values = model_.metrics_of(model_.launches.row(launch).id);
-      if (std::none_of(values.begin(), values.end(), [](const MetricValue& v) { return v.tier == Tier::t2; }))
-        continue;
-      for (std::size_t fineness = 0; fineness < coarsest; ++fineness) {
-        auto& of_kind = by[fineness][key(launch, static_cast<Fineness>(fineness))];
-        if (of_kind.size() < kMostOfOne) of_kind.push_back(launch);
+      bool any = false;
+      for (const MetricValue& value : model_.metrics_of(model_.launches.row(launch).id)) {
+        if (value.tier != tier || !std::isfinite(value.value)) continue;
+        metrics_.insert(value.name);
+        any = true;
       }
+      if (!any) continue;
+      known_.push_back(launch);
+      for (std::size_t fineness = 0; fineness <= coarsest_; ++fineness)
+        known_by_[fineness][key(launch, static_cast<Fineness>(fineness))].push_back(
+            {launch, std::log(std::max(usual_ns(launch), 1.0))});
     }
   }
+  for (auto& by_key : known_by_)
+    for (auto& [key, group] : by_key)
+      std::stable_sort(group.begin(), group.end(),
+                       [](const Known& a, const Known& b) { return a.log_ns < b.log_ns; });
+  note_spreads();
 }
 
 void LaunchKinds::note_sites() {
@@ -65,15 +126,100 @@ void LaunchKinds::note_sites() {
     of_about_the_size_.push_back(mixed(kernel, 1 + static_cast<std::uint64_t>(std::log2(blocks))));
     with_ranges_.push_back(mixed(key, hash_without_numbers(model_.string(site.nvtx_path_id))));
   }
-  before_.assign(model_.launches.size(), 0);
-  std::map<std::tuple<store::Id, store::Id, std::int64_t>, Key> latest;  // by process, device, stream
+  std::map<std::tuple<store::Id, store::Id, std::int64_t>, std::size_t>
+      streams;                         // by process, device, stream
+  std::vector<std::size_t> stream_of;  // by site
+  for (const store::Launch& site : model_.launches.sites())
+    stream_of.push_back(
+        streams.try_emplace({site.process_id, site.device_id, site.stream_id}, streams.size()).first->second);
+  std::vector<Key> latest(streams.size(), 0);
+  before_.resize(model_.launches.size());
   for (LaunchIndex i = 0; i < model_.launches.size(); ++i) {
-    const Launches::Row& row = model_.launches.row(i);
-    const store::Launch& site = model_.launches.sites()[row.site];
-    Key& before = latest[{site.process_id, site.device_id, site.stream_id}];
-    before_[i] = before;
-    before = alone_[row.site];
+    const std::uint32_t site = model_.launches.row(i).site;
+    before_[i] = std::exchange(latest[stream_of[site]], of_the_kernel_[site]);
   }
+}
+
+bool LaunchKinds::launches_as_usual(const StepAnalysis& analysis, StepIndex step) {
+  const RepresentativeStep& usual = analysis.representative;
+  return !usual.whole_recording && usual.summary.step_id != 0 && step < analysis.steps.size() &&
+         analysis.steps[step].sequence_hash == usual.summary.sequence_hash;
+}
+
+// A launch that is run alone, to be counted, takes another time than among the others. Where the step that stands for
+// all launches the same, the launch at the same place has the time that counts.
+void LaunchKinds::note_usual_times(const RepresentativeStep& usual, StepIndex step) {
+  std::unordered_map<std::int64_t, LaunchIndex> places;
+  for (const LaunchIndex launch : usual.launches)
+    places.emplace(model_.launches.row(launch).ordinal_in_step, launch);
+  for (const LaunchIndex launch : model_.steps[step].launches) {
+    const std::int64_t ordinal = model_.launches.row(launch).ordinal_in_step;
+    const auto place = ordinal == Launches::Row::kAbsent ? places.end() : places.find(ordinal);
+    if (place == places.end()) continue;
+    if (model_.launches.site(launch).kernel_id != model_.launches.site(place->second).kernel_id) continue;
+    if (duration_ns(model_.launches.row(place->second)) > 0) places_.emplace(launch, place->second);
+  }
+}
+
+LaunchIndex LaunchKinds::place(LaunchIndex launch) const {
+  const auto found = places_.find(launch);
+  return found != places_.end() ? found->second : launch;
+}
+
+double LaunchKinds::usual_ns(LaunchIndex launch) const {
+  return static_cast<double>(duration_ns(model_.launches.row(place(launch))));
+}
+
+void LaunchKinds::note_spreads() {
+  for (std::size_t fineness = 0; fineness <= coarsest_; ++fineness) {
+    for (const auto& [key, group] : known_by_[fineness]) {
+      for (std::size_t begin = 0, end = 0; begin < group.size(); begin = end) {
+        for (end = begin + 1; end < group.size(); ++end)
+          if (group[end].log_ns - group[begin].log_ns > tolerance(group[begin].log_ns)) break;
+        if (end - begin > 1) note_spread_of(group, begin, end, static_cast<Fineness>(fineness));
+      }
+    }
+  }
+}
+
+// Kinds count by their time, since what is said of a kernel is.
+void LaunchKinds::note_spread_of(const Group& group, std::size_t begin, std::size_t end, Fineness fineness) {
+  std::map<std::string_view, std::map<LaunchIndex, double>>
+      values;  // by place: measured again is not another
+  double time_ns = 0;
+  const std::size_t step = std::max<std::size_t>((end - begin) / kMostOfOne, 1);
+  for (std::size_t i = begin; i < end; i += step) {
+    const double took_ns = usual_ns(group[i].launch);
+    time_ns += took_ns;
+    const bool rates = (coarsest_ > alone || tier_ == Tier::t1) && took_ns > 0;
+    const LaunchIndex here = place(group[i].launch);
+    double dram = 0;
+    for (const MetricValue& value : model_.metrics_of(model_.launches.row(group[i].launch).id)) {
+      if (value.tier != tier_ || !std::isfinite(value.value)) continue;
+      const double each = rates && is_amount(value.name) ? value.value / took_ns : value.value;
+      values[value.name].emplace(here, each);
+      if (value.name == metric_name::kDramRead || value.name == metric_name::kDramWrite) dram += each;
+    }
+    if (dram > 0) values[kDramInAll].emplace(here, dram);
+  }
+  for (const auto& [name, by_place] : values) {
+    std::vector<double> all;
+    for (const auto& [at, value] : by_place) all.push_back(value);
+    const auto spread = standard_deviation(all);
+    const double middle = mean(all);
+    if (!spread || middle == 0) continue;
+    Spread& known = spreads_[fineness][name];
+    known.variance += time_ns * std::min(std::pow(*spread / middle, 2), kMostVariance);
+    known.weight += time_ns;
+  }
+}
+
+double LaunchKinds::relative_variance(std::string_view metric, Fineness fineness) const {
+  // What a coarser likeness shows is no less than what a finer one would.
+  for (std::size_t f = fineness; f < finenesses; ++f)
+    if (const auto found = spreads_[f].find(metric); found != spreads_[f].end() && found->second.weight > 0)
+      return found->second.variance / found->second.weight;
+  return kVarianceUnknown;
 }
 
 LaunchKinds::Key LaunchKinds::key(LaunchIndex launch, Fineness fineness) const {
@@ -81,6 +227,10 @@ LaunchKinds::Key LaunchKinds::key(LaunchIndex launch, Fineness fineness) const {
   switch (fineness) {
     case with_neighbour:
       return mixed(with_ranges_[site], before_[launch]);
+    case of_about_the_size_with_neighbour:
+      return mixed(of_about_the_size_[site], before_[launch]);
+    case of_the_kernel_with_neighbour:
+      return mixed(of_the_kernel_[site], before_[launch]);
     case with_ranges:
       return with_ranges_[site];
     case of_about_the_size:
@@ -92,54 +242,74 @@ LaunchKinds::Key LaunchKinds::key(LaunchIndex launch, Fineness fineness) const {
   }
 }
 
-const LaunchKinds::Known& LaunchKinds::values_of(LaunchIndex launch, const store::Device* device) {
-  const Key finest = key(launch, with_neighbour);
-  if (const auto found = known_.find(finest); found != known_.end()) return found->second;
-  TierRows same, other;
-  for (const auto& step : steps_) {
-    for (const auto& [fineness, counted] : step) {
-      const auto found = counted.find(key(launch, static_cast<Fineness>(fineness)));
-      if (found == counted.end()) continue;
-      for (const LaunchIndex index : found->second)
-        fineness > alone ? add_scaled(index, other) : add_row(index, same);
-      break;
-    }
-  }
-  const auto values = [&](const TierRows& rows) {
-    return rows.rows.empty() ? nullptr : std::make_shared<const ReplayValues>(rows, device);
+std::uint64_t LaunchKinds::number(LaunchIndex launch) const {
+  const std::int64_t ns = duration_ns(model_.launches.row(launch));
+  const double quarter = kAboutTheSame / 4;
+  return mixed(key(launch, with_neighbour),
+               ns <= 0 ? 0 : 1 + static_cast<std::uint64_t>(std::log(static_cast<double>(ns)) / quarter));
+}
+
+LaunchKinds::Alike LaunchKinds::nearest(const Group& group, double log_ns, Fineness fineness) const {
+  Alike found{.launches = {}, .fineness = fineness};
+  const auto first_from = [&](double from) {
+    return std::lower_bound(group.begin(), group.end(), from,
+                            [](const Known& known, double at) { return known.log_ns < at; });
   };
-  return known_.emplace(finest, Known{values(same), values(other)}).first->second;
+  const auto take = [&](auto begin, auto end) {
+    const auto step = std::max<std::ptrdiff_t>((end - begin) / static_cast<std::ptrdiff_t>(kMostOfOne), 1);
+    for (auto i = begin; i < end; i += std::min(step, end - i)) found.launches.push_back(i->launch);
+  };
+  const double within = tolerance(log_ns);
+  const auto begin = first_from(log_ns - within), end = first_from(log_ns + within);
+  if (begin != end) {
+    take(begin, end);
+    // Where steps are alike they do the same and only the time differs; else who takes longer has more to do.
+    found.in_a_time = coarsest_ > alone;
+    double sum = 0;
+    for (auto i = begin; i != end; ++i) sum += i->log_ns;
+    if (found.in_a_time) found.apart = std::fabs(sum / static_cast<double>(end - begin) - log_ns);
+    return found;
+  }
+  // Those that come nearest on both sides.
+  double apart = kFarthest;
+  if (begin != group.begin() && log_ns - std::prev(begin)->log_ns < kFarthest) {
+    const double nearest = std::prev(begin)->log_ns;
+    apart = std::min(apart, log_ns - nearest);
+    take(first_from(nearest - tolerance(nearest)), begin);
+  }
+  if (end != group.end() && end->log_ns - log_ns < kFarthest) {
+    apart = std::min(apart, end->log_ns - log_ns);
+    take(end, first_from(end->log_ns + tolerance(end->log_ns)));
+  }
+  found.apart = apart;
+  found.in_a_time = true;
+  return found;
 }
 
-void LaunchKinds::add_row(LaunchIndex launch, TierRows& rows) const {
-  TierRow row;
-  row.launch = model_.launches[launch];
-  for (const MetricValue& value : model_.metrics_of(row.launch.id))
-    if (value.tier == Tier::t2 && std::isfinite(value.value)) row.values.emplace(value.name, value);
-  if (!row.values.empty()) rows.rows.push_back(std::move(row));
-}
-
-void LaunchKinds::add_scaled(LaunchIndex launch, TierRows& rows) const {
-  const std::int64_t took_ns = duration_ns(model_.launches.row(launch));
-  const std::size_t before = rows.rows.size();
-  if (took_ns > 0) add_row(launch, rows);
-  if (rows.rows.size() == before) return;
-  TierRow& row = rows.rows.back();
-  row.launch.end_ns = row.launch.start_ns + kUnitNs;
-  for (auto& [name, value] : row.values)
-    if (is_amount(name)) value.value *= static_cast<double>(kUnitNs) / static_cast<double>(took_ns);
-}
-
-bool LaunchKinds::complete(LaunchIndex launch, const store::Device* device, ReplayValues& values) {
-  const store::Launch& site = model_.launches.site(launch);
-  // What a graph launches is counted as a whole: a kernel of the same name elsewhere is another kind.
-  if (steps_.empty() || site.graph_node_id || site.graph_id) return false;
-  const Known& of_kind = values_of(launch, device);
-  if (of_kind.same != nullptr) values.complete(*of_kind.same);
-  const std::int64_t takes_ns = duration_ns(model_.launches.row(launch));
-  if (of_kind.other != nullptr && takes_ns > 0)
-    values.complete(of_kind.other->times(static_cast<double>(takes_ns) / static_cast<double>(kUnitNs)));
-  return values.by_kind;
+std::vector<LaunchKinds::Alike> LaunchKinds::alike(LaunchIndex launch) const {
+  std::vector<Alike> all;
+  if (known_.empty()) return all;
+  const auto takes_ns = static_cast<double>(duration_ns(model_.launches.row(launch)));
+  for (std::size_t f = 0; f <= coarsest_; ++f) {
+    const auto fineness = static_cast<Fineness>(f);
+    const auto group = known_by_[f].find(key(launch, fineness));
+    if (group == known_by_[f].end()) continue;
+    Alike found;
+    if (takes_ns > 0) {
+      found = nearest(group->second, std::log(takes_ns), fineness);
+    } else if (fineness <= alone) {
+      found.fineness = fineness;
+      for (std::size_t i = 0; i < group->second.size() && i < kMostOfOne; ++i)
+        found.launches.push_back(group->second[i].launch);
+    }
+    if (!found.launches.empty()) all.push_back(std::move(found));
+  }
+  const auto doubt = [&](const Alike& one) {
+    return relative_variance(kDramInAll, one.fineness) + std::pow(doubt_of_another_time(one), 2);
+  };
+  std::stable_sort(all.begin(), all.end(),
+                   [&](const Alike& a, const Alike& b) { return doubt(a) < doubt(b); });
+  return all;
 }
 
 }  // namespace ridgeline::analyzer

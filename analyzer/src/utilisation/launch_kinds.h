@@ -1,59 +1,112 @@
-// launch_kinds.h: what the counted launches of a kind say of the others of that kind.
+// launch_kinds.h: which launches with values of a tier stand for one that has none, and how far to trust them.
 //
-// A recording counts all launches of a few steps, or those that tell most within its budget. Where a launch was not
-// counted itself, with a metric or with any, it has the mean of what was counted of its kind, and their spread as
-// error: what the next one of the kind may differ by, not what the mean of many does.
+// A recording counts or samples some launches. A launch that was not among them has what those of its kind show. What a
+// kind is has no one answer: the same kernel with one grid does other work for other problems where its blocks take one
+// tile after the other, and how long it takes tells them apart. So the nearest likeness counts, from the same kernel,
+// configuration, ranges, neighbour and duration down to the kernel alone.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <map>
-#include <memory>
+#include <set>
+#include <string_view>
 #include <unordered_map>
 #include <vector>
 
-#include "replay_values.h"
+#include "ridgeline/analyzer/steps/steps.h"
 
 namespace ridgeline::analyzer {
 
 class LaunchKinds {
  public:
-  /// `counted`: the steps in which launches were counted (T2).
-  LaunchKinds(const Model& model, const std::vector<StepIndex>& counted);
-
-  /// Adds to what the launch's own counters say what its kind's do. False if the kind was not counted.
-  bool complete(LaunchIndex launch, const store::Device* device, ReplayValues& values);
-
- private:
-  /// The finest way of telling launches apart first: kernel, configuration, ranges and the launch before it on its
-  /// stream; without that one; kernel and configuration alone. In a program without steps launches are seldom of one
-  /// size: there the kernel with about as many blocks follows, and the kernel; such a launch is as near to the roofs as
-  /// those that were counted, so that amounts are in proportion to the time.
+  /// Ways of telling launches apart, the finest first: kernel, configuration, ranges and the kernel before it on its
+  /// stream; without that one; kernel and configuration; and where steps vary, the kernel behind that other one, with
+  /// about as many blocks or however many, and without it.
   enum Fineness : std::size_t {
     with_neighbour,
     with_ranges,
     alone,
+    of_about_the_size_with_neighbour,
     of_about_the_size,
+    of_the_kernel_with_neighbour,
     of_the_kernel,
     finenesses
   };
-  using Key = std::uint64_t;
-  struct Known {
-    std::shared_ptr<const ReplayValues> same;   // launches of the same configuration
-    std::shared_ptr<const ReplayValues> other;  // of another, as if each took kUnitNs
+
+  /// Those that stand for a launch by one likeness.
+  struct Alike {
+    std::vector<LaunchIndex> launches;
+    Fineness fineness = with_neighbour;
+    /// They took another time than it, by this much of it in logarithm; 0: about the same.
+    double apart = 0;
+    /// What they do in a time is what is alike, not what they do in all.
+    bool in_a_time = false;
   };
 
+  /// Keeps a reference to `model`. `steps`: those in which launches have values of the tier.
+  LaunchKinds(const Model& model, const StepAnalysis& analysis, const std::vector<StepIndex>& steps,
+              Tier tier);
+
+  [[nodiscard]] bool empty() const { return known_.empty(); }
+  /// Of each fineness that has any; first what is thought to come nearest, by what launches with values show of such
+  /// likenesses and by the time they take. Of launches without a time all of a kind are alike.
+  [[nodiscard]] std::vector<Alike> alike(LaunchIndex launch) const;
+  /// The same for all launches for which this number is the same.
+  [[nodiscard]] std::uint64_t number(LaunchIndex launch) const;
+  /// ns of a launch that alike() gave: in the step that stands for all where that one launches the same.
+  [[nodiscard]] double usual_ns(LaunchIndex launch) const;
+  /// The same for launches that are one, measured again in another step.
+  [[nodiscard]] LaunchIndex place(LaunchIndex launch) const;
+
+  /// Variance of a metric, in shares of its mean, among launches that are alike by this fineness, as those with values
+  /// show it: of amounts, or of what is done in a time where steps vary and of samples.
+  [[nodiscard]] double relative_variance(std::string_view metric, Fineness fineness) const;
+  /// Of the tier, that any launch has.
+  [[nodiscard]] std::size_t metrics() const { return metrics_.size(); }
+  /// Of what is read from DRAM and written to it, together.
+  static constexpr std::string_view kDramInAll = "read and written";
+
+ private:
+  using Key = std::uint64_t;
+  struct Known {
+    LaunchIndex launch;
+    double log_ns;
+  };
+  struct Spread {
+    double variance = 0, weight = 0;
+  };
+  using Group = std::vector<Known>;  // by log_ns
+
   void note_sites();
+  static bool launches_as_usual(const StepAnalysis& analysis, StepIndex step);
+  void note_usual_times(const RepresentativeStep& usual, StepIndex step);
+  void note_spreads();
+  void note_spread_of(const Group& group, std::size_t begin, std::size_t end, Fineness fineness);
   [[nodiscard]] Key key(LaunchIndex launch, Fineness fineness) const;
-  void add_row(LaunchIndex launch, TierRows& rows) const;
-  void add_scaled(LaunchIndex launch, TierRows& rows) const;
-  [[nodiscard]] const Known& values_of(LaunchIndex launch, const store::Device* device);
+  [[nodiscard]] Alike nearest(const Group& group, double log_ns, Fineness fineness) const;
 
   const Model& model_;
+  const Tier tier_;
+  /// Where all steps launch the same another configuration is another kind.
+  Fineness coarsest_ = alone;
   std::vector<Key> with_ranges_, alone_, of_about_the_size_, of_the_kernel_;  // by site
-  std::vector<Key> before_;  // by launch: key of what ran before it on its stream
-  using Counted = std::unordered_map<Key, std::vector<LaunchIndex>>;
-  std::vector<std::map<std::size_t, Counted>> steps_;  // by counted step and fineness
-  std::unordered_map<Key, Known> known_;
+  std::vector<Key> before_;                              // by launch: kernel that ran before it on its stream
+  std::unordered_map<LaunchIndex, LaunchIndex> places_;  // in the step that stands for all
+  std::array<std::unordered_map<Key, Group>, finenesses> known_by_;
+  std::vector<LaunchIndex> known_;
+  std::set<std::string_view> metrics_;
+  std::array<std::map<std::string_view, Spread>, finenesses> spreads_;
 };
+
+/// True of bytes, instructions, cycles and times; a percentage, a ratio and a rate are none.
+[[nodiscard]] bool is_amount(std::string_view metric);
+
+/// How far one more launch may be from the mean of these `values`, with a probability of 95 %: by their own spread
+/// and by what launches of other kinds spread by (`relative_variance`), which is all there is to go by for a single
+/// one.
+[[nodiscard]] double reach_of_one_more(const std::vector<double>& values, double relative_variance);
+/// Of launches that took another time, or had another clock, so much of the value besides.
+[[nodiscard]] double doubt_of_another_time(const LaunchKinds::Alike& alike);
 
 }  // namespace ridgeline::analyzer

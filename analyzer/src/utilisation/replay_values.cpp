@@ -1,6 +1,7 @@
 #include "replay_values.h"
 
 #include <algorithm>
+#include <cmath>
 
 #include "ridgeline/base/statistics.h"
 
@@ -67,64 +68,40 @@ void ReplayValues::add(const TierRow& row, const StepCycles& step) {
     pipe_cycles[kIssueSlots].push_back(*issued / 100.0 * *active);
 }
 
-namespace {
-
-// Of the mean of many the error is small; one more of the kind may differ from it by the spread. Two values say so:
-// their mean is the mean, its standard error the spread.
-std::vector<double> of_one_more(const std::vector<double>& values) {
-  const auto spread = standard_deviation(values);
-  if (!spread) return values;
-  const double middle = mean(values);
-  return {middle - *spread, middle + *spread};
-}
-
-void complete_with(ValuesByMetric& own, const ValuesByMetric& of_kind) {
-  for (const auto& [name, values] : of_kind)
-    if (!own.contains(name)) own.emplace(name, of_one_more(values));
-}
-
-}  // namespace
-
-void ReplayValues::complete(const ReplayValues& of_kind) {
-  complete_with(values, of_kind.values);
+void ReplayValues::complete(const ReplayValues& of_kind, const LaunchKinds& kinds,
+                            const LaunchKinds::Alike& alike, double factor) {
+  // Two values say what one more of them may be: their mean is the mean, its standard error how far.
+  const auto one_more = [&](const std::vector<double>& of_them, std::string_view metric, double times) {
+    const double middle = times * mean(of_them);
+    const double reach =
+        std::hypot(times * reach_of_one_more(of_them, kinds.relative_variance(metric, alike.fineness)),
+                   middle * doubt_of_another_time(alike));
+    return std::vector<double>{middle - reach, middle + reach};
+  };
+  const auto fill = [&](std::vector<double>& own, const std::vector<double>& of_them, std::string_view metric,
+                        double times) {
+    if (!own.empty() || of_them.empty()) return;
+    own = one_more(of_them, metric, times);
+    replayed = by_kind = true;
+  };
+  for (const auto& [name, of_them] : of_kind.values)
+    fill(values[name], of_them, name, is_amount(name) ? factor : 1.0);
   for (const auto& [name, ns] : of_kind.pipe_ns) {
     if (pipe_ns.contains(name)) continue;
-    pipe_ns.emplace(name, of_one_more(ns));
+    fill(pipe_ns[name], ns, name, factor);
     const auto in_cycles = of_kind.pipe_cycles.find(name);
     // Only where each has its cycles is it a number of cycles.
     if (in_cycles != of_kind.pipe_cycles.end() && in_cycles->second.size() == ns.size())
-      pipe_cycles.emplace(name, of_one_more(in_cycles->second));
+      fill(pipe_cycles[name], in_cycles->second, name, factor);
   }
-  if (const auto issue = of_kind.pipe_cycles.find(kIssueSlots);
-      issue != of_kind.pipe_cycles.end() && !pipe_cycles.contains(kIssueSlots))
-    pipe_cycles.emplace(kIssueSlots, of_one_more(issue->second));
-  for (std::vector<double> ReplayValues::*part :
-       {&ReplayValues::cycles, &ReplayValues::sm_active, &ReplayValues::dram_bytes,
-        &ReplayValues::duration_ns, &ReplayValues::clock_hz})
-    if ((this->*part).empty()) this->*part = of_one_more(of_kind.*part);
+  if (const auto issue = of_kind.pipe_cycles.find(kIssueSlots); issue != of_kind.pipe_cycles.end())
+    fill(pipe_cycles[kIssueSlots], issue->second, kIssueSlots, factor);
+  fill(cycles, of_kind.cycles, metric_name::kCycles, factor);
+  fill(dram_bytes, of_kind.dram_bytes, LaunchKinds::kDramInAll, factor);
+  fill(duration_ns, of_kind.duration_ns, metric_name::kCycles, factor);
+  fill(sm_active, of_kind.sm_active, "sm__cycles_active.avg", 1);
+  if (clock_hz.empty()) clock_hz = of_kind.clock_hz;
   if (!normalisation.known) normalisation = of_kind.normalisation;
-  replayed = by_kind = true;
-}
-
-bool is_amount(std::string_view metric) {
-  for (const std::string_view share : {".pct", ".ratio", "per_second", "peak_sustained"})
-    if (metric.find(share) != std::string_view::npos) return false;
-  return true;
-}
-
-ReplayValues ReplayValues::times(double factor) const {
-  ReplayValues scaled = *this;
-  const auto scale = [&](std::vector<double>& all) {
-    for (double& value : all) value *= factor;
-  };
-  for (auto& [name, all] : scaled.values)
-    if (is_amount(name)) scale(all);
-  for (ValuesByMetric ReplayValues::*part : {&ReplayValues::pipe_ns, &ReplayValues::pipe_cycles})
-    for (auto& [name, all] : scaled.*part) scale(all);
-  for (std::vector<double> ReplayValues::*part :
-       {&ReplayValues::cycles, &ReplayValues::dram_bytes, &ReplayValues::duration_ns})
-    scale(scaled.*part);
-  return scaled;
 }
 
 std::optional<Measured> value_of(const ReplayValues& values, std::string_view metric) {

@@ -5,6 +5,7 @@
 #include <string_view>
 #include <vector>
 
+#include "launch_kinds.h"
 #include "sm_cycles.h"
 #include "tier_values.h"
 
@@ -27,22 +28,19 @@ struct ReplayValues {
   Absence mismatch;  // the first
 
   bool replayed = false;
-  /// Some of it is of other launches of the kind (launch_kinds.h).
+  /// Some of it is of other launches of the kind (counted_kinds.h).
   bool by_kind = false;
 
   /// `device` may be null.
   ReplayValues(const TierRows& rows, const store::Device* device);
-  /// What was not counted of this launch is taken from the launches of its kind, with their spread as error.
-  void complete(const ReplayValues& of_kind);
-  /// Of a launch that does so many times the work: amounts grow with it, shares and rates stay.
-  [[nodiscard]] ReplayValues times(double factor) const;
+  /// What was not counted of this launch is taken from launches that are alike, `factor` times where it is an amount.
+  /// Its error is how far one more of them may be from their mean.
+  void complete(const ReplayValues& of_kind, const LaunchKinds& kinds, const LaunchKinds::Alike& alike,
+                double factor);
 
  private:
   void add(const TierRow& row, const StepCycles& cycles);
 };
-
-/// True of bytes, instructions, cycles and times; a percentage, a ratio and a rate are none.
-[[nodiscard]] bool is_amount(std::string_view metric);
 
 /// Issued instructions in slots, under the name of the counter that is of active cycles.
 inline constexpr std::string_view kIssueSlots = "smsp__issue_active.avg.pct_of_peak_sustained_active";

@@ -71,9 +71,30 @@ std::optional<Measured> scaled(std::optional<Measured> value, double by) {
   return value;
 }
 
-void fill_dram(const std::vector<Estimate>& estimates, store::Id device_id, Roofs& roofs,
+// Estimates of the launch itself, or of others of its kind: one more of them may be farther from their mean.
+class Means {
+ public:
+  explicit Means(const SampledKind* kind) : kind_(kind) {}
+
+  [[nodiscard]] std::optional<Measured> of(const std::vector<Estimate>& estimates,
+                                           std::string_view metric) const {
+    std::optional<Measured> mean = mean_of_estimates(estimates, Tier::t1);
+    if (!mean || kind_ == nullptr) return mean;
+    std::vector<double> values;
+    for (const Estimate& estimate : estimates) values.push_back(estimate.value);
+    const double variance = kind_->kinds.relative_variance(metric, kind_->alike.fineness);
+    mean->error = std::hypot(mean->error.value_or(0), reach_of_one_more(values, variance),
+                             mean->value * doubt_of_another_time(kind_->alike));
+    return mean;
+  }
+
+ private:
+  const SampledKind* kind_;
+};
+
+void fill_dram(const std::vector<Estimate>& estimates, const Means& means, store::Id device_id, Roofs& roofs,
                TierUtilisation& out) {
-  const std::optional<Measured> bytes_per_ns = mean_of_estimates(estimates, Tier::t1);
+  const std::optional<Measured> bytes_per_ns = means.of(estimates, LaunchKinds::kDramInAll);
   out.dram_bytes = scaled(bytes_per_ns, out.duration->value);
   if (!bytes_per_ns) {
     set_missing(out, MissingReason::metric_missing, AbsenceCause::sampled_without_dram);
@@ -84,9 +105,10 @@ void fill_dram(const std::vector<Estimate>& estimates, store::Id device_id, Roof
   }
 }
 
-void fill_metrics(const Samples& samples, store::Id device_id, Roofs& roofs, TierUtilisation& out) {
+void fill_metrics(const Samples& samples, const Means& means, store::Id device_id, Roofs& roofs,
+                  TierUtilisation& out) {
   for (const auto& [metric, estimates] : samples.metrics) {
-    const std::optional<Measured> mean = mean_of_estimates(estimates, Tier::t1);
+    const std::optional<Measured> mean = means.of(estimates, metric.entry().sampled.counter);
     const bool bytes = metric.entry().unit == MetricUnit::bytes;
     out.metrics.set(metric, bytes ? scaled(mean, out.duration->value) : mean);
     if (metric != Metric("l2_bytes")) continue;
@@ -95,12 +117,12 @@ void fill_metrics(const Samples& samples, store::Id device_id, Roofs& roofs, Tie
   }
 }
 
-void fill_pipes(const Samples& samples, TierUtilisation& out) {
+void fill_pipes(const Samples& samples, const Means& means, TierUtilisation& out) {
   std::set<Roof> done;
   for (const PipeMetric& pipe : known_sampled_pipe_metrics()) {
     const auto found = samples.pipes.find(pipe.metric);
     if (found == samples.pipes.end() || !done.insert(pipe.roof).second) continue;
-    const auto ratio = mean_of_estimates(found->second, Tier::t1);
+    const auto ratio = means.of(found->second, pipe.metric);
     if (pipe.roof == Roof::kTensor) out.tensor_utilisation = ratio;
     out.pipes.set(pipe.roof, ratio->value);
     if (!out.compute_utilisation || ratio->value > out.compute_utilisation->value) {
@@ -113,8 +135,8 @@ void fill_pipes(const Samples& samples, TierUtilisation& out) {
 
 }  // namespace
 
-void fill_sampled(const Model& model, const store::Launch& launch, const TierRows& rows, Roofs& roofs,
-                  TierUtilisation& out) {
+void fill_sampled(const Model& model, const store::Launch& launch, const TierRows& rows,
+                  const SampledKind* kind, Roofs& roofs, TierUtilisation& out) {
   // A step in which it ran alone says more than one in which it did not.
   out.concurrent =
       std::all_of(rows.rows.begin(), rows.rows.end(), [](const TierRow& row) { return row.concurrent(); });
@@ -128,12 +150,17 @@ void fill_sampled(const Model& model, const store::Launch& launch, const TierRow
     set_missing(out, MissingReason::zero_timestamp, AbsenceCause::no_sampled_timestamps);
     return;
   }
-  out.duration = measured_mean(samples.durations_ns, Tier::t1);
   if (!samples.clocks_hz.empty()) out.clock_hz = mean(samples.clocks_hz);
-  out.cycles = mean_of_estimates(samples.cycles, Tier::t1);
-  fill_dram(samples.dram, launch.device_id, roofs, out);
-  fill_metrics(samples, launch.device_id, roofs, out);
-  fill_pipes(samples, out);
+  if (kind != nullptr) {  // the others took a time of their own, and as many cycles
+    out.duration = measured_mean({static_cast<double>(duration_ns(launch))}, Tier::t1);
+  } else {
+    out.duration = measured_mean(samples.durations_ns, Tier::t1);
+    out.cycles = mean_of_estimates(samples.cycles, Tier::t1);
+  }
+  const Means means(kind);
+  fill_dram(samples.dram, means, launch.device_id, roofs, out);
+  fill_metrics(samples, means, launch.device_id, roofs, out);
+  fill_pipes(samples, means, out);
 }
 
 }  // namespace ridgeline::analyzer

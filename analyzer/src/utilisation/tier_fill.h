@@ -5,15 +5,23 @@
 #include <string>
 
 #include "draft.h"
+#include "launch_kinds.h"
 #include "replay_values.h"
 #include "roofs.h"
 #include "tier_values.h"
 
 namespace ridgeline::analyzer {
 
-/// T1. Bytes ÷ own duration ÷ peak, step by step: the sampled steps' own times belong to their own bytes.
-void fill_sampled(const Model& model, const store::Launch& launch, const TierRows& rows, Roofs& roofs,
-                  TierUtilisation& out);
+/// What T1's rows are of, where they are none of the launch's own.
+struct SampledKind {
+  const LaunchKinds& kinds;
+  const LaunchKinds::Alike& alike;
+};
+
+/// T1. Bytes ÷ own duration ÷ peak, step by step: the sampled steps' own times belong to their own bytes. `kind`
+/// null: of the launch itself; else `rows` are of launches of its kind, which come as near to the roofs.
+void fill_sampled(const Model& model, const store::Launch& launch, const TierRows& rows,
+                  const SampledKind* kind, Roofs& roofs, TierUtilisation& out);
 
 /// T2, of a launch that was replayed. Adds the names of the pipes that were counted.
 void fill_replayed(const store::Launch& launch, const ReplayValues& values, const PeakPolicy& policy,

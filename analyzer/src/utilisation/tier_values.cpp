@@ -11,6 +11,12 @@
 
 namespace ridgeline::analyzer {
 
+namespace {
+
+constexpr double kMostUnlike = 0.25;  // of the launches
+
+}  // namespace
+
 std::optional<double> TierRow::value(std::string_view name) const {
   const MetricValue* found = find(name);
   return found == nullptr ? std::nullopt : std::optional(found->value);
@@ -90,7 +96,7 @@ TierSteps::TierSteps(const Model& model, const StepAnalysis& steps, Phase phase,
       continue;
     }
     steps_.push_back(step.index);
-    ordinals_.push_back(places_in(step, steps.representative));
+    places_.push_back(places_in(step, steps.representative));
   }
 }
 
@@ -98,8 +104,10 @@ TierSteps::Places TierSteps::places_in(const StepSummary& step,
                                        const RepresentativeStep& representative) const {
   const auto& launches = model_.steps[step.index].launches;
   const bool one_step = !representative.whole_recording && representative.summary.step_id != 0;
+  // A stretch of time is like no step.
+  if (one_step && step.source == StepSource::window) return {};
   if (!one_step || step.sequence_hash == representative.summary.sequence_hash)
-    return by_ordinal(model_, launches);
+    return {.by_ordinal = by_ordinal(model_, launches), .other_sequence = false};
   const auto in_order = [&](const auto& all) {
     std::vector<LaunchIndex> found;
     for (const LaunchIndex i : all) {
@@ -127,11 +135,13 @@ TierSteps::Places TierSteps::places_in(const StepSummary& step,
   if (ours.empty()) return {};  // a window: its launches have no places
   const Alignment alignment = align(keys_of(ours), keys_of(theirs));
   Places places;
+  const auto unlike = std::count(alignment.same.begin(), alignment.same.end(), Alignment::kNone);
+  places.only_kinds = static_cast<double>(unlike) > kMostUnlike * static_cast<double>(ours.size());
   for (std::size_t i = 0; i < ours.size(); ++i) {
     const std::uint32_t place =
         alignment.same[i] != Alignment::kNone ? alignment.same[i] : alignment.other_configuration[i];
     if (place != Alignment::kNone)
-      places.emplace(model_.launches.row(ours[i]).ordinal_in_step, theirs[place]);
+      places.by_ordinal.emplace(model_.launches.row(ours[i]).ordinal_in_step, theirs[place]);
   }
   return places;
 }
@@ -160,13 +170,25 @@ TierRows TierSteps::own(const store::Launch& launch) const {
   return found;
 }
 
+namespace {
+
+// One of them may have run alone, with the clock and the caches that this brings.
+bool takes_about_as_long(const store::Launch& launch, const store::Launch& other) {
+  constexpr double kMostRatio = 1.3, kJitterNs = 2000;
+  const auto [less, more] = std::minmax(duration_ns(launch), duration_ns(other));
+  return less <= 0 || static_cast<double>(more) <= kMostRatio * static_cast<double>(less) + kJitterNs;
+}
+
+}  // namespace
+
 TierRows TierSteps::rows(const store::Launch& launch) const {
   if (!launch.step_id) return own(launch);
   TierRows found;
   if (!launch.ordinal_in_step) return found;
   for (std::size_t i = 0; i < steps_.size(); ++i) {
-    const auto place = ordinals_[i].find(*launch.ordinal_in_step);
-    if (place == ordinals_[i].end()) continue;
+    const Places& places = places_[i];
+    const auto place = places.by_ordinal.find(*launch.ordinal_in_step);
+    if (place == places.by_ordinal.end()) continue;
     const store::Launch& other = model_.launches[place->second];
     if (!same_launch(launch, other)) {
       ++found.mismatched;
@@ -179,6 +201,8 @@ TierRows TierSteps::rows(const store::Launch& launch) const {
       }
       continue;
     }
+    // In a step that launches other things the same kernel and grid may have another problem to solve.
+    if (places.only_kinds || (places.other_sequence && !takes_about_as_long(launch, other))) continue;
     TierRow row = values_of(other);
     if (!row.values.empty()) found.rows.push_back(std::move(row));
   }

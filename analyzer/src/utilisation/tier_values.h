@@ -68,14 +68,19 @@ class TierSteps {
 
  private:
   [[nodiscard]] TierRow values_of(const store::Launch& launch) const;
-  using Places = std::unordered_map<std::int64_t, LaunchIndex>;  // by ordinal in the representative step
+  struct Places {
+    std::unordered_map<std::int64_t, LaunchIndex> by_ordinal;  // in the representative step
+    bool other_sequence = true;
+    bool only_kinds =
+        false;  // the steps have so little in common that no launch of one is a launch of the other
+  };
   [[nodiscard]] Places places_in(const StepSummary& step, const RepresentativeStep& representative) const;
 
   const Model& model_;
   Phase phase_;
   Tier tier_;
   std::vector<StepIndex> steps_;
-  std::vector<Places> ordinals_;
+  std::vector<Places> places_;
   int seen_ = 0;
   const StepSummary* unusable_ = nullptr;  // the first that is not ok
 };

@@ -2,14 +2,16 @@
 
 #include <algorithm>
 #include <cmath>
+#include <iterator>
 #include <limits>
 #include <map>
+#include <optional>
 #include <set>
 #include <tuple>
 
 #include "absences.h"
+#include "counted_kinds.h"
 #include "draft.h"
-#include "launch_kinds.h"
 #include "replay_values.h"
 #include "ridgeline/base/statistics.h"
 #include "roofs.h"
@@ -38,7 +40,7 @@ class Analyzer {
         cold_(model, steps, Phase::cold, Tier::t3),
         roofs_(model, steps, options.peaks),
         absences_(model, steps, replay_, sample_),
-        kinds_(model, replay_.steps()) {}
+        counted_(model, steps, replay_.steps()) {}
 
   UtilisationAnalysis run() {
     result_.replay_steps = replay_.steps();
@@ -193,9 +195,15 @@ class Analyzer {
       const TierRows cold = rows_of(cold_, launch, &cold_steps_);
       ReplayValues values(replayed, model_.device(launch.device_id));
       if (replayed.rows.size() < replay_.steps().size())
-        kinds_.complete(index, model_.device(launch.device_id), values);
-      if (!is_nothing(sampled) || !is_nothing(replayed) || !is_nothing(cold) || values.replayed) {
-        row.group = result_.launches.add_group(measure(row, launch, sampled, values, cold));
+        counted_.complete(index, model_.device(launch.device_id), values);
+      std::vector<LaunchKinds::Alike> alike;
+      if (sampled.rows.empty() && duration_ns(launch) > 0) {
+        if (!sampled_) sampled_.emplace(model_, steps_, sample_.steps(), Tier::t1);
+        alike = sampled_->alike(index);
+      }
+      if (!is_nothing(sampled) || !alike.empty() || !is_nothing(replayed) || !is_nothing(cold) ||
+          values.replayed) {
+        row.group = result_.launches.add_group(measure(row, launch, sampled, alike, values, cold));
         result_.launches.add(row);
         return;
       }
@@ -218,7 +226,7 @@ class Analyzer {
     auto values = unmeasured_.find(same);
     if (values == unmeasured_.end()) {
       const LaunchVerdict first =
-          measure(row, model_.launches[row.launch], {}, ReplayValues({}, nullptr), {});
+          measure(row, model_.launches[row.launch], {}, {}, ReplayValues({}, nullptr), {});
       LaunchValues blank = *first.values;
       blank.blank = true;
       values =
@@ -237,7 +245,8 @@ class Analyzer {
   }
 
   LaunchVerdict measure(const LaunchUtilisations::Row& row, const store::Launch& launch,
-                        const TierRows& sampled, const ReplayValues& values, const TierRows& cold) {
+                        const TierRows& sampled, const std::vector<LaunchKinds::Alike>& alike,
+                        const ReplayValues& values, const TierRows& cold) {
     Draft out;
     out.kernel_id = launch.kernel_id;
     out.duration_ns = row.duration_ns;
@@ -246,18 +255,22 @@ class Analyzer {
       out.missing = MissingReason::zero_timestamp;
       out.why = {Absence{.cause = AbsenceCause::no_timestamps}};
     }
-    if (sampled.rows.empty()) {
-      absences_.explain_no_samples(sampled, out.t1);
+    if (!sampled.rows.empty()) {
+      fill_sampled(model_, launch, sampled, nullptr, roofs_, out.t1);
+    } else if (!alike.empty()) {
+      fill_sampled_kind(launch, alike.front(), out);
     } else {
-      fill_sampled(model_, launch, sampled, roofs_, out.t1);
+      absences_.explain_no_samples(sampled, out.t1);
     }
     if (!out.t1.concurrent) out.in_situ_cycles = out.t1.cycles;
-    if (!is_nothing(sampled) || values.replayed || values.mismatched > 0 || !is_nothing(cold))
+    if (!is_nothing(sampled) || !alike.empty() || values.replayed || values.mismatched > 0 ||
+        !is_nothing(cold))
       out.timeline_clock_hz = clock_of(launch, out);
     if (!values.replayed) {
       absences_.explain_no_values(launch, values, out.t2);
     } else {
       fill_replayed(launch, values, options_.peaks, roofs_, pipes_, out);
+      out.t2.by_kind = values.by_kind;
     }
     fill_cold(launch, cold, cold_.seen() > 0, roofs_, out.cold);
     choose(out);
@@ -266,6 +279,17 @@ class Analyzer {
     judge(launch, out);
     out.values = std::make_shared<const LaunchValues>(std::move(static_cast<LaunchValues&>(out)));
     return std::move(static_cast<LaunchVerdict&>(out));
+  }
+
+  void fill_sampled_kind(const store::Launch& launch, const LaunchKinds::Alike& alike, Draft& out) {
+    TierRows rows;
+    for (const LaunchIndex index : alike.launches) {
+      TierRows own = sample_.own(model_.launches[index]);
+      std::move(own.rows.begin(), own.rows.end(), std::back_inserter(rows.rows));
+    }
+    const SampledKind kind{*sampled_, alike};
+    fill_sampled(model_, launch, rows, &kind, roofs_, out.t1);
+    out.t1.by_kind = true;
   }
 
   void report() {
@@ -300,9 +324,10 @@ class Analyzer {
   const TierSteps cold_;
   Roofs roofs_;
   const Absences absences_;
-  LaunchKinds kinds_;
-  bool any_measured_ = false;  // a step that counters or samples were taken in can be joined
-  std::vector<Site> sites_;    // of the model's launches
+  CountedKinds counted_;
+  std::optional<LaunchKinds> sampled_;  // once a launch needs them
+  bool any_measured_ = false;           // a step that counters or samples were taken in can be joined
+  std::vector<Site> sites_;             // of the model's launches
   std::map<store::Id, StepIndex> step_of_;
   std::set<StepIndex> sample_steps_, cold_steps_;
   UtilisationAnalysis result_;

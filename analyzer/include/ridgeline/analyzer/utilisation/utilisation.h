@@ -37,6 +37,9 @@ struct TierUtilisation {
   MetricValues metrics;                         // all others
   std::optional<double> clock_hz;               // T1: mean GPC clock during the launch
   std::optional<Measured> cycles;               // T1: clock × duration, step by step
+  /// Some of it is of other launches of the kind. Its errors are then how far one more of them may be from their
+  /// mean, with 95 %, and launches of a kind may all be off the same way.
+  bool by_kind = false;
   bool concurrent = false;  // T1: other kernels ran beside it in every sampled step; the values are of all
   MissingReason missing = MissingReason::none;  // not none whenever DRAM or compute utilisation is empty
   Absence why;

@@ -20,7 +20,7 @@ enum class AbsenceCause : std::uint8_t {
   tier_refused,             ///< `tier`, `outcome`, `detail`: the collector's words
   no_replay_step,           ///< the recording has none
   no_usable_replay_step,    ///< `status`, `detail`: what the first is and why
-  no_steps_for_counters,    ///< without steps there is nothing to join on
+  kind_not_counted,         ///< no launch of the kind was, in a recording without steps
   excluded,                 ///< `exclusion`: replay steps leave the kernel out
   graph_node,               ///< graphs are not replayed node by node
   graph_as_a_whole,         ///< the counters are of the whole graph
@@ -29,7 +29,7 @@ enum class AbsenceCause : std::uint8_t {
   not_replayed,             ///< no replay step measured a launch at this place
   no_sampled_step,          ///< the recording has none
   no_usable_sampled_step,   ///< `status`, `detail`: what the first is and why
-  no_steps_for_samples,     ///< without steps there is nothing to join on
+  kind_not_sampled,         ///< likewise
   not_told_apart,           ///< no sample tells the launch from its neighbours
   replayed_without_dram,    ///< no counter of DRAM bytes
   replayed_without_pipes,   ///< no counter of a compute pipe
