@@ -221,6 +221,12 @@ class Process {
                               .name = one_line(reader_.string_or(thread.name, "(name lost)"))});
   }
 
+  // Of a step in the capture, where stretches have other numbers than in the record file. Once the steps are written.
+  [[nodiscard]] std::uint32_t number_of(std::uint32_t index) const {
+    const auto step = spool_.steps.find(index);
+    return step == spool_.steps.end() ? index : step->second.number;
+  }
+
   void expect_samples() {
     for (const auto& [id, scanned] : spool_.pm_windows) {
       SampledWindow window;
@@ -229,8 +235,8 @@ class Process {
       window.last_end_ns = scanned.last_end_ns;
       if (const auto& record = scanned.record) {
         window.device = record->device_id;
-        window.first_step = record->first_step;
-        window.last_step = record->last_step;
+        window.first_step = number_of(record->first_step);
+        window.last_step = number_of(record->last_step);
         window.interval_ns = record->interval_ns;
         window.buffer_bytes = static_cast<std::int64_t>(record->hardware_buffer_bytes);
         window.whole = record->status == WindowStatus::ok;

@@ -110,6 +110,8 @@ void judge_sampling(const spool::Reader& reader, const ScannedSpool& spool, cons
     }
     if (whole) reason = Reason(ReasonCode::samples_elsewhere);
     if (window.first_start_ns < step.kernel_end_ns && window.last_end_ns > *step.gpu_start_ns) {
+      if (step.stretch)
+        return;  // no launch of it stands for another at its place: those that have samples have them
       const double covered =
           static_cast<double>(std::min(window.last_end_ns, step.kernel_end_ns) -
                               std::max(window.first_start_ns, *step.gpu_start_ns)) /
@@ -312,9 +314,11 @@ std::vector<store::TierStatus> tier_verdicts(const ScannedSpool& spool, const Re
 }
 
 Reason without_steps(const spool::Reader& reader, const ScannedSpool& spool, const RecordingPlan& plan) {
-  Reason reason(ReasonCode::no_steps, {{"step_range", plan.step_range},
-                                       {"searched", spool.windows.empty() ? 0 : 1},
-                                       {"stretches", spool.steps.size()}});  // there are no others
+  const auto counted = std::count_if(spool.steps.begin(), spool.steps.end(),
+                                     [](const auto& step) { return step.second.is_replay(); });
+  Reason reason(
+      ReasonCode::no_steps,
+      {{"step_range", plan.step_range}, {"searched", spool.windows.empty() ? 0 : 1}, {"stretches", counted}});
   std::vector<std::pair<std::int64_t, std::uint32_t>> most;
   for (const auto& [path, count] : spool.ranges_by_path) most.emplace_back(count, path);
   std::sort(most.rbegin(), most.rend());

@@ -1,4 +1,5 @@
-// Counters of programs without steps, against a fake CUPTI: when launches are counted, which, and when no longer.
+// Samples and counters of programs without steps, or with steps that vary, against a fake CUPTI: when windows are
+// sampled and launches counted, which, and when no longer.
 #include <algorithm>
 #include <array>
 #include <random>
@@ -28,14 +29,16 @@ struct WithoutSteps {
     e["RIDGELINE_METRICS_R2"] = "a,c";
     return e;
   }
-  void launches(int count) {
+  void launches(int count, unsigned grid = 1) {
     std::vector<CUpti_ActivityKernel10> records;
     for (int i = 0; i < count; ++i) {
-      const char* name = kNames[random() % kNames.size()];
+      const char* name =
+          kNames[in_order ? static_cast<std::size_t>(i) % kNames.size() : random() % kNames.size()];
       const auto start = static_cast<std::uint64_t>(cupti.clock_ns);
-      const std::uint32_t correlation = program.launch(name);
+      const std::uint32_t correlation = program.launch(name, grid);
       records.push_back(
           FakeProgram::kernel(correlation, name, start, start + (name == kNames[0] ? 100'000 : 10'000)));
+      records.back().gridX = static_cast<int>(grid);
       records.back().gridY = records.back().gridZ = 1;
       records.back().streamId = 7;
       if (spinning == name) {  // to the middle of the next launch
@@ -51,6 +54,12 @@ struct WithoutSteps {
   void wait(int seconds) {
     for (int i = 0; i < seconds; ++i) program.tick();
   }
+  void step(int count) {
+    program.push("step");
+    launches(count);
+    program.pop();
+  }
+  bool in_order = false;  // the same launches each time
   std::string_view spinning;
   static constexpr std::array<const char*, 5> kNames = {"k0", "k1", "k2", "k3", "k4"};
   FakeCupti& cupti;
@@ -120,6 +129,89 @@ TEST(Stretches, TheyKeepWithinTheBudget) {
   }
   EXPECT_GT(cupti.pushes, 0);
   EXPECT_LE(cupti.pushes * 1'350'000LL, 700'000'000LL);
+}
+
+TEST(Stretches, WithoutStepsTheDeviceIsSampledByTime) {
+  FakeCupti cupti;
+  WithoutSteps p(cupti, {{"RIDGELINE_SCHEDULE", "timeline=2,sample=3"}});
+  p.launches(1000);
+  EXPECT_EQ(cupti.pm_windows, 0) << "there may be steps yet";
+  const auto run_on = [&](unsigned grid) {
+    for (int i = 0; i < 3; ++i) {
+      p.wait(3);
+      p.launches(300, grid);
+      cupti.clock_ns += 100'000'000;
+      p.launches(300, grid);
+      p.wait(1);
+    }
+  };
+  run_on(1);
+  EXPECT_EQ(cupti.pm_windows, 1) << "each kind of launch was in it";
+  run_on(64);
+  EXPECT_EQ(cupti.pm_windows, 2) << "others came";
+  EXPECT_EQ(cupti.pm_open, 0);
+  const auto c = measured(p.program);
+  ASSERT_EQ(c.begins.size(), 2u);
+  for (const auto& begin : c.begins) {
+    EXPECT_GE(begin.step_index, spool::kFirstStretch);
+    EXPECT_EQ(begin.header.flags, spool::kStepByTime);
+    EXPECT_EQ(begin.phase, Phase::sample);
+  }
+  EXPECT_EQ(c.ends.size(), 2u);
+  EXPECT_EQ(c.pm_windows.back().status, WindowStatus::ok) << c.text(c.pm_windows.back().reason);
+  EXPECT_EQ(c.pm_windows.back().first_step, c.begins.back().step_index);
+  EXPECT_GT(c.pm_samples.size(), 1000u);
+}
+
+TEST(Stretches, AProgramThatLaunchesOtherThingsEachTimeIsNotSampledWithoutEnd) {
+  FakeCupti cupti;
+  WithoutSteps p(cupti, {{"RIDGELINE_SCHEDULE", "timeline=2,sample=3"}});
+  for (unsigned i = 0; i < 30; ++i) {
+    p.launches(600, 1u << (i % 28));
+    p.wait(2);
+    cupti.clock_ns += 100'000'000;
+  }
+  EXPECT_GT(cupti.pm_windows, 2);
+  EXPECT_LE(cupti.pm_windows, 6);
+}
+
+// Each step launches another sequence. What the schedule measured of some says little of the others.
+TEST(Stretches, StepsThatVaryAreFollowedByThem) {
+  FakeCupti cupti;
+  WithoutSteps p(cupti, {{"RIDGELINE_SCHEDULE", "timeline=14,sample=2,replay=3"}});
+  for (int i = 0; i < 60; ++i) {
+    p.step(200);
+    p.wait(1);
+  }
+  EXPECT_EQ(cupti.sessions_open, 0);
+  const auto c = measured(p.program);
+  std::size_t stretches = 0, steps_behind = 0;
+  for (const auto& begin : c.begins) {
+    if (begin.step_index >= spool::kFirstStretch) {
+      ++stretches;
+    } else if (stretches > 0) {
+      ++steps_behind;
+      EXPECT_EQ(begin.phase, Phase::timeline) << "the schedule was over";
+    }
+  }
+  EXPECT_GT(stretches, 0u);
+  EXPECT_GT(steps_behind, 10u) << "steps go on behind them";
+  std::size_t counted = 0;
+  for (const auto& step : c.counter_steps)
+    if (step.step_index >= spool::kFirstStretch && step.status == CounterStatus::ok)
+      counted += step.ranges_received;
+  EXPECT_GT(counted, 10u);
+}
+
+TEST(Stretches, StepsThatAreAlikeAreNot) {
+  FakeCupti cupti;
+  WithoutSteps p(cupti, {{"RIDGELINE_SCHEDULE", "timeline=14,sample=2,replay=3"}});
+  p.in_order = true;
+  for (int i = 0; i < 60; ++i) {
+    p.step(200);
+    p.wait(1);
+  }
+  for (const auto& begin : measured(p.program).begins) EXPECT_LT(begin.step_index, spool::kFirstStretch);
 }
 
 TEST(Stretches, AProgramWithStepsHasNone) {

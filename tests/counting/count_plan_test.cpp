@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "corpus.h"
-#include "ridgeline/counting/launch_times.h"
+#include "ridgeline/counting/place_times.h"
 
 namespace ridgeline::counting {
 namespace {
@@ -174,6 +174,83 @@ TEST(LaunchTimes, KeepsItsBounds) {
   std::size_t kinds = 0;
   times.for_each([&](Kind, LaunchTimes::Times) { ++kinds; });
   EXPECT_EQ(kinds, LaunchTimes::kMostKinds);
+}
+
+TEST(PlaceTimes, KnowsHowLongTheLaunchAtEachPlaceTakes) {
+  PlaceTimes times;
+  std::uint32_t correlation = 1;
+  for (int step = 0; step < 4; ++step)
+    for (std::uint32_t place = 0; place < 3; ++place) {
+      times.launched(correlation, place);
+      times.took(correlation++, kernel(9), 1000 * (place + 1) + 10 * step);
+    }
+  EXPECT_EQ(times.mean_ns(0, kernel(9)), 1015);
+  EXPECT_EQ(times.mean_ns(2, kernel(9)), 3015);
+  EXPECT_EQ(times.mean_ns(2, kernel(8)), 0) << "of another kind nothing is known";
+  EXPECT_EQ(times.mean_ns(3, kernel(9)), 0);
+  EXPECT_EQ(times.mean_ns(PlaceTimes::kPlaces, kernel(9)), 0);
+}
+
+TEST(PlaceTimes, APlaceAtWhichSomethingElseIsLaunchedBeginsAnew) {
+  PlaceTimes times;
+  times.launched(1, 0);
+  times.took(1, kernel(1), 1000);
+  times.launched(2, 0);
+  times.took(2, kernel(2), 50);
+  EXPECT_EQ(times.mean_ns(0, kernel(1)), 0);
+  EXPECT_EQ(times.mean_ns(0, kernel(2)), 50);
+}
+
+TEST(PlaceTimes, RecordsWithoutALaunchAreLeftOut) {
+  PlaceTimes times;
+  times.took(1, kernel(1), 1000);
+  times.launched(2, 0);
+  times.took(2 + PlaceTimes::kUnderWay, kernel(1), 1000);
+  times.launched(3, PlaceTimes::kPlaces + 5);
+  times.took(3, kernel(1), 1000);
+  EXPECT_EQ(times.mean_ns(0, kernel(1)), 0);
+}
+
+// Products of 9.7, 29, 38.7 and 633 G under one kernel and one grid: the time at their places tells them apart.
+TEST(CountPlan, CountsEachSizeOfAKernelThatHasOneGrid) {
+  CountPlan plan(1 * kSecond, 1);
+  const double sizes_us[] = {14, 40, 55, 900};
+  std::vector<Kind> step;
+  for (int i = 0; i < 4000; ++i) {
+    const double us = i == 3999 ? sizes_us[3] : sizes_us[i % 3];
+    step.push_back(of_duration(kernel(1), us * 1000));
+    plan.expect(step.back(), 0, us * 1000);
+  }
+  EXPECT_EQ(std::set<Kind>(step.begin(), step.end()).size(), 4u);
+  EXPECT_EQ(of_duration(kernel(1), 0), kernel(1));
+  ASSERT_EQ(plan.choose(0, 1, false), CountPlan::Way::some);
+  std::map<Kind, int> counted;
+  for (const Kind kind : step)
+    if (plan.wants(kind, 0)) {
+      plan.counted(kind, 0);
+      ++counted[kind];
+    }
+  EXPECT_EQ(counted.size(), 4u);
+  EXPECT_EQ(counted[step.back()], 1) << "the one of its size, at the very end";
+}
+
+TEST(CountPlan, StopsWhenNothingIsLeftToLearn) {
+  CountPlan plan(10 * kSecond, 1);
+  int steps = 0;
+  for (; steps < 100; ++steps) {
+    plan.expect_nothing();
+    for (int i = 0; i < 20000; ++i) plan.expect(kernel(1 + i % 2), 0, 0.01 * kMs);
+    if (plan.choose(0, 100, false) == CountPlan::Way::nothing) break;
+    for (int i = 0; i < 20000; ++i) {
+      const Kind kind = kernel(1 + i % 2);
+      if (!plan.wants(kind, 0)) continue;
+      plan.counted(kind, 0);
+      plan.value(kind, 0, 0, 0.5);
+    }
+    plan.spent(kSecond / 1000);
+  }
+  EXPECT_LT(steps, 10) << "a hundred would be within the budget";
+  EXPECT_LT(plan.spent_ns(), kSecond);
 }
 
 // A program as the plan meets it: launches of steps, each with a duration and a utilisation that its kind has, and

@@ -49,7 +49,10 @@ class Sampled : public Importer {
     std::int64_t measured_from = 0;
     for (std::uint32_t s = 0; s < 2 + kMeasured; ++s) {
       spool.advance(window_.activities[next].start_ns - spool.now() - 5000);
-      spool.begin_step(s, s == 0 ? Phase::timeline : Phase::sample, 0, s == 1 ? spool::kStepUnmeasured : 0);
+      if (!stretch_)
+        spool.begin_step(s, s == 0 ? Phase::timeline : Phase::sample, 0, s == 1 ? spool::kStepUnmeasured : 0);
+      else if (s == 2)
+        spool.begin_step(spool::kFirstStretch, Phase::sample, 0, spool::kStepByTime);
       if (s == 2) measured_from = window_.activities[next].start_ns - 4000;
       for (std::uint32_t k = 0; k < 12; ++k, ++next) {
         const spool::LaunchRecord call = spool.call();
@@ -60,7 +63,7 @@ class Sampled : public Importer {
         spool.put(kernel);
       }
       spool.advance(window_.activities[next - 1].end_ns - spool.now() + 500);
-      spool.end_step(false);
+      if (!stretch_ || s == 1 + kMeasured) spool.end_step(false);
     }
     std::vector<std::size_t> kept;
     for (std::size_t i = 0; i < window_.samples.size(); ++i) {
@@ -75,7 +78,8 @@ class Sampled : public Importer {
       spool.pm_sample(1, base + window_.samples.start_ns[i], base + window_.samples.end_ns[i], row);
     }
     samples_ = kept.size();
-    if (with_window) spool.pm_window(1, 2, 1 + kMeasured, status, reason);
+    const std::uint32_t first = stretch_ ? spool::kFirstStretch : 2;
+    if (with_window) spool.pm_window(1, first, stretch_ ? first : 1 + kMeasured, status, reason);
     spool.completeness();
     spool.end();
   }
@@ -84,11 +88,36 @@ class Sampled : public Importer {
     return std::stod(scalar(capture, sql));
   }
 
+  bool stretch_ = false;  // of a program without steps
   double shift_ns_ = 750;
   std::function<void(std::size_t, std::vector<double>&)> spoil_;
   SimulatedWindow window_;
   std::size_t samples_ = 0;
 };
+
+TEST_F(Sampled, AStretchOfAProgramWithoutStepsIsAStepOfTheCapture) {
+  stretch_ = true;
+  FakeSpool spool(directory_.path());
+  fill(spool);
+  const store::Capture capture = import();
+  EXPECT_EQ(t1(capture), "ok");
+  EXPECT_EQ(scalar(capture, "SELECT group_concat(source || ' ' || status) FROM step WHERE phase = 'sample'"),
+            "window ok");
+  EXPECT_EQ(scalar(capture, "SELECT count(*) FROM launch_metric WHERE tier = 'T1'"),
+            std::to_string(12 * kMeasured * 6));
+  EXPECT_EQ(scalar(capture, "SELECT first_step_index FROM pm_window"),
+            scalar(capture, "SELECT step_index FROM step WHERE phase = 'sample'"));
+}
+
+TEST_F(Sampled, AStretchWhoseSamplesEndEarlyHasThemAllTheSame) {
+  stretch_ = true;
+  FakeSpool spool(directory_.path());
+  fill(spool, 0.6, WindowStatus::overflow, "the buffer was nearly full");
+  const store::Capture capture = import();
+  EXPECT_EQ(scalar(capture, "SELECT status FROM step WHERE phase = 'sample'"), "ok");
+  EXPECT_GT(number(capture, "SELECT count(*) FROM launch_metric WHERE tier = 'T1'"), 12 * 6 * 2);
+  EXPECT_NE(t1(capture), "ok") << "not of all";
+}
 
 TEST_F(Sampled, EveryLaunchOfTheSampledStepsGetsItsValues) {
   FakeSpool spool(directory_.path());

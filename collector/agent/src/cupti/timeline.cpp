@@ -269,9 +269,11 @@ void Timeline::take_kernel(const CUpti_ActivityKernel9& k) noexcept {
       !intervals_.contains(start_ns))
     without_steps_->add(r);
   if (times_ != nullptr && !node && !zero && !intervals_.contains(start_ns)) {
-    times_->add(counting::kind_of(r.kernel_id, r.grid_x, r.grid_y, r.grid_z), r.end_ns - r.start_ns);
-    size_times_->add(counting::size_kind_of(r.kernel_id, r.grid_x, r.grid_y, r.grid_z),
-                     r.end_ns - r.start_ns);
+    const counting::Kind kind = counting::kind_of(r.kernel_id, r.grid_x, r.grid_y, r.grid_z);
+    times_->by_grid.add(kind, r.end_ns - r.start_ns);
+    times_->by_size.add(counting::size_kind_of(r.kernel_id, r.grid_x, r.grid_y, r.grid_z),
+                        r.end_ns - r.start_ns);
+    times_->places.took(r.correlation_id, kind, r.end_ns - r.start_ns);
   }
   writer_.put(r);
 }

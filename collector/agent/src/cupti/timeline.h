@@ -13,7 +13,7 @@
 #include "cupti/cupti_api.h"
 #include "cupti/device_launches.h"
 #include "cupti/kernel_table.h"
-#include "ridgeline/counting/launch_times.h"
+#include "ridgeline/counting/place_times.h"
 #include "ridgeline/spool/writer.h"
 #include "tiers/concurrency.h"
 #include "tiers/exclusions.h"
@@ -111,12 +111,8 @@ class Timeline {
     without_steps_ = without_steps;
     exclusions_ = exclusions;
   }
-  /// Durations of timeline kernels are added up in `times` from now on, by kernel and grid, and in `size_times` by
-  /// kernel and number of blocks. Before enable().
-  void time_launches(counting::LaunchTimes* times, counting::LaunchTimes* size_times) noexcept {
-    times_ = times;
-    size_times_ = size_times;
-  }
+  /// Durations of timeline kernels are added up in `times` from now on. Before enable().
+  void time_launches(counting::ProgramTimes* times) noexcept { times_ = times; }
 
   SeenLaunches& seen() noexcept { return seen_; }
   CounterIntervals& intervals() noexcept { return intervals_; }
@@ -147,7 +143,7 @@ class Timeline {
   CounterIntervals intervals_;
   ConcurrencyWatch *watch_ = nullptr, *without_steps_ = nullptr;
   const Exclusions* exclusions_ = nullptr;
-  counting::LaunchTimes *times_ = nullptr, *size_times_ = nullptr;
+  counting::ProgramTimes* times_ = nullptr;
 };
 
 }  // namespace ridgeline::agent

@@ -160,6 +160,8 @@ void LaunchRecorder::launch_exit(ThreadState& thread, CUpti_CallbackId id,
       grid_of(id, data.functionParams, &entry);
       LaunchSequence& sequence = parts_.steps.current();
       record.step_ordinal = sequence.append(entry, data.contextUid);
+      if (parts_.replay && !parts_.steps.schedule_over())
+        parts_.times.places.launched(data.correlationId, record.step_ordinal);
       if (parts_.replay && parts_.replay->untraced()) write_untraced(entry, data);
     }
   }

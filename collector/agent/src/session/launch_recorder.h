@@ -3,16 +3,16 @@
 
 #include <atomic>
 
-#include "session/counting_stretches.h"
 #include "session/parts.h"
 #include "session/period_steps.h"
+#include "session/stretches.h"
 #include "thread_state.h"
 
 namespace ridgeline::agent {
 
 class LaunchRecorder {
  public:
-  LaunchRecorder(Parts& parts, PeriodSteps& period, CountingStretches& stretches)
+  LaunchRecorder(Parts& parts, PeriodSteps& period, Stretches& stretches)
       : parts_(parts), period_(period), stretches_(stretches) {}
 
   /// Launches are noted from now on, or no longer; one whose entry was noted is noted to its end.
@@ -35,7 +35,7 @@ class LaunchRecorder {
 
   Parts& parts_;
   PeriodSteps& period_;
-  CountingStretches& stretches_;
+  Stretches& stretches_;
   std::atomic<bool> recording_{false};
 };
 

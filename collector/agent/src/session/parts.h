@@ -74,8 +74,9 @@ struct Parts {
   Exclusions exclusions;
   CallGate gate;
   ConcurrencyWatch concurrency;
-  ConcurrencyWatch without_steps;                  // of programs that have none: whatever they launch
-  counting::LaunchTimes launch_times, size_times;  // by kernel and grid; by kernel and size
+  ConcurrencyWatch without_steps;  // of programs that have none, or whose steps vary: whatever they launch
+  counting::ProgramTimes times;
+  counting::LaunchTimes sampled_kinds;  // launches that samples were taken of, by kernel and size
   NvtxTracker nvtx;
   ThreadNames thread_names;
   StepTracker steps;

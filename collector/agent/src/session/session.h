@@ -107,7 +107,7 @@ class Session {
   Parts parts_;
   StepConductor conductor_{parts_, [this] { wake_.notify_all(); }};
   PeriodSteps period_{parts_, conductor_};
-  CountingStretches stretches_{parts_, conductor_};
+  Stretches stretches_{parts_, conductor_};
   LaunchRecorder launches_{parts_, period_, stretches_};
   WaitRecorder waits_{parts_};
   StreamCalls stream_calls_{parts_};

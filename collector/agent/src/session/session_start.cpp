@@ -56,15 +56,16 @@ void Session::make_tiers() {
   if (wants_replay)
     parts_.replay = std::make_unique<Replay>(
         *parts_.api, parts_.driver, parts_.writer, parts_.steps, parts_.timeline->intervals(),
-        parts_.exclusions, parts_.gate, parts_.captures, parts_.launch_times, parts_.size_times,
+        parts_.exclusions, parts_.gate, parts_.captures, parts_.times,
         CounterPlan{
             wanted_sets(parts_.settings),
             parts_.settings.schedule.has(Phase::flops) ? built_in_flop_sets() : std::vector<MetricSet>{},
             parts_.settings.budget_ms * std::int64_t{1'000'000}});
   parts_.driver = load_driver_();
+  if (wants_replay || parts_.settings.schedule.has(Phase::sample))
+    parts_.timeline->time_launches(&parts_.times);
   if (wants_replay) {
     parts_.timeline->watch_concurrency(&parts_.concurrency, &parts_.exclusions, &parts_.without_steps);
-    parts_.timeline->time_launches(&parts_.launch_times, &parts_.size_times);
   }
   if (parts_.replay && !parts_.settings.replay_allowed)
     parts_.replay->rule_out(

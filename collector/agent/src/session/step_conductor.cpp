@@ -8,9 +8,9 @@ namespace ridgeline::agent {
 std::uint16_t StepConductor::prepare_sampling(const StepTracker::Step& step) noexcept {
   if (!parts_.sampling) return 0;
   if (step.phase == Phase::sample) {
-    const bool measured = parts_.sampling->step_begin(step, usual_step_ns());
+    sampled_ = parts_.sampling->step_begin(step, usual_step_ns());
     if (parts_.sampling->busy()) wake_threads_();  // its thread turns slowly between windows
-    return measured ? 0 : spool::kStepUnmeasured;
+    return sampled_ ? 0 : spool::kStepUnmeasured;
   }
   // Both want the device's counters.
   if (step.phase != Phase::warmup && step.phase != Phase::timeline) parts_.sampling->close_now();
@@ -56,7 +56,7 @@ bool StepConductor::begin(ThreadState& thread, std::uint16_t flags, std::uint32_
   bool before_schedule = false;
   if (!parts_.steps.open() && !parts_.steps.held()) before_schedule = !may_begin_schedule();
   if (!parts_.steps.begin(&step, before_schedule)) return false;
-  parts_.without_steps.stop();
+  if (parts_.steps.variation_known() && !parts_.steps.vary()) parts_.without_steps.stop();
   flags |= prepare_sampling(step);
   const std::int64_t now = parts_.now_ns();  // after what had to be finished and set up
   *step_index = step.index;
@@ -74,7 +74,7 @@ void StepConductor::end(ThreadState& thread, std::int64_t now_ns) noexcept {
   const AgentCall call{parts_.gate, thread};
   if (!call) return;
   const StepTracker::Step step = parts_.steps.end(now_ns);
-  if (step.phase == Phase::sample && parts_.sampling) parts_.sampling->step_end(step);
+  if (step.phase == Phase::sample && parts_.sampling) end_sampled(step);
   bool done = true;
   if (Replay::measures(step.phase) && parts_.replay) {
     done = parts_.replay->step_end(thread.thread_id);
@@ -85,8 +85,25 @@ void StepConductor::end(ThreadState& thread, std::int64_t now_ns) noexcept {
   if (done) parts_.steps.release();
 }
 
-void StepConductor::prepare_stretch() noexcept {
+void StepConductor::prepare_counted_stretch() noexcept {
   if (parts_.sampling) parts_.sampling->close_now();
+}
+
+bool StepConductor::prepare_sampled_stretch(const StepTracker::Step& step, std::int64_t window_ns) noexcept {
+  if (parts_.replay) parts_.replay->close_kept();
+  sampled_ = parts_.sampling->step_begin(step, window_ns);
+  if (parts_.sampling->busy()) wake_threads_();
+  return sampled_;
+}
+
+void StepConductor::end_sampled(const StepTracker::Step& step) noexcept {
+  parts_.sampling->step_end(step);
+  if (!sampled_) return;
+  const LaunchSequence& launches = parts_.steps.last();
+  for (std::uint32_t i = 0; i < std::min(launches.count(), LaunchSequence::kCapacity); ++i)
+    parts_.sampled_kinds.add(counting::size_kind_of(launches[i].kernel_id, launches[i].grid_x,
+                                                    launches[i].grid_y, launches[i].grid_z),
+                             0);
 }
 
 void StepConductor::look_for_waiting_kernels(bool may_flush) noexcept {

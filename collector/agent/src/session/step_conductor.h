@@ -19,8 +19,12 @@ class StepConductor {
   /// A step begins on this thread, unless one is open; its index. `flags` of StepBeginRecord.
   bool begin(ThreadState& thread, std::uint16_t flags, std::uint32_t* step_index) noexcept;
   void end(ThreadState& thread, std::int64_t now_ns) noexcept;
-  /// A stretch is to be counted (counting_stretches.h): nothing else holds the counters.
-  void prepare_stretch() noexcept;
+  /// A stretch is to be counted, or sampled for so long (stretches.h): nothing else holds the counters. False: it
+  /// cannot be sampled.
+  void prepare_counted_stretch() noexcept;
+  bool prepare_sampled_stretch(const StepTracker::Step& step, std::int64_t window_ns) noexcept;
+  /// A step or a stretch of the sample phase has ended.
+  void end_sampled(const StepTracker::Step& step) noexcept;
 
  private:
   bool may_begin_schedule() noexcept;
@@ -33,6 +37,7 @@ class StepConductor {
   Parts& parts_;
   const std::function<void()> wake_threads_;
   bool concurrency_looked_at_ = false;
+  bool sampled_ = false;  // samples are taken in the latest step of a sample phase
   std::atomic_flag agreeing_ = ATOMIC_FLAG_INIT;
   /// Begin of the latest steps, by index; written at a step's start only, one step at a time.
   static constexpr std::uint32_t kStepHistory = 16;

@@ -51,6 +51,13 @@ class LaunchSequence {
 
   std::uint32_t count() const noexcept { return count_.load(std::memory_order_relaxed); }
   std::uint32_t graph_launches() const noexcept { return graph_launches_.load(std::memory_order_relaxed); }
+  /// Of the launches in their order.
+  std::uint64_t hash() const noexcept {
+    std::uint64_t hash = count();
+    for (std::uint32_t i = 0; i < count() && i < kCapacity; ++i)
+      hash = counting::mixed(hash, entries_[i].kind());
+    return hash;
+  }
   bool several_contexts() const noexcept { return foreign_context_.load(std::memory_order_relaxed); }
   bool complete() const noexcept { return count() <= kCapacity; }
   const SequenceEntry& operator[](std::uint32_t i) const noexcept { return entries_[i]; }

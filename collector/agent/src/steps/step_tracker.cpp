@@ -1,6 +1,7 @@
 #include "steps/step_tracker.h"
 
 #include <algorithm>
+#include <bit>
 #include <utility>
 
 namespace ridgeline::agent {
@@ -27,7 +28,7 @@ void StepTracker::adopt(const steps::FoldedName& name) noexcept {
 }
 
 bool StepTracker::begin(Step* step, bool before_schedule) noexcept {
-  if (held_.load(std::memory_order_acquire)) return false;
+  if (held_.load(std::memory_order_acquire) || reserved_.load(std::memory_order_acquire)) return false;
   bool closed = false;
   if (!open_.compare_exchange_strong(closed, true, std::memory_order_acquire)) return false;
   const std::uint32_t index = next_index_.fetch_add(1, std::memory_order_relaxed);
@@ -55,15 +56,18 @@ bool StepTracker::begin(Step* step, bool before_schedule) noexcept {
   return true;
 }
 
-bool StepTracker::begin_stretch(std::uint32_t number, std::uint32_t planned, Step* step) noexcept {
+bool StepTracker::begin_stretch(Phase phase, std::uint32_t number, std::uint32_t planned,
+                                Step* step) noexcept {
   if (held_.load(std::memory_order_acquire)) return false;
   bool closed = false;
   if (!open_.compare_exchange_strong(closed, true, std::memory_order_acquire)) return false;
   step_ = {};
-  step_.index = spool::kFirstStretch + number;
-  step_.phase = step_.next_phase = Phase::replay;
+  step_.index = spool::kFirstStretch + stretches_begun_++;
+  step_.phase = step_.next_phase = phase;
   step_.number_in_phase = number;
   step_.steps_in_phase = planned;
+  step_.phase_first = step_.index;
+  step_.phase_steps = 1;
   current().clear();
   *step = step_;
   active_.store(step_.index, std::memory_order_release);
@@ -98,8 +102,21 @@ StepTracker::Step StepTracker::end(std::int64_t now_ns) noexcept {
   return step;
 }
 
+void StepTracker::compare_with_latest() noexcept {
+  const std::uint64_t hash = last().hash();
+  if (has_reference_) {
+    constexpr std::uint32_t kOfLatest = (1u << kStepsCompared) - 1;
+    unlike_ = (unlike_ << 1 | static_cast<std::uint32_t>(hash != latest_hash_)) & kOfLatest;
+    compared_ = std::min(compared_ + 1, kStepsCompared);
+    vary_.store(2 * static_cast<std::uint32_t>(std::popcount(unlike_)) > compared_,
+                std::memory_order_relaxed);
+  }
+  latest_hash_ = hash;
+}
+
 void StepTracker::keep_as_reference() noexcept {
   most_launches_ = std::max(most_launches_, last().count());
+  if (!schedule_over() || vary()) compare_with_latest();
   reference_ = current_.exchange(reference_, std::memory_order_acq_rel);
   has_reference_ = true;
 }

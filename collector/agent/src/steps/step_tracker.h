@@ -42,9 +42,9 @@ class StepTracker {
   /// Opens a step unless one is open. The caller writes the start after whatever set-up the step needs.
   /// `before_schedule`: a step of warm-up, whatever the schedule says, which begins anew after it.
   bool begin(Step* step, bool before_schedule = false) noexcept;
-  /// Opens a stretch of a program without steps, unless a step is open: the number-th, of so many that are planned. It
-  /// is none of the schedule's.
-  bool begin_stretch(std::uint32_t number, std::uint32_t planned, Step* step) noexcept;
+  /// Opens a stretch (session/stretches.h), unless a step is open: the number-th, of so many that are planned. It is
+  /// none of the schedule's.
+  bool begin_stretch(Phase phase, std::uint32_t number, std::uint32_t planned, Step* step) noexcept;
   void write_begin(const Step& step, std::uint32_t config_id, std::int64_t now_ns, std::uint32_t thread_id,
                    std::uint16_t flags = 0) noexcept;
   /// Closes the open step and hands it over; its launches are then `last()`.
@@ -75,9 +75,21 @@ class StepTracker {
   const LaunchSequence* reference() const noexcept { return has_reference_ ? reference_ : nullptr; }
   /// Most launches of a step without replay, of all so far: steps may differ in length.
   std::uint32_t most_launches() const noexcept { return most_launches_; }
+  /// Of the steps without replay more launched something else than the one before them than did not: batches of every
+  /// length. May be asked while a step runs.
+  bool vary() const noexcept { return vary_.load(std::memory_order_relaxed); }
+  /// So many have passed that vary() has its answer.
+  bool variation_known() const noexcept { return steps_begun() >= kStepsCompared; }
+  /// All phases of the schedule have passed, and steps go on.
+  bool schedule_over() const noexcept {
+    return steps_begun() - schedule_base_.load(std::memory_order_acquire) > schedule_.total_steps();
+  }
+  /// No step begins while a stretch is to come, which a launch between two steps begins.
+  void reserve(bool reserved) noexcept { reserved_.store(reserved, std::memory_order_release); }
   std::uint32_t steps_begun() const noexcept { return next_index_.load(std::memory_order_relaxed); }
 
  private:
+  void compare_with_latest() noexcept;
   spool::Writer& writer_;
   const Schedule schedule_;
   const std::string name_;
@@ -95,6 +107,11 @@ class StepTracker {
   LaunchSequence* reference_ = &sequences_[1];
   bool has_reference_ = false;
   std::uint32_t most_launches_ = 0;
+  static constexpr std::uint32_t kStepsCompared = 12;
+  std::uint64_t latest_hash_ = 0;
+  std::uint32_t unlike_ = 0, compared_ = 0;  // bits of the latest steps; how many there are
+  std::atomic<bool> vary_{false}, reserved_{false};
+  std::uint32_t stretches_begun_ = 0;
 };
 
 }  // namespace ridgeline::agent

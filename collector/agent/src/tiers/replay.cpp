@@ -32,6 +32,16 @@ std::string budget_used(const counting::CountPlan& plan) {
          " are used: --budget allows more";
 }
 
+// Why a plan has nothing for a step: what a few launches cost is still there, and would tell nothing.
+std::string why_nothing(const counting::CountPlan& plan) {
+  constexpr double kFewLaunches = 8, kPlanned = 0.95;
+  const double left_ns =
+      kPlanned * static_cast<double>(plan.budget_ns()) - static_cast<double>(plan.spent_ns());
+  if (left_ns >= plan.costs().step_ns + kFewLaunches * plan.costs().launch_ns)
+    return "what counting more launches would tell is too little";
+  return budget_used(plan);
+}
+
 std::vector<MetricSet> joined(const CounterPlan& plan) {
   std::vector<MetricSet> all = plan.replay;
   all.insert(all.end(), plan.flops.begin(), plan.flops.end());
@@ -42,8 +52,7 @@ std::vector<MetricSet> joined(const CounterPlan& plan) {
 
 Replay::Replay(const CuptiApi& api, const DriverApi& driver, spool::Writer& writer, StepTracker& steps,
                CounterIntervals& intervals, Exclusions& exclusions, const CallGate& gate,
-               CaptureWatch& captures, const counting::LaunchTimes& times,
-               const counting::LaunchTimes& size_times, CounterPlan plan)
+               CaptureWatch& captures, const counting::ProgramTimes& times, CounterPlan plan)
     : api_(api),
       driver_(driver),
       writer_(writer),
@@ -53,7 +62,6 @@ Replay::Replay(const CuptiApi& api, const DriverApi& driver, spool::Writer& writ
       gate_(gate),
       captures_(captures),
       times_(times),
-      size_times_(size_times),
       replay_sets_(static_cast<std::uint32_t>(plan.replay.size())),
       flops_sets_(static_cast<std::uint32_t>(plan.flops.size())),
       sets_(joined(plan)),
@@ -223,7 +231,7 @@ void Replay::pay(bool whole) noexcept {
     double own_ns = 0;
     const LaunchSequence& launches = steps_.last();
     for (std::uint32_t i = 0; i < std::min(launches.count(), LaunchSequence::kCapacity); ++i)
-      own_ns += usual_ns(step_, kind_in(step_, launches[i]));
+      own_ns += planned(by_size_, launches[i], i).usual_ns;
     cost_ns = std::min(cost_ns, std::max<std::int64_t>(took_ns - static_cast<std::int64_t>(own_ns), 0));
   } else if (usual_ns_ > 0) {
     // Of a step that is given up the rest still comes.
@@ -328,7 +336,7 @@ bool Replay::open(const LaunchCall& call, std::string* why, spool::CounterStatus
     return false;
   }
   if (way_ == counting::CountPlan::Way::nothing) {
-    *why = budget_used(count_plan_);
+    *why = why_nothing(count_plan_);
     *status = spool::CounterStatus::not_available;
     return false;
   }
@@ -448,7 +456,8 @@ Verdict Replay::measure_held(const LaunchCall& call) {
     return Verdict::unmeasured;
   }
   if (is_stretch(step_) && !call.waits_for_nothing) return Verdict::not_asked;
-  const counting::Kind kind = kind_in(step_, {call.kernel_id, call.grid_x, call.grid_y, call.grid_z});
+  const SequenceEntry launch{call.kernel_id, call.grid_x, call.grid_y, call.grid_z};
+  const auto [kind, usual_ns] = planned(by_size_, launch, steps_.last().count());
   const counting::Kind before = kind_before();
   if (way_ == counting::CountPlan::Way::some && !(within_budget() && count_plan_.wants(kind, before)))
     return Verdict::not_asked;  // outside a range nothing is measured
@@ -472,23 +481,27 @@ Verdict Replay::measure_held(const LaunchCall& call) {
     return Verdict::not_asked;
   }
   session_.count_launch();
-  if (step_.phase == Phase::replay) count_plan_.counted(kind, before);
+  if (step_.phase == Phase::replay) {
+    count_plan_.counted(kind, before);
+    // A stretch to come need not count it again.
+    if (!by_size_ && steps_.vary()) count_plan_.counted(size_kind_of(launch), 0);
+  }
   if (way_ == counting::CountPlan::Way::some) ++chosen_in_all_;
   if (count_plan_.satisfied()) stretch_done_.store(true, std::memory_order_relaxed);
-  note_under_way(call.thread_id, kind, since_ns);
-  watch_.runs(call.thread_id, api_.now_ns(), static_cast<std::int64_t>(usual_ns(step_, kind)));
+  note_under_way(call.thread_id, usual_ns, since_ns);
+  watch_.runs(call.thread_id, api_.now_ns(), static_cast<std::int64_t>(usual_ns));
   return Verdict::measured;
 }
 
 // CUPTI numbers its ranges in the order in which the driver takes the launches, which of launches on several
 // threads at once is not known: what is measured of those belongs to one of them, and nobody can say to which.
-void Replay::note_under_way(std::uint32_t thread_id, counting::Kind kind, std::int64_t since_ns) {
+void Replay::note_under_way(std::uint32_t thread_id, double usual_ns, std::int64_t since_ns) {
   const std::uint32_t number = measured_++;
   if (!under_way_.empty()) {
     for (const UnderWay& other : under_way_) in_doubt_.insert(other.number);
     in_doubt_.insert(number);
   }
-  under_way_.push_back({thread_id, number, kind, since_ns});
+  under_way_.push_back({thread_id, number, usual_ns, since_ns});
 }
 
 // False if the step that measured it ended meanwhile: another may have begun, whose ranges are not this launch's.
@@ -502,7 +515,7 @@ bool Replay::comes_back(const LaunchCall& call) noexcept {
                                  [&](const UnderWay& launch) { return launch.thread_id == call.thread_id; });
   if (mine == under_way_.end()) return false;
   // The kernel itself would have taken its time anyway.
-  const auto own_ns = static_cast<std::int64_t>(usual_ns(step_, mine->kind));
+  const auto own_ns = static_cast<std::int64_t>(mine->usual_ns);
   in_calls_ns_ += std::max<std::int64_t>(api_.now_ns() - mine->since_ns - own_ns, 0);
   under_way_.erase(mine);
   return true;
@@ -575,6 +588,7 @@ void Replay::finish() noexcept {
   }
   job.graphs = session_.counts_graphs();
   job.marked = session_.marks_kernels();
+  job.by_size = by_size_;
   const bool last = steps_.held();  // a recording window closes behind this step
   if (!keep_ || last || job.record.status == spool::CounterStatus::failed) close();
   if (step_.next_phase != Phase::cold || last) eviction_.release();

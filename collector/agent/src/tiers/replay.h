@@ -40,7 +40,7 @@
 #include "cupti/timeline.h"
 #include "messages.h"
 #include "ridgeline/counting/count_plan.h"
-#include "ridgeline/counting/launch_times.h"
+#include "ridgeline/counting/place_times.h"
 #include "ridgeline/spool/writer.h"
 #include "steps/step_tracker.h"
 #include "tiers/counter_session.h"
@@ -81,7 +81,7 @@ class Replay {
  public:
   Replay(const CuptiApi& api, const DriverApi& driver, spool::Writer& writer, StepTracker& steps,
          CounterIntervals& intervals, Exclusions& exclusions, const CallGate& gate, CaptureWatch& captures,
-         const counting::LaunchTimes& times, const counting::LaunchTimes& size_times, CounterPlan plan);
+         const counting::ProgramTimes& times, CounterPlan plan);
 
   /// Asks what this machine can count, for 0.1 s or so, in which `context` must not be destroyed; false if it
   /// cannot: replay steps are then reported as failed.
@@ -105,7 +105,7 @@ class Replay {
   /// enabled, in case it serves that one. `usual_ns`: how long a step takes otherwise; 0: not known.
   std::uint32_t arm(const StepTracker::Step& step, std::uint32_t thread_id, bool keep,
                     std::int64_t usual_ns) noexcept;
-  /// How many sets there are for stretches of a program without steps (session/counting_stretches.h); 0: not ready.
+  /// How many sets there are for stretches (session/stretches.h); 0: not ready.
   std::uint32_t stretch_sets() const noexcept { return stretch_sets_.load(std::memory_order_acquire); }
   /// Of the stretch's set more is worth knowing than it costs. The agent's own thread.
   bool pays_off(std::uint32_t stretch) noexcept;
@@ -174,6 +174,7 @@ class Replay {
     std::set<std::uint32_t> in_doubt;                  // numbers among the measured launches
     bool graphs = false;
     bool marked = false;  // by ranges that are longer than their kernels
+    bool by_size = false;
     std::uint32_t unevaluated = 0;
   };
 
@@ -184,6 +185,7 @@ class Replay {
   void take_noted_values() noexcept;
   /// The kind of the latest launch of the open step.
   counting::Kind kind_before() const noexcept;
+  void expect_program() noexcept;
   /// What counters took in the step so far.
   std::int64_t in_step_ns() const noexcept { return open_ns_ + in_calls_ns_ + closing_ns_; }
   static bool is_stretch(const StepTracker::Step& step) noexcept {
@@ -194,15 +196,16 @@ class Replay {
     return is_stretch(step_) ? nullptr : steps_.reference();
   }
   std::string name_of_step() const;
-  /// As the plan of the step tells launches apart.
-  static counting::Kind kind_in(const StepTracker::Step& step, const SequenceEntry& launch) noexcept {
-    return is_stretch(step)
-               ? counting::size_kind_of(launch.kernel_id, launch.grid_x, launch.grid_y, launch.grid_z)
-               : launch.kind();
+  /// A launch as a plan tells it from others, and how long it takes; 0: not known.
+  struct Planned {
+    counting::Kind kind;
+    double usual_ns;
+  };
+  static counting::Kind size_kind_of(const SequenceEntry& launch) noexcept {
+    return counting::size_kind_of(launch.kernel_id, launch.grid_x, launch.grid_y, launch.grid_z);
   }
-  double usual_ns(const StepTracker::Step& step, counting::Kind kind) const noexcept {
-    return (is_stretch(step) ? size_times_ : times_).of(kind).mean_ns();
-  }
+  /// `by_size`: launches of every size come, wherever; else of this place in steps that are alike.
+  Planned planned(bool by_size, const SequenceEntry& launch, std::uint32_t place) const noexcept;
   bool within_budget() const noexcept {
     return step_.phase != Phase::replay || count_plan_.affords(in_step_ns());
   }
@@ -223,7 +226,7 @@ class Replay {
   /// CUPTI may wait for the device: what waits for the host is over.
   bool host_waits_over(std::uint32_t thread_id) noexcept;
   bool comes_back(const LaunchCall& call) noexcept;
-  void note_under_way(std::uint32_t thread_id, counting::Kind kind, std::int64_t since_ns);
+  void note_under_way(std::uint32_t thread_id, double usual_ns, std::int64_t since_ns);
   bool settled(std::uint32_t thread_id) noexcept;
   void fail_step(const CounterSession::Failure& failure) noexcept;
   void give_up_step(std::string_view why) noexcept;
@@ -260,7 +263,7 @@ class Replay {
   Exclusions& exclusions_;
   const CallGate& gate_;
   CaptureWatch& captures_;
-  const counting::LaunchTimes &times_, &size_times_;
+  const counting::ProgramTimes& times_;
   const std::uint32_t replay_sets_, flops_sets_;
   const std::vector<MetricSet> sets_;  // of all phases; configuration id - 1
 
@@ -284,6 +287,7 @@ class Replay {
   StepTracker::Step step_{};
   counting::CountPlan count_plan_;
   counting::CountPlan::Way way_ = counting::CountPlan::Way::all;  // of step_
+  bool by_size_ = false;  // likewise, how the plan tells launches apart
   std::int64_t armed_ns_ = 0, usual_ns_ = 0, in_calls_ns_ = 0,
                closing_ns_ = 0;                 // of step_; armed_ns_ 0: it is paid for
   std::uint32_t chosen_in_all_ = 0;             // launches that were chosen, of all steps
@@ -300,7 +304,7 @@ class Replay {
   std::vector<std::uint32_t> graph_correlation_ids_;  // 0: not measured
   struct UnderWay {
     std::uint32_t thread_id, number;
-    counting::Kind kind;
+    double usual_ns;
     std::int64_t since_ns;
   };
   std::vector<UnderWay> under_way_;   // measured launches that have not come back

@@ -79,28 +79,49 @@ std::uint32_t Replay::config_id(const StepTracker::Step& step) const noexcept {
   }
 }
 
+// One kernel with one grid does a product of any size where its blocks take tile after tile: in steps that are alike
+// the time at the launch's place tells.
+Replay::Planned Replay::planned(bool by_size, const SequenceEntry& launch,
+                                std::uint32_t place) const noexcept {
+  if (by_size) {
+    const counting::Kind kind = size_kind_of(launch);
+    return {kind, times_.by_size.of(kind).mean_ns()};
+  }
+  const counting::Kind kind = launch.kind();
+  const double here_ns = times_.places.mean_ns(place, kind);
+  if (here_ns > 0) return {counting::of_duration(kind, here_ns), here_ns};
+  return {kind, times_.by_grid.of(kind).mean_ns()};
+}
+
 void Replay::expect_launches(const LaunchSequence& reference) noexcept {
   counting::Kind before = 0;
   for (std::uint32_t i = 0; i < std::min(reference.count(), LaunchSequence::kCapacity); ++i) {
-    const counting::Kind kind = reference[i].kind();
+    const auto [kind, usual_ns] = planned(false, reference[i], i);
     if (!exclusions_.added(reference[i].kernel_id))
-      count_plan_.expect(kind, before, std::max(times_.of(kind).mean_ns(), kTimeUnknownNs));
-    before = kind;
+      count_plan_.expect(kind, before, std::max(usual_ns, kTimeUnknownNs));
+    before = reference[i].kind();
   }
+}
+
+// Of a program that launches other things each time: what it spent its time on so far.
+void Replay::expect_program() noexcept {
+  by_size_ = true;
+  count_plan_.expect_nothing();
+  times_.by_size.for_each([&](counting::Kind kind, counting::LaunchTimes::Times times) {
+    count_plan_.expect_time(kind, static_cast<double>(times.time_ns));
+  });
 }
 
 // All launches if there is enough for that in this step and those after it; else those that tell most.
 void Replay::plan_step() noexcept {
   using Way = counting::CountPlan::Way;
   way_ = Way::all;
+  by_size_ = false;
   const LaunchSequence* reference = this->reference();
   if (step_.phase != Phase::replay || replay_sets_ == 0) return;
   if (is_stretch(step_)) {
     take_noted_values();
-    count_plan_.expect_nothing();
-    size_times_.for_each([&](counting::Kind kind, counting::LaunchTimes::Times times) {
-      count_plan_.expect_time(kind, static_cast<double>(times.time_ns));
-    });
+    expect_program();
     const std::uint32_t sets = std::max<std::uint32_t>(step_.steps_in_phase, 1);
     const std::uint32_t set = config_id(step_);
     way_ = set == 0 ? Way::nothing : count_plan_.choose(set - 1, sets - step_.number_in_phase % sets, false);
@@ -123,6 +144,7 @@ void Replay::plan_step() noexcept {
   if (reference->count() == 0) return;
   way_ = count_plan_.choose(config_id(step_) - 1, left, session_.rotates());
   if (way_ != Way::some) return;
+  if (steps_.vary()) expect_program();
   // Without a rotation another set may have its turn.
   way_ = count_plan_.choose(config_id(step_) - 1, left, false);
 }
@@ -143,7 +165,7 @@ bool Replay::pays_off(std::uint32_t stretch) noexcept {
 counting::Kind Replay::kind_before() const noexcept {
   const LaunchSequence& step = steps_.last();
   const std::uint32_t count = step.count();
-  return count == 0 || count > LaunchSequence::kCapacity ? 0 : kind_in(step_, step[count - 1]);
+  return count == 0 || count > LaunchSequence::kCapacity ? 0 : step[count - 1].kind();
 }
 
 void Replay::take_noted_values() noexcept {

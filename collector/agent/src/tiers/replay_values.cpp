@@ -157,9 +157,8 @@ void Replay::note_values(const Job& job, std::uint32_t ordinal, const CounterCon
     if (name == "dram__bytes_read.sum" || name == "dram__bytes_write.sum") bytes += values[m];
     if (name == "sm__pipe_tensor_cycles_active.avg.pct_of_peak_sustained_elapsed") tensor = values[m] / 100;
   }
-  const counting::Kind kind = kind_in(job.step, job.launches[ordinal]);
-  const counting::Kind before = ordinal > 0 ? kind_in(job.step, job.launches[ordinal - 1]) : 0;
-  const double duration_ns = usual_ns(job.step, kind);
+  const auto [kind, duration_ns] = planned(job.by_size, job.launches[ordinal], ordinal);
+  const counting::Kind before = ordinal > 0 ? job.launches[ordinal - 1].kind() : 0;
   if (!(duration_ns > 0) || !std::isfinite(bytes)) return;
   const double bytes_per_ns = bytes / duration_ns;
   // What a very short launch seems to reach is no measure for the others.

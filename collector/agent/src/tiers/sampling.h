@@ -25,6 +25,8 @@ class Sampling {
   /// it; further ones take part from the next phase on. Devices beyond kMostDevices are not sampled, and that is
   /// said.
   void prepare(std::uint32_t device_id, const std::string& chip) noexcept;
+  /// prepare() was called. The agent's thread.
+  bool prepared() const noexcept { return prepared_ > 0; }
   /// Tells that prepare() will never be called, and why.
   void rule_out(spool::Topic topic, const std::string& reason, Refusal refusal = {}) noexcept;
 

@@ -405,7 +405,7 @@ inline constexpr std::uint16_t kScheduleStarts = 4;  // StepBegin: the schedule 
 inline constexpr std::uint16_t kStepSupersedes =
     8;  // StepBegin: the steps by period before this one were no steps of the program: they count as warm-up
 inline constexpr std::uint16_t kStepByTime =
-    16;  // StepBegin: no step of the program, but a stretch of it in which launches are counted by kind
+    16;  // StepBegin: no step of the program, but a stretch in which launches are counted by kind, or samples taken
 /// Stretches are numbered from here on, apart from the steps.
 inline constexpr std::uint32_t kFirstStretch = 1u << 30;
 
