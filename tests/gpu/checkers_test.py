@@ -19,6 +19,7 @@ import unittest
 
 sys.dont_write_bytecode = True
 
+import budget
 import capture_checks
 import cost
 import crosscheck
@@ -256,6 +257,33 @@ class PresentSchema(unittest.TestCase):
             self.assertFalse(verdict["gemm-ops"] or verdict["bytes"], "there is no product and no stream in it")
             self.assertEqual(len(crosscheck.step_of(db)), 100)
             db.close()
+
+
+class ByKind(unittest.TestCase):
+    """Values of some launches of a kind, held against those of all."""
+
+    @staticmethod
+    def rows(*values):
+        return [{"key": f"k{i}", "kernel": f"k{i}", "time_ns": ns, "dram_t2_utilisation_ratio": value, "dram_t2_error_ratio": error}
+                for i, (ns, value, error) in enumerate(values)]
+
+    def found(self, *part):
+        return budget.held_against(self.rows((900, 0.5, 0.001), (100, 0.8, None)), self.rows(*part), lambda row: row["key"])
+
+    def test_what_is_within_its_error_is_true(self):
+        self.assertTrue(budget.is_true(self.found((900, 0.53, 0.03), (100, 0.8, None))))
+        found = self.found((900, 0.52, 0.03), (100, 0.3, 0.1))
+        self.assertAlmostEqual(found["within"], 0.9)
+        self.assertFalse(budget.is_true(found), "a tenth of the time is not")
+
+    def test_an_error_that_says_nothing_is_none(self):
+        self.assertFalse(budget.is_true(self.found((900, 0.5, 0.4), (100, 0.8, 0.4))))
+
+    def test_values_that_are_far_off_are_no_good_whatever_they_state(self):
+        self.assertFalse(budget.is_true(self.found((900, 0.58, 0.09), (100, 0.8, 0.09))))
+
+    def test_no_value_is_no_answer(self):
+        self.assertFalse(budget.is_true(self.found((900, None, None))))
 
 
 class Tokens(unittest.TestCase):
