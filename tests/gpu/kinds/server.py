@@ -11,7 +11,7 @@ random.seed(3)
 torch.manual_seed(3)
 model = Model(layers=12).cuda().to(torch.bfloat16).eval()
 with torch.inference_mode():
-    for step in steps(count(400), torch.cuda.synchronize):
+    for step in steps(count(300), torch.cuda.synchronize):
         time.sleep(random.expovariate(1 / 0.015))
         tokens = torch.randint(0, VOCABULARY, (random.randrange(1, 33), random.randrange(16, 512)), device="cuda")
         logits, _ = model(tokens)
