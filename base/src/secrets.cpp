@@ -49,7 +49,7 @@ bool is_secret_word(const std::string& word) {
     if (contains(word, part)) return true;
   }
   for (const std::string_view whole :
-       {"pass", "pwd", "passphrase", "auth", "authorization", "bearer", "accesskey", "privatekey",
+       {"pass", "pwd", "pw", "passphrase", "auth", "authorization", "bearer", "accesskey", "privatekey",
         "authtoken", "accesstoken", "hftoken", "license", "sas", "signature"}) {
     if (word == whole) return true;
   }
@@ -203,7 +203,26 @@ std::size_t value_end(std::string_view text, std::size_t begin, std::string_view
   return std::min(text.find_first_of(header ? "\r\n\"'" : " \t\r\n\"',;&})]", begin), text.size());
 }
 
-// What stands behind a secret name and = or : is replaced, quotes around it stay.
+bool has(std::string_view text, int (*kind)(int)) {
+  return std::any_of(text.begin(), text.end(),
+                     [kind](char c) { return kind(static_cast<unsigned char>(c)) != 0; });
+}
+
+// A value as keys are: long, of letters and digits. Told of an option that is called some key.
+bool looks_like_key(std::string_view value) {
+  constexpr std::size_t kLeast = 20;
+  return value.size() >= kLeast && has(value, std::isalpha) && has(value, std::isdigit) &&
+         std::all_of(value.begin(), value.end(),
+                     [](char c) { return is_token_character(c) || c == '+' || c == '/' || c == '='; });
+}
+
+bool is_called_key(std::string_view option) {
+  const std::vector<std::string> words = words_of(option);
+  return !words.empty() && words.back() == "key";
+}
+
+// What stands behind a secret name and = or : is replaced, quotes around it stay; behind one that is called some key
+// only if it looks like one.
 std::string without_named_secrets(std::string_view text) {
   std::string out;
   std::size_t kept = 0;  // all before it is in `out`
@@ -215,7 +234,8 @@ std::string without_named_secrets(std::string_view text) {
                              (i > 0 && text[i - 1] == ':')))
       continue;
     const std::string_view name = name_before(text, i);
-    if (name.empty() || !is_secret_name(name)) continue;
+    const bool called_key = is_called_key(name);
+    if (name.empty() || (!is_secret_name(name) && !called_key)) continue;
     // A list of folders: "/run/secrets:/usr/lib".
     if (separator == ':' && name.data() > text.data() && *(name.data() - 1) == '/') continue;
     std::size_t begin = i + 1;
@@ -236,6 +256,7 @@ std::string without_named_secrets(std::string_view text) {
                        : value_end(text, begin, name, separator);
     }
     if (end <= begin) continue;
+    if (called_key && !is_secret_name(name) && !looks_like_key(text.substr(begin, end - begin))) continue;
     out += text.substr(kept, begin - kept);
     out += kHidden;
     kept = end;
@@ -250,24 +271,6 @@ bool is_option(std::string_view word) {
 std::string_view bare(std::string_view option) {
   option.remove_prefix(std::min(option.find_first_not_of('-'), option.size()));
   return option;
-}
-
-bool has(std::string_view text, int (*kind)(int)) {
-  return std::any_of(text.begin(), text.end(),
-                     [kind](char c) { return kind(static_cast<unsigned char>(c)) != 0; });
-}
-
-// A value as keys are: long, of letters and digits. Told of an option that is called some key.
-bool looks_like_key(std::string_view value) {
-  constexpr std::size_t kLeast = 20;
-  return value.size() >= kLeast && has(value, std::isalpha) && has(value, std::isdigit) &&
-         std::all_of(value.begin(), value.end(),
-                     [](char c) { return is_token_character(c) || c == '+' || c == '/' || c == '='; });
-}
-
-bool is_called_key(std::string_view option) {
-  const std::vector<std::string> words = words_of(option);
-  return !words.empty() && words.back() == "key";
 }
 
 // "user:password" as curl's -u takes it; "1000:1000" is a user's and a group's number. The password's place, or npos.
