@@ -2,7 +2,9 @@
 """usage: ci_test.py RIDGELINE FABRICATE_CAPTURE
 
 The examples for continuous integration: YAML of the shape that GitHub and GitLab document, shell that parses, and only verbs, options and
-formats that the program has; what they do with an exit code and with files is run with a stand-in for the program."""
+formats that the program has; what they do with an exit code and with files is run with a stand-in for the program. The action and the
+component measure a repository, in a container: of this machine they see its system, the program and the repository, and no network. Only
+the GPU is missing: a stand-in records."""
 import os
 import re
 import shlex
@@ -41,6 +43,32 @@ while [ $# -gt 0 ]; do
 done
 exit "$CODE"
 """
+
+# A container of the kernel's namespaces, in a file system of its own: CONTAINER ROOT FOLDER... -- COMMAND...
+CONTAINER = """set -e
+root=$1; shift
+mount -t tmpfs none "$root"
+mkdir "$root/proc" "$root/dev" "$root/tmp"
+mount -t proc proc "$root/proc"
+for file in null zero urandom; do touch "$root/dev/$file"; mount --bind /dev/$file "$root/dev/$file"; done
+folders=(/usr /etc)
+for link in bin sbin lib lib64; do if [ -L /$link ]; then ln -s "$(readlink /$link)" "$root/$link"; else folders+=(/$link); fi; done
+while [ "$1" != -- ]; do folders+=("$1"); shift; done
+shift
+for folder in "${folders[@]}"; do mkdir -p "$root$folder"; mount --rbind "$folder" "$root$folder"; done
+exec chroot "$root" "$@"
+"""
+
+
+def contained(folders, command):
+    """The command that runs another in a container that sees these folders; the command itself where no namespaces are to be had."""
+    root = os.path.join(folders[0], "root")
+    os.makedirs(root, exist_ok=True)
+    start = ["unshare", "--user", "--map-root-user", "--mount", "--net", "--pid", "--fork", "--kill-child", "bash", "-c", CONTAINER, "container", root]
+    if subprocess.run([*start, *folders, "--", "true"], capture_output=True).returncode != 0:
+        print("ci_test.py: this machine gives no namespaces: outside of a container", file=sys.stderr)
+        return command
+    return [*start, *folders, "--", *command]
 
 
 def loaded(name):
@@ -164,8 +192,16 @@ class Examples(unittest.TestCase):
                 self.assertTrue(os.path.exists(self.path("temp/ridgeline/ridgeline." + name)))
         comment = action["runs"]["steps"][1]
         self.assertIn("failure()", comment["if"], "silent when all is well")
-        self.assertEqual(subprocess.run(["bash", "-n"], input=comment["run"], text=True).returncode, 0)
-        self.assertTrue(os.path.exists(shlex.split(comment["run"])[-1].replace("$RUNNER_TEMP", self.path("temp"))))
+        with open(self.path("gh"), "w", encoding="utf-8") as file:
+            file.write('#!/bin/bash\nprintf "%s\\n" "$@" > "$CALLED"\n')
+        os.chmod(self.path("gh"), 0o755)
+        environment = {"PATH": self.folder.name + ":/usr/bin:/bin", "CALLED": self.path("commented"), "RUNNER_TEMP": self.path("temp"), "NUMBER": "12"}
+        subprocess.run(["bash", "-eo", "pipefail", "-c", comment["run"]], env=environment, check=True)
+        with open(self.path("commented"), encoding="utf-8") as file:
+            commented = file.read().splitlines()
+        self.assertEqual(commented[:3], ["pr", "comment", "12"])
+        with open(commented[commented.index("--body-file") + 1], encoding="utf-8") as file:
+            self.assertEqual(file.read(), "of comment\n")
 
     def test_gitlab(self):
         included = loaded("gitlab.yml")["include"]
@@ -238,10 +274,15 @@ class PyTorchRepository(unittest.TestCase):
         self.assertEqual(len(left.splitlines()), 1, "checkouts are left behind")
 
     def run_step(self, script, variables):
-        """A runner's step in the repository, with the program and nothing else of this machine's environment."""
+        """A runner's step in the repository, in a container, with the program and nothing else of this machine's environment."""
         os.symlink(RIDGELINE, os.path.join(self.folder.name, "ridgeline"))
-        environment = {"PATH": self.folder.name + ":/usr/bin:/bin", "HOME": self.folder.name, "LANG": "C.UTF-8", **variables}
-        return subprocess.run(["bash", "-eo", "pipefail", "-c", script], cwd=self.repository, env=environment, capture_output=True, text=True)
+        environment = {"PATH": self.folder.name + ":/usr/bin:/bin:/usr/sbin:/sbin", "HOME": self.folder.name, "LANG": "C.UTF-8", **variables}
+        command = ["env", "-C", self.repository, "bash", "-eo", "pipefail", "-c", script]
+        command = contained([self.folder.name, os.path.dirname(RIDGELINE), os.path.dirname(FABRICATE)], command)
+        if command[0] == "unshare":
+            hidden = f"[ ! -e {shlex.quote(os.path.join(parsers.ROOT, 'README.md'))} ] || {{ echo the machine is seen >&2; exit 99; }}\n"
+            command[-1] = hidden + script
+        return subprocess.run(command, env=environment, capture_output=True, text=True)
 
     def commit(self, name):
         return subprocess.run(["git", "-C", self.repository, "rev-parse", name], capture_output=True, text=True, check=True).stdout.strip()
