@@ -1,10 +1,8 @@
 #include "history_newest.h"
 
 #include <algorithm>
-#include <boost/math/distributions/normal.hpp>
 #include <boost/math/distributions/students_t.hpp>
 #include <cmath>
-#include <limits>
 #include <map>
 #include <optional>
 
@@ -19,9 +17,11 @@ constexpr std::size_t kMostBefore = 20;
 // nothing, and runs are taken to differ by the guess, or by what the two there are do if that is more.
 constexpr double kEnoughFreedom = 2;
 constexpr double kGuessedDeviation = 0.01;
-// A step of a machine noisier than the guess is rare, a kernel is not: this many degrees of freedom stand for that.
-constexpr double kGuessedKernelFreedom = 3;
-constexpr double kInterval = 0.975;  // one-sided, of the interval
+// Machines differ, so that the guess is worth this many degrees of freedom only: on one of twice its noise identical
+// code is called slower or faster in 1 of 20 cases still.
+constexpr double kGuessedFreedom = 2.5;
+constexpr double kGuessedKernelFreedom = 3;  // where Holm asks for more than of the step
+constexpr double kInterval = 0.975;          // one-sided, of the interval
 constexpr double kConfident = 0.98;  // one-sided: below 1 in 20 of both sides, runs being not quite normal
 constexpr double kConfidentAlone = 0.995;   // of a kernel in a step that is not called
 constexpr double kLeastRatio = 0.005;       // what does not matter
@@ -62,7 +62,7 @@ std::vector<double> without_outliers(const std::vector<double>& logs, std::span<
 // What values of identical code differ by.
 struct Spread {
   double variance = 0;
-  double freedom = 0;  // of Student's t; without bounds: normal
+  double freedom = 0;  // of Student's t
   bool guessed = false;
 };
 
@@ -82,12 +82,10 @@ Spread spread_of(const ByCard& of_card, double guessed_freedom) {
 }
 
 double quantile_of(const Spread& spread, double probability) {
-  if (std::isinf(spread.freedom)) return boost::math::quantile(boost::math::normal(), probability);
   return boost::math::quantile(boost::math::students_t(spread.freedom), probability);
 }
 double two_sided_p(const Spread& spread, double deviations) {
   const double below = -std::abs(deviations);
-  if (std::isinf(spread.freedom)) return 2 * boost::math::cdf(boost::math::normal(), below);
   return 2 * boost::math::cdf(boost::math::students_t(spread.freedom), below);
 }
 
@@ -146,7 +144,7 @@ bool is_certain(const NewestChange& change, double one_sided) {
 
 NewestRun newest_run(std::span<const NewestSeries> series, std::span<const std::size_t> cards) {
   NewestRun run;
-  const std::optional<Judged> step = judged(series.front(), cards, std::numeric_limits<double>::infinity());
+  const std::optional<Judged> step = judged(series.front(), cards, kGuessedFreedom);
   if (!step) return run;
   run.runs_before = step->before;
   run.other_cards = step->other_cards;

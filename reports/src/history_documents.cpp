@@ -197,9 +197,9 @@ std::string newest_sentence(const comparison::NewestRun& run) {
   if (run.other_cards) text += " None of those ran on its card: what cards differ by is in the interval.";
   if (run.spread_guessed)
     text += fmt::format(
-        " So few runs do not say how much runs of identical code differ: {} is taken for it, the estimate "
-        "begins with "
-        "three.",
+        " So few runs do not say how much runs of identical code differ: {} is taken for it, with room for "
+        "twice "
+        "as much; the estimate begins with three.",
         percent_text(run.spread_ratio, 1));
   if (!run.kernels.empty()) {
     text += " Kernels:";

@@ -241,6 +241,7 @@ void power(int count) {
 struct Told {
   int slower = 0, faster = 0;
   int kernels = 0;  // histories with a kernel named
+  int any = 0;      // with either
 };
 
 Told told(Plan plan, double share, int count) {
@@ -254,15 +255,16 @@ Told told(Plan plan, double share, int count) {
     told.slower += run.verdict == NewestVerdict::slower ? 1 : 0;
     told.faster += run.verdict == NewestVerdict::faster ? 1 : 0;
     told.kernels += run.kernels.empty() ? 0 : 1;
+    told.any += run.verdict != NewestVerdict::undecided || !run.kernels.empty() ? 1 : 0;
   }
   return told;
 }
 
-void newest(int count) {
+void newest(int count, int most_before) {
   fmt::print(
-      "\n| the newest run | runs before it | identical: slower or faster | identical: a kernel named | +3 %: "
-      "slower | +1 %: slower |\n");
-  fmt::print("| --- | ---: | ---: | ---: | ---: | ---: |\n");
+      "\n| the newest run | runs before it | identical: slower or faster | identical: a kernel named | "
+      "identical: either | +3 %: slower | +1 %: slower | +6 %: slower |\n");
+  fmt::print("| --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: |\n");
   const std::vector<std::pair<std::string, Noise>> noises = {
       {"0.3 % between runs", {}},
       {"1 % between runs", {.run = 0.01}},
@@ -270,10 +272,12 @@ void newest(int count) {
       {"0.3 % between runs, Student t₂", {.tails = 2}}};
   for (const auto& [name, noise] : noises) {
     for (const int before : {1, 2, 3, 5, 10, 20}) {
+      if (before > most_before) break;
       const Plan plan{.runs = before + 1, .noise = noise, .change_at = before, .kernel = 0};
       const Told same = told(plan, 0, count);
-      fmt::print("| {} | {} | {} of {} | {} | {} | {} |\n", name, before, same.slower + same.faster, count,
-                 same.kernels, told(plan, 0.03, count).slower, told(plan, 0.01, count).slower);
+      fmt::print("| {} | {} | {} of {} | {} | {} | {} | {} | {} |\n", name, before, same.slower + same.faster,
+                 count, same.kernels, same.any, told(plan, 0.03, count).slower,
+                 told(plan, 0.01, count).slower, told(plan, 0.06, count).slower);
       std::fflush(stdout);
     }
   }
@@ -286,13 +290,15 @@ int main(int argc, char** argv) {
   const int count = argc > 1 ? std::atoi(argv[1]) : 200;
   const bool newest_only = argc > 2 && std::string_view(argv[2]) == "newest";
   if (count < 1) {
-    std::fprintf(stderr, "usage: history_bench [HISTORIES of each kind, default 200] [newest]\n");
+    std::fprintf(
+        stderr,
+        "usage: history_bench [HISTORIES of each kind, default 200] [newest [RUNS BEFORE at most]]\n");
     return 2;
   }
   if (!newest_only) {
     ridgeline::comparison::false_changes(count);
     ridgeline::comparison::power(count);
   }
-  ridgeline::comparison::newest(count);
+  ridgeline::comparison::newest(count, argc > 3 ? std::atoi(argv[3]) : 20);
   return 0;
 }

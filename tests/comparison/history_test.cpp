@@ -224,7 +224,10 @@ TEST(History, SaysOfTheNewestRunWhetherItIsSlower) {
   EXPECT_EQ(run.runs_before, 1U);
   EXPECT_EQ(run.verdict, NewestVerdict::slower) << "6 % is told from the second run on";
   EXPECT_NEAR(run.step->ratio, 0.06, 0.01);
+  EXPECT_TRUE(run.spread_guessed);
+  EXPECT_LT(run.step->confidence, 0.97) << "one run before it says little of how runs differ";
   for (int i = 2; i < 10; ++i) run = newest(i, 1.06);
+  EXPECT_FALSE(run.spread_guessed);
   EXPECT_EQ(run.verdict, NewestVerdict::undecided);
   EXPECT_LT(run.step->low_ratio, 0);
   EXPECT_GT(run.step->high_ratio, 0);
