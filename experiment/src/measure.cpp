@@ -51,27 +51,30 @@ class Measurement {
   Measured run() {
     std::vector<Comparison> comparisons;
     bool settled = false;
+    bool kept = false;  // a round that could confirm a difference, if there is one
     while (!settled && done() < most_ && (done() < options_.least_pairs || in_budget())) {
       record();
       forecast();
       if (!plan_.look || done() < kFirstLook) continue;
       comparisons = compare(0);
-      settled = std::all_of(comparisons.begin(), comparisons.end(), [&](const Comparison& comparison) {
-        return comparison::is_settled(comparison, options_);
-      });
+      settled = all_settled(comparisons);
     }
     if (!plan_.look || done() < kFirstLook) {
       comparisons = compare(0);
-    } else if (!settled && done() < most_) {
+    } else if (!settled && (done() < most_ || plan_.budget)) {
       // The time is up: this look is the last, and what error the later ones would have spent is its own.
       spend_until(done());
+      kept = plan_.confirm && plan_.budget && done() < plan_.rounds && left() >= expected_round();
+      if (kept) spend_on_sameness_until(done() + 1);
       comparisons = compare(0);
     }
-    if (plan_.look && plan_.confirm && std::any_of(comparisons.begin(), comparisons.end(), found)) {
+    if (plan_.look && plan_.confirm && any_found(comparisons)) {
       tell(fmt::format("found a difference: one more {} must show it again", unit_));
       const auto looked = done();
       record();
       comparisons = compare(done() - looked);
+    } else if (kept && !all_settled(comparisons)) {
+      use_kept_round(comparisons);
     }
     Measured measured{std::move(comparisons), {}};
     for (const std::size_t variant : variants_) measured.captures.push_back(rounds_.captures(variant));
@@ -89,8 +92,11 @@ class Measurement {
     const int last = static_cast<int>(rounds);
     different_ =
         comparison::nominal_levels(comparison::Spending::obrien_fleming, options_.alpha, kFirstLook, last);
+    spend_on_sameness_until(rounds);
+  }
+  void spend_on_sameness_until(std::int64_t rounds) {
     same_ = comparison::nominal_levels(comparison::Spending::pocock, options_.equivalence_alpha, kFirstLook,
-                                       last);
+                                       static_cast<int>(rounds));
   }
 
   static bool found(const Comparison& comparison) {
@@ -99,12 +105,32 @@ class Measurement {
            outcome == comparison::Outcome::improved;
   }
 
+  static bool any_found(const std::vector<Comparison>& comparisons) {
+    return std::any_of(comparisons.begin(), comparisons.end(), found);
+  }
+  [[nodiscard]] bool all_settled(const std::vector<Comparison>& comparisons) const {
+    return std::all_of(comparisons.begin(), comparisons.end(), [&](const Comparison& comparison) {
+      return comparison::is_settled(comparison, options_);
+    });
+  }
+
+  // There is nothing to confirm: the round that was kept for it may show the sides to be the same. The error of
+  // differences is spent, and none would confirm one that it shows: then what was known before it stays.
+  void use_kept_round(std::vector<Comparison>& comparisons) {
+    tell(fmt::format("found no difference: the {} that was kept to confirm one is looked at too", unit_));
+    different_.push_back(different_.back());
+    record();
+    std::vector<Comparison> further = compare(0);
+    comparisons = any_found(further) ? compare(1) : std::move(further);
+  }
+
   // What a further round will take: the longest of those that are recorded as it will be.
   [[nodiscard]] Clock::duration expected_round() const {
     const bool first_is_longer = plan_.recording.first_options.has_value() && took_.size() > 1;
     return *std::max_element(took_.begin() + (first_is_longer ? 1 : 0), took_.end());
   }
-  [[nodiscard]] Clock::duration left() const { return *plan_.budget - (Clock::now() - begin_); }
+  [[nodiscard]] Clock::time_point now() const { return plan_.now ? plan_.now() : Clock::now(); }
+  [[nodiscard]] Clock::duration left() const { return *plan_.budget - (now() - begin_); }
   // Rounds that still fit, the confirming one kept free.
   [[nodiscard]] std::int64_t rounds_left() const {
     const bool confirms = plan_.look && plan_.confirm;
@@ -139,10 +165,10 @@ class Measurement {
   }
 
   void record() {
-    const auto begin = Clock::now();
+    const auto begin = now();
     tell(fmt::format("{} {} of at most {}", unit_, done() + 1, std::max(most_, done() + 1)));
     rounds_.record();
-    took_.push_back(Clock::now() - begin);
+    took_.push_back(now() - begin);
   }
 
   [[nodiscard]] std::vector<Comparison> compare(std::int64_t confirmation) const {
@@ -170,7 +196,7 @@ class Measurement {
   std::string unit_;                       // what a round is called
   std::vector<std::size_t> variants_;
   Rounds rounds_;
-  Clock::time_point begin_ = Clock::now();
+  Clock::time_point begin_ = now();
   std::vector<Clock::duration> took_;     // by each round
   std::vector<double> different_, same_;  // nominal levels of the looks
 };

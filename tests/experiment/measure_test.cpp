@@ -28,7 +28,8 @@ class Measure : public ::testing::Test {
               folder_.path() + "/count\" 2>/dev/null || echo 0); echo $((n + 1)) > \"" + folder_.path() +
               "/count\"\n"
               "exec " FABRICATE
-              " \"$out\" codes run=$((n + 1)) slow=layernorm_backward:$(cat \"$dir/slow\")\n");
+              " \"$out\" codes run=$((n + 1)) slow=layernorm_backward:$(cat \"$dir/slow\") "
+              "factor=$(sed -n \"$((n % 5 + 1))p\" \"$dir/factors\" 2>/dev/null || echo 1)\n");
     std::filesystem::permissions(folder_ / "recorder", std::filesystem::perms::owner_all);
     plan_.recording.recorder = {folder_ / "recorder"};
     plan_.tell = [this](const std::string& line) { told_ += line + "\n"; };
@@ -90,6 +91,38 @@ TEST_F(Measure, ThreeVariantsAreComparedWithTheFirst) {
               folder_ / "out/" + variants_[variant].label + "-" + variants_[variant].name + "-01.ridge");
   }
   EXPECT_EQ(read("calls").substr(0, 30), "base\nsame\nslow\nsame\nslow\nbase\n");
+}
+
+// Runs that differ too much for a verdict, ten seconds a pair by the plan's clock: a minute is enough for five and the
+// one that is kept to confirm a difference, which is recorded as well.
+TEST_F(Measure, NothingOfTheBudgetIsKeptForWhatWasNotFound) {
+  add_variant("base", "1.0");
+  add_variant("head", "1.0");
+  for (const char* name : {"base", "head"})
+    write(std::string(name) + "/factors", "1\n1.05\n0.93\n1.08\n0.95\n");
+  std::chrono::steady_clock::time_point now{};
+  plan_.now = [&] { return now; };
+  plan_.tell = [&](const std::string& line) {
+    told_ += line + "\n";
+    if (line.find(" of at most ") != std::string::npos) now += std::chrono::seconds(10);
+  };
+  plan_.rounds = 40;
+  plan_.budget = std::chrono::seconds(60);
+  const auto result = measured();
+  ASSERT_TRUE(result) << result.failure().message;
+  const comparison::Comparison& comparison = result.value().comparisons.front();
+  EXPECT_EQ(comparison.verdict, comparison::ComparisonVerdict::inconclusive);
+  EXPECT_NE(told_.find("found no difference: the pair that was kept to confirm one is looked at too\n"),
+            std::string::npos)
+      << told_;
+  EXPECT_EQ(result.value().captures.front().size(), 6u) << told_;
+  EXPECT_EQ(comparison.pairs, 6) << told_;
+  // Of a number of pairs none is beyond it.
+  told_.clear();
+  plan_.rounds = 3;
+  const auto few = measured();
+  ASSERT_TRUE(few) << few.failure().message;
+  EXPECT_EQ(few.value().captures.front().size(), 3u) << told_;
 }
 
 TEST_F(Measure, ContrastsMayBeChosen) {

@@ -37,6 +37,8 @@ struct MeasurePlan {
   bool confirm = true;  ///< what was found must show again
   comparison::ComparisonOptions compare;
   std::function<void(const std::string&)> tell;  ///< a line about what is done now
+  /// Whose time the budget is of. Empty: that of std::chrono::steady_clock.
+  std::function<std::chrono::steady_clock::time_point()> now;
 };
 
 struct Measured {
