@@ -12,6 +12,7 @@
 #include "ridgeline/experiment/measure.h"
 #include "ridgeline/experiment/project_file.h"
 #include "ridgeline/launch/duration.h"
+#include "ridgeline/reports/escape.h"
 #include "verb.h"
 
 namespace ridgeline::cli {
@@ -215,7 +216,7 @@ int bisect(const CommitsOptions& options, const std::vector<std::string>& progra
     for (const std::size_t commit : found.untestable) names.push_back(short_name(commits[commit]));
     line += fmt::format("; or one of those that could not be built: {}", fmt::join(names, ", "));
   }
-  write_standard_output(line + "\n");
+  write_standard_output(reports::log_line(reports::terminal_safe(line)) + "\n");
   return 0;
 }
 

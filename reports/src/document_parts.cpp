@@ -61,7 +61,7 @@ std::string paragraph(const std::string& text, const TextStyle& style) {
 }
 
 std::string markdown_paragraph(const std::string& text) {
-  return text.empty() ? "" : markdown_cell(text) + "\n\n";
+  return text.empty() ? "" : log_line(markdown_cell(text)) + "\n\n";
 }
 
 std::string time_heading(const analyzer::Accounting& accounting) {

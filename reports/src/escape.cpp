@@ -41,6 +41,22 @@ void append_visible(std::string& out, char32_t c) {
   }
 }
 
+// Where a command of a CI system begins that it obeys anywhere in a line: "##[error]", "##vso[", "##teamcity[".
+std::size_t find_command(std::string_view text, std::size_t from) {
+  for (std::size_t at = text.find("##", from); at != std::string_view::npos; at = text.find("##", at + 1)) {
+    const std::size_t end = text.find_first_not_of("abcdefghijklmnopqrstuvwxyz", at + 2);
+    if (end != std::string_view::npos && text[end] == '[') return at;
+  }
+  return std::string_view::npos;
+}
+
+// Without such commands: the second character of each is written as `hash`.
+std::string without_commands(std::string text, std::string_view hash) {
+  for (std::size_t at = find_command(text, 0); at != std::string::npos; at = find_command(text, at + 1))
+    text.replace(at + 1, 1, hash);
+  return text;
+}
+
 // Calls `each` with every code point, in order.
 template <typename Each>
 void for_each_code_point(std::string_view text, Each each) {
@@ -61,7 +77,17 @@ std::string terminal_safe(std::string_view text) {
   std::string out;
   out.reserve(text.size());
   for_each_code_point(text, [&](char32_t c) { append_visible(out, c); });
-  return out;
+  return without_commands(std::move(out), "\\x23");
+}
+
+std::string log_line(std::string line) {
+  const std::size_t begin = line.find_first_not_of(" \t");
+  if (begin != std::string::npos && line.compare(begin, 2, "::") == 0) line.replace(begin, 1, "…");
+  return line;
+}
+
+std::string json_log_safe(std::string document) {
+  return without_commands(std::move(document), "\\u0023");
 }
 
 std::string html_escape(std::string_view text) {
@@ -85,14 +111,16 @@ std::string html_escape(std::string_view text) {
         out += "&#39;";
         break;
       case '\n':
+        out += "&#10;";
+        break;
       case '\t':
-        out += static_cast<char>(c);
+        out += '\t';
         break;
       default:
         append_visible(out, c);
     }
   });
-  return out;
+  return without_commands(std::move(out), "&#35;");
 }
 
 std::string csv_field(std::string_view text) {
@@ -109,14 +137,11 @@ std::string csv_field(std::string_view text) {
   const bool formula = !text.empty() && (text.front() == '\t' || text.front() == '\r');
   if (!out.empty() && (formula || kFormula.find(out.front()) != std::string_view::npos))
     out.insert(out.begin(), '\'');
-  // CI systems obey "::error" where a line begins, blanks apart, and "##[error" and "##vso[" anywhere.
+  // CI systems obey "::error" where a line begins, blanks apart.
   if (out.find_first_not_of(' ') != std::string::npos &&
       out.compare(out.find_first_not_of(' '), 2, "::") == 0)
     quote = true;
-  for (const std::string_view command : {"##[", "##vso["}) {
-    for (std::size_t at = out.find(command); at != std::string::npos; at = out.find(command, at))
-      out.replace(at, 2, "#\\x23");
-  }
+  out = without_commands(std::move(out), "\\x23");
   // A leading or trailing space is part of the field, but readers differ unless it is quoted.
   if (!out.empty() && (out.front() == ' ' || out.back() == ' ')) quote = true;
   return quote ? '"' + out + '"' : out;

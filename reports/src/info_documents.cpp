@@ -208,8 +208,8 @@ Document verification_document(const std::string& path, const store::Verificatio
   }
   std::string out;
   for (const std::string& line : found.damage) {
-    out +=
-        options.format == Format::markdown ? "- " + markdown_cell(line) + "\n" : terminal_safe(line) + "\n";
+    out += options.format == Format::markdown ? "- " + markdown_cell(line) + "\n"
+                                              : log_line(terminal_safe(line)) + "\n";
   }
   const std::string name = terminal_safe(path);
   const char* against = found.noted ? "the rows and values noted when it was made, and the sums of its steps"

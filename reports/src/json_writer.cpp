@@ -6,6 +6,7 @@
 #include <string>
 #include <utility>
 
+#include "ridgeline/reports/escape.h"
 #include "ridgeline/reports/version.h"
 
 namespace ridgeline::reports {
@@ -15,7 +16,7 @@ constexpr int kIndent = 2;
 constexpr int kVersionOfDocuments = 1;
 
 std::string dumped(const nlohmann::ordered_json& value, int indent) {
-  return value.dump(indent, ' ', true, nlohmann::ordered_json::error_handler_t::replace);
+  return json_log_safe(value.dump(indent, ' ', true, nlohmann::ordered_json::error_handler_t::replace));
 }
 
 }  // namespace

@@ -11,7 +11,7 @@ namespace ridgeline::reports {
 namespace {
 
 std::string json_string(std::string_view text) {
-  return nlohmann::json(text).dump(-1, ' ', true, nlohmann::json::error_handler_t::replace);
+  return json_log_safe(nlohmann::json(text).dump(-1, ' ', true, nlohmann::json::error_handler_t::replace));
 }
 
 std::string json_text(const Scalar& value) {

@@ -166,7 +166,7 @@ std::string render_text(const Table& table, const TextStyle& style) {
       plain += gap + filled;
       shown += gap + styled(filled, cell_style, style.colour);
     }
-    out += (style.colour ? shown : trim_end(plain)) + "\n";
+    out += (style.colour ? shown : log_line(trim_end(plain))) + "\n";
   };
 
   int total = layout.gap * (static_cast<int>(layout.index.size()) - 1);
@@ -234,10 +234,11 @@ std::string wrapped(std::string_view text, int columns, int indent) {
     std::size_t end = std::min(text.find(' ', from), text.size());
     if (is_quantity(text.substr(from, end - from), text.substr(std::min(end + 1, text.size()))))
       end = std::min(text.find(' ', end + 1), text.size());
-    const std::string word = elide_middle(text.substr(from, end - from), std::max(columns - indent, 8));
+    std::string word = elide_middle(text.substr(from, end - from), std::max(columns - indent, 8));
     from = end + 1;
     if (word.empty()) continue;
     const int width = display_width(word);
+    if (first_word || used + 1 + width > columns) word = log_line(std::move(word));
     if (!first_word && used + 1 + width > columns) {
       out += '\n';
       out += spaces(indent);

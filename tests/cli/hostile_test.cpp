@@ -79,22 +79,73 @@ TEST_F(HostileFiles, WhatAShellHandsOverIsRead) {
   EXPECT_EQ(std::system(("bash '" + file("handed.sh") + "'").c_str()), 0) << read_file(file("handed.txt"));
 }
 
-TEST_F(HostileFiles, NoNameBeginsALineOfALog) {
-  FabricatedCapture forged;
-  forged.extra_kernel = "kernel\n::error::forged\r::warning::forged ##[error]forged";
-  write_fabricated_capture(file("forged.ridge"), forged);
-  for (const char* verb : {"rank", "check", "steps"}) {
-    for (const char* format : {"csv", "text", "markdown"}) {
-      const std::string out = run({verb, "forged.ridge", "--format", format, "--all"}).out;
-      EXPECT_EQ(out.find("\n::"), std::string::npos) << verb << " " << format;
-      EXPECT_EQ(out.find("\r::"), std::string::npos) << verb << " " << format;
-      if (std::string(format) == "csv") {
-        EXPECT_EQ(out.find("##["), std::string::npos) << verb;
-      }
+// A line that a CI system would obey: GitHub's runner "::error::" where a line begins, blanks apart, and "##[error]"
+// anywhere, others "##vso[" and "##teamcity[". "": there is none.
+std::string obeyed_line(const std::string& text) {
+  for (std::size_t begin = 0; begin < text.size();) {
+    const std::size_t end = std::min(text.find_first_of("\n\r", begin), text.size());
+    const std::string line = text.substr(begin, end - begin);
+    const std::size_t first = line.find_first_not_of(" \t");
+    if (first != std::string::npos && line.compare(first, 2, "::") == 0) return line;
+    for (const char* command : {"##[", "##vso[", "##teamcity["}) {
+      if (line.find(command) != std::string::npos) return line;
     }
+    begin = end + 1;
   }
-  EXPECT_NE(run({"rank", "forged.ridge", "--format", "csv"}).out.find("kernel\\n::error::forged"),
-            std::string::npos);
+  return {};
+}
+
+TEST_F(HostileFiles, NoNameIsACommandOfALog) {
+  for (const std::string& name :
+       {std::string("kernel\n::error::forged\r::warning::forged ##[error]forged"),
+        std::string("::error::forged"), std::string("void ::error::forged<int>(float)"),
+        std::string("##[error]forged"), std::string("x ##vso[task.setvariable]forged"),
+        std::string("##teamcity[buildProblem description='forged']"),
+        std::string("a b c d e f g h i j k l m n o p q ::error::forged x y z")}) {
+    FabricatedCapture forged;
+    forged.extra_kernel = name;
+    forged.start_offset_s = 60;
+    std::filesystem::remove(file("forged.ridge"));
+    write_fabricated_capture(file("forged.ridge"), forged);
+    for (const char* format : {"text", "csv", "markdown", "json"}) {
+      for (const char* columns : {"80", "100", "200"}) {
+        setenv("COLUMNS", columns, 1);
+        for (const char* verb : {"rank", "check", "steps", "info"}) {
+          const std::string out = run({verb, "forged.ridge", "--format", format}).out;
+          EXPECT_EQ(obeyed_line(out), "") << name << " " << verb << " " << format;
+        }
+        const std::string all = run({"rank", "forged.ridge", "--format", format, "--all"}).out;
+        EXPECT_EQ(obeyed_line(all), "") << name << " " << format;
+        if (name.find(' ') == std::string::npos) {
+          EXPECT_NE(all.find("forged"), std::string::npos) << name << " " << format;
+        }
+        EXPECT_EQ(
+            obeyed_line(
+                run({"sql", "forged.ridge", "SELECT demangled_name FROM kernel", "--format", format}).out),
+            "");
+      }
+      unsetenv("COLUMNS");
+    }
+    for (const char* format :
+         {"text", "csv", "markdown", "json", "html", "comment", "junit", "gitlab-metrics", "bencher"}) {
+      EXPECT_EQ(obeyed_line(run({"report", "forged.ridge", "--format", format, "-o", "-"}).out), "")
+          << name << " " << format;
+      EXPECT_EQ(obeyed_line(run({"compare", "c.ridge", "forged.ridge", "--format", format}).out), "")
+          << name << " " << format;
+    }
+    // Of annotations each line is one, and none is the kernel's.
+    const std::string annotations = run({"compare", "c.ridge", "forged.ridge", "--format", "github"}).out;
+    EXPECT_EQ(annotations.find("::forged"), std::string::npos) << annotations;
+    EXPECT_EQ(annotations.find("##["), std::string::npos) << annotations;
+    std::filesystem::remove(file("h.db"));
+    ASSERT_EQ(run({"history", "add", "h.db", "forged.ridge", "c.ridge"}).code, 0);
+    for (const char* format : {"text", "markdown", "json", "csv"})
+      EXPECT_EQ(obeyed_line(run({"history", "show", "h.db", "--format", format}).out), "")
+          << name << " " << format;
+    std::filesystem::remove(file("h.db"));
+    EXPECT_EQ(obeyed_line(run({"rank", name}).err), "");
+    EXPECT_EQ(obeyed_line(run({"rank", "c.ridge", "--sort", name}).err), "");
+  }
 }
 
 }  // namespace

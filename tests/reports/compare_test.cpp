@@ -307,6 +307,93 @@ TEST(CompareNotes, SayFromWhenOnTooLittleIsMatched) {
   EXPECT_FALSE(blames(0.89));
 }
 
+// What a reader must know before the figures, and what a verdict hides.
+TEST(CompareSentences, SayWhatTheVerdictDoesNot) {
+  const auto said = [](const Comparison& comparison, const std::string& part) {
+    auto lines = compare_blame(comparison);
+    for (std::string& note : compare_notes(comparison)) lines.push_back(std::move(note));
+    return std::any_of(lines.begin(), lines.end(),
+                       [&](const std::string& line) { return line.find(part) != std::string::npos; });
+  };
+  const Comparison none = compared(training_step(), training_step());
+  const Comparison small = compared(training_step(), slower(training_step(), "encoder_forward", 1.1));
+  const std::string floor = "Too small a part of the step to be called slower or faster: encoder_forward (+";
+  EXPECT_TRUE(said(small, floor));
+  EXPECT_TRUE(said(small, "A kernel must change by 14.5 µs (0.10 % of the step)."));
+  EXPECT_FALSE(said(none, "Too small a part"));
+  EXPECT_TRUE(said(small, "Changed without an effect that counts: encoder_forward (other machine code)."));
+  EXPECT_FALSE(said(none, "Changed without an effect"));
+
+  auto side = made_side({.kernels = training_step(), .noise = 0.002}, 3, 1);
+  const auto against = [&](const auto& change) {
+    auto other = made_side({.kernels = training_step(), .noise = 0.002}, 3, 100);
+    for (std::size_t i = 0; i < 3; ++i) {
+      side[i].start_ns = 1'000'000'000LL * static_cast<std::int64_t>(1 + 2 * i);
+      other[i].start_ns = 1'000'000'000LL * static_cast<std::int64_t>(2 + 2 * i);
+    }
+    change(other);
+    return comparison::compare(side, other).value();
+  };
+  using Runs = std::vector<comparison::RunProfile>;
+  const Comparison blocks = against([](Runs& runs) {
+    for (comparison::RunProfile& run : runs) *run.start_ns += 60'000'000'000;
+  });
+  EXPECT_TRUE(
+      said(blocks, "No difference is called a change; --any-order calls it one. Record A and B in turn."));
+  const Comparison shared = against([&](Runs& runs) { runs.front() = side.front(); });
+  EXPECT_TRUE(said(shared, "A and B share a recording: its times are compared with themselves."));
+  const Comparison fused = against([](Runs& runs) {
+    for (comparison::RunProfile& run : runs) run.sites[1].calls = 12;
+  });
+  EXPECT_TRUE(said(fused, "launches a step in A, ")) << fused.a.launches << " " << fused.b.launches;
+  const Comparison batch = against([](Runs& runs) {
+    for (comparison::RunProfile& run : runs)
+      for (comparison::KernelSite& site : run.sites) site.shape->grid.x = 99;
+  });
+  EXPECT_TRUE(
+      said(batch,
+           "13 kernels of unchanged code run on another grid: another batch or other shapes, so that A "
+           "and B do other work."));
+  EXPECT_TRUE(said(batch, "No common mode: the sides do other work."));
+  for (const char* note : {"in turn", "share a recording", "launches a step", "another grid"})
+    EXPECT_FALSE(said(against([](Runs&) {}), note)) << note;
+}
+
+// Copies are said with what they move and what of it the step feels, and are parts of it.
+TEST(CompareSentences, SayWhatCopiesAndMemsetsDid) {
+  using comparison::TransferKind;
+  const auto side = [](std::uint64_t seed, double copies, double memsets) {
+    auto runs = made_side({.kernels = training_step(), .noise = 0.001}, 3, seed);
+    for (comparison::RunProfile& run : runs) {
+      if (copies > 0)
+        run.transfers.push_back({"step / forward", TransferKind::copy, CopyKind::device_to_device, copies,
+                                 copies * 33.6e6, copies * 25e3, copies * 24e3});
+      if (memsets > 0)
+        run.transfers.push_back({"step", TransferKind::memset, CopyKind::unknown, memsets, memsets * 1e6,
+                                 memsets * 60e3, memsets * 60e3});
+      run.parts.copy_exposed_ns = copies * 24e3;
+      run.parts.copy_hidden_ns = copies * 1e3;
+      run.parts.memset_exposed_ns = memsets * 60e3;
+      run.step.median_ns += copies * 24e3 + memsets * 60e3;
+    }
+    return runs;
+  };
+  const std::string text =
+      text_of(comparison::compare(side(1, 0, 0), side(50, 8, 16)).value(), ReportFormat::text);
+  EXPECT_NE(text.find("Only in B: 8 copies DtoD (268.80 MB) in step / forward, +200.0 µs of which +192.0 µs"),
+            std::string::npos)
+      << text;
+  EXPECT_NE(text.find("Only in B: 16 memsets (16.00 MB) in step, +960.0 µs of which +960.0 µs"),
+            std::string::npos)
+      << text;
+  EXPECT_NE(text.find("copies, exposed   regressed"), std::string::npos) << text;
+  EXPECT_NE(text.find("memsets, exposed  regressed"), std::string::npos) << text;
+  EXPECT_EQ(text.find("unexplained"), std::string::npos) << text;
+  const std::string gone =
+      text_of(comparison::compare(side(1, 8, 0), side(50, 0, 0)).value(), ReportFormat::text);
+  EXPECT_NE(gone.find("Only in A: 8 copies DtoD"), std::string::npos) << gone;
+}
+
 TEST(CompareFormats, AreNamed) {
   EXPECT_EQ(parse_report_format("gitlab-metrics").value(), ReportFormat::gitlab_metrics);
   EXPECT_NE(parse_report_format("xml").failure().message.find("junit"), std::string::npos);

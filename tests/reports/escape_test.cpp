@@ -40,7 +40,25 @@ TEST(HtmlEscape, NeutralisesMarkup) {
   EXPECT_EQ(html_escape("<script>alert('x & \"y\"')</script>"),
             "&lt;script&gt;alert(&#39;x &amp; &quot;y&quot;&#39;)&lt;/script&gt;");
   EXPECT_EQ(html_escape("\x01\x1b"), "\\x01\\x1b");  // no XML allows these
-  EXPECT_EQ(html_escape("a\nb"), "a\nb");
+  EXPECT_EQ(html_escape("a\nb\t"), "a&#10;b\t");
+}
+
+// GitHub's runner looks for "##[" anywhere in a line, Azure's and TeamCity's own likewise.
+TEST(Commands, OfLogsAreWrittenOtherwise) {
+  EXPECT_EQ(terminal_safe("a ##[error]b ##vso[c ##teamcity[d"),
+            "a #\\x23[error]b #\\x23vso[c #\\x23teamcity[d");
+  EXPECT_EQ(terminal_safe("###[x] ## [y] ##Z[ # [ ##"), "##\\x23[x] ## [y] ##Z[ # [ ##");
+  EXPECT_EQ(html_escape("##[error]b"), "#&#35;[error]b");
+  EXPECT_EQ(json_log_safe("{\"a\": \"##[error]b\"}"), "{\"a\": \"#\\u0023[error]b\"}");
+  EXPECT_EQ(markdown_code("##[error]b"), "`#\\x23[error]b`");
+}
+
+TEST(LogLine, IsNoCommand) {
+  EXPECT_EQ(log_line("::error::x"), "…:error::x");
+  EXPECT_EQ(log_line(" \t ::error title=a::x"), " \t …:error title=a::x");
+  EXPECT_EQ(log_line("a::b"), "a::b");
+  EXPECT_EQ(log_line(""), "");
+  EXPECT_EQ(log_line(":"), ":");
 }
 
 TEST(CsvField, FollowsRfc4180) {
