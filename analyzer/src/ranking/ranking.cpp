@@ -101,15 +101,14 @@ double saving(double time_ns, double ratio, double target) {
 // Errors of launches: independent, but those of values of a kind, which may all be off the same way.
 class Errors {
  public:
-  void add(const std::optional<double>& error, double weight, bool by_kind) {
-    if (!error) {
-      known_ = false;
-    } else if (by_kind) {
-      in_common_ += weight * *error;
-    } else {
-      squares_ += std::pow(weight * *error, 2);
-    }
+  /// Of one launch, as it enters the sum; its square.
+  void add(double error, double square, bool by_kind) {
+    if (by_kind)
+      in_common_ += error;
+    else
+      squares_ += square;
   }
+  void add_unknown() { known_ = false; }
   /// Of the weighted sum; empty if one is not known.
   [[nodiscard]] std::optional<double> of_sum() const {
     return known_ ? std::optional(std::hypot(std::sqrt(squares_), in_common_)) : std::nullopt;
@@ -133,7 +132,10 @@ class WeightedMean {
     sum_ += weight * value.value;
     samples_ = samples_ == 0 ? value.sample_count : std::min(samples_, value.sample_count);
     tiers_ |= value.tier;
-    errors_.add(value.error, weight, by_kind);
+    if (const auto& error = value.error)
+      errors_.add(weight * *error, weight * *error * weight * *error, by_kind);
+    else
+      errors_.add_unknown();
   }
   [[nodiscard]] std::optional<Measured> result() const {
     if (weight_ <= 0) return std::nullopt;
@@ -441,7 +443,9 @@ class SavingSums {
     const bool by_pipe = item.nearest && item.nearest->level == RoofLevel::pipe;
     const LaunchValues& values = *item.values;
     const Measured& shown = by_pipe ? *values.compute_utilisation : *values.dram_utilisation;
-    errors_.add(shown.error, time / options_.target, is_by_kind(values, shown));
+    if (!shown.error) return errors_.add_unknown();
+    const double error = time * *shown.error / options_.target;
+    errors_.add(error, error * error, is_by_kind(values, shown));
   }
 
   const RankOptions& options_;
