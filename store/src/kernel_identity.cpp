@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "demangle.h"
+#include "ridgeline/base/collective.h"
 
 namespace ridgeline::store {
 
@@ -283,14 +284,6 @@ struct ClassRule {
 
 // Asked of the name first, then of name and template arguments (functors say what a generic kernel does).
 constexpr ClassRule kSpecificRules[] = {
-    {"nccl", KernelClass::communication},
-    {"nvshmem", KernelClass::communication},
-    {"allreduce", KernelClass::communication},
-    {"all reduce", KernelClass::communication},
-    {"all gather", KernelClass::communication},
-    {"reduce scatter", KernelClass::communication},
-    {"cross device reduce", KernelClass::communication},
-
     {"nvjet", KernelClass::gemm},
     {"splitk", KernelClass::gemm},
     {"split kreduce", KernelClass::gemm},
@@ -418,24 +411,32 @@ constexpr ClassRule kGenericRules[] = {
     {"distribution", KernelClass::elementwise},
 };
 
-bool holds(const ClassRule& rule, const std::vector<std::string>& words) {
-  const std::vector<std::string_view> wanted = split(rule.words, ' ');
+bool holds(std::string_view rule, const std::vector<std::string>& words) {
+  const std::vector<std::string_view> wanted = split(rule, ' ');
   return std::search(words.begin(), words.end(), wanted.begin(), wanted.end()) != words.end();
 }
 
 template <std::size_t N>
 std::optional<KernelClass> first_match(const ClassRule (&rules)[N], const std::vector<std::string>& words) {
   for (const ClassRule& rule : rules) {
-    if (holds(rule, words)) return rule.kernel_class;
+    if (holds(rule.words, words)) return rule.kernel_class;
   }
   return std::nullopt;
+}
+
+// What communicates says so first of all.
+std::optional<KernelClass> specific_class(const std::vector<std::string>& words) {
+  for (const CollectiveMark& mark : kCollectiveMarks) {
+    if (holds(mark.words, words)) return KernelClass::communication;
+  }
+  return first_match(kSpecificRules, words);
 }
 
 KernelClass classify(const Signature& signature) {
   const std::vector<std::string> name = words_of(signature.name);
   const std::vector<std::string> all = words_of(signature.name + " " + signature.arguments);
-  std::optional<KernelClass> found = first_match(kSpecificRules, name);
-  if (!found) found = first_match(kSpecificRules, all);
+  std::optional<KernelClass> found = specific_class(name);
+  if (!found) found = specific_class(all);
   if (!found) found = first_match(kGenericRules, name);
   if (!found) found = first_match(kGenericRules, all);
   return found.value_or(KernelClass::other);

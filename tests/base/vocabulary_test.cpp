@@ -4,6 +4,8 @@
 
 #include <set>
 
+#include "ridgeline/base/collective.h"
+#include "ridgeline/base/stream_words.h"
 #include "ridgeline/base/tier_set.h"
 
 namespace ridgeline {
@@ -12,10 +14,11 @@ namespace {
 template <typename E>
 class Words : public ::testing::Test {};
 
-using Enumerations = ::testing::Types<Tier, Phase, StepStatus, StepSource, PeakSource, Severity, TierOutcome,
-                                      WindowStatus, WindowCause, ExclusionReason, CopyKind,
-                                      SynchronisationCall, Quantity, LaunchStatus, MissingReason, CeilingLevel,
-                                      CeilingState>;
+using Enumerations =
+    ::testing::Types<Tier, Phase, StepStatus, StepSource, PeakSource, Severity, TierOutcome, WindowStatus,
+                     WindowCause, ExclusionReason, CopyKind, SynchronisationCall, Quantity, LaunchStatus,
+                     MissingReason, CeilingLevel, CeilingState, StreamCall, StreamKind, GraphNodeKind,
+                     MemoryCall, LeftOut>;
 TYPED_TEST_SUITE(Words, Enumerations);
 
 TYPED_TEST(Words, EachValueHasItsOwnWordAndTheWordLeadsBack) {
@@ -50,6 +53,31 @@ TEST(Vocabulary, NumbersInSpoolsAreNeverChanged) {
   EXPECT_EQ(static_cast<int>(SynchronisationCall::free_host), 10);
   static_assert(sizeof(Phase) == 4 && sizeof(Severity) == 4 && sizeof(WindowStatus) == 4 &&
                 sizeof(WindowCause) == 4 && sizeof(ExclusionReason) == 4 && sizeof(SynchronisationCall) == 4);
+}
+
+TEST(Vocabulary, NumbersOfStreamsAndGraphsAreNeverChanged) {
+  EXPECT_EQ(static_cast<int>(StreamCall::event_record), 1);
+  EXPECT_EQ(static_cast<int>(StreamCall::stream_awaited), 9);
+  EXPECT_EQ(static_cast<int>(StreamKind::per_thread), 4);
+  EXPECT_EQ(static_cast<int>(GraphNodeKind::kernel), 1);
+  EXPECT_EQ(static_cast<int>(GraphNodeKind::conditional), 14);
+  EXPECT_EQ(static_cast<int>(MemoryCall::free_physical), 7);
+  EXPECT_EQ(static_cast<int>(LeftOut::memory_calls), 3);
+  for (const Word<MemoryCall>& word : Vocabulary<MemoryCall>::kWords)
+    EXPECT_EQ(allocates(word.value), word.text.substr(0, 5) == "alloc") << word.text;
+}
+
+TEST(Collective, ALibrarysOwnNamesWaitForPeersAndWordsAloneDoNot) {
+  for (const char* name : {"_Z20ncclDevKernel_SendRecvv", "_ZN7nvshmem3getEv",
+                           "_ZN7deep_ep9internode8dispatchEv", "_ZN7mscclpp9allgatherEv", "_Z11userbuffersv",
+                           "_Z19cross_device_reducev", "_Z19multimem_all_reducev"})
+    EXPECT_TRUE(waits_for_peers(name)) << name;
+  for (const char* name : {"_Z18warp_all_reduce_sumv", "_Z10all_gatherv", "_Z4gemmv", ""})
+    EXPECT_FALSE(waits_for_peers(name)) << name;
+  for (const CollectiveMark& mark : kCollectiveMarks) {
+    EXPECT_FALSE(mark.words.empty());
+    EXPECT_EQ(mark.symbol.empty() ? false : !waits_for_peers(mark.symbol), false) << mark.words;
+  }
 }
 
 TEST(Vocabulary, WordsAreThoseOfCaptures) {

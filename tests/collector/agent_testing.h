@@ -109,6 +109,20 @@ struct FakeCupti {
 
   /// The driver.
   bool stream_captures = false;
+  CUptiResult stream_result = CUPTI_SUCCESS;
+  int stream_queries = 0;  // of ids
+  /// A graph: its nodes, whose handles are their ids, and its edges; by the graph's handle.
+  struct FakeGraph {
+    struct Edge {
+      std::uintptr_t from, to;
+      unsigned char type;
+    };
+    std::vector<std::pair<std::uintptr_t, CUgraphNodeType>> nodes;
+    std::vector<Edge> edges;
+  };
+  std::map<std::uintptr_t, FakeGraph> graphs;
+  std::map<std::uintptr_t, std::uintptr_t> child_graphs;  // by node
+  int graph_questions = 0;
   int capture_queries = 0;
   int availability_calls = 0;
   int events_not_ready = 0;  // so many more queries find an event not ready
@@ -168,6 +182,18 @@ struct FakeCupti {
     };
     a.get_context_id = [](CUcontext context, std::uint32_t* id) {
       return *id = 1 + device_of(context), CUPTI_SUCCESS;
+    };
+    // The legacy stream of a context is 7, the thread's own 8, and the others are what their handles say.
+    a.get_stream_id = [](CUcontext context, CUstream stream, std::uint8_t per_thread, std::uint32_t* id) {
+      ++current()->stream_queries;
+      if (current()->stream_result != CUPTI_SUCCESS) return current()->stream_result;
+      if (stream == nullptr && context == nullptr) return CUPTI_ERROR_INVALID_STREAM;
+      *id = stream != nullptr ? static_cast<std::uint32_t>(reinterpret_cast<std::uintptr_t>(stream) >> 4)
+                              : 7 + per_thread;
+      return CUPTI_SUCCESS;
+    };
+    a.get_graph_node_id = [](CUgraphNode node, std::uint64_t* id) {
+      return *id = reinterpret_cast<std::uintptr_t>(node), CUPTI_SUCCESS;
     };
     a.activity_register_callbacks = [](CUpti_BuffersCallbackRequestFunc r,
                                        CUpti_BuffersCallbackCompleteFunc c) {
@@ -566,6 +592,39 @@ inline DriverApi fake_driver() noexcept {
   d.device_get_attribute = [](int* value, CUdevice_attribute, CUdevice) {
     return *value = 8 << 20, CUDA_SUCCESS;
   };
+  d.graph_get_nodes = [](CUgraph graph, CUgraphNode* nodes, std::size_t* count) {
+    FakeCupti& f = *FakeCupti::current();
+    ++f.graph_questions;
+    const auto& known = f.graphs[reinterpret_cast<std::uintptr_t>(graph)].nodes;
+    for (std::size_t i = 0; nodes != nullptr && i < known.size(); ++i)
+      nodes[i] = reinterpret_cast<CUgraphNode>(known[i].first);
+    return *count = known.size(), CUDA_SUCCESS;
+  };
+  d.graph_get_edges = [](CUgraph graph, CUgraphNode* from, CUgraphNode* to, GraphEdgeData* data,
+                         std::size_t* count) {
+    FakeCupti& f = *FakeCupti::current();
+    ++f.graph_questions;
+    const auto& known = f.graphs[reinterpret_cast<std::uintptr_t>(graph)].edges;
+    for (std::size_t i = 0; from != nullptr && i < known.size(); ++i) {
+      from[i] = reinterpret_cast<CUgraphNode>(known[i].from);
+      to[i] = reinterpret_cast<CUgraphNode>(known[i].to);
+      data[i] = {};
+      data[i].type = known[i].type;
+    }
+    return *count = known.size(), CUDA_SUCCESS;
+  };
+  d.graph_node_get_type = [](CUgraphNode node, CUgraphNodeType* type) {
+    for (const auto& [handle, graph] : FakeCupti::current()->graphs)
+      for (const auto& [known, its_type] : graph.nodes)
+        if (known == reinterpret_cast<std::uintptr_t>(node)) return *type = its_type, CUDA_SUCCESS;
+    return CUDA_ERROR_INVALID_VALUE;
+  };
+  d.child_graph_of = [](CUgraphNode node, CUgraph* graph) {
+    const auto& children = FakeCupti::current()->child_graphs;
+    const auto found = children.find(reinterpret_cast<std::uintptr_t>(node));
+    if (found == children.end()) return CUDA_ERROR_INVALID_VALUE;
+    return *graph = reinterpret_cast<CUgraph>(found->second), CUDA_SUCCESS;
+  };
   return d;
 }
 
@@ -662,9 +721,11 @@ class FakeProgram {
   }
   /// A call of the driver that takes that long, as the program times it; `meanwhile` happens inside it.
   std::uint32_t call(CUpti_CallbackId id, std::int64_t duration_ns,
-                     const std::function<void()>& meanwhile = {}, CUresult result = CUDA_SUCCESS) {
+                     const std::function<void()>& meanwhile = {}, CUresult result = CUDA_SUCCESS,
+                     const void* params = nullptr) {
     const std::uint32_t correlation = ++correlation_;
     CUpti_CallbackData data{};
+    data.functionParams = params;
     data.functionReturnValue = &result;
     data.context = context_;
     data.contextUid = 1 + device_of(context_);
@@ -676,6 +737,19 @@ class FakeProgram {
     data.callbackSite = CUPTI_API_EXIT;
     cupti_.callback(cupti_.user, CUPTI_CB_DOMAIN_DRIVER_API, id, &data);
     return correlation;
+  }
+  /// The same with what the call carries; it takes no time.
+  std::uint32_t call_with(CUpti_CallbackId id, const void* params, CUresult result = CUDA_SUCCESS,
+                          const std::function<void()>& meanwhile = {}) {
+    return call(id, 0, meanwhile, result, params);
+  }
+  void clone_node(std::uintptr_t original, std::uintptr_t clone) {
+    CUpti_GraphData graph{};
+    graph.node = reinterpret_cast<CUgraphNode>(clone);
+    graph.originalNode = reinterpret_cast<CUgraphNode>(original);
+    CUpti_ResourceData data{};
+    data.resourceDescriptor = &graph;
+    cupti_.callback(cupti_.user, CUPTI_CB_DOMAIN_RESOURCE, CUPTI_CBID_RESOURCE_GRAPHNODE_CLONED, &data);
   }
   /// Hands kernel records to the agent as CUPTI would; false if it got no buffer.
   bool deliver(const std::vector<CUpti_ActivityKernel10>& records) {
@@ -731,6 +805,13 @@ class FakeProgram {
     std::vector<spool::StallSampleRecord> stalls;
     std::vector<spool::StallWindowRecord> stall_windows;
     std::vector<spool::SourceLineRecord> lines;
+    std::vector<spool::StreamRecord> streams;
+    std::vector<spool::StreamCallRecord> stream_calls;
+    std::vector<spool::GraphNodeRecord> graph_nodes;
+    std::vector<spool::GraphNodeCloneRecord> clones;
+    std::vector<spool::GraphEdgeRecord> graph_edges;
+    std::vector<spool::MemoryCallRecord> memory;
+    std::vector<spool::LeftOutRecord> left_out;
     spool::CompletenessRecord totals{};
     std::map<spool::StringId, std::string> strings;
     std::string text(spool::StringId id) const {
@@ -784,6 +865,13 @@ class FakeProgram {
       take(c.stalls);
       take(c.stall_windows);
       take(c.lines);
+      take(c.streams);
+      take(c.stream_calls);
+      take(c.graph_nodes);
+      take(c.clones);
+      take(c.graph_edges);
+      take(c.memory);
+      take(c.left_out);
       if (const auto* t = r.as<spool::CompletenessRecord>()) c.totals = *t;
       if (const auto* s = r.as<spool::StringRecord>()) c.strings[s->id] = r.trailing_bytes();
     });

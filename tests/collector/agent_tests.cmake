@@ -17,7 +17,7 @@ if(programs AND TARGET ridgeline_agent)
   set_target_properties(fake_statics PROPERTIES LIBRARY_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/tests)
 
   ridgeline_add_tests(collector PROGRAM collector.agent
-    FILES agent_agreement agent_captures agent_code_hash agent_devices agent_exit agent_metrics agent_nvtx agent_period agent_replay
+    FILES agent_agreement agent_captures agent_code_hash agent_devices agent_exit agent_memory agent_metrics agent_nvtx agent_order agent_period agent_replay
       agent_replay_budget agent_replay_exclusion agent_replay_failures agent_replay_graph agent_sampling agent_sequence agent_session agent_stalls agent_steps agent_stretches agent_waits
       agent_window
     LINK ridgeline::agent_core ridgeline::store
@@ -53,6 +53,12 @@ if(programs AND TARGET ridgeline_agent)
   set_target_properties(agent_streamer PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/tests)
   target_include_directories(agent_streamer SYSTEM PRIVATE ${CUDAToolkit_INCLUDE_DIRS})
   target_link_libraries(agent_streamer PRIVATE ${CMAKE_DL_LIBS})
+
+  # One whose dependencies are known, for tests/gpu/dependencies.py.
+  add_executable(agent_orderer gpu/orderer.cu)
+  set_target_properties(agent_orderer PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/tests)
+  target_include_directories(agent_orderer SYSTEM PRIVATE ${CUDAToolkit_INCLUDE_DIRS})
+  target_link_libraries(agent_orderer PRIVATE ${CMAKE_DL_LIBS})
 
   # One whose floating-point instructions are known, for tests/gpu/instructions.py.
   add_executable(agent_counted gpu/counted.cu)

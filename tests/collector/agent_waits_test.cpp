@@ -132,7 +132,7 @@ TEST(Waits, OutsideAWindowTheirCallbacksAreOffAndNothingIsWritten) {
   ASSERT_EQ(c.waits.size(), 2u);
   EXPECT_EQ(c.waits[1].call, SynchronisationCall::event);
   ASSERT_EQ(c.windows.size(), 2u);
-  EXPECT_EQ(c.windows[0].header.flags, spool::kWindowHasSynchronisation);
+  EXPECT_EQ(c.windows[0].header.flags, spool::kWindowHasSynchronisation | spool::kWindowHasStreamCalls);
   EXPECT_EQ(c.windows[1].header.flags, 0);
 }
 
@@ -152,7 +152,7 @@ TEST(Waits, ACuptiThatDoesNotKnowTheLatestCallIsNoMatter) {
   const auto c = program.contents();
   EXPECT_EQ(c.message(spool::Topic::timeline_refused), "");
   ASSERT_EQ(c.windows.size(), 1u);
-  EXPECT_EQ(c.windows[0].header.flags, spool::kWindowHasSynchronisation);
+  EXPECT_EQ(c.windows[0].header.flags, spool::kWindowHasSynchronisation | spool::kWindowHasStreamCalls);
 }
 
 TEST(Waits, ARefusalOfAllIsSaidAndTheWindowDoesNotPromiseThem) {
@@ -164,7 +164,7 @@ TEST(Waits, ARefusalOfAllIsSaidAndTheWindowDoesNotPromiseThem) {
   EXPECT_NE(c.message(spool::Topic::timeline_refused).find("what the host waits for is not recorded"),
             std::string::npos);
   ASSERT_EQ(c.windows.size(), 1u);
-  EXPECT_EQ(c.windows[0].header.flags, 0);
+  EXPECT_EQ(c.windows[0].header.flags & spool::kWindowHasSynchronisation, 0);
 }
 
 TEST(ThreadNames, AreWrittenOnceForThreadsThatLaunchOrWait) {

@@ -59,6 +59,9 @@ ThreadState* this_thread(std::uint32_t session_generation) noexcept {
     state->graph_node_created = false;
     state->wait_enter_ns = 0;
     state->name_noted = false;
+    state->default_streams = 0;
+    state->own_streams = 0;
+    state->instantiation = 0;
     state->depth = 0;
     state->overflow_depth = 0;
     for (auto& k : state->kernels) k = {};

@@ -44,6 +44,10 @@ struct ThreadState {
   std::uint32_t wait_step_index = 0;
   bool name_noted = false;
 
+  /// Contexts whose default streams this thread has named: a bit each, of the first 64.
+  std::uint64_t default_streams = 0, own_streams = 0;
+  std::uint32_t instantiation = 0;  // number of the graph that the thread instantiates; 0: none
+
   std::uint32_t depth = 0;
   std::uint32_t overflow_depth = 0;  // ranges beyond kMaxNvtxDepth: counted, not recorded
   NvtxFrame frames[kMaxNvtxDepth];

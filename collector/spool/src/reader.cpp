@@ -93,6 +93,20 @@ std::uint32_t least_size(RecordType type) {
       return sizeof(StallWindowRecord);
     case RecordType::synchronisation:
       return sizeof(SynchronisationRecord);
+    case RecordType::stream:
+      return sizeof(StreamRecord);
+    case RecordType::stream_call:
+      return sizeof(StreamCallRecord);
+    case RecordType::graph_node:
+      return sizeof(GraphNodeRecord);
+    case RecordType::graph_node_clone:
+      return sizeof(GraphNodeCloneRecord);
+    case RecordType::graph_edge:
+      return sizeof(GraphEdgeRecord);
+    case RecordType::memory_call:
+      return sizeof(MemoryCallRecord);
+    case RecordType::left_out:
+      return sizeof(LeftOutRecord);
     case RecordType::none:
       break;
   }

@@ -98,6 +98,8 @@ int dump(const char* path, const Options& options) {
   std::map<std::uint32_t, Samples> windows;
   std::map<std::uint32_t, std::uint64_t> stalls;  // samples by kernel
   std::uint64_t source_lines = 0, graph_values = 0;
+  std::map<std::string_view, std::uint64_t> stream_calls, memory_calls;
+  std::map<std::uint32_t, std::pair<std::uint64_t, std::uint64_t>> graphs;  // nodes and edges, by number
   reader->for_each([&](const RecordView& r) {
     ++by_type[static_cast<int>(r.type())];
     if (auto* f = r.as<KernelFunctionRecord>(); f != nullptr && f->name != 0)
@@ -171,6 +173,15 @@ int dump(const char* path, const Options& options) {
                   static_cast<unsigned>(w->cause));
     if (auto* x = r.as<StallSampleRecord>()) stalls[x->kernel_id] += x->samples;
     if (r.as<SourceLineRecord>() != nullptr) ++source_lines;
+    if (auto* c = r.as<StreamCallRecord>()) ++stream_calls[to_string(c->call)];
+    if (auto* c = r.as<MemoryCallRecord>()) ++memory_calls[to_string(c->call)];
+    if (auto* n = r.as<GraphNodeRecord>()) ++graphs[n->graph].first;
+    if (auto* e = r.as<GraphEdgeRecord>()) ++graphs[e->graph].second;
+    if (auto* s = r.as<StreamRecord>())
+      std::printf("  stream %u of context %u: %s, priority %d\n", s->stream_id, s->context_id,
+                  to_string(s->kind).data(), s->priority);
+    if (auto* l = r.as<LeftOutRecord>())
+      std::printf("  left out so far: %" PRIu64 " %s\n", l->count, to_string(l->what).data());
     if (r.as<GraphCounterValueRecord>() != nullptr) ++graph_values;
     if (auto* c = r.as<CompletenessRecord>())
       std::printf("  completeness: launches %" PRIu64 " (graph %" PRIu64 ", failed %" PRIu64
@@ -214,6 +225,10 @@ int dump(const char* path, const Options& options) {
                 printable(reader->string_or(kernel_name[kernel], "?"), 50).c_str(), samples);
   if (source_lines + graph_values > 0)
     std::printf("  source lines %" PRIu64 ", counters of graphs %" PRIu64 "\n", source_lines, graph_values);
+  for (const auto* calls : {&stream_calls, &memory_calls})
+    for (const auto& [call, count] : *calls) std::printf("  %s: %" PRIu64 "\n", call.data(), count);
+  for (const auto& [number, of] : graphs)
+    std::printf("  graph %u: %" PRIu64 " nodes, %" PRIu64 " edges\n", number, of.first, of.second);
   std::printf("  records by type:");
   for (const auto& [type, count] : by_type) std::printf(" %d:%" PRIu64, type, count);
   std::printf("\n");

@@ -98,6 +98,8 @@ bool load_cupti(const std::string& path, CuptiApi* api, std::string* library_pat
   }
 
   auto& r = a;
+  resolve(library, "cuptiGetStreamIdEx", &r.get_stream_id);
+  resolve(library, "cuptiGetGraphNodeId", &r.get_graph_node_id);
   r.has_range_profiler =
       resolve(library, "cuptiProfilerInitialize", &r.profiler_initialize) &&
       resolve(library, "cuptiDeviceGetChipName", &r.device_get_chip_name) &&

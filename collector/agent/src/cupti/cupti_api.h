@@ -35,6 +35,10 @@ struct CuptiApi {
   decltype(&::cuptiActivityGetNumDroppedRecords) activity_get_num_dropped_records = nullptr;
   decltype(&::cuptiActivitySetAttribute) activity_set_attribute = nullptr;
 
+  /// Ids of streams and of nodes of graphs; null where CUPTI lacks them: what orders streams is not recorded then.
+  decltype(&::cuptiGetStreamIdEx) get_stream_id = nullptr;
+  decltype(&::cuptiGetGraphNodeId) get_graph_node_id = nullptr;
+
   /// Counters: absent from CUPTI before 12.6 update 2; then has_range_profiler is false.
   bool has_range_profiler = false;
   decltype(&::cuptiProfilerInitialize) profiler_initialize = nullptr;

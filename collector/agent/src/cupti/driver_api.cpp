@@ -24,6 +24,10 @@ DriverApi load_driver() noexcept {
   find("cuMemcpyDtoDAsync_v2", &d.memcpy_dtod_async);
   find("cuCtxGetDevice", &d.ctx_get_device);
   find("cuDeviceGetAttribute", &d.device_get_attribute);
+  find("cuGraphGetNodes", &d.graph_get_nodes);
+  find("cuGraphGetEdges_v2", &d.graph_get_edges);
+  find("cuGraphNodeGetType", &d.graph_node_get_type);
+  find("cuGraphChildGraphNodeGetGraph", &d.child_graph_of);
   return d;
 }
 

@@ -4,7 +4,17 @@
 
 #include <cuda.h>
 
+#include <cstddef>
+
 namespace ridgeline::agent {
+
+/// CUgraphEdgeData, which headers before CUDA 12.3 lack.
+struct GraphEdgeData {
+  unsigned char from_port, to_port, type, reserved[5];
+};
+#if CUDA_VERSION >= 12030
+static_assert(sizeof(GraphEdgeData) == sizeof(CUgraphEdgeData));
+#endif
 
 struct DriverApi {
   decltype(&::cuCtxSynchronize) ctx_synchronize = nullptr;
@@ -18,6 +28,12 @@ struct DriverApi {
   decltype(&::cuMemcpyDtoDAsync) memcpy_dtod_async = nullptr;
   decltype(&::cuCtxGetDevice) ctx_get_device = nullptr;
   decltype(&::cuDeviceGetAttribute) device_get_attribute = nullptr;
+  /// Of graphs: null where the driver is older than 12.3, whose edges say no kind.
+  decltype(&::cuGraphGetNodes) graph_get_nodes = nullptr;
+  CUresult(CUDAAPI* graph_get_edges)(CUgraph, CUgraphNode*, CUgraphNode*, GraphEdgeData*,
+                                     std::size_t*) = nullptr;
+  decltype(&::cuGraphNodeGetType) graph_node_get_type = nullptr;
+  decltype(&::cuGraphChildGraphNodeGetGraph) child_graph_of = nullptr;
 
   /// A launch into the stream becomes part of a graph, or may: the driver does not say. False where it cannot be asked.
   bool captures(CUstream stream) const noexcept {

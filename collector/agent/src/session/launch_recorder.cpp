@@ -165,6 +165,7 @@ void LaunchRecorder::launch_exit(ThreadState& thread, CUpti_CallbackId id,
       if (parts_.replay && parts_.replay->untraced()) write_untraced(entry, data);
     }
   }
+  if (!failed && !captured) order_.on_launch(thread, stream_of(id, data.functionParams), data);
   if (!failed && !captured) parts_.device_launches.note(device_of(data), data.correlationId);
   parts_.writer.put(record);
 }

@@ -3,6 +3,7 @@
 
 #include <atomic>
 
+#include "session/order_recorder.h"
 #include "session/parts.h"
 #include "session/period_steps.h"
 #include "session/stretches.h"
@@ -12,8 +13,8 @@ namespace ridgeline::agent {
 
 class LaunchRecorder {
  public:
-  LaunchRecorder(Parts& parts, PeriodSteps& period, Stretches& stretches)
-      : parts_(parts), period_(period), stretches_(stretches) {}
+  LaunchRecorder(Parts& parts, PeriodSteps& period, Stretches& stretches, OrderRecorder& order)
+      : parts_(parts), period_(period), stretches_(stretches), order_(order) {}
 
   /// Launches are noted from now on, or no longer; one whose entry was noted is noted to its end.
   void record(bool on) noexcept { recording_.store(on, std::memory_order_release); }
@@ -36,6 +37,7 @@ class LaunchRecorder {
   Parts& parts_;
   PeriodSteps& period_;
   Stretches& stretches_;
+  OrderRecorder& order_;
   std::atomic<bool> recording_{false};
 };
 

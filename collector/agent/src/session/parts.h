@@ -14,6 +14,7 @@
 #include "cupti/device_launches.h"
 #include "cupti/driver_api.h"
 #include "cupti/kernel_table.h"
+#include "cupti/stream_table.h"
 #include "cupti/timeline.h"
 #include "messages.h"
 #include "nvtx/nvtx_tracker.h"
@@ -95,6 +96,7 @@ struct Parts {
   std::atomic<bool> graphs_seen{false};  // the program made a node of a CUDA graph
   std::atomic<bool> closed{false};       // nothing is recorded any more
   DeviceLaunches device_launches;
+  StreamTable streams;
   std::atomic<std::uint32_t> module_generation{1};  // of what threads remember of kernels
   std::atomic<CUcontext> first_context{nullptr};    // that launched a kernel, and is there
   std::timed_mutex context_mutex;                   // held while the agent's thread uses it

@@ -5,6 +5,7 @@
 #include <chrono>
 #include <mutex>
 
+#include "cupti/order_calls.h"
 #include "cupti/wait_calls.h"
 #include "process_info.h"
 
@@ -63,13 +64,17 @@ void Session::on_callback(CUpti_CallbackDomain domain, CUpti_CallbackId id, cons
   try {
     if (domain == CUPTI_CB_DOMAIN_DRIVER_API) {
       const auto& call = *static_cast<const CUpti_CallbackData*>(data);
+      const auto memory = memory_call(id);
+      if (memory) memory_.on_call(*memory, id, call);  // freeing waits as well
       if (const auto wait = wait_call(id))
-        waits_.on_wait(*wait, call);
+        waits_.on_wait(*wait, id, call);
       else if (const auto capture = capture_call(id))
         stream_calls_.on_capture(*capture, id, call);
       else if (is_stream_wait(id))
-        stream_calls_.on_stream_wait(id, call);
-      else
+        on_hold(id, call);
+      else if (const OrderCall order = order_call(id); order != OrderCall::none)
+        on_order(order, id, call);
+      else if (!memory)
         launches_.on_launch(id, call);
     } else if (domain == CUPTI_CB_DOMAIN_RESOURCE) {
       on_resource(id, *static_cast<const CUpti_ResourceData*>(data));
@@ -78,6 +83,25 @@ void Session::on_callback(CUpti_CallbackDomain domain, CUpti_CallbackId id, cons
     }
   } catch (...) {
     parts_.totals.add(&Count::callback_errors);
+  }
+}
+
+void Session::on_hold(CUpti_CallbackId id, const CUpti_CallbackData& data) noexcept {
+  stream_calls_.on_stream_wait(id, data);
+  order_.on_hold(id, data);
+}
+
+void Session::on_order(OrderCall order, CUpti_CallbackId id, const CUpti_CallbackData& data) noexcept {
+  switch (order) {
+    case OrderCall::event_record:
+    case OrderCall::event_wait:
+      return order_.on_event(order, id, data);
+    case OrderCall::creates_stream:
+      return order_.on_stream_made(id, data);
+    case OrderCall::instantiates_graph:
+      return graphs_.on_instantiation(data);
+    case OrderCall::none:
+      return;
   }
 }
 
@@ -97,6 +121,10 @@ void Session::on_resource(CUpti_CallbackId id, const CUpti_ResourceData& data) n
       if (ThreadState* thread = this_thread(parts_.generation)) thread->graph_node_created = true;
       if (!parts_.graphs_seen.load(std::memory_order_relaxed))
         parts_.graphs_seen.store(true, std::memory_order_relaxed);
+      return;
+    case CUPTI_CBID_RESOURCE_GRAPHNODE_CLONED:
+      if (const auto* graph = static_cast<const CUpti_GraphData*>(data.resourceDescriptor))
+        graphs_.on_clone(*graph);
       return;
     case CUPTI_CBID_RESOURCE_MODULE_LOADED:
       if (const auto* module = static_cast<const CUpti_ModuleResourceData*>(data.resourceDescriptor)) {

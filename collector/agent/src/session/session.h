@@ -4,9 +4,9 @@
 // 1. create(): spool, process record. Called by the first NVTX call or by cuInit, whichever comes first.
 // 2. start_cupti(): inside cuInit, before any context exists. Subscribes, enables the timeline. Whatever is refused is
 //    written as a message, and the program runs on as if the agent were not there.
-// 3. Callbacks, on the program's threads: launches, waits, contexts, NVTX. They take no lock for long, make
-//    no CUDA call and throw nothing. A replay step's session is opened and closed here, at the borders of the
-//    step.
+// 3. Callbacks, on the program's threads: launches, waits, events, graphs, memory, contexts, NVTX. They take no lock
+//    for long, make no CUDA call but questions that wait for nothing (whether a stream is captured, what a new graph
+//    holds), and throw nothing. A replay step's session is opened and closed here, at the borders of the step.
 // 4. The agent's own threads: flushes, clock samples, descriptions, set-up of counters, samples, totals.
 // 5. at_exit(), from an exit handler that runs before those of the libraries the agent works with
 //    (exit_order.h): what was collected is read, whoever is inside CUPTI for the agent comes out
@@ -25,7 +25,10 @@
 #include <thread>
 
 #include "session/devices.h"
+#include "session/graph_recorder.h"
 #include "session/launch_recorder.h"
+#include "session/memory_recorder.h"
+#include "session/order_recorder.h"
 #include "session/parts.h"
 #include "session/period_steps.h"
 #include "session/step_conductor.h"
@@ -90,6 +93,8 @@ class Session {
   void enable_callbacks() noexcept;
   void on_resource(CUpti_CallbackId id, const CUpti_ResourceData& data) noexcept;
   void on_state(const CUpti_StateData& state) noexcept;
+  void on_hold(CUpti_CallbackId id, const CUpti_CallbackData& data) noexcept;
+  void on_order(OrderCall order, CUpti_CallbackId id, const CUpti_CallbackData& data) noexcept;
   /// The agent's threads (session_thread.cpp).
   void run() noexcept;
   void run_sampling() noexcept;
@@ -108,10 +113,14 @@ class Session {
   StepConductor conductor_{parts_, [this] { wake_.notify_all(); }};
   PeriodSteps period_{parts_, conductor_};
   Stretches stretches_{parts_, conductor_};
-  LaunchRecorder launches_{parts_, period_, stretches_};
-  WaitRecorder waits_{parts_};
+  LeftOutCounts left_out_;
+  OrderRecorder order_{parts_, left_out_};
+  GraphRecorder graphs_{parts_, left_out_};
+  MemoryRecorder memory_{parts_, left_out_};
+  LaunchRecorder launches_{parts_, period_, stretches_, order_};
+  WaitRecorder waits_{parts_, order_};
   StreamCalls stream_calls_{parts_};
-  WindowControl window_{parts_, period_, launches_, waits_};
+  WindowControl window_{parts_, period_, launches_, waits_, order_};
   Devices devices_{parts_};
 
   DriverApi (*load_driver_)() noexcept = load_driver;

@@ -103,6 +103,7 @@ void Session::at_exit(spool::EndReason reason) noexcept {
             "each step of the program, or name another with " +
             spool::environment::kStepRange);
   parts_.totals.refresh(now);
+  left_out_.write(parts_.writer);
   report_losses();
   spool::EndRecord end{};
   end.time_ns = now;

@@ -2,6 +2,7 @@
 #include <memory>
 
 #include "cupti/launch_params.h"
+#include "cupti/order_calls.h"
 #include "cupti/wait_calls.h"
 #include "ridgeline/spool/environment.h"
 #include "session/session.h"
@@ -110,8 +111,13 @@ void Session::enable_callbacks() noexcept {
   waits_.available(waits);
   // An older CUPTI does not know the latest of these, and no program that runs with it calls them.
   std::string unknown;
-  for (const auto& calls : {capture_callbacks(), stream_wait_callbacks()})
+  bool events = false;
+  for (const CUpti_CallbackId id : event_callbacks())
+    events |= enable(CUPTI_CB_DOMAIN_DRIVER_API, id, unknown);
+  order_.available(events && parts_.api->get_stream_id != nullptr);
+  for (const auto& calls : {capture_callbacks(), stream_wait_callbacks(), lasting_callbacks()})
     for (const CUpti_CallbackId id : calls) enable(CUPTI_CB_DOMAIN_DRIVER_API, id, unknown);
+  enable(CUPTI_CB_DOMAIN_RESOURCE, CUPTI_CBID_RESOURCE_GRAPHNODE_CLONED, unknown);
   for (const CUpti_CallbackId id :
        {CUPTI_CBID_RESOURCE_CONTEXT_CREATED, CUPTI_CBID_RESOURCE_CONTEXT_DESTROY_STARTING,
         CUPTI_CBID_RESOURCE_MODULE_LOADED, CUPTI_CBID_RESOURCE_MODULE_UNLOAD_STARTING,

@@ -109,6 +109,7 @@ void Session::tick(std::int64_t now) noexcept {
     // CUPTI's range profiler and a flush on another thread are not known to get along.
     if (!parts_.replay || !parts_.replay->collecting()) parts_.timeline->flush();
     parts_.totals.refresh(now);
+    left_out_.write(parts_.writer);
     report_losses();
   }
   if (parts_.settings.clock_period_ms > 0 &&

@@ -2,7 +2,8 @@
 
 namespace ridgeline::agent {
 
-void WaitRecorder::on_wait(SynchronisationCall call, const CUpti_CallbackData& data) noexcept {
+void WaitRecorder::on_wait(SynchronisationCall call, CUpti_CallbackId id,
+                           const CUpti_CallbackData& data) noexcept {
   ThreadState* thread = this_thread(parts_.generation);
   if (thread == nullptr || thread->inside) return;
   if (data.callbackSite == CUPTI_API_ENTER) {
@@ -28,6 +29,7 @@ void WaitRecorder::on_wait(SynchronisationCall call, const CUpti_CallbackData& d
   record.context_id = data.contextUid;
   record.step_index = thread->wait_step_index;
   parts_.writer.put(record);
+  order_.on_awaited(call, id, data);
 }
 
 }  // namespace ridgeline::agent

@@ -2,6 +2,7 @@
 // device's work. No lock and no allocation; a record only where there was a wait.
 #pragma once
 
+#include "session/order_recorder.h"
 #include "session/parts.h"
 #include "thread_state.h"
 
@@ -9,7 +10,7 @@ namespace ridgeline::agent {
 
 class WaitRecorder {
  public:
-  explicit WaitRecorder(Parts& parts) : parts_(parts) {}
+  WaitRecorder(Parts& parts, OrderRecorder& order) : parts_(parts), order_(order) {}
 
   /// As for launches: LaunchRecorder::record().
   void record(bool on) noexcept { recording_.store(on, std::memory_order_release); }
@@ -17,10 +18,11 @@ class WaitRecorder {
   void available(bool yes) noexcept { available_ = yes; }
   bool available() const noexcept { return available_; }
   /// Entry and exit of a driver call that may wait.
-  void on_wait(SynchronisationCall call, const CUpti_CallbackData& data) noexcept;
+  void on_wait(SynchronisationCall call, CUpti_CallbackId id, const CUpti_CallbackData& data) noexcept;
 
  private:
   Parts& parts_;
+  OrderRecorder& order_;
   std::atomic<bool> recording_{false};
   bool available_ = false;
 };

@@ -1,6 +1,7 @@
 #include "session/window_control.h"
 
 #include "cupti/launch_params.h"
+#include "cupti/order_calls.h"
 #include "cupti/wait_calls.h"
 
 namespace ridgeline::agent {
@@ -32,11 +33,13 @@ const char* text_of(WindowCause cause) {
 
 }  // namespace
 
-WindowControl::WindowControl(Parts& parts, PeriodSteps& period, LaunchRecorder& launches, WaitRecorder& waits)
+WindowControl::WindowControl(Parts& parts, PeriodSteps& period, LaunchRecorder& launches, WaitRecorder& waits,
+                             OrderRecorder& order)
     : parts_(parts),
       period_(period),
       launches_(launches),
       waits_(waits),
+      order_(order),
       plan_({parts.settings.wait, static_cast<std::int64_t>(parts.settings.after_ms) * kMillisecond,
              static_cast<std::int64_t>(parts.settings.duration_ms) * kMillisecond},
             parts.control) {
@@ -49,8 +52,10 @@ void WindowControl::write(spool::WindowEdge edge, WindowCause cause, std::int64_
   record.time_ns = now;
   record.edge = edge;
   record.cause = cause;
-  if (edge == spool::WindowEdge::open && waits_.available())
-    record.header.flags = spool::kWindowHasSynchronisation;
+  if (edge == spool::WindowEdge::open) {
+    if (waits_.available()) record.header.flags |= spool::kWindowHasSynchronisation;
+    if (order_.available()) record.header.flags |= spool::kWindowHasStreamCalls;
+  }
   parts_.writer.put_reserved(record);
 }
 
@@ -68,14 +73,17 @@ void WindowControl::start(CUpti_SubscriberHandle subscriber) noexcept {
 }
 
 void WindowControl::enable_call_callbacks(bool on) noexcept {
-  for (const auto& callbacks : {launch_callbacks(), wait_callbacks()})
-    for (const CUpti_CallbackId id : callbacks)
+  for (const auto& callbacks : {launch_callbacks(), wait_callbacks(), event_callbacks()})
+    for (const CUpti_CallbackId id : callbacks) {
+      if (!on && memory_call(id)) continue;  // what is freed meanwhile must be known
       parts_.api->enable_callback(on ? 1 : 0, subscriber_, CUPTI_CB_DOMAIN_DRIVER_API, id);
+    }
 }
 
 void WindowControl::record_calls(bool on) noexcept {
   launches_.record(on);
   waits_.record(on);
+  order_.record(on);
 }
 
 void WindowControl::open(WindowCause cause, std::int64_t now) noexcept {

@@ -1,11 +1,12 @@
 // Recording windows: when the plan of steps/window.h opens or closes one, everything that collects is
 // switched on or off.
 //
-// Outside a window CUPTI's callbacks for launches and waits are switched off, so that the program runs almost
-// as if it were alone. Its activity kinds stay on from the start, and their records are dropped: a kernel
-// that was loaded while they were off and becomes part of a graph once they are on again ends in
-// CUDA_ERROR_LAUNCH_FAILED, and the program with it (H200, CUPTI 13.0, a JAX program, whether or not counters
-// were asked for). After a window they are switched off where the program has made no graph.
+// Outside a window CUPTI's callbacks for launches, waits and events are switched off, so that the program runs
+// almost as if it were alone; those for streams, graphs and memory, which outlive it, stay on. Its activity
+// kinds stay on from the start, and their records are dropped: a kernel that was loaded while they were off and
+// becomes part of a graph once they are on again ends in CUDA_ERROR_LAUNCH_FAILED, and the program with it (H200,
+// CUPTI 13.0, a JAX program, whether or not counters were asked for). After a window they are switched off where
+// the program has made no graph.
 //
 // A window closes in three turns of the agent's thread: 1. no new step begins, the open one runs to its end;
 // 2. launches are no longer noted, and what was launched runs to its end on the device; 3. all is switched
@@ -16,6 +17,7 @@
 #include <cstdint>
 
 #include "session/launch_recorder.h"
+#include "session/order_recorder.h"
 #include "session/parts.h"
 #include "session/period_steps.h"
 #include "session/wait_recorder.h"
@@ -25,7 +27,8 @@ namespace ridgeline::agent {
 
 class WindowControl {
  public:
-  WindowControl(Parts& parts, PeriodSteps& period, LaunchRecorder& launches, WaitRecorder& waits);
+  WindowControl(Parts& parts, PeriodSteps& period, LaunchRecorder& launches, WaitRecorder& waits,
+                OrderRecorder& order);
 
   /// In start_cupti(), before the timeline is enabled.
   void start(CUpti_SubscriberHandle subscriber) noexcept;
@@ -50,6 +53,7 @@ class WindowControl {
   PeriodSteps& period_;
   LaunchRecorder& launches_;
   WaitRecorder& waits_;
+  OrderRecorder& order_;
   WindowPlan plan_;
   CUpti_SubscriberHandle subscriber_ = nullptr;
   std::atomic<State> state_{State::dormant};

@@ -2,6 +2,8 @@
 
 #include <utility>
 
+#include "ridgeline/base/collective.h"
+
 namespace ridgeline::agent {
 
 Exclusions::Exclusions(spool::Writer& writer, std::vector<std::string> user_parts)
@@ -17,10 +19,7 @@ std::optional<Exclusions::Reason> Exclusions::by_name(std::string_view mangled) 
   for (const std::string& part : user_parts_)
     if (mangled.find(part) != std::string_view::npos) return Reason::user;
   // Collectives between devices: each waits for its peers' kernels.
-  for (const std::string_view mark :
-       {"nccl", "nvshmem", "deep_ep", "mscclpp", "cross_device_reduce", "one_shot_all_reduce",
-        "two_shot_all_reduce", "multimem_all_reduce", "userbuffers"})
-    if (mangled.find(mark) != std::string_view::npos) return Reason::name;
+  if (waits_for_peers(mangled)) return Reason::name;
   return std::nullopt;
 }
 

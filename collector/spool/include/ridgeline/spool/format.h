@@ -19,6 +19,7 @@
 #include <cstdint>
 #include <type_traits>
 
+#include "ridgeline/base/stream_words.h"
 #include "ridgeline/base/vocabulary.h"
 
 namespace ridgeline::spool {
@@ -98,6 +99,13 @@ enum class RecordType : std::uint16_t {
   source_line = 40,
   stall_window = 41,
   synchronisation = 42,
+  stream = 43,
+  stream_call = 44,
+  graph_node = 45,
+  graph_node_clone = 46,
+  graph_edge = 47,
+  memory_call = 48,
+  left_out = 49,
 };
 
 struct RecordHeader {
@@ -278,6 +286,86 @@ struct SynchronisationRecord {
 };
 static_assert(sizeof(SynchronisationRecord) == 48);
 inline constexpr std::int64_t kShortestWaitNs = 2000;
+
+/// A stream and how it goes together with others. Of a stream that has none, what is known is in its calls.
+struct StreamRecord {
+  RecordHeader header;
+  std::uint32_t context_id;
+  std::uint32_t stream_id;  // as in KernelRecord
+  StreamKind kind;
+  std::int32_t priority;  // as the program gave it; 0 unless it did
+};
+static_assert(sizeof(StreamRecord) == 24);
+
+/// A call that ordered streams, outside of stream captures. Which record of an event a wait is for follows from the
+/// order of correlation ids: the newest of that event before it.
+struct StreamCallRecord {
+  RecordHeader header;
+  std::uint32_t thread_id;
+  std::uint32_t correlation_id;  // event_awaited and stream_awaited: of the SynchronisationRecord
+  std::int64_t time_ns;          // the call had returned
+  std::uint64_t event;           // the program's handle; 0: of no event. A handle may be used again
+  std::uint32_t context_id;      // of the stream; event_awaited: 0
+  std::uint32_t stream_id;       // event_awaited: 0
+  StreamCall call;
+  std::uint32_t step_index;  // it was made in, or kNoStep
+};
+static_assert(sizeof(StreamCallRecord) == 48);
+
+/// A node of a graph that was instantiated, as it stood in the graph that the program handed over.
+struct GraphNodeRecord {
+  RecordHeader header;
+  std::uint64_t node_id;    // CUPTI's
+  std::uint64_t parent_id;  // node whose graph it is in; 0: of the outermost graph
+  std::uint32_t graph;      // instantiations of a process are numbered from 1
+  GraphNodeKind kind;
+};
+static_assert(sizeof(GraphNodeRecord) == 32);
+
+/// This node was made of another, by an instantiation as a rule: kernels and copies that run name either.
+struct GraphNodeCloneRecord {
+  RecordHeader header;
+  std::uint64_t node_id;
+  std::uint64_t original_id;
+  std::uint32_t graph;  // as in GraphNodeRecord; 0: not while one was instantiated
+  std::uint32_t reserved;
+};
+static_assert(sizeof(GraphNodeCloneRecord) == 32);
+
+inline constexpr std::uint16_t kProgrammaticEdge = 1;  // `to` may begin before `from` has ended
+/// In an instantiated graph `to` follows `from`.
+struct GraphEdgeRecord {
+  RecordHeader header;  // flags: kProgrammaticEdge
+  std::uint64_t from_id;
+  std::uint64_t to_id;
+  std::uint32_t graph;  // as in GraphNodeRecord
+  std::uint32_t reserved;
+};
+static_assert(sizeof(GraphEdgeRecord) == 32);
+
+/// A call that took device memory or gave it back, and succeeded.
+struct MemoryCallRecord {
+  RecordHeader header;
+  std::uint32_t thread_id;
+  std::uint32_t correlation_id;
+  std::int64_t time_ns;   // the call had returned
+  std::uint64_t address;  // or handle of physical memory: joins what is freed to what was allocated
+  std::int64_t bytes;     // of an allocation; else 0
+  MemoryCall call;
+  std::uint32_t device_id;
+  std::uint32_t step_index;  // it was made in, or kNoStep
+  std::uint32_t reserved;
+};
+static_assert(sizeof(MemoryCallRecord) == 56);
+
+/// How many of a kind have no record. The last one of a kind counts.
+struct LeftOutRecord {
+  RecordHeader header;
+  LeftOut what;
+  std::uint32_t reserved;
+  std::uint64_t count;
+};
+static_assert(sizeof(LeftOutRecord) == 24);
 
 enum class MemoryKind : std::uint8_t {
   unknown = 0,
@@ -551,9 +639,11 @@ static_assert(sizeof(ReplayExclusionRecord) == 16);
 enum class WindowEdge : std::uint32_t { open = 1, close = 2 };
 /// Of an opening edge: calls that wait for the device are recorded in the window.
 inline constexpr std::uint16_t kWindowHasSynchronisation = 1;
+/// Likewise: the calls that order streams are.
+inline constexpr std::uint16_t kWindowHasStreamCalls = 2;
 /// The timeline begins or ends here: kernels outside a window are not recorded and not counted.
 struct RecordingWindowRecord {
-  RecordHeader header;  // flags: kWindowHasSynchronisation
+  RecordHeader header;  // flags: kWindowHasSynchronisation, kWindowHasStreamCalls
   std::int64_t time_ns;
   WindowEdge edge;
   WindowCause cause;
@@ -768,5 +858,19 @@ template <>
 inline constexpr RecordType kTypeOf<StallWindowRecord> = RecordType::stall_window;
 template <>
 inline constexpr RecordType kTypeOf<SynchronisationRecord> = RecordType::synchronisation;
+template <>
+inline constexpr RecordType kTypeOf<StreamRecord> = RecordType::stream;
+template <>
+inline constexpr RecordType kTypeOf<StreamCallRecord> = RecordType::stream_call;
+template <>
+inline constexpr RecordType kTypeOf<GraphNodeRecord> = RecordType::graph_node;
+template <>
+inline constexpr RecordType kTypeOf<GraphNodeCloneRecord> = RecordType::graph_node_clone;
+template <>
+inline constexpr RecordType kTypeOf<GraphEdgeRecord> = RecordType::graph_edge;
+template <>
+inline constexpr RecordType kTypeOf<MemoryCallRecord> = RecordType::memory_call;
+template <>
+inline constexpr RecordType kTypeOf<LeftOutRecord> = RecordType::left_out;
 
 }  // namespace ridgeline::spool
