@@ -123,6 +123,10 @@ double parse_ratio(const std::string& option, const std::string& text) {
   return value * scale;
 }
 
+double parse_share(const std::string& option, const std::string& text) {
+  return text == "0" || text == "0%" ? 0.0 : parse_ratio(option, text);
+}
+
 analyzer::AnalysisOptions analysis_options(const AnalysisArguments& arguments) {
   analyzer::AnalysisOptions options;
   const double target = parse_ratio("--target", arguments.target);

@@ -62,10 +62,10 @@ void add_compare_options(Command app, CompareArguments& arguments) {
   app.add_option("--kernel-threshold", arguments.kernel_threshold,
                  "Changes of a kernel below do not matter (default 2%, or three times the noise floor)")
       .type_name("RATIO");
-  app.add_option(
-         "--fail-on", arguments.fail_on,
-         "What ends with another code than 0, comma-separated: regression, inconclusive, unmatched, or none "
-         "(default regression)")
+  app.add_option("--fail-on", arguments.fail_on,
+                 "Conditions that make the exit code non-zero, comma-separated: regression, inconclusive, "
+                 "unmatched, or none "
+                 "(default regression)")
       .type_name("LIST");
   app.add_flag("--strict", arguments.strict, "Test kernels against the threshold, not against no difference");
   app.add_flag("--any-environment", arguments.any_environment,

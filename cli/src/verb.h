@@ -84,5 +84,7 @@ queries::DocumentAnswer answer(const std::string& capture, const analyzer::Analy
 
 /// "0.7" or "70%"; throws Error(usage) that names the option unless 0 < ratio <= 1.
 [[nodiscard]] double parse_ratio(const std::string& option, const std::string& text);
+/// Likewise; 0 too: unlike a target of 0, it is a fair share to ask for.
+[[nodiscard]] double parse_share(const std::string& option, const std::string& text);
 
 }  // namespace ridgeline::cli

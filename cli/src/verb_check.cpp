@@ -33,12 +33,8 @@ Verb add_check(Command program) {
   add_print_options(app, options->print);
   return {app, [options] {
             analyzer::AnalysisOptions analysis = analysis_options(options->analysis);
-            // 0 is a fair share to ask for here, unlike a target of 0.
-            const auto share = [](const std::string& option, const std::string& text) {
-              return text == "0" || text == "0%" ? 0.0 : parse_ratio(option, text);
-            };
-            analysis.targets.min_share = share("--min-share", options->min_share);
-            analysis.targets.max_unmeasured_share = share("--max-unmeasured", options->max_unmeasured);
+            analysis.targets.min_share = parse_share("--min-share", options->min_share);
+            analysis.targets.max_unmeasured_share = parse_share("--max-unmeasured", options->max_unmeasured);
             if (options->budget) {
               Budgets read = read_budget(*options->budget).value();
               if (read.json)

@@ -227,8 +227,8 @@ Verb add_commits(Command program, const std::vector<std::string>& command) {
   const Command app = program.add_subcommand(
       "commits",
       "What changed between two commits: ridgeline commits BASE HEAD [OPTIONS] -- PROGRAM ARGS...");
-  app.add_option("BASE", options->base, "Commit that was").required().type_name("");
-  app.add_option("HEAD", options->head, "Commit that is").required().type_name("");
+  app.add_option("BASE", options->base, "Baseline commit").required().type_name("");
+  app.add_option("HEAD", options->head, "Candidate commit").required().type_name("");
   declare(app, *options);
   return {app, [options, &command] { return compare_commits(*options, command); }};
 }

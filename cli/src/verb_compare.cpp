@@ -15,10 +15,11 @@ Verb add_compare(Command program) {
     ComparePrint print;
   };
   auto options = std::make_shared<Options>();
-  const Command app = program.add_subcommand(
-      "compare",
-      "Compare captures: ridgeline compare A B, or several runs a side: compare A1 A2 A3 --against B1 B2 B3. "
-      "Exit 0 no regression, 1 regression, 3 too little data, 4 not comparable");
+  const Command app =
+      program.add_subcommand("compare",
+                             "Compare captures: ridgeline compare A B, or several runs per side: compare A1 "
+                             "A2 A3 --against B1 B2 B3. "
+                             "Exit 0 no regression, 1 regression, 3 too little data, 4 not comparable");
   app.add_option("CAPTURES", options->captures, "A and B; with --against, the runs of A")
       .required()
       .type_name("");

@@ -91,7 +91,7 @@ Verb add_history(Command program) {
   showing.add_option("--kernels", options->kernels, "Kernels with most time, beside the step (default 20)")
       .whole_number(0)
       .type_name("N");
-  showing.add_option("--html", options->html, "Write a page with a line a series, too").type_name("FILE");
+  showing.add_option("--html", options->html, "Write a page with one line per series, too").type_name("FILE");
   add_print_options(showing, options->print);
   accepting.add_option("--commit", options->commit, "First commit behind the change, or its beginning")
       .required();

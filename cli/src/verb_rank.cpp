@@ -12,6 +12,7 @@ Verb add_rank(Command program) {
     AnalysisArguments analysis;
     PrintOptions print;
     std::string by;
+    std::string min_share = "0";
     bool stalls = false;
   };
   auto options = std::make_shared<Options>();
@@ -20,21 +21,25 @@ Verb add_rank(Command program) {
   add_analysis_options(app, options->analysis);
   app.add_option("--by", options->by,
                  "What makes a row: kernel, kernel-grid, family, class, nvtx (NVTX range; op says the same), "
-                 "phase (forward, backward, ...), layer or launch "
-                 "(default kernel; of a stretch of time kernel-grid)")
-      .type_name("KEY");
+                 "phase (forward, backward, ...), layer or launch; several make one row per combination: "
+                 "layer,phase (default kernel; of a stretch of time kernel-grid)")
+      .type_name("KEYS");
+  app.add_option("--min-share", options->min_share,
+                 "Leave out rows of less than this share of the step, as 0.005 or 0.5% (default 0)")
+      .type_name("RATIO");
   app.add_flag("--stalls", options->stalls,
                "Add stall reasons, hottest lines and instructions of the worst kernels (record --stalls)");
   add_print_options(app, options->print);
   return {app, [options] {
             analyzer::AnalysisOptions analysis = analysis_options(options->analysis);
             if (!options->by.empty()) {
-              analysis.rank.key = options->by == "op" ? analyzer::RankKey::nvtx_path
-                                                      : analyzer::parse_rank_key(options->by).value();
+              analysis.rank.key = analyzer::parse_rank_keys(options->by).value();
               analysis.window_key = analysis.rank.key;
             }
             answer(options->analysis.capture, analysis,
-                   queries::RankQuery{options->stalls, scope_of(options->analysis)}, options->print);
+                   queries::RankQuery{options->stalls, scope_of(options->analysis),
+                                      parse_share("--min-share", options->min_share)},
+                   options->print);
             return 0;
           }};
 }

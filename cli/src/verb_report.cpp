@@ -139,7 +139,8 @@ Verb add_report(Command program) {
   app.option("--fail-on")
       .group("Options")
       .description(
-          "What ends with another code than 0, comma-separated, or none. Of one capture: budget, target, "
+          "Conditions that make the exit code non-zero, comma-separated, or none. Of one capture: budget, "
+          "target, "
           "unmeasured "
           "(default budget); of two sides: regression, inconclusive, unmatched (default regression)");
   options->print.print.format = "html";
@@ -157,10 +158,11 @@ Verb add_report(Command program) {
             check_print(options->print);
             if (options->inputs.size() == 1 && options->against.empty()) {
               if (holds_json(options->inputs.front())) {
-                refuse_options(app, {kOfSides, kOfCaptures}, "is settled in a comparison's JSON");
+                refuse_options(app, {kOfSides, kOfCaptures}, "was fixed when the comparison was made");
                 return report_file(*options);
               }
-              refuse_options(app, {kOfSides}, "is of two sides: give captures A and B, or --against");
+              refuse_options(app, {kOfSides},
+                             "applies to comparisons only: give captures A and B, or --against");
               return report_capture(*options);
             }
             refuse_options(app, {kOfCaptures}, "is of one capture");

@@ -12,7 +12,7 @@
 
 namespace ridgeline::import {
 
-/// A launch as the search sees it. Of a source without call times: the begin of the execution.
+/// A launch as the search sees it. Of a source without call times: the start of the execution.
 struct SearchedLaunch {
   std::int64_t time_ns = 0;
   std::uint32_t correlation_id = 0;

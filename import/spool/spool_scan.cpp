@@ -49,8 +49,8 @@ void visit_records(const Reader& reader, RecordTypes types, const OffsetProgress
 
 ScannedSpool scan_definitions(const Reader& reader, const OffsetProgress& progress) {
   ScannedSpool spool;
-  // A step's end and counters may come before its begin: other threads write them.
-  std::map<std::uint32_t, std::uint16_t> flags;  // of the begins
+  // A step's end and counters may come before its start: other threads write them.
+  std::map<std::uint32_t, std::uint16_t> flags;  // of the starts
   std::map<std::uint32_t, StepEndRecord> ends;
   std::map<std::uint32_t, CounterStepRecord> counter_steps;
   std::vector<RecordingWindowRecord> edges;

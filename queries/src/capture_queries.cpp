@@ -58,6 +58,7 @@ class CaptureQueries::State {
   DocumentAnswer answer_to(const RankQuery& query, reports::DocumentOptions how, const analyzer::Ask& ask) {
     const Scoped of = scoped(query.scope, query.stalls ? Session::kStalls : Session::kRanking, ask);
     how.stalls = query.stalls;
+    how.min_share = query.min_share;
     return {keeping(reports::ranking_document(*of.model, *of.analysis, how), of)};
   }
   DocumentAnswer answer_to(const CheckQuery& query, const reports::DocumentOptions& how,

@@ -23,7 +23,7 @@ std::string unusable_text(const char* steps, const Absence& absence) {
 }
 
 std::string mismatch_text(const Absence& absence, const std::string& what) {
-  return fmt::format("{} step {} launched {} at this place", to_string(absence.phase), absence.step_index,
+  return fmt::format("{} step {} launched {} at this position", to_string(absence.phase), absence.step_index,
                      what);
 }
 
@@ -54,11 +54,11 @@ std::string absence_text(const Absence& absence) {
     case Cause::graph_as_a_whole:
       return "a CUDA graph's node: its counters are of the whole graph";
     case Cause::another_grid:
-      return mismatch_text(absence, "it with another grid");
+      return mismatch_text(absence, "it with a different grid");
     case Cause::another_kernel:
       return mismatch_text(absence, absence.name);
     case Cause::not_replayed:
-      return "no replay step measured a launch at this place of the step";
+      return "no replay step measured a launch at this position of the step";
     case Cause::no_sampled_step:
       return "the recording has no sampled step";
     case Cause::no_usable_sampled_step:
@@ -85,7 +85,7 @@ std::string absence_text(const Absence& absence) {
     case Cause::no_cold_step:
       return "the recording has no cold step";
     case Cause::not_replayed_cold:
-      return "no cold step measured a launch at this place of the step";
+      return "no cold step measured a launch at this position of the step";
     case Cause::communication:
       return "communication: the link bounds it, not DRAM or a pipe";
     case Cause::no_work:

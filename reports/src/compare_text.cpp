@@ -328,8 +328,7 @@ std::string compare_verdict_sentence(const Comparison& comparison) {
                           percent_text(std::abs(time.ratio), 2), time.ratio > 0 ? "slower" : "faster",
                           percent_text(comparison.options.step_ratio));
     else
-      text +=
-          fmt::format("; of the step as a whole nothing is certain: {}.", outcome_reason_text(step.reason));
+      text += fmt::format("; the step as a whole is undecided: {}.", outcome_reason_text(step.reason));
   }
   if (comparison.verdict == ComparisonVerdict::inconclusive) {
     text += fmt::format(" No verdict: {}.", outcome_reason_text(step.reason));
@@ -428,13 +427,13 @@ std::vector<std::string> compare_notes(const Comparison& comparison) {
   std::vector<std::string> notes = environment_notes(comparison);
   if (comparison.pairs < comparison.options.least_pairs) {
     notes.push_back(
-        fmt::format("{} a side: differences are shown, no verdict is given. Record {} pairs at least, each "
+        fmt::format("{} per side: differences are shown, no verdict is given. Record {} pairs at least, each "
                     "run in a process of its own, A and B in turn.",
                     comparison.pairs == 1 ? "One run" : "Two runs", comparison.options.least_pairs));
   }
   for (const auto* side : {&comparison.a, &comparison.b}) {
     if (side->two_modes)
-      notes.push_back(fmt::format("The runs of {} fall into two modes: their step times form two heaps.",
+      notes.push_back(fmt::format("The runs of {} fall into two modes: their step times form two clusters.",
                                   side == &comparison.a ? "A" : "B"));
   }
   if (comparison.common_mode) {

@@ -162,9 +162,14 @@ std::string step_line(const analyzer::StepAnalysis& steps) {
   if (step.scope != analyzer::ScopeKind::step) return scope_line(step);
   std::string text = fmt::format("Step {}", step.summary.step_index);
   if (steps.spread.count > 1 && step.is_median) {
-    text += fmt::format(", the median of {} {} steps: {} (p10 {}, p90 {} ms)", steps.spread.count,
-                        to_string(step.summary.phase), time_text(window_ns),
-                        milliseconds(steps.spread.p10_ns), milliseconds(steps.spread.p90_ns));
+    // Percentiles lie between two steps; of a few, the lowest one would lie above the step that is shown.
+    constexpr std::int64_t kFewSteps = 5;
+    const bool few = steps.spread.count < kFewSteps;
+    text +=
+        fmt::format(", the median of {} {} steps: {} ({} {}, {} {} ms)", steps.spread.count,
+                    to_string(step.summary.phase), time_text(window_ns), few ? "fastest" : "p10",
+                    milliseconds(few ? steps.spread.min_ns : steps.spread.p10_ns), few ? "slowest" : "p90",
+                    milliseconds(few ? steps.spread.max_ns : steps.spread.p90_ns));
   } else if (steps.spread.count > 1 && !step.peers.empty()) {
     text += fmt::format(", a {} step: {} (the median of {} {} steps: {})", to_string(step.summary.phase),
                         time_text(window_ns), steps.spread.count,
@@ -286,16 +291,16 @@ std::string saving_notes(const analyzer::Ranking& ranking) {
   const bool simulated = ranking.reach && ranking.reach->known();
   if (t.saved_stretch_latency_ns > 0) {
     text += fmt::format(
-        " {} {} at {} and {} at {} are potential: those kernels are latency-bound, no roof is at {} or "
-        "more, and "
-        "what holds them is to be found first.",
+        " {} {} at {} and {} at {} are in latency-bound kernels, none of whose roofs is at {} or more: find "
+        "out "
+        "what holds them (record --stalls).",
         simulated ? "Of the kernel time saved," : "Of that,", time_text(t.saved_target_latency_ns), target,
         time_text(t.saved_stretch_latency_ns), stretch, target_text(ranking.options.bounds.least_ratio));
   }
   if (!simulated && t.saved_target_ns - t.saved_target_exposed_ns >= 0.01 * t.saved_target_ns + 1.0) {
-    text += fmt::format(" Kernels overlap: {} at {} and {} at {} are not hidden behind other kernels.",
-                        time_text(t.saved_target_exposed_ns), target, time_text(t.saved_stretch_exposed_ns),
-                        stretch);
+    text += fmt::format(
+        " Kernels overlap: {} at {} and {} at {} are exposed: no other kernel runs beside them.",
+        time_text(t.saved_target_exposed_ns), target, time_text(t.saved_stretch_exposed_ns), stretch);
   }
   return text;
 }

@@ -19,11 +19,15 @@ const std::vector<DeclaredTable>& declared_tables() {
     static const std::vector<comparison::Endpoint> kEndpoints;
     static const std::vector<comparison::TransferChange> kTransfers;
     static const std::vector<comparison::HistorySeries> kSeries;
-    Table rank(ranking_columns({.options = {.key = analyzer::RankKey::launch}}), 0,
-               [](std::size_t) { return RankLine{}; });
+    using Key = analyzer::RankKey;
+    const analyzer::RankKeys every_key({Key::layer, Key::phase, Key::nvtx_path, Key::kernel_class,
+                                        Key::family, Key::kernel, Key::kernel_and_grid, Key::launch});
+    Table rank(ranking_columns({.options = {.key = every_key}}), 0, [](std::size_t) { return RankLine{}; });
     rank.set_groups(ranking_groups());
     return std::vector<DeclaredTable>{
-        {"rank", "rows of `rank`, worst first; `ordinal` with `--by launch` only", std::move(rank)},
+        {"rank",
+         "rows of `rank`, worst first; `ordinal` with `--by launch` only, `by_...` with several keys only",
+         std::move(rank)},
         {"check", "rows of `check`, missed ones first",
          check_table(kAnalysis.check, kAnalysis.ranking, true)},
         {"steps", "rows of `steps`", steps_table(kAnalysis.steps)},

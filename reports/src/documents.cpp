@@ -8,6 +8,7 @@
 #include "document_parts.h"
 #include "gap_text.h"
 #include "json_parts.h"
+#include "ranking_hints.h"
 #include "ridgeline/base/units.h"
 #include "ridgeline/reports/check_text.h"
 #include "ridgeline/reports/context.h"
@@ -49,8 +50,7 @@ std::string ranking_sums(const analyzer::Ranking& ranking) {
                           time_text(static_cast<double>(ns)), what);
   };
   part(t.launch_bound_calls, t.launch_bound_time_ns,
-       t.launch_bound_calls == 1 ? "is launch-bound: too short for any roof"
-                                 : "are launch-bound: too short for any roof");
+       t.launch_bound_calls == 1 ? "is too short for any roof" : "are too short for any roof");
   part(t.no_roof_calls, t.no_roof_time_ns,
        t.no_roof_calls == 1 ? "has no meaningful roof" : "have no meaningful roof");
   part(t.unmeasured_calls, t.unmeasured_time_ns,
@@ -73,22 +73,26 @@ Document ranking_document(const analyzer::Model& model, const analyzer::Analysis
                     model.path, scope_noun(analysis.ranking.scope)));
   }
   const std::string work = with_work ? work_line(analysis) : "";
-  const Table table = chosen(ranking_table(analysis.utilisation, analysis.ranking), options);
+  Table all_rows = ranking_table(analysis.utilisation, analysis.ranking);
+  const std::string brief = leave_out_brief_rows(analysis.ranking, options.min_share, all_rows);
+  const Table table = chosen(std::move(all_rows), options);
   const std::string cut =
       options.top > 0
           ? ""
-          : cut_line(table, analysis.ranking.options.key == analyzer::RankKey::launch ? "launch" : "row",
-                     analysis.ranking.options.key == analyzer::RankKey::launch ? "launches" : "");
+          : cut_line(table, analysis.ranking.options.key.has(analyzer::RankKey::launch) ? "launch" : "row",
+                     analysis.ranking.options.key.has(analyzer::RankKey::launch) ? "launches" : "");
   switch (options.format) {
     case Format::csv:
       return csv_document(table);
     case Format::markdown:
-      return Document(markdown_headline(model, analysis) + render_markdown(table) + "\n" +
-                      markdown_paragraph(cut) + markdown_paragraph(ranking_sums(analysis.ranking)) +
-                      markdown_paragraph(gap_line(model, analysis)) +
-                      markdown_paragraph(throughput_line(analysis.throughput)) + markdown_paragraph(work) +
-                      (options.stalls ? stalls_markdown(analysis.stalls, "###") : "") +
-                      markdown_footing(model, analysis, options));
+      return Document(
+          markdown_headline(model, analysis) + render_markdown(table) + "\n" + markdown_paragraph(cut) +
+          markdown_paragraph(brief) + markdown_paragraph(no_range_line(analysis.ranking)) +
+          markdown_paragraph(ranking_sums(analysis.ranking)) + markdown_paragraph(gap_line(model, analysis)) +
+          markdown_paragraph(throughput_line(analysis.throughput)) +
+          markdown_paragraph(undeclared_line(analysis.throughput)) + markdown_paragraph(work) +
+          (options.stalls ? stalls_markdown(analysis.stalls, "###") : "") +
+          markdown_footing(model, analysis, options));
     case Format::json:
       return Document([table, &model, &analysis, stalls = options.stalls](const Sink& sink) {
         JsonWriter out(sink, "ridgeline.rank");
@@ -112,9 +116,12 @@ Document ranking_document(const analyzer::Model& model, const analyzer::Analysis
   if (asks_for(options, "all")) wide.columns = std::max(wide.columns, full_width(table));
   return Document(
       headline(model, analysis, options.text) + "\n" + render_text(table, wide) + "\n" +
-      paragraph(cut, options.text) + paragraph(ranking_sums(analysis.ranking), options.text) +
+      paragraph(cut, options.text) + paragraph(brief, options.text) +
+      paragraph(no_range_line(analysis.ranking), options.text) +
+      paragraph(ranking_sums(analysis.ranking), options.text) +
       paragraph(gap_line(model, analysis), options.text) +
-      paragraph(throughput_line(analysis.throughput), options.text) + paragraph(work, options.text) +
+      paragraph(throughput_line(analysis.throughput), options.text) +
+      paragraph(undeclared_line(analysis.throughput), options.text) + paragraph(work, options.text) +
       (options.stalls ? stalls_text(analysis.stalls, options.text) : "") + footing(model, analysis, options));
 }
 

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "ridgeline/base/utf8.h"
+#include "ridgeline/store/kernel_identity.h"
 
 namespace ridgeline::reports {
 namespace {
@@ -189,6 +190,71 @@ std::string brief_name(std::string_view full) {
   return std::string(parts.qualified) + brief_arguments(parts.arguments);
 }
 
+// Of a template that says little by itself, what its arguments say, first: "CUDAFunctor_add<BFloat16> ·
+// vectorized_elementwise_kernel", and of CUTLASS's wrapper the kernel that it wraps. "" of all others.
+std::string what_arguments_say(const NameParts& brief) {
+  const std::string_view arguments = brief.arguments;
+  if (arguments.size() < 2) return "";
+  if (brief.qualified.substr(0, 9) == "cutlass::") {
+    constexpr std::string_view kWrapped = "<cutlass_";
+    if (arguments.substr(0, kWrapped.size()) != kWrapped) return "";
+    const auto end = std::find_if_not(arguments.begin() + 1, arguments.end(), is_identifier);
+    return {arguments.begin() + 1, end};
+  }
+  if (brief.qualified.substr(0, 12) != "at::native::") return "";
+  const std::string_view functor = store::functor_in(arguments);
+  if (functor.empty()) return "";
+  const auto at = static_cast<std::size_t>(functor.data() - arguments.data());
+  std::size_t end = at + functor.size();
+  if (end < arguments.size() && arguments[end] == '<') {
+    int depth = 0;
+    do {
+      if (arguments[end] == '<') ++depth;
+      if (arguments[end] == '>') --depth;
+      ++end;
+    } while (end < arguments.size() && depth > 0);
+  }
+  return std::string(arguments.substr(at, end - at)) + " · " + std::string(brief.function);
+}
+
+// A library's name ends in its tile, layout and alignment, which tell one kernel from another:
+// "cutlass…64x3_nn_align8".
+std::string elide_library_name(std::string_view name, int columns) {
+  const std::string_view family = name.substr(0, name.find('_'));
+  std::string text;
+  for (std::size_t at = name.size();
+       (at = name.rfind('_', at - 1)) != std::string_view::npos && at > family.size();) {
+    std::string longer = std::string(family) + std::string(kEllipsis) + std::string(name.substr(at + 1));
+    if (!fits(longer, columns)) break;
+    text = std::move(longer);
+  }
+  return text;
+}
+
+// An author's name in whole words, its last one kept: "attention…backward". "" if it has digits in front of a word or
+// would use less than half of the columns.
+std::string elide_words(std::string_view name, int columns) {
+  constexpr std::string_view kKernel = "_kernel";
+  if (ends_with(name, kKernel)) {
+    name.remove_suffix(kKernel.size());
+    if (std::string stem = std::string(name) + std::string(kEllipsis); fits(stem, columns)) return stem;
+  }
+  const std::size_t last = name.rfind('_');
+  if (last == std::string_view::npos) return "";
+  for (std::size_t at = name.find('_'); at != std::string_view::npos; at = name.find('_', at + 1)) {
+    if (at + 1 < name.size() && std::isdigit(static_cast<unsigned char>(name[at + 1])) != 0) return "";
+  }
+  std::string text;
+  for (std::size_t at = name.find('_'); at != std::string_view::npos && at < last;
+       at = name.find('_', at + 1)) {
+    std::string longer =
+        std::string(name.substr(0, at)) + std::string(kEllipsis) + std::string(name.substr(last + 1));
+    if (!fits(longer, columns)) break;
+    text = std::move(longer);
+  }
+  return 2 * display_width(text) >= columns ? text : "";
+}
+
 // The places of each text.
 std::map<std::string, std::vector<std::size_t>> places_of(const std::vector<std::string>& texts) {
   std::map<std::string, std::vector<std::size_t>> places;
@@ -344,7 +410,13 @@ std::string elide_kernel_name(std::string_view demangled_name, int columns) {
   const std::string brief = brief_name(full);
   if (fits(brief, columns)) return brief;
 
-  const auto [qualified, function, arguments] = split_name(brief);
+  const NameParts parts = split_name(brief);
+  if (const std::string said = what_arguments_say(parts); !said.empty()) {
+    if (fits(said, columns)) return said;
+    std::string text = said.find(' ') == std::string::npos ? elide_library_name(said, columns) : "";
+    return text.empty() ? elide_end(said, columns) : text;
+  }
+  const auto [qualified, function, arguments] = parts;
 
   // What is left for the inside of <…> when the rest is printed whole; 9 columns still tell instances apart.
   constexpr int kLeastArguments = 9;
@@ -381,14 +453,34 @@ std::string elide_kernel_name(std::string_view demangled_name, int columns) {
     }
   }
   if (fits(name, columns)) return name;
+  if (std::string text = elide_words(name, columns); !text.empty()) return text;
   const int tail_columns = (columns - 1) / 3;
   return std::string(head(name, columns - 1 - tail_columns)) + std::string(kEllipsis) +
          std::string(tail(name, tail_columns));
 }
 
+namespace {
+
+// elide_start(), but a component that it would cut goes whole if half of the columns are used without it.
+std::string elide_path(std::string_view path, int columns) {
+  std::string text = elide_start(path, columns);
+  if (text == path || text.size() <= kEllipsis.size()) return text;
+  const std::size_t cut = path.size() - (text.size() - kEllipsis.size());
+  for (const std::string_view component : components_of(path)) {
+    const auto from = static_cast<std::size_t>(component.data() - path.data());
+    const std::size_t next = from + component.size() + 3;  // behind " / "
+    if (cut <= from || cut >= from + component.size() || next >= path.size()) continue;
+    std::string whole = std::string(kEllipsis) + std::string(path.substr(next));
+    return 2 * display_width(whole) >= columns ? whole : text;
+  }
+  return text;
+}
+
+}  // namespace
+
 std::vector<std::string> elide_paths(const std::vector<std::string>& paths, int columns) {
   std::vector<std::string> out;
-  for (const std::string& path : paths) out.push_back(elide_start(path, columns));
+  for (const std::string& path : paths) out.push_back(elide_path(path, columns));
   // Each round parts a group at the last component in which its members differ.
   constexpr int kRounds = 4;
   constexpr int kLeastRest = 8;

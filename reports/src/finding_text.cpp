@@ -143,17 +143,17 @@ std::string recording_text(const Finding& f) {
     case FindingCode::completeness_launches: {
       const std::string whose = f.count == 1 ? fmt::format("process {}", f.subject.process_id.value_or(0))
                                              : counted(f.count, "process", "processes");
-      return fmt::format(
-          "{}: {} kernel launches seen, {} recorded: times and shares below miss the difference", whose,
-          integer(static_cast<std::int64_t>(f.value("launches_seen"))),
-          integer(static_cast<std::int64_t>(f.value("launches_recorded"))));
+      return fmt::format("{}: {} kernel launches seen, {} recorded: the missing ones are not included below",
+                         whose, integer(static_cast<std::int64_t>(f.value("launches_seen"))),
+                         integer(static_cast<std::int64_t>(f.value("launches_recorded"))));
     }
     case FindingCode::completeness_unknown:
       return "the capture does not say how many launches there were: nothing proves that all are in it";
     case FindingCode::completeness_dropped:
       return counted(f.count, "record was", "records were") + " lost (buffers or disk full)";
     case FindingCode::completeness_zero_timestamps:
-      return counted(f.count, "kernel has", "kernels have") + " no timestamps: in no time below";
+      return counted(f.count, "kernel has", "kernels have") +
+             " no timestamps and are excluded from all times below";
     case FindingCode::completeness_truncated:
       return fmt::format("{} bytes at the end of the recording were unreadable",
                          integer(static_cast<std::int64_t>(f.value("truncated_bytes"))));
@@ -207,7 +207,7 @@ std::string agreement_text(const Finding& f) {
       "its "
       "counters may differ as well",
       one ? ""
-          : fmt::format("{} took another time in replay, alone, than in the timeline, most of all: ",
+          : fmt::format("{} ran faster or slower when serialised in replay; worst: ",
                         counted(f.count, "kernel")),
       kernel_of(f), time_text(f.value("replay_ns")), time_text(f.value("timeline_ns")),
       difference_percent(f.value("difference_ratio")));
@@ -352,7 +352,8 @@ std::string words_of(const Finding& f) {
       return recording_text(f);
     case FindingCode::t1_concurrent:
       return percent_text(f.value("concurrent_ratio")) +
-             " of the kernel time ran beside other kernels: its T1 values are of all that ran then";
+             " of the kernel time ran beside other kernels: its T1 values cover every kernel running at that "
+             "time";
     case FindingCode::t1_disagreement:
     case FindingCode::t1_tensor_disagreement:
     case FindingCode::t2_disagreement:

@@ -280,9 +280,8 @@ std::string bounds_section(const analyzer::Accounting& accounting) {
   out += paragraph(
       "A launch is memory-bound if DRAM or L2 is the roof it is nearest to, at 60 % or more; compute-bound "
       "if that is "
-      "a pipe or the issue slots; latency-bound if it was measured and no roof is at 60 %; launch-bound if "
-      "it is too "
-      "short for any roof.",
+      "a pipe or the issue slots; latency-bound if it was measured and no roof is at 60 %; short if it is "
+      "below the launch floor, too short for any roof.",
       "soft");
   out += table(kernels.by_phase);
   const auto folded = [&](const std::vector<analyzer::TimePart>& parts, const char* title) {
@@ -364,7 +363,7 @@ std::string group_details(const analyzer::Analysis& analysis) {
     const char* title;
   };
   static constexpr Group kGroups[] = {
-      {"clock", "What a busy pipe is worth at its clock: type, MHz, TFLOP/s, share of the data sheet's peak"},
+      {"clock", "Achieved against data-sheet throughput: type, MHz, TFLOP/s, share of the data sheet's peak"},
       {"sms", "Issue slots, active SMs, achieved occupancy"},
       {"shape", "How launches fill the device: type, M×N×K, tile, waves, idle places, occupancy"}};
   std::string out;
@@ -445,11 +444,12 @@ std::string footer() {
       "the one "
       "of the SM's pipes (tensor, FMA, ...) with the largest share of busy cycles. The larger of the two is "
       "the "
-      "kernel's nearest roof, its speed of light (SOL). The saving at X is time × (1 − SOL ÷ X), "
+      "kernel's nearest roof: u. The saving at X is time × (1 − u ÷ X), "
       "summed "
-      "over the launches below X. A launch-bound kernel is too short for any roof: its launches are in the "
+      "over the launches below X. A kernel of less than the launch floor is too short for any roof: its "
+      "launches are in the "
       "two "
-      "utilisations of its row, and not in its SOL and saving.";
+      "utilisations of its row, and not in its nearest roof and saving.";
   std::string out = "<footer>\n";
   out += paragraph(text);
   return out + paragraph(fmt::format("Made by Ridgeline {}.", kVersion)) + "</footer>\n";

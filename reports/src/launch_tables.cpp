@@ -116,7 +116,7 @@ void add_launch(LaunchColumns& columns) {
   columns.push_back({{.key = "start_offset_ns",
                       .header = "start",
                       .unit = "µs",
-                      .help = "begin, from the begin of the step"},
+                      .help = "start time, relative to the step's start"},
                      [](const LaunchLine& l) {
                        return analyzer::has_time(l.launch)
                                   ? Cell::number(l.launch.start_ns - l.origin_ns, Form::microseconds)
@@ -161,7 +161,7 @@ void add_verdict(LaunchColumns& columns) {
                        const std::string_view status = to_string(l.u.status);
                        const bool unmeasured = l.u.status == LaunchStatus::unmeasured;
                        return Cell::worded(
-                           l.u.status == LaunchStatus::launch_bound ? "launch-bound" : in_words(status),
+                           l.u.status == LaunchStatus::launch_bound ? "too short" : in_words(status),
                            std::string(status), unmeasured ? Style::fair : Style::plain);
                      }});
   columns.push_back({{.key = "reason",

@@ -58,14 +58,17 @@ Elide group_elision(RankKey key) {
     case RankKey::kernel:
     case RankKey::kernel_and_grid:
     case RankKey::family:
+    case RankKey::launch:  // the column has the name of its kernel alone
       return Elide::kernel_name;
     case RankKey::kernel_class:
       return Elide::end;
     case RankKey::nvtx_path:
       return Elide::start;
-    default:
+    case RankKey::phase:
+    case RankKey::layer:
       return Elide::middle;
   }
+  return Elide::middle;
 }
 
 // Colour of a utilisation that is the row's nearest roof, against the targets.
@@ -127,9 +130,34 @@ Column<RankLine> saving_per_second(const RankView& view, double goal, ColumnHead
           }};
 }
 
+// One column per key of a ranking by several; the first has the totals' names.
+void add_keys(RankColumns& columns, const analyzer::RankKeys& keys) {
+  for (std::size_t i = 0; i < keys.all().size(); ++i) {
+    const RankKey key = keys.all()[i];
+    if (key == RankKey::launch)
+      continue;  // goes alone, but is among the keys of the table that declares all columns
+    std::string word(to_string(key));
+    std::replace(word.begin(), word.end(), '-', '_');
+    columns.push_back(
+        {{.key = "by_" + word,
+          .header = group_header(key),
+          .help = fmt::format("the {} of the row, in a ranking by several keys", group_header(key)),
+          .align = Align::left,
+          .elide = group_elision(key),
+          .least_width = group_elision(key) == Elide::middle ? 10 : 20,
+          .shown = !keys.has(RankKey::launch),
+          .total = i == 0 ? Total::parts : Total::none},
+         [i](const RankLine& l) {
+           if (l.number == 0) return i == 0 ? Cell::text(l.row->key, Style::strong) : Cell();
+           return i < l.row->keys.size() ? Cell::text(l.row->keys[i]) : Cell::missing();
+         }});
+  }
+}
+
 void add_names(RankColumns& columns, const RankView& view) {
-  const RankKey key = view.options.key;
-  const bool by_launch = key == RankKey::launch;
+  const analyzer::RankKeys& keys = view.options.key;
+  const bool several = keys.several();
+  const bool by_launch = keys.has(RankKey::launch);
   columns.push_back(
       {extra({.key = "rank", .header = "#", .help = "1 is the row whose improvement would save most"}),
        [](const RankLine& l) {
@@ -143,17 +171,22 @@ void add_names(RankColumns& columns, const RankView& view) {
            return Cell::number(l.utilisation->launches.row(l.row->launches.front()).ordinal);
          }});
   }
-  columns.push_back({{.key = "key",
-                      .header = group_header(key),
-                      .help = "what the row stands for: kernel, class, range, ...",
-                      .align = Align::left,
-                      .elide = group_elision(key),
-                      .least_width = 24,
-                      .total = Total::parts},
-                     [by_launch](const RankLine& l) {
-                       if (l.number == 0) return Cell::text(l.row->key, Style::strong);
-                       return Cell::text(by_launch ? l.row->kernel : l.row->key);
-                     }});
+  if (several) add_keys(columns, keys);
+  columns.push_back(
+      {{.key = "key",
+        .header = by_launch ? "launch"
+                  : several ? "row"
+                            : group_header(keys.all().front()),
+        .help = "what the row stands for: kernel, class, range, ...; of several, \"layer 3 · forward\"",
+        .align = Align::left,
+        .elide = several ? Elide::middle : group_elision(keys.all().front()),
+        .least_width = 24,
+        .shown = !several || by_launch,
+        .total = Total::parts},
+       [by_launch](const RankLine& l) {
+         if (l.number == 0) return Cell::text(l.row->key, Style::strong);
+         return Cell::text(by_launch ? l.row->kernel : l.row->key);
+       }});
   columns.push_back({{.key = "kernel",
                       .header = "kernel",
                       .help = "demangled name; of the longest launch if the row mixes kernels",
@@ -162,7 +195,7 @@ void add_names(RankColumns& columns, const RankView& view) {
                       .least_width = 26,
                       .drop_order = 9,
                       .shown = false,
-                      .repeats = key == RankKey::kernel || by_launch},
+                      .repeats = keys == RankKey::kernel || by_launch},
                      [](const RankLine& l) { return Cell::text(l.row->kernel); }});
   columns.push_back({extra_text({.key = "normalised_name",
                                  .header = "family",
@@ -228,7 +261,7 @@ void add_roofs(RankColumns& columns, const RankView& view) {
         .header = "nearest",
         .unit = "roof",
         .help = "nearest roof: `DRAM` or a pipe, whichever is used more (`≈`: another is as near, see "
-                "`near_roofs`); `launch`: launch-bound, "
+                "`near_roofs`); `launch`: "
                 "too short for any roof; `no roof`; `?`: not measured",
         .align = Align::left,
         .drop_order = 1},
@@ -247,16 +280,16 @@ void add_roofs(RankColumns& columns, const RankView& view) {
        }});
   columns.push_back(
       number(extra({.key = "limiter_utilisation_ratio",
-                    .header = "SOL",
+                    .header = "roof",
                     .unit = "%",
-                    .help = "utilisation of the nearest roof (SOL): the larger of the two, of launches "
+                    .help = "utilisation of the nearest roof: the larger of the two, of launches "
                             "long enough for a roof"}),
              &RankRow::limiter, Form::percent));
   columns.push_back({{.key = "limiter_error_ratio",
                       .header = "±",
                       .unit = "%",
                       .help = "standard error of that utilisation",
-                      .title = "± SOL",
+                      .title = "± nearest roof",
                       .drop_order = view.sampled ? 2 : 4},
                      [](const RankLine& l) {
                        if (!l.row->nearest) return Cell::missing();
@@ -330,14 +363,14 @@ void add_other_savings(RankColumns& columns) {
       &RankRow::saved_target_latency_ns));
   columns.push_back(saving(
       extra({.key = "saved_target_exposed_ns",
-             .header = "not hidden",
+             .header = "exposed",
              .unit = "ms",
              .help =
                  "of the saving at the target, what does not run beside other kernels: launches that run at "
                  "once share their time"}),
       &RankRow::saved_target_exposed_ns));
   columns.push_back(saving(extra({.key = "saved_stretch_exposed_ns",
-                                  .header = "not hidden",
+                                  .header = "exposed",
                                   .unit = "ms",
                                   .help = "the same at the stretch goal"}),
                            &RankRow::saved_stretch_exposed_ns));
@@ -355,7 +388,8 @@ void add_bounds(RankColumns& columns) {
        }});
   columns.push_back(
       {extra_text({.key = "near_roofs",
-                   .header = "as near",
+                   .header = "tied",
+                   .unit = "roofs",
                    .help = "roofs at most 3 points below the nearest, or above it (L2 and issue slots are no "
                            "targets), nearest first"}),
        [](const RankLine& l) {
@@ -413,7 +447,7 @@ void add_statuses(RankColumns& columns) {
   const std::array parts = {
       Part{"measured", "measured", "launches with both utilisations", &RankRow::measured_time_ns,
            &RankRow::measured_calls},
-      Part{"launch_bound", "launch-bound", "launches too short for any roof", &RankRow::launch_bound_time_ns,
+      Part{"launch_bound", "too short", "launches too short for any roof", &RankRow::launch_bound_time_ns,
            &RankRow::launch_bound_calls},
       Part{"no_roof", "no roof", "launches without a meaningful roof", &RankRow::no_roof_time_ns,
            &RankRow::no_roof_calls},
@@ -647,10 +681,10 @@ const std::vector<ColumnGroup>& ranking_groups() {
        8},
       {"clock",
        {"key", "time_ns", "compute_utilisation_ratio", "limiter", "precision", "sm_clock_hz",
-        "tensor_ops_per_s", "tensor_spec_ratio", "clock_limit"}},
+        "tensor_ops_per_s", "tensor_ops_tier", "tensor_spec_ratio", "clock_limit"}},
       {"shape",
-       {"key", "time_ns", "precision", "product", "tile", "waves", "wave_waste_ratio", "tile_waste_ratio",
-        "theoretical_occupancy_ratio", "occupancy_ratio"},
+       {"key", "time_ns", "precision", "product", "tile", "alignment_elements", "waves", "wave_waste_ratio",
+        "tile_waste_ratio", "theoretical_occupancy_ratio", "occupancy_ratio"},
        7},
       {"cold",
        {"key", "calls", "time_ns", "cold_time_ns", "dram_utilisation_ratio", "cold_dram_utilisation_ratio",

@@ -42,7 +42,7 @@ void add_rate_columns(std::vector<Column<RankLine>>& columns) {
             .header = "type",
             .help =
                 "type of most tensor operations: `bf16`, `fp16`, `tf32`, `fp8`, `int8`, `fp64_tensor`; of a "
-                "product whose operations are not counted, what its kernel's name says, `fp32` and `fp64` "
+                "GEMM whose operations are not counted, what its kernel's name says, `fp32` and `fp64` "
                 "too"}),
        [](const RankLine& l) {
          const analyzer::RankRow& row = *l.row;
@@ -50,10 +50,22 @@ void add_rate_columns(std::vector<Column<RankLine>>& columns) {
          if (row.name_precision == analyzer::Precision::any) return Cell::missing();
          return Cell::text(std::string(to_string(row.name_precision)));
        }});
-  columns.push_back({extra({.key = "tensor_ops_per_s",
-                            .header = "TFLOP/s",
-                            .help = "operations of the tensor pipe ÷ time, over the launches with any"}),
-                     [](const RankLine& l) { return Cell::number(l.row->tensor_ops_per_s, Form::tera); }});
+  columns.push_back(
+      {extra({.key = "tensor_ops_per_s",
+              .header = "TFLOP/s",
+              .help = "operations of the tensor pipe ÷ time, over the launches with any: counted (T2); "
+                      "else, where the kernel's name says the type, pipe × operations a cycle × SMs × "
+                      "clock (T1)"}),
+       [](const RankLine& l) { return Cell::number(l.row->tensor_ops_per_s, Form::tera); }});
+  columns.push_back(
+      {extra_text({.key = "tensor_ops_tier",
+                   .header = "by",
+                   .help = "tier of tensor_ops_per_s: `T2` counted, `T1` from the pipe's samples",
+                   .title = "operations by"}),
+       [](const RankLine& l) {
+         return l.row->tensor_ops_per_s ? Cell::text(to_string(l.row->tensor_ops_tier), Style::dim)
+                                        : Cell::missing();
+       }});
   columns.push_back(
       {extra({.key = "tensor_spec_ratio",
               .header = "of spec",
@@ -68,13 +80,11 @@ void add_rate_columns(std::vector<Column<RankLine>>& columns) {
 void add_shape_columns(std::vector<Column<RankLine>>& columns) {
   using analyzer::RankRow;
   columns.push_back(
-      {extra_text(
-           {.key = "product",
-            .header = "M×N×K",
-            .help =
-                "the matrix product [M, K] × [K, N] that the program declares for the range of most of the "
-                "time; `+2`: two others too",
-            .title = "product M×N×K"}),
+      {extra_text({.key = "product",
+                   .header = "M×N×K",
+                   .help = "the GEMM [M, K] × [K, N] that the program declares for the range of most of the "
+                           "time; `+2`: two others too",
+                   .title = "GEMM M×N×K"}),
        [](const RankLine& l) {
          if (!l.row->work || !l.row->work->product) return Cell::missing();
          const analyzer::MatrixProduct& p = *l.row->work->product;
@@ -86,8 +96,19 @@ void add_shape_columns(std::vector<Column<RankLine>>& columns) {
   columns.push_back(
       {extra_text({.key = "tile",
                    .header = "tile",
-                   .help = "what a block of a product computes, MxNxK, as its kernel's name says"}),
+                   .help = "what a block of a GEMM computes, MxNxK, as its kernel's name says"}),
        [](const RankLine& l) { return l.row->tile.empty() ? Cell::missing() : Cell::text(l.row->tile); }});
+  columns.push_back(
+      {extra({.key = "alignment_elements",
+              .header = "align",
+              .help =
+                  "elements that a load of the kernel takes at once, as its name says: `align1` is a GEMM "
+                  "with an odd dimension"}),
+       [](const RankLine& l) {
+         if (!l.row->alignment) return Cell::missing();
+         return Cell::number(*l.row->alignment, Form::plain,
+                             *l.row->alignment == 1 ? Style::bad : Style::plain);
+       }});
   const auto ratio = [&](const char* key, const char* header, const char* unit, const char* help,
                          const char* title, std::optional<double> RankRow::*value, Form form) {
     columns.push_back({extra({.key = key, .header = header, .unit = unit, .help = help, .title = title}),
@@ -104,7 +125,7 @@ void add_shape_columns(std::vector<Column<RankLine>>& columns) {
   ratio("wave_waste_ratio", "idle", "wave %",
         "of the last wave, places without a block; below one wave, SMs without one", "idle in the last wave",
         &RankRow::wave_waste_ratio, Form::percent);
-  ratio("theoretical_occupancy_ratio", "occup.", "most %",
+  ratio("theoretical_occupancy_ratio", "theor.", "occ. %",
         "theoretical occupancy: warps of the blocks that fit on an SM ÷ the most it holds",
         "theoretical occupancy", &RankRow::theoretical_occupancy_ratio, Form::percent);
 }

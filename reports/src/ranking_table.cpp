@@ -116,10 +116,10 @@ void add_verdict(CheckColumns& columns, analyzer::ScopeKind scope) {
 
 void add_roof(CheckColumns& columns) {
   columns.push_back({{.key = "utilisation_ratio",
-                      .header = "SOL",
+                      .header = "roof",
                       .unit = "%",
-                      .help = "utilisation of the nearest roof (SOL)",
-                      .title = "nearest roof (SOL)"},
+                      .help = "utilisation of the nearest roof",
+                      .title = "nearest roof"},
                      [](const CheckLine& l) { return Cell::number(l.row->limiter, Form::percent); }});
   columns.push_back({{.key = "required_ratio",
                       .header = "target",
@@ -162,7 +162,7 @@ void add_saving(CheckColumns& columns, bool simulated, analyzer::ScopeKind scope
         .shown = simulated},
        [](const CheckLine& l) { return Cell::number(l.row->reached_target_ns, Form::milliseconds); }});
   columns.push_back({extra({.key = "saved_target_exposed_ns",
-                            .header = "not hidden",
+                            .header = "exposed",
                             .unit = "ms",
                             .help = "of the saving, what does not run beside other kernels, as in `rank`"}),
                      [](const CheckLine& l) { return saving_cell(l, l.row->saved_target_exposed_ns); }});
@@ -220,15 +220,16 @@ std::string limiter_word(const RankRow& row) {
 
 std::string nearest_word(const RankRow& row) {
   std::string text = limiter_word(row);
-  if (row.bound == analyzer::KernelBound::launch_bound || !row.nearest) return text;
-  if (!row.near_roofs.empty()) text += "≈";
+  if (text == "launch") return bound_word(analyzer::KernelBound::launch_bound);
+  // "no roof" and "?" are no roofs that another could be as near as.
+  if (row.nearest && text == to_string(*row.nearest) && !row.near_roofs.empty()) text += "≈";
   return text;
 }
 
 std::string bound_word(analyzer::KernelBound bound) {
   switch (bound) {
     case analyzer::KernelBound::launch_bound:
-      return "launch";
+      return "short";
     case analyzer::KernelBound::no_roof:
       return "no roof";
     case analyzer::KernelBound::unmeasured:

@@ -294,9 +294,9 @@ std::vector<Column<BoundLine>> bound_columns(const std::string& noun = "step") {
                     .title = "latency-bound"},
                    &Split::latency_ns),
       bound_column({.key = "launch_bound_ns",
-                    .header = "launch",
-                    .help = "of launch-bound launches, too short for any roof",
-                    .title = "launch-bound",
+                    .header = "short",
+                    .help = "of launches too short for any roof",
+                    .title = "too short",
                     .drop_order = 1},
                    &Split::launch_bound_ns),
       bound_column({.key = "no_roof_ns",
@@ -440,13 +440,13 @@ Table accounting_table(const analyzer::Accounting& a) {
     parts->push_back({key, label, ns, a.step_ns, std::move(meaning)});
   };
   part("kernels", "GPU busy", a.kernel_busy_ns,
-       a.kernel_overlap_ns > 0 ? fmt::format("a kernel runs; {} more in parallel",
+       a.kernel_overlap_ns > 0 ? fmt::format("a kernel runs; kernels overlapped for {}",
                                              time_text(static_cast<double>(a.kernel_overlap_ns)))
                                : counted(a.launches, "launch", "launches") + ", none in parallel");
   part("copies_exposed", "copies", a.copy_exposed_ns,
-       a.copy_hidden_ns > 0
-           ? fmt::format("no kernel runs; {} more hidden", time_text(static_cast<double>(a.copy_hidden_ns)))
-           : "a copy runs and no kernel");
+       a.copy_hidden_ns > 0 ? fmt::format("no kernel runs beside; {} ran beside kernels",
+                                          time_text(static_cast<double>(a.copy_hidden_ns)))
+                            : "a copy runs and no kernel");
   part("memsets_exposed", "memsets", a.memset_exposed_ns, "a memset runs and nothing else");
   part("gap_launch_bound", "gaps: launch-bound", a.gap_launch_bound_ns, "a launch was being issued");
   part("gap_host_bound", "gaps: CPU-bound", a.gap_host_bound_ns, "the CPU had not begun the next launch");

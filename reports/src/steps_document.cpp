@@ -90,7 +90,7 @@ Document steps_document(const analyzer::Model& model, const analyzer::Analysis& 
         std::string(analysed ? "◀ is the step that is analysed and stands for all." : "") +
             (open
                  ? " * is the time to the end of the step's own work: the next step is missing or of another "
-                   "phase."
+                   "phase; the median that is analysed is of the others."
                  : ""),
         style);
     out += "\n";

@@ -139,6 +139,14 @@ Cell Table::cell(std::size_t row, std::size_t column) const {
 }
 
 // " (dram_bytes?)": keys that hold what was asked for.
+std::vector<ColumnHead>::const_iterator Table::head_named(std::string_view name) const {
+  const auto found =
+      std::find_if(heads_.begin(), heads_.end(), [&](const ColumnHead& c) { return c.key == name; });
+  if (found != heads_.end()) return found;
+  return std::find_if(heads_.begin(), heads_.end(),
+                      [&](const ColumnHead& c) { return without_unit(c.key) == name; });
+}
+
 std::string Table::suggestion(std::string_view asked) const {
   constexpr std::size_t kMost = 4;
   std::string like;
@@ -171,11 +179,7 @@ void Table::sort(std::string_view key) {
   std::string_view name = trimmed(key);
   const bool downward = name.starts_with('-');
   if (downward) name.remove_prefix(1);
-  auto found = std::find_if(heads_.begin(), heads_.end(), [&](const ColumnHead& c) { return c.key == name; });
-  if (found == heads_.end()) {
-    found = std::find_if(heads_.begin(), heads_.end(),
-                         [&](const ColumnHead& c) { return without_unit(c.key) == name; });
-  }
+  const auto found = head_named(name);
   if (found == heads_.end()) {
     throw Error(
         ErrorKind::usage,
@@ -237,8 +241,7 @@ void Table::select(std::string_view keys, bool for_people) {
       for (std::size_t i = 0; i < group->keys.size(); ++i) pick(column(group->keys[i]), i < group->fixed);
       continue;
     }
-    const auto found =
-        std::find_if(heads_.begin(), heads_.end(), [&](const ColumnHead& c) { return c.key == key; });
+    const auto found = head_named(key);
     if (found == heads_.end()) {
       std::string groups = "default, all";
       for (const ColumnGroup& g : groups_) groups += ", " + g.name;

@@ -23,6 +23,12 @@ std::string padded(std::string_view text, int width, Align align) {
   return align == Align::right ? fill + std::string(text) : std::string(text) + fill;
 }
 
+// What a column is called in the table, and the key that asks for it if that is another word.
+std::string name_of(const ColumnHead& column) {
+  const std::string& header = column.title.empty() ? column.header : column.title;
+  return header.empty() || header == column.key ? column.key : header + " (" + column.key + ")";
+}
+
 // The columns that are printed and their widths.
 struct Layout {
   std::vector<std::size_t> index;
@@ -73,7 +79,7 @@ Layout lay_out(const Table& table, int columns) {
         worst = it;
     }
     if (worst == layout.index.end()) break;
-    layout.dropped.insert(layout.dropped.begin(), table.columns()[*worst].key);
+    layout.dropped.insert(layout.dropped.begin(), name_of(table.columns()[*worst]));
     layout.index.erase(worst);
   }
   int spare = columns - least_total();

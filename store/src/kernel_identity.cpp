@@ -187,8 +187,9 @@ bool is_hash_scope(std::string_view scope) {
   return scope.starts_with("_INTERNAL_") || scope.starts_with("_GLOBAL__") || scope.starts_with("_NV_ANON_");
 }
 
-// The functor that tells one generic framework kernel from another; "" if none is seen.
-std::string functor_in(std::string_view arguments) {
+}  // namespace
+
+std::string_view functor_in(std::string_view arguments) {
   std::size_t i = 0;
   while (i < arguments.size()) {
     if (!is_identifier(arguments[i])) {
@@ -205,11 +206,12 @@ std::string functor_in(std::string_view arguments) {
     // Adaptors that only bind an operand or carry lists name nothing themselves.
     static constexpr std::array<std::string_view, 4> kAdaptors = {"BinaryFunctor", "BUnaryFunctor",
                                                                   "AUnaryFunctor", "UnaryFunctor"};
-    if (functor && std::find(kAdaptors.begin(), kAdaptors.end(), word) == kAdaptors.end())
-      return std::string(word);
+    if (functor && std::find(kAdaptors.begin(), kAdaptors.end(), word) == kAdaptors.end()) return word;
   }
   return {};
 }
+
+namespace {
 
 std::string family(const Signature& signature, int depth) {
   std::string scopes;
@@ -228,7 +230,7 @@ std::string family(const Signature& signature, int depth) {
   const std::string base = scopes.empty() ? family_of_base(rest) : std::string(without_trailing_number(rest));
 
   if (scopes.starts_with("at::native::")) {
-    const std::string functor = functor_in(signature.arguments);
+    const std::string functor(functor_in(signature.arguments));
     return functor.empty() ? scopes + base : scopes + base + "<" + functor + ">";
   }
   // CUTLASS launches everything through a wrapper; what runs is its first argument.

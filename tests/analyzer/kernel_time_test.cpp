@@ -118,6 +118,10 @@ TEST(KernelTime, PhaseAndLayerOfAPath) {
   EXPECT_EQ(layer_of("step / forward / layer 3 / attention"), "layer 3");
   EXPECT_EQ(phase_of("step"), "(no range)");
   EXPECT_EQ(layer_of("step / optimizer"), "(no range)");
+  EXPECT_EQ(layer_of("Train step 64"), "(no range)") << "steps that are counted are no layers";
+  EXPECT_EQ(layer_of("Iteration #7 / layer 3 / attention"), "layer 3");
+  EXPECT_EQ(layer_of("layer 3 / step 2"), "layer 3");
+  EXPECT_EQ(layer_of("block 1 / layer 3"), "block 1");
   EXPECT_EQ(phase_of(""), "(no range)");
 }
 

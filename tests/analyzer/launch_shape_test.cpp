@@ -88,6 +88,18 @@ TEST(LaunchShape, TilesAsNamesWriteThem) {
   EXPECT_EQ(tile("gemm_99999999999x64"), Sizes{});
 }
 
+TEST(LaunchShape, AlignmentsAsNamesWriteThem) {
+  EXPECT_EQ(alignment_in_name("cutlass_75_tensorop_bf16_s1688gemm_bf16_128x128_nn_align1"), 1);
+  EXPECT_EQ(
+      alignment_in_name("void cutlass::Kernel2<cutlass_80_tensorop_s16816gemm_bf16_256x128_32x3_nt_align8>"),
+      8);
+  EXPECT_EQ(alignment_in_name("ampere_fp16_s16816gemm_fp16_64x64_ldg8_f2f_stages_64x5_tn"), 8);
+  EXPECT_EQ(alignment_in_name("nvjet_sm90_tst_128x256_64x4_2x1_h_bz_coopA_NNT"), std::nullopt);
+  EXPECT_EQ(alignment_in_name("k_align"), std::nullopt);
+  EXPECT_EQ(alignment_in_name("k_align0"), std::nullopt);
+  EXPECT_EQ(alignment_in_name("k_align128"), std::nullopt) << "no load takes as many";
+}
+
 TEST(LaunchShape, ATileBeyondTheEdgeIsWaste) {
   EXPECT_DOUBLE_EQ(tile_waste({1024, 512, 64}, {128, 256, 64}), 0);
   EXPECT_DOUBLE_EQ(tile_waste({1000, 512, 64}, {128, 256, 64}), 1 - 1000.0 / 1024);

@@ -220,9 +220,44 @@ TEST(Ranking, EveryKeyGroupsAsItSays) {
     for (const RankRow& r : ranking.rows) got.push_back(r.key);
     std::sort(got.begin(), got.end());
     EXPECT_EQ(got, keys) << to_string(key);
-    EXPECT_EQ(parse_rank_key(to_string(key)).value(), key);
+    EXPECT_EQ(parse_rank_keys(to_string(key)).value(), key);
   }
-  EXPECT_EQ(parse_rank_key("colour").failure().kind, ErrorKind::usage);
+}
+
+TEST(Ranking, SeveralKeysMakeARowForEachCombination) {
+  FabricatedModel f = build({{"a", 1'000'000, 1'100'000, 0.5, 0.1},
+                             {"b", 1'100'000, 1'200'000, 0.5, 0.1},
+                             {"c", 1'200'000, 1'300'000, 0.5, 0.1}});
+  f.model.strings[1] = "step / forward / layer 3";
+  f.model.strings[2] = "step / backward / layer 3";
+  f.launches[0].nvtx_path_id = 1;
+  f.launches[1].nvtx_path_id = 2;
+  f.launches[2].nvtx_path_id = 1;
+  f.done();
+  const Ranking ranking = rank(f.model, {.key = parse_rank_keys("layer,phase").value()}).ranking;
+  ASSERT_EQ(ranking.rows.size(), 2u);
+  EXPECT_EQ(ranking.rows[0].keys, (std::vector<std::string>{"layer 3", "forward"}));
+  EXPECT_EQ(ranking.rows[0].key, "layer 3 · forward");
+  EXPECT_EQ(ranking.rows[0].calls, 2);
+  EXPECT_EQ(ranking.rows[1].key, "layer 3 · backward");
+  EXPECT_EQ(ranking.totals.time_ns, 300'000) << "no launch is lost, and none counts twice";
+}
+
+TEST(RankingKeys, SayWhatCannotStandTogether) {
+  const auto failure = [](std::string_view text) { return parse_rank_keys(text).failure().message; };
+  EXPECT_EQ(to_string(parse_rank_keys("layer,phase,class").value()), "layer,phase,class");
+  EXPECT_EQ(parse_rank_keys("op").value(), RankKeys(RankKey::nvtx_path));
+  EXPECT_TRUE(parse_rank_keys("phase,kernel-grid").ok());
+  EXPECT_EQ(failure("layer,layer"), "cannot rank by 'layer,layer': 'layer' is named twice");
+  EXPECT_EQ(failure("launch,phase"), "cannot rank by 'launch,phase': 'launch' goes with no other key");
+  EXPECT_EQ(failure("class,kernel"), "cannot rank by 'class,kernel': 'kernel' says 'class' already");
+  EXPECT_EQ(failure("nvtx,layer"), "cannot rank by 'nvtx,layer': 'nvtx' says 'layer' already");
+  EXPECT_EQ(failure("op,nvtx"), "cannot rank by 'op,nvtx': 'nvtx' is named twice");
+  EXPECT_EQ(parse_rank_keys("colour").failure().kind, ErrorKind::usage);
+  EXPECT_EQ(
+      failure("phase,"),
+      "cannot rank by '': use one of kernel, kernel-grid, family, class, nvtx, phase, layer, launch, or "
+      "several with commas between");
 }
 
 TEST(Ranking, CodesOfOneNameAreRowsOfTheirOwn) {

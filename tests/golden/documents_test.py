@@ -71,8 +71,10 @@ def of_capture(capture):
     """(document, arguments, width) of all documents of one capture."""
     for verb in ("info", "rank", "check", "steps"):
         yield from tables(verb, capture)
-    for by in ("kernel-grid", "family", "class", "nvtx", "phase", "layer"):
-        yield f"rank-by-{by}.txt", ["rank", capture, "--by", by], 160
+    for by in ("kernel-grid", "family", "class", "nvtx", "phase", "layer", "layer,phase"):
+        yield f"rank-by-{by.replace(',', '-')}.txt", ["rank", capture, "--by", by], 160
+    yield "rank-by-launch-80.txt", ["rank", capture, "--by", "launch", "--top", "12"], 80
+    yield "rank-long-80.txt", ["rank", capture, "--by", "layer,kernel", "--min-share", "1%", "--sort", "dram_utilisation"], 80
     yield "rank-by-launch.csv", ["rank", capture, "--by", "launch", "--top", "30", "--format", "csv"], 100
     for columns in ("tiers", "bounds", "clock", "sms", "shape", "caches", "cold", "work"):
         yield f"rank-{columns}.txt", ["rank", capture, "--columns", columns], 160

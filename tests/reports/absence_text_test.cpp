@@ -30,11 +30,11 @@ TEST(AbsenceText, NamesTheFirstStepThatIsNotUsable) {
 
 TEST(AbsenceText, NamesWhatStoodAtThePlace) {
   Absence other{.cause = Cause::another_grid, .phase = Phase::replay, .step_index = 12};
-  EXPECT_EQ(absence_text(other), "replay step 12 launched it with another grid at this place");
+  EXPECT_EQ(absence_text(other), "replay step 12 launched it with a different grid at this position");
   other.cause = Cause::another_kernel;
   other.phase = Phase::sample;
   other.name = "softmax";
-  EXPECT_EQ(absence_text(other), "sample step 12 launched softmax at this place");
+  EXPECT_EQ(absence_text(other), "sample step 12 launched softmax at this position");
 }
 
 TEST(AbsenceText, NamesTheRuleThePeakAndTheDevice) {

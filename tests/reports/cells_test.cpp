@@ -193,7 +193,7 @@ TEST_F(LaunchCells, OfALaunchThatWasNotMeasuredSayWhyAndStandOut) {
   EXPECT_EQ(shown(status(LaunchStatus::unmeasured)), "unmeasured|unmeasured");
   EXPECT_EQ(cell("status").style(), Style::fair);
   EXPECT_EQ(cell("reason").words(), "the recording has no replay step");
-  EXPECT_EQ(shown(status(LaunchStatus::launch_bound)), "launch-bound|launch_bound");
+  EXPECT_EQ(shown(status(LaunchStatus::launch_bound)), "too short|launch_bound");
   EXPECT_EQ(shown(status(LaunchStatus::no_roof)), "no roof|no_roof");
   EXPECT_EQ(shown(status(LaunchStatus::measured)), "measured|measured");
   for (const LaunchStatus other : {LaunchStatus::measured, LaunchStatus::launch_bound, LaunchStatus::no_roof})

@@ -87,6 +87,7 @@ TEST_F(Columns, OfTheRankingShowTheirFields) {
   row_.theoretical_occupancy_ratio = 0.144;
   row_.tile = "128x256x64";
   row_.tile_waste_ratio = 0.145;
+  row_.alignment = 8;
   row_.metrics.set("issue_utilisation_ratio", measured(0.146, 0));
   row_.metrics.set("sm_active_ratio", measured(0.147, 0));
   const json row = shown();
@@ -152,6 +153,7 @@ TEST_F(Columns, OfTheRankingShowTheirFields) {
       {"theoretical_occupancy_ratio", 0.144},
       {"tile", "128x256x64"},
       {"tile_waste_ratio", 0.145},
+      {"alignment_elements", 8},
       {"issue_utilisation_ratio", 0.146},
       {"sm_active_ratio", 0.147},
   };
@@ -498,7 +500,7 @@ TEST(DefaultColumns, GoInThisOrder) {
     order += "\n";
   }
   EXPECT_EQ(order,
-            "rank: 91 columns > calls > saved_stretch_ns saved_stretch_ns_per_s > dram_t1_utilisation_ratio "
+            "rank: 93 columns > calls > saved_stretch_ns saved_stretch_ns_per_s > dram_t1_utilisation_ratio "
             "> tier > "
             "limiter_error_ratio > limiter bound\n"
             "check: saved_target_exposed_ns text budget budget_reason > saved_target_ns > time_ns > limiter "

@@ -71,7 +71,7 @@ TEST(CompareText, OneRunASideIsNoVerdict) {
   const std::string text = text_of(
       compared(training_step(), slower(training_step(), "layernorm_backward", 1.5), 1), ReportFormat::text);
   EXPECT_NE(text.find("INCONCLUSIVE"), std::string::npos) << text;
-  EXPECT_NE(text.find("One run a side"), std::string::npos);
+  EXPECT_NE(text.find("One run per side"), std::string::npos);
   EXPECT_NE(text.find("(hint)"), std::string::npos);
   EXPECT_EQ(text.find("REGRESSED"), std::string::npos);
 }

@@ -28,7 +28,7 @@ TEST(RoofsLine, NamesTheRoofsThatLimitOnceEach) {
   EXPECT_EQ(roofs_line(utilisation), "Roofs: " + dram + " (fallback).");
 }
 
-TEST(SavingNotes, SayWhatIsPotentialAndWhatIsHidden) {
+TEST(SavingNotes, SayWhatIsPotentialAndWhatIsExposed) {
   analyzer::Ranking ranking;
   ranking.options.target = 0.7;
   ranking.options.stretch = 0.85;
@@ -38,17 +38,18 @@ TEST(SavingNotes, SayWhatIsPotentialAndWhatIsHidden) {
   EXPECT_EQ(saving_notes(ranking), "");
   ranking.totals.saved_stretch_latency_ns = 2e6;
   ranking.totals.saved_target_latency_ns = 1e6;
-  EXPECT_EQ(
-      saving_notes(ranking),
-      " Of that, 1.000 ms at 70 % and 2.000 ms at 85 % are potential: those kernels are latency-bound, no "
-      "roof is at 60 % or more, and what holds them is to be found first.");
+  EXPECT_EQ(saving_notes(ranking),
+            " Of that, 1.000 ms at 70 % and 2.000 ms at 85 % are in latency-bound kernels, none of whose "
+            "roofs is at "
+            "60 % or more: find out what holds them (record --stalls).");
   ranking.totals.saved_stretch_latency_ns = 0;
   ranking.totals.saved_target_exposed_ns = 4.96e6;
   EXPECT_EQ(saving_notes(ranking), "") << "less than a hundredth is hidden";
   ranking.totals.saved_target_exposed_ns = 4e6;
   ranking.totals.saved_stretch_exposed_ns = 4.5e6;
   EXPECT_EQ(saving_notes(ranking),
-            " Kernels overlap: 4.000 ms at 70 % and 4.500 ms at 85 % are not hidden behind other kernels.");
+            " Kernels overlap: 4.000 ms at 70 % and 4.500 ms at 85 % are exposed: no other kernel runs "
+            "beside them.");
 }
 
 // A ranking of one measured kernel: 10 of 40 ms less, of which what is given reaches the step.

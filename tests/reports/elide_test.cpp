@@ -31,6 +31,8 @@ TEST(ElidePaths, DifferentPathsStayDifferent) {
   }
   EXPECT_EQ(elide_paths(paths, 28)[0], "…layer 0 / residua…m_forward");
   EXPECT_EQ(elide_paths(paths, 20)[4], "…backward / la…atmul");
+  EXPECT_EQ(elide_paths({"step / backward / layer 10 / attention_backward"}, 26)[0], "…attention_backward")
+      << "no half of \"layer 10\"";
   // One path twice, and paths whose difference has no room.
   EXPECT_EQ(elide_paths({paths[0], paths[0]}, 28)[0], elide_start(paths[0], 28));
   EXPECT_EQ(elide_paths({"a_long_component / x", "another_component / x"}, 8)[0],
@@ -93,6 +95,32 @@ TEST(ElideKernelName, ArgumentsLoseWhereTheirTypesComeFrom) {
                 "void f<g(int)::{lambda(int)#1}, a::(anonymous namespace)::B<c::D>::E, &a::b>(int)", 50),
             "f<g(int)::{lambda(int)#1}, B<D>::E, &b>");
   EXPECT_EQ(elide_kernel_name("void f<(lambda at a::b.cu:1), a::b::c>(int)", 32), "f<(lambda at b.cu:1), c>");
+}
+
+TEST(ElideKernelName, AGenericTemplateIsNamedByItsFunctor) {
+  const char* kAdd =
+      "void at::native::vectorized_elementwise_kernel<4, at::native::CUDAFunctor_add<c10::BFloat16>, "
+      "std::array<char*, 3ul> >(int, at::native::CUDAFunctor_add<c10::BFloat16>, std::array<char*, 3ul>)";
+  EXPECT_EQ(elide_kernel_name(kAdd, 60), "CUDAFunctor_add<BFloat16> · vectorized_elementwise_kernel");
+  EXPECT_EQ(elide_kernel_name(kAdd, 30), "CUDAFunctor_add<BFloat16> · v…");
+  EXPECT_EQ(elide_kernel_name("void at::native::f<512, 1>(int)", 60), "at::native::f<512, 1>");
+}
+
+TEST(ElideKernelName, OfCutlassTheKernelThatIsWrappedIsNamedWithTileAndAlignment) {
+  const char* kGemm =
+      "void "
+      "cutlass::Kernel2<cutlass_75_tensorop_bf16_s1688gemm_bf16_128x128_nn_align1>(cutlass_75_tensorop_bf16_"
+      "s1688gemm_bf16_128x128_nn_align1::Params)";
+  EXPECT_EQ(elide_kernel_name(kGemm, 60), "cutlass_75_tensorop_bf16_s1688gemm_bf16_128x128_nn_align1");
+  EXPECT_EQ(elide_kernel_name(kGemm, 40), "cutlass…s1688gemm_bf16_128x128_nn_align1");
+  EXPECT_EQ(elide_kernel_name(kGemm, 30), "cutlass…bf16_128x128_nn_align1");
+  EXPECT_EQ(elide_kernel_name(kGemm, 26), "cutlass…128x128_nn_align1");
+}
+
+TEST(ElideKernelName, WholeWordsAreLeftOutOfAName) {
+  EXPECT_EQ(elide_kernel_name("attention_hopper_backward_kernel", 31), "attention_hopper_backward…");
+  EXPECT_EQ(elide_kernel_name("attention_hopper_backward_kernel", 24), "attention…backward");
+  EXPECT_EQ(elide_kernel_name("attention_hopper_forward_kernel", 25), "attention_hopper_forward…");
 }
 
 TEST(ElideKernelName, FitsAnyWidthAndText) {

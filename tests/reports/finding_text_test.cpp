@@ -78,7 +78,7 @@ TEST(FindingText, OneCaseAndSeveral) {
       << finding_text(replay);
   replay.count = 9;
   EXPECT_EQ(finding_text(replay).rfind(
-                "9 kernels took another time in replay, alone, than in the timeline, most of all: kernel", 0),
+                "9 kernels ran faster or slower when serialised in replay; worst: kernel", 0),
             0u)
       << finding_text(replay);
   Finding failed = finding(FindingCode::steps_not_ok, 8);

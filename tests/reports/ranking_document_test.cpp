@@ -260,6 +260,57 @@ TEST(RankingDocument, LaunchesOfOneKernelAreToldApartInEightyColumns) {
   EXPECT_NE(text.find("\nno. launch"), std::string::npos) << text;
 }
 
+TEST(RankingDocument, SeveralKeysAreColumnsOfTheirOwn) {
+  analyzer::AnalysisOptions how;
+  how.rank.key = analyzer::parse_rank_keys("layer,phase").value();
+  const TemporaryCapture capture(FabricatedCapture{}, how);
+  const std::string text = ranking_document(capture.model, capture.analysis, as(Format::text, 100)).text();
+  EXPECT_NE(text.find("\nlayer"), std::string::npos) << text;
+  EXPECT_NE(text.find("phase"), std::string::npos);
+  const json rank = json::parse(ranking_document(capture.model, capture.analysis, as(Format::json)).text());
+  EXPECT_EQ(rank["options"]["by"], "layer,phase");
+  for (const json& row : rank["rows"]) {
+    EXPECT_EQ(row["key"], row["by_layer"].get<std::string>() + " · " + row["by_phase"].get<std::string>());
+  }
+}
+
+TEST(RankingDocument, WhyLaunchesAreInNoRangeIsSaid) {
+  analyzer::AnalysisOptions how;
+  how.rank.key = analyzer::RankKey::layer;
+  TemporaryCapture capture(FabricatedCapture{}, how);
+  std::int64_t calls = 0;
+  for (const analyzer::RankRow& row : capture.analysis.ranking.rows) {
+    if (row.key == "(no range)") calls += row.calls;
+  }
+  ASSERT_GT(calls, 0);
+  const std::string text = ranking_document(capture.model, capture.analysis, as(Format::text, 200)).text();
+  EXPECT_NE(text.find("(no range): " + std::to_string(calls) + " launch"), std::string::npos) << text;
+  EXPECT_NE(text.find("in no NVTX range whose name ends in a number"), std::string::npos) << text;
+  const TemporaryCapture by_kernel;
+  EXPECT_EQ(
+      ranking_document(by_kernel.model, by_kernel.analysis, as(Format::text, 200)).text().find("(no range)"),
+      std::string::npos);
+}
+
+TEST(RankingDocument, BriefRowsAreLeftOutAndSaid) {
+  const TemporaryCapture capture;
+  DocumentOptions how = as(Format::text, 100);
+  std::vector<double> shares;
+  for (const analyzer::RankRow& row : capture.analysis.ranking.rows) shares.push_back(row.step_share);
+  std::sort(shares.begin(), shares.end());
+  ASSERT_LT(shares.front(), shares.back());
+  how.min_share = shares.back();
+  const std::string text = ranking_document(capture.model, capture.analysis, how).text();
+  EXPECT_NE(text.find(" left out: "), std::string::npos) << text;
+  how.format = Format::json;
+  const json rank = json::parse(ranking_document(capture.model, capture.analysis, how).text());
+  EXPECT_EQ(static_cast<std::ptrdiff_t>(rank["rows"].size()),
+            std::count(shares.begin(), shares.end(), shares.back()));
+  how.min_share = 0;
+  EXPECT_EQ(json::parse(ranking_document(capture.model, capture.analysis, how).text())["rows"].size(),
+            shares.size());
+}
+
 TEST(RankingDocument, CheckSaysHowMuchTimeIsAtTheTargets) {
   const TemporaryCapture capture;
   const std::string text = check_document(capture.model, capture.analysis, as(Format::text)).text();

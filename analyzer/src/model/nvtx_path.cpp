@@ -1,6 +1,7 @@
 #include "ridgeline/analyzer/model/nvtx_path.h"
 
 #include <algorithm>
+#include <cctype>
 
 namespace ridgeline::analyzer {
 
@@ -8,6 +9,16 @@ namespace {
 
 bool ends_in_number(std::string_view name) {
   return !name.empty() && name.back() >= '0' && name.back() <= '9';
+}
+
+// "Train step 64", "iteration_3": the outermost range of a program that counts its steps is no layer.
+bool counts_steps(std::string_view name) {
+  name = name.substr(0, name.find_last_not_of("0123456789") + 1);
+  name = name.substr(0, name.find_last_not_of(" _-:#=") + 1);
+  std::string word;
+  for (std::size_t i = name.size(); i > 0 && std::isalpha(static_cast<unsigned char>(name[i - 1])) != 0; --i)
+    word.insert(word.begin(), static_cast<char>(std::tolower(static_cast<unsigned char>(name[i - 1]))));
+  return word == "step" || word == "iteration" || word == "iter" || word == "batch" || word == "epoch";
 }
 
 // Whether the pattern, with * and ?, means the name. Where a * took too little it is taken up again, one further.
@@ -51,7 +62,8 @@ std::string_view phase_of(std::string_view path) {
 
 std::string_view layer_of(std::string_view path) {
   const std::vector<std::string_view> parts = parts_of_path(path);
-  const auto layer = std::find_if(parts.begin(), parts.end(), ends_in_number);
+  const auto first = parts.begin() + (!parts.empty() && counts_steps(parts.front()) ? 1 : 0);
+  const auto layer = std::find_if(first, parts.end(), ends_in_number);
   return layer == parts.end() ? kNoRange : *layer;
 }
 

@@ -74,6 +74,7 @@ class RowShape {
 void read_name(RankRow& row) {
   if (row.kernel_class != KernelClass::gemm) return;
   row.name_precision = precision_in_name(row.kernel);
+  row.alignment = alignment_in_name(row.kernel);
   const std::optional<Tile> tile = tile_in_name(row.kernel);
   if (!tile) return;
   row.tile = text_of(*tile);
@@ -122,6 +123,18 @@ std::optional<Tile> tile_in_name(std::string_view kernel) {
     if (tile->k > 0) return tile;
   }
   return tile;
+}
+
+std::optional<std::int64_t> alignment_in_name(std::string_view kernel) {
+  for (const std::string_view word : {std::string_view("_align"), std::string_view("_ldg")}) {
+    const std::size_t at = kernel.find(word);
+    if (at == std::string_view::npos) continue;
+    const std::string_view rest = kernel.substr(at + word.size());
+    std::int64_t elements = 0;
+    const auto read = std::from_chars(rest.data(), rest.data() + rest.size(), elements);
+    if (read.ec == std::errc{} && elements >= 1 && elements <= 16) return elements;
+  }
+  return std::nullopt;
 }
 
 double tile_waste(const MatrixProduct& product, const Tile& tile) {

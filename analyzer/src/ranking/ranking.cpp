@@ -5,93 +5,15 @@
 #include <cmath>
 #include <map>
 #include <numeric>
-#include <set>
 #include <tuple>
 
-#include "ridgeline/analyzer/model/nvtx_path.h"
+#include "ranking/rates.h"
+#include "ranking/row_names.h"
 #include "ridgeline/base/units.h"
 
 namespace ridgeline::analyzer {
 
 namespace {
-
-constexpr std::array kKeys = {RankKey::kernel,       RankKey::kernel_and_grid, RankKey::family,
-                              RankKey::kernel_class, RankKey::nvtx_path,       RankKey::phase,
-                              RankKey::layer,        RankKey::launch};
-
-std::string grid_text(const store::Dim3& grid) {
-  return "[" + std::to_string(grid.x) + "," + std::to_string(grid.y) + "," + std::to_string(grid.z) + "]";
-}
-
-// What tells kernels of one name apart, by kernel; empty for all others.
-using Codes = std::map<store::Id, std::string>;
-
-Codes codes_to_tell_apart(const Model& model, const UtilisationAnalysis& utilisation) {
-  constexpr std::size_t kDigits = 8;
-  std::set<store::Id> ids;
-  for (const LaunchUtilisations::Group& group : utilisation.launches.groups()) ids.insert(group.kernel_id);
-  std::map<std::string_view, std::vector<const store::Kernel*>> by_name;
-  for (const store::Id id : ids) {
-    if (const store::Kernel* kernel = model.kernel(id)) by_name[kernel->demangled_name].push_back(kernel);
-  }
-  Codes codes;
-  for (const auto& [name, kernels] : by_name) {
-    if (kernels.size() < 2) continue;
-    for (const store::Kernel* kernel : kernels)
-      codes[kernel->id] = kernel->code_hash ? kernel->code_hash->substr(0, kDigits) : "?";
-  }
-  return codes;
-}
-
-// Kernels and grids that come with several blocks: there the grid alone is no launch configuration.
-using Shapes = std::set<std::pair<store::Id, store::Dim3>>;
-
-Shapes of_several_blocks(const Model& model, const UtilisationAnalysis& utilisation) {
-  std::map<std::pair<store::Id, store::Dim3>, store::Dim3> first;
-  Shapes several;
-  for (const LaunchUtilisations::Group& group : utilisation.launches.groups()) {
-    const store::Launch& site = model.launches.site(utilisation.launches.row(group.longest).launch);
-    const auto [known, fresh] = first.try_emplace({site.kernel_id, site.grid}, site.block);
-    if (!fresh && known->second != site.block) several.insert(known->first);
-  }
-  return several;
-}
-
-// What it takes to tell kernels and launch configurations apart by their names.
-struct Names {
-  Codes codes;
-  Shapes shapes;
-};
-
-std::string key_of(const Model& model, const Names& names, const LaunchUtilisations::Row& item, RankKey key) {
-  const store::Launch& launch = model.launches.site(item.launch);
-  const store::Kernel* kernel = model.kernel(launch.kernel_id);
-  std::string name(model.kernel_name(launch));
-  if (const auto code = names.codes.find(launch.kernel_id); code != names.codes.end())
-    name += " #" + code->second;
-  switch (key) {
-    case RankKey::kernel:
-      return name;
-    case RankKey::kernel_and_grid:
-      return name + " " + grid_text(launch.grid) +
-             (names.shapes.contains({launch.kernel_id, launch.grid}) ? " × " + grid_text(launch.block) : "");
-    case RankKey::family:
-      return kernel == nullptr ? name : kernel->normalised_name;
-    case RankKey::kernel_class:
-      return std::string(to_string(model.kernel_class(launch)));
-    case RankKey::nvtx_path: {
-      const std::string_view path = model.string(launch.nvtx_path_id);
-      return path.empty() ? "(no range)" : std::string(path);
-    }
-    case RankKey::phase:
-      return std::string(phase_of(model.string(launch.nvtx_path_id)));
-    case RankKey::layer:
-      return std::string(layer_of(model.string(launch.nvtx_path_id)));
-    case RankKey::launch:
-      return "#" + std::to_string(item.ordinal) + " " + name;
-  }
-  return name;
-}
 
 // Time saved if a launch that runs at `ratio` of its roof ran at `target`.
 double saving(double time_ns, double ratio, double target) {
@@ -324,54 +246,6 @@ class TierSums {
   MetricSums metrics_;
 };
 
-// Operations a second and the clock they ran at.
-class RateSums {
- public:
-  void add(const Part& part, store::Id device_id) {
-    const auto time = static_cast<double>(part.time_ns);
-    if (time <= 0) return;
-    const LaunchValues& values = *part.verdict->values;
-    const auto weigh = [time](std::pair<double, double>& sum, const std::optional<double>& value) {
-      if (!value) return;
-      sum.first += time * *value;
-      sum.second += time;
-    };
-    if (values.in_situ_cycles) weigh(in_situ_, values.in_situ_cycles->value / time * 1e9);
-    weigh(replay_, values.replay_clock_hz);
-    if (!values.tensor_ops || values.tensor_ops->value <= 0) return;
-    operations_ += values.tensor_ops->value;
-    operations_ns_ += time;
-    types_[{device_id, *values.tensor_quantity}] += values.tensor_ops->value;
-  }
-
-  void finish(const Model& model, const UtilisationAnalysis& utilisation, PeakSource source,
-              RankRow& row) const {
-    const auto mean = [](const std::pair<double, double>& sum) {
-      return sum.second > 0 ? std::optional(sum.first / sum.second) : std::nullopt;
-    };
-    row.replay_clock_hz = mean(replay_);
-    row.sm_clock_hz = in_situ_.second > 0 ? mean(in_situ_) : row.replay_clock_hz;
-    if (row.sm_clock_hz) row.clock_tier = in_situ_.second > 0 ? Tier::t1 : Tier::t2;
-    const auto most = std::max_element(types_.begin(), types_.end(),
-                                       [](const auto& a, const auto& b) { return a.second < b.second; });
-    if (most == types_.end()) return;
-    const auto& [device_id, quantity] = most->first;
-    row.tensor_quantity = quantity;
-    row.tensor_ops_per_s = operations_ / operations_ns_ * 1e9;
-    const auto clock = utilisation.sm_clock_hz.find(device_id);
-    const auto peak =
-        choose_peak(model, device_id, quantity, source,
-                    clock == utilisation.sm_clock_hz.end() ? std::nullopt : std::optional(clock->second));
-    if (peak && peak.value().value > 0) row.tensor_spec_ratio = *row.tensor_ops_per_s / peak.value().value;
-  }
-
- private:
-  std::pair<double, double> in_situ_, replay_;  // Σ time × Hz, Σ time
-  double operations_ = 0;
-  double operations_ns_ = 0;
-  std::map<std::pair<store::Id, Quantity>, double> types_;
-};
-
 // The utilisations that are shown, the pipe that was busiest, and what they come from.
 class ShownSums {
  public:
@@ -480,16 +354,17 @@ void describe_kernel(const Model& model, const store::Launch& site, RankRow& row
   row.normalised_name = kernel == nullptr ? row.kernel : kernel->normalised_name;
 }
 
-RankRow make_row(const Model& model, const UtilisationAnalysis& utilisation, const std::string& key,
-                 const std::vector<Part>& parts, const RankOptions& options, std::int64_t step_ns,
-                 const Exposure& exposure) {
+RankRow make_row(const Model& model, const UtilisationAnalysis& utilisation,
+                 const std::vector<std::string>& keys, const std::vector<Part>& parts,
+                 const RankOptions& options, std::int64_t step_ns, const Exposure& exposure) {
   RankRow row;
-  row.key = key;
+  row.keys = keys;
+  row.key = joined_keys(keys);
   ShownSums shown;
   SavingSums savings(options);
   AbsenceSums absences;
   TierSums tier_sums;
-  RateSums rates;
+  RateSums rates(model);
   BoundSums bounds;
   const Part* longest = nullptr;
   const auto launch_of = [&](const Part& part) { return utilisation.launches.row(part.longest).launch; };
@@ -508,13 +383,13 @@ RankRow make_row(const Model& model, const UtilisationAnalysis& utilisation, con
     add_up(row.dram_bytes, item.values->dram_bytes);
     add_up(row.tensor_ops, item.values->tensor_ops);
     tier_sums.add(part, row);
-    rates.add(part, model.launches.site(launch_of(part)).device_id);
+    rates.add(*item.values, part.time_ns, model.launches.site(launch_of(part)));
     shown.add(part);
     if (item.status == LaunchStatus::measured) savings.add(part, exposure.ns(launch_of(part)), row);
   }
   if (longest != nullptr) describe_kernel(model, model.launches.site(launch_of(*longest)), row);
   tier_sums.finish(row);
-  rates.finish(model, utilisation, options.rate, row);
+  rates.finish(utilisation, options.rate, row);
   shown.finish(row);
   savings.finish(row);
   bounds.finish(options.bounds, row);
@@ -534,12 +409,13 @@ struct Members {
   std::vector<std::uint32_t> launches;  // positions, ascending
 };
 
-std::map<std::string, Members> each_launch(const Model& model, const Names& names,
-                                           const LaunchUtilisations& launches) {
-  std::map<std::string, Members> rows;
+using Rows = std::map<std::vector<std::string>, Members>;  // by what the row's keys say
+
+Rows each_launch(const RowNames& names, const LaunchUtilisations& launches) {
+  Rows rows;
   for (std::size_t i = 0; i < launches.size(); ++i) {
     const LaunchUtilisations::Row& item = launches.row(i);
-    Members& row = rows[key_of(model, names, item, RankKey::launch)];
+    Members& row = rows[names.of(item, RankKey::launch)];
     row.parts.push_back({&launches.group_of(i), 1, item.duration_ns, item.duration_ns, i});
     row.launches.push_back(static_cast<std::uint32_t>(i));
   }
@@ -547,16 +423,16 @@ std::map<std::string, Members> each_launch(const Model& model, const Names& name
 }
 
 // Launches of one site have one key, whichever it is: the text is made once.
-std::map<std::string, Members> by_site(const Model& model, const Names& names,
-                                       const LaunchUtilisations& launches, RankKey key) {
-  std::map<std::string, Members> rows;
+Rows by_site(const Model& model, const RowNames& names, const LaunchUtilisations& launches,
+             const RankKeys& keys) {
+  Rows rows;
   std::vector<Members*> of_site(model.launches.sites().size(), nullptr);
   std::vector<Members*> of_group;
   std::map<Members*, std::int64_t> calls;
   for (const LaunchUtilisations::Group& group : launches.groups()) {
     const LaunchUtilisations::Row& item = launches.row(group.longest);
     Members*& row = of_site[model.launches.row(item.launch).site];
-    if (row == nullptr) row = &rows[key_of(model, names, item, key)];
+    if (row == nullptr) row = &rows[names.of(item, keys)];
     row->parts.push_back({&group, group.calls, group.time_ns, group.longest_ns, group.longest});
     of_group.push_back(row);
     calls[row] += group.calls;
@@ -610,49 +486,17 @@ RankTotals add_up(const UtilisationAnalysis& utilisation, const Ranking& ranking
 
 }  // namespace
 
-std::string_view to_string(RankKey key) {
-  switch (key) {
-    case RankKey::kernel:
-      return "kernel";
-    case RankKey::kernel_and_grid:
-      return "kernel-grid";
-    case RankKey::family:
-      return "family";
-    case RankKey::kernel_class:
-      return "class";
-    case RankKey::nvtx_path:
-      return "nvtx";
-    case RankKey::phase:
-      return "phase";
-    case RankKey::layer:
-      return "layer";
-    case RankKey::launch:
-      return "launch";
-  }
-  return "kernel";
-}
-
-Result<RankKey> parse_rank_key(std::string_view text) {
-  std::string names;
-  for (const RankKey key : kKeys) {
-    if (text == to_string(key)) return key;
-    names += (names.empty() ? "" : ", ") + std::string(to_string(key));
-  }
-  return Failure{ErrorKind::usage, "'" + std::string(text) + "' is nothing to rank by: use one of " + names};
-}
-
 Ranking rank_kernels(const Model& model, const StepAnalysis& steps, const UtilisationAnalysis& utilisation,
                      const Exposure& exposure, const RankOptions& options) {
   Ranking ranking;
   ranking.options = options;
   ranking.scope = steps.representative.scope;
   const std::int64_t step_ns = steps.representative.window_end_ns - steps.representative.window_start_ns;
-  const Names names{codes_to_tell_apart(model, utilisation), of_several_blocks(model, utilisation)};
-  std::map<std::string, Members> rows = options.key == RankKey::launch
-                                            ? each_launch(model, names, utilisation.launches)
-                                            : by_site(model, names, utilisation.launches, options.key);
-  for (auto& [key, members] : rows) {
-    ranking.rows.push_back(make_row(model, utilisation, key, members.parts, options, step_ns, exposure));
+  const RowNames names(model, utilisation);
+  Rows rows = options.key == RankKey::launch ? each_launch(names, utilisation.launches)
+                                             : by_site(model, names, utilisation.launches, options.key);
+  for (auto& [keys, members] : rows) {
+    ranking.rows.push_back(make_row(model, utilisation, keys, members.parts, options, step_ns, exposure));
     ranking.rows.back().launches = std::move(members.launches);
   }
   std::sort(ranking.rows.begin(), ranking.rows.end(), [](const RankRow& a, const RankRow& b) {

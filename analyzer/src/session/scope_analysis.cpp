@@ -98,7 +98,7 @@ const SavingReach& ScopeAnalysis::reach(const Ask& ask) {
   return *reach_;
 }
 
-std::shared_ptr<const Ranking> ScopeAnalysis::ranking(RankKey key, const Ask& ask) {
+std::shared_ptr<const Ranking> ScopeAnalysis::ranking(const RankKeys& key, const Ask& ask) {
   auto& slot = rankings_[key];
   if (slot) return slot;
   const auto measured = utilisation(ask);
@@ -153,7 +153,7 @@ std::shared_ptr<const Accounting> ScopeAnalysis::accounting(const Ask& ask) {
   return accounting_;
 }
 
-std::shared_ptr<const Roofline> ScopeAnalysis::roofline(RankKey key, const Ask& ask) {
+std::shared_ptr<const Roofline> ScopeAnalysis::roofline(const RankKeys& key, const Ask& ask) {
   auto& slot = rooflines_[key];
   if (slot) return slot;
   const auto ranked = ranking(key, ask);
@@ -228,7 +228,7 @@ Analysis ScopeAnalysis::together(unsigned parts, const Ask& ask) {
   Analysis all;
   all.steps = selection_->steps;
   all.utilisation = *utilisation(ask);
-  const RankKey key =
+  const RankKeys key =
       all.steps.representative.scope == ScopeKind::step || all.steps.representative.scope == ScopeKind::range
           ? options_.rank.key
           : options_.window_key.value_or(options_.rank.key);

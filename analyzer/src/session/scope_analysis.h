@@ -29,10 +29,10 @@ class ScopeAnalysis {
   [[nodiscard]] const std::shared_ptr<const Selection>& selection() const { return selection_; }
 
   std::shared_ptr<const UtilisationAnalysis> utilisation(const Ask& ask);
-  std::shared_ptr<const Ranking> ranking(RankKey key, const Ask& ask);
+  std::shared_ptr<const Ranking> ranking(const RankKeys& key, const Ask& ask);
   std::shared_ptr<const TargetCheck> check(const Ask& ask);
   std::shared_ptr<const Accounting> accounting(const Ask& ask);
-  std::shared_ptr<const Roofline> roofline(RankKey key, const Ask& ask);
+  std::shared_ptr<const Roofline> roofline(const RankKeys& key, const Ask& ask);
   std::shared_ptr<const std::vector<DeclaredWork>> declared_work(bool by_operation, const Ask& ask);
   std::shared_ptr<const StallAnalysis> stalls(const Ask& ask);
   std::shared_ptr<const Throughput> throughput(const Ask& ask);
@@ -56,10 +56,10 @@ class ScopeAnalysis {
   std::optional<Exposure> exposure_;
   std::unique_ptr<DeclaredRanges> ranges_;
   std::unique_ptr<SavingReach> reach_;
-  std::map<RankKey, std::shared_ptr<const Ranking>> rankings_;
+  std::map<RankKeys, std::shared_ptr<const Ranking>> rankings_;
   std::shared_ptr<const TargetCheck> check_;
   std::shared_ptr<const Accounting> accounting_;
-  std::map<RankKey, std::shared_ptr<const Roofline>> rooflines_;
+  std::map<RankKeys, std::shared_ptr<const Roofline>> rooflines_;
   std::array<std::shared_ptr<const std::vector<DeclaredWork>>, 2> work_;  // by path, by operation
   std::shared_ptr<const StallAnalysis> stalls_;
   std::shared_ptr<const Throughput> throughput_;

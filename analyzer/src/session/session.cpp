@@ -159,7 +159,7 @@ Answer<UtilisationAnalysis> Session::utilisation(const Scope& scope, const Ask& 
   return state_->answer<UtilisationAnalysis>([&] { return state_->at(scope, ask).utilisation(ask); });
 }
 
-Answer<Ranking> Session::ranking(const Scope& scope, RankKey key, const Ask& ask) {
+Answer<Ranking> Session::ranking(const Scope& scope, const RankKeys& key, const Ask& ask) {
   return state_->answer<Ranking>([&] { return state_->at(scope, ask).ranking(key, ask); });
 }
 
@@ -167,7 +167,7 @@ Answer<Accounting> Session::accounting(const Scope& scope, const Ask& ask) {
   return state_->answer<Accounting>([&] { return state_->at(scope, ask).accounting(ask); });
 }
 
-Answer<Roofline> Session::roofline(const Scope& scope, RankKey key, const Ask& ask) {
+Answer<Roofline> Session::roofline(const Scope& scope, const RankKeys& key, const Ask& ask) {
   return state_->answer<Roofline>([&] { return state_->at(scope, ask).roofline(key, ask); });
 }
 

@@ -54,7 +54,7 @@ KeySheet::KeySheet(KeyMap& keys, QWidget* parent) : QDialog(parent) {
   column->addWidget(table, 1);
   column->addWidget(said);
   auto* buttons = new QDialogButtonBox(QDialogButtonBox::Close, this);
-  auto* reset = buttons->addButton(tr("All as they were"), QDialogButtonBox::ResetRole);
+  auto* reset = buttons->addButton(tr("Restore defaults"), QDialogButtonBox::ResetRole);
   connect(reset, &QPushButton::clicked, this, [this, &keys] {
     keys.reset();
     accept();

@@ -9,7 +9,7 @@ namespace {
 
 constexpr const char* kHelp = R"(usage: ridgeline gui [CAPTURE [CAPTURE_B]] [options]
        ridgeline gui A1 A2 A3 --against B1 B2 B3 [options]
-Opens a capture (*.ridge) in a window: timeline, roofline, ranking. With two, or several runs a side, compares them.
+Opens a capture (*.ridge) in a window: timeline, roofline, ranking. With two, or several runs per side, compares them.
   --against RUNS     the runs of B, in the order in which those of A were recorded
   --unpaired         runs were not recorded in turn: run 1 of A has nothing to do with run 1 of B
   --view FILE        layout, pins and notes from FILE, not from beside the capture

@@ -50,7 +50,7 @@ QString RecordingPlan::complaint() const {
 RecordDialog::RecordDialog(QString ridgeline, QWidget* parent)
     : QDialog(parent),
       ridgeline_(std::move(ridgeline)),
-      machine_(new QLabel(tr("Asking what this machine lets be measured…"), this)),
+      machine_(new QLabel(tr("Checking what this machine can measure…"), this)),
       program_(new QLineEdit(this)),
       arguments_(new QLineEdit(this)),
       directory_(new QLineEdit(this)),
@@ -92,7 +92,7 @@ RecordDialog::RecordDialog(QString ridgeline, QWidget* parent)
                  if (!path.isEmpty()) directory_->setText(path);
                }));
   environment_->setMaximumHeight(56);
-  environment_->setPlaceholderText(tr("NAME=VALUE, one a line"));
+  environment_->setPlaceholderText(tr("NAME=VALUE, one per line"));
   environment_->setTabChangesFocus(true);
   form->addRow(tr("&Environment"), environment_);
   schedule_->setPlaceholderText(kDefaultSchedule);

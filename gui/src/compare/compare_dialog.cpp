@@ -107,7 +107,7 @@ void CompareDialog::refresh() {
     said_->setText(tr("Add at least one capture to B."));
   } else if (a < 3 || b < 3) {
     said_->setText(
-        tr("A verdict needs at least three runs a side: one run says nothing of how much runs differ."));
+        tr("A verdict needs at least three runs per side: one run says nothing of how much runs differ."));
   } else if (a != b) {
     said_->setText(tr("As many runs on both sides, recorded in turn, show smaller changes."));
   } else {

@@ -25,7 +25,7 @@ FindingsPanel::FindingsPanel(const CaptureDocument& document, Selection& selecti
   for (const analyzer::Finding& finding : reports::notices(document.analysis()->quality, Severity::info))
     add(finding);
   if (lines_.empty()) {
-    auto* none = new QLabel(tr("Nothing was found that bears on these figures."), this);
+    auto* none = new QLabel(tr("No findings affect these figures."), this);
     none->setAlignment(Qt::AlignCenter);
     all->addWidget(none, 1);
     list_->hide();

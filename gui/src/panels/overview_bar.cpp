@@ -44,7 +44,7 @@ OverviewBar::OverviewBar(const CaptureDocument& document, QWidget* parent)
   const auto found = reports::notices(analysis.quality, Severity::warning);
   notices_->setVisible(!found.empty());
   notices_->setText(found.size() == 1 ? tr("▲ 1 notice") : tr("▲ %1 notices").arg(found.size()));
-  notices_->setToolTip(tr("What must be known before these figures are used"));
+  notices_->setToolTip(tr("Caveats for these figures"));
   connect(notices_, &QPushButton::clicked, this, &OverviewBar::notices_asked);
 }
 

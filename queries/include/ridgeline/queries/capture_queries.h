@@ -18,6 +18,7 @@ namespace ridgeline::queries {
 struct RankQuery {
   bool stalls = false;  ///< with stall reasons of the worst kernels
   analyzer::Scope scope = {};
+  double min_share = 0;  ///< rows of less of the step's time are left out, 0..1
 };
 /// Whether the kernels of a scope meet their targets.
 struct CheckQuery {

@@ -22,6 +22,7 @@ struct DocumentOptions {
   std::string columns;   // keys of the columns wanted; "": the usual ones
   std::string sort;      // key of a column, upward, with "-" before it downward; "": worst first
   std::int64_t top = 0;  // rows of the table; 0: all
+  double min_share = 0;  // ranking: rows of less of the step's time are left out, 0..1
   bool all = false;      // for people: every row, also kernels below the least share; else long lists are cut
   bool verbose = false;  // all that the figures rest on, every finding on its own
   std::string link;      // of a comment: where the whole page is; "": not said

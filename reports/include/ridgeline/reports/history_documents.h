@@ -21,7 +21,7 @@ namespace ridgeline::reports {
 [[nodiscard]] Document history_document(const comparison::HistoryReport& report,
                                         const DocumentOptions& options);
 
-/// One page with a line a series.
+/// One page with one line per series.
 [[nodiscard]] std::string history_html(const comparison::HistoryReport& report);
 
 }  // namespace ridgeline::reports

@@ -152,12 +152,14 @@ class Table {
   void set_groups(std::vector<ColumnGroup> groups) { groups_ = std::move(groups); }
   [[nodiscard]] const std::vector<ColumnGroup>& groups() const noexcept { return groups_; }
   /// Keeps the columns of that comma-separated list, in that order, each once and shown. An item is a key,
-  /// one of the table's groups, `default` (what is shown anyway, dropped where the width does not suffice) or
-  /// `all` (`for_people`: without those that repeat another). Throws Error(usage): an unknown
-  /// item.
+  /// (the unit may be left out), one of the table's groups, `default` (what is shown anyway, dropped where
+  /// the width does not suffice) or `all` (`for_people`: without those that repeat another). Throws
+  /// Error(usage): an unknown item.
   void select(std::string_view keys, bool for_people = false);
 
  private:
+  /// By its key, with or without the unit; end() if there is none.
+  [[nodiscard]] std::vector<ColumnHead>::const_iterator head_named(std::string_view name) const;
   [[nodiscard]] std::string suggestion(std::string_view asked) const;
   [[nodiscard]] std::size_t source_row(std::size_t row) const { return order_ ? (*order_)[row] : row; }
 

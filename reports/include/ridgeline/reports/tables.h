@@ -64,11 +64,12 @@ namespace ridgeline::reports {
 /// Rows of a query; columns of numbers are right-aligned.
 [[nodiscard]] Table query_table(const store::Capture::Table& result);
 
-/// "DRAM", the busiest pipe, "launch", "no roof" or "?": what holds a row of the ranking back.
+/// "DRAM", the busiest pipe, "launch" (too short for any), "no roof" or "?": the nearest roof of a row of the
+/// ranking, as in JSON.
 [[nodiscard]] std::string limiter_word(const analyzer::RankRow& row);
-/// The same, marked if another roof is as near: "xu≈".
+/// For people: marked if another roof is as near, "xu≈"; "short" for "launch".
 [[nodiscard]] std::string nearest_word(const analyzer::RankRow& row);
-/// "memory", "latency", …; "launch", "no roof", "?" as limiter_word() has it.
+/// "memory", "latency", …; "short", "no roof", "?" as nearest_word() has it.
 [[nodiscard]] std::string bound_word(const analyzer::RankRow& row);
 [[nodiscard]] std::string bound_word(analyzer::KernelBound bound);
 

@@ -17,4 +17,9 @@ struct KernelIdentity {
 /// Pure; any text is accepted.
 [[nodiscard]] KernelIdentity identify_kernel(std::string_view mangled_name);
 
+/// The functor that tells one generic kernel of a framework from another, in its template arguments:
+/// "CUDAFunctor_add" of "<4, at::native::CUDAFunctor_add<float>, …>"; "" if none is seen. Refers to
+/// `arguments`.
+[[nodiscard]] std::string_view functor_in(std::string_view arguments);
+
 }  // namespace ridgeline::store

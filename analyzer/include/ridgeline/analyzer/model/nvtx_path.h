@@ -12,7 +12,8 @@ namespace ridgeline::analyzer {
 [[nodiscard]] std::vector<std::string_view> parts_of_path(std::string_view path);
 
 /// Parts of an NVTX path ("step / forward / layer 3 / attention"): the range below the outermost ("forward") and
-/// the first whose name ends in a number ("layer 3"); "(no range)" without one. The result may refer to `path`.
+/// the first whose name ends in a number ("layer 3"), an outermost one that counts steps aside ("Train step 64");
+/// "(no range)" without one. The result may refer to `path`.
 [[nodiscard]] std::string_view phase_of(std::string_view path);
 [[nodiscard]] std::string_view layer_of(std::string_view path);
 

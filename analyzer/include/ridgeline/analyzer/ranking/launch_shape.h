@@ -32,6 +32,10 @@ struct Tile {
 /// As cuBLAS, CUTLASS and cuDNN write it into names: "_128x256_64x4_", "tilesize128x128x64".
 [[nodiscard]] std::optional<Tile> tile_in_name(std::string_view kernel);
 
+/// Elements that a load of a GEMM takes at once, as CUTLASS and cuBLAS write it into names ("align1", "align8",
+/// "ldg8"); empty if the name does not say. 1 means a dimension or a pointer that allows no more.
+[[nodiscard]] std::optional<std::int64_t> alignment_in_name(std::string_view kernel);
+
 /// Of the results that whole tiles compute, the share outside [m, n], 0..1; at least, for a name does not say which way
 /// round the tile lies.
 [[nodiscard]] double tile_waste(const MatrixProduct& product, const Tile& tile);

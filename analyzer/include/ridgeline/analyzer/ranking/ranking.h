@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "ridgeline/analyzer/execution/exposure.h"
+#include "ridgeline/analyzer/ranking/ranking_keys.h"
 #include "ridgeline/analyzer/ranking/reach.h"
 #include "ridgeline/analyzer/utilisation/bound.h"
 #include "ridgeline/analyzer/utilisation/utilisation.h"
@@ -19,23 +20,8 @@
 
 namespace ridgeline::analyzer {
 
-enum class RankKey {
-  kernel,  // demangled name; behind it the start of the code hash where kernels of a step share a name
-  kernel_and_grid,  // demangled name and grid, and the block where a grid comes with several
-  family,           // normalised name
-  kernel_class,     // gemm, attention, …
-  nvtx_path,        // open ranges at launch
-  phase,            // the range below the outermost: forward, backward, optimizer
-  layer,            // the outermost range whose name ends in a number
-  launch,           // each launch on its own
-};
-[[nodiscard]] std::string_view to_string(
-    RankKey key);  // "kernel", "kernel-grid", "family", "class", "nvtx", "phase", "layer", "launch"
-/// Failure: usage (lists the valid names).
-[[nodiscard]] Result<RankKey> parse_rank_key(std::string_view text);
-
 struct RankOptions {
-  RankKey key = RankKey::kernel;
+  RankKeys key = RankKey::kernel;
   double target = 0.70;
   double stretch = 0.85;
   BoundOptions bounds;
@@ -43,9 +29,10 @@ struct RankOptions {
 };
 
 struct RankRow {
-  std::string key;     // what RankOptions::key groups by, for people: "name", "name #1a2b3c4d [132,1,1]"
-  std::string kernel;  // demangled name; of the longest launch if the row mixes kernels
-  std::string normalised_name;                    // likewise
+  std::string key;  // what RankOptions::key groups by, for people: "name", "name #1a2b3c4d [132,1,1]"
+  std::vector<std::string> keys;  // one of each of RankOptions::key
+  std::string kernel;             // demangled name; of the longest launch if the row mixes kernels
+  std::string normalised_name;    // likewise
   KernelClass kernel_class = KernelClass::other;  // likewise
   std::int64_t calls = 0;
   std::int64_t time_ns = 0;         // plain sum of T0 durations
@@ -90,7 +77,9 @@ struct RankRow {
   std::optional<double> dram_bytes;  // of all calls with a value
   std::optional<double> tensor_ops;
   std::optional<Quantity> tensor_quantity;  // the peak of the type most of them are of; empty without any
-  std::optional<double> tensor_ops_per_s;   // over the launches that have a count
+  /// Over the launches that have a count; in a row without one over those whose rate samples give (sampled_ops_rate()).
+  std::optional<double> tensor_ops_per_s;
+  TierSet tensor_ops_tier;                  // which of the two: T2, T1
   std::optional<double> tensor_spec_ratio;  // that ÷ the peak of its type (RankOptions::rate)
   std::optional<double> sm_clock_hz;        // while they ran, by T1; without samples in replay, by T2
   TierSet clock_tier;                       // which of the two
@@ -121,6 +110,7 @@ struct RankRow {
   std::string tile;                           // "128x256x64"; "" unknown
   Precision name_precision = Precision::any;  // any: unknown
   std::optional<double> tile_waste_ratio;
+  std::optional<std::int64_t> alignment;  // elements that a load takes, 1 to 16; empty: the name does not say
   /// The declaring ranges that the launches are in, all of their launches included; analyze() fills it in.
   std::optional<WorkSum> work;
 };

@@ -24,7 +24,7 @@ struct AnalysisOptions {
   UtilisationOptions utilisation;
   RankOptions rank;
   /// What a row of Analysis::ranking is where a stretch of time is ranked, not a step or a range; empty: as in `rank`.
-  std::optional<RankKey> window_key;
+  std::optional<RankKeys> window_key;
   TargetOptions targets;
   AccountingOptions accounting;
   QualityOptions quality;

@@ -47,10 +47,10 @@ class Session {
   /// The launches, counters and ranges that the answers about this scope point into: LaunchIndex, StepIndex.
   [[nodiscard]] Answer<Model> model(const Scope& scope = {}, const Ask& ask = {});
   [[nodiscard]] Answer<UtilisationAnalysis> utilisation(const Scope& scope = {}, const Ask& ask = {});
-  [[nodiscard]] Answer<Ranking> ranking(const Scope& scope = {}, RankKey key = RankKey::kernel,
+  [[nodiscard]] Answer<Ranking> ranking(const Scope& scope = {}, const RankKeys& key = RankKey::kernel,
                                         const Ask& ask = {});
   [[nodiscard]] Answer<Accounting> accounting(const Scope& scope = {}, const Ask& ask = {});
-  [[nodiscard]] Answer<Roofline> roofline(const Scope& scope = {}, RankKey key = RankKey::kernel,
+  [[nodiscard]] Answer<Roofline> roofline(const Scope& scope = {}, const RankKeys& key = RankKey::kernel,
                                           const Ask& ask = {});
   /// With what a reader must know, worst first.
   [[nodiscard]] Answer<Quality> quality(const Scope& scope = {}, const Ask& ask = {});
