@@ -99,6 +99,7 @@ int run(int argc, char** argv) {
                                    add_bisect(program, command),
                                    add_calibrate(program, command),
                                    add_history(program),
+                                   add_ceilings(program),
                                    add_import(program),
                                    add_sql(program),
                                    add_columns(program),

@@ -35,6 +35,7 @@ struct Verb {
 [[nodiscard]] Verb add_commits(Command program, const std::vector<std::string>& command);
 [[nodiscard]] Verb add_bisect(Command program, const std::vector<std::string>& command);
 [[nodiscard]] Verb add_calibrate(Command program, const std::vector<std::string>& command);
+[[nodiscard]] Verb add_ceilings(Command program);
 [[nodiscard]] Verb add_sql(Command program);
 [[nodiscard]] Verb add_columns(Command program);
 [[nodiscard]] Verb add_gui(Command program);

@@ -55,10 +55,10 @@ Verb add_columns(Command program) {
   auto options = std::make_shared<Options>();
   const Command app =
       program.add_subcommand("columns", "List the columns of a table: keys, headers, meanings");
-  app.add_option(
-         "TABLE", options->table,
-         "rank, check, steps, phases, accounting, bounds, gaps, launches, compare, parts, transfers, history "
-         "or work (default rank)")
+  app.add_option("TABLE", options->table,
+                 "rank, check, steps, phases, accounting, bounds, gaps, launches, compare, parts, transfers, "
+                 "history, ceilings "
+                 "or work (default rank)")
       .type_name("");
   app.add_flag("--markdown", options->markdown, "As docs/json.md has them");
   return {app, [options] {

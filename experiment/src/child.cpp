@@ -72,7 +72,7 @@ std::optional<pid_t> start(const ChildCommand& command, int output, const sigset
   if (!command.directory.empty()) posix_spawn_file_actions_addchdir_np(&actions, command.directory.c_str());
   posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
   posix_spawn_file_actions_adddup2(&actions, output, STDOUT_FILENO);
-  posix_spawn_file_actions_adddup2(&actions, output, STDERR_FILENO);
+  if (!command.keeps_errors) posix_spawn_file_actions_adddup2(&actions, output, STDERR_FILENO);
   std::vector<char*> words;
   for (const std::string& word : command.argv) words.push_back(const_cast<char*>(word.c_str()));
   words.push_back(nullptr);

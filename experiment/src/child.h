@@ -15,6 +15,7 @@ struct ChildCommand {
   std::vector<std::string> argv;  ///< [0] is looked up in PATH if it has no slash
   std::string directory;          ///< "": the current one
   std::string log;                ///< file of its standard output and error; "": they are returned
+  bool keeps_errors = false;      ///< its standard error is this program's
   std::chrono::milliseconds grace{
       10'000};  ///< from a signal to the end by force; a second signal is the end at once
 };

@@ -207,6 +207,18 @@ std::string roofs_line(const analyzer::UtilisationAnalysis& utilisation) {
   return text.empty() ? "" : "Roofs: " + text + ".";
 }
 
+std::string ceiling_text(const store::Ceiling& ceiling) {
+  if (ceiling.unit == "ns") return time_text(ceiling.value);
+  if (ceiling.unit == "W") return fixed(ceiling.value, 0) + " W";
+  if (ceiling.unit == "J") return fixed(ceiling.value * 1e12, 2) + " pJ";
+  if (ceiling.unit == "bytes_per_s") return bandwidth_text(ceiling.value);
+  std::string text = operations_text(ceiling.value);
+  // Integers are no floating-point operations.
+  if (const auto flop = text.find("FLOP"); flop != std::string::npos && ceiling.kind.starts_with("int"))
+    text.erase(flop, 2);
+  return text;
+}
+
 std::string saving_text(const analyzer::Ranking& ranking) {
   const analyzer::RankTotals& t = ranking.totals;
   if (ranking.rows.empty())

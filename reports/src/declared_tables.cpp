@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include "ranking_columns.h"
+#include "ridgeline/reports/ceilings_document.h"
 #include "ridgeline/reports/compare_documents.h"
 #include "ridgeline/reports/escape.h"
 #include "ridgeline/reports/history_documents.h"
@@ -19,6 +20,7 @@ const std::vector<DeclaredTable>& declared_tables() {
     static const std::vector<comparison::Endpoint> kEndpoints;
     static const std::vector<comparison::TransferChange> kTransfers;
     static const std::vector<comparison::HistorySeries> kSeries;
+    static const store::MachineCeilings kCeilings;
     using Key = analyzer::RankKey;
     const analyzer::RankKeys every_key({Key::layer, Key::phase, Key::nvtx_path, Key::kernel_class,
                                         Key::family, Key::kernel, Key::kernel_and_grid, Key::launch});
@@ -42,6 +44,7 @@ const std::vector<DeclaredTable>& declared_tables() {
         {"transfers", "copies and memsets, of `compare`, largest difference first",
          transfers_table(kTransfers)},
         {"history", "rows of `history show`, largest change first", history_table(kSeries)},
+        {"ceilings", "rows of `ceilings`, one for each roof and state", ceilings_table(kCeilings)},
         {"work", "declared work, in `report --format json`", declared_work_table(kAnalysis.declared_work)},
     };
   }();

@@ -19,6 +19,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent.parent
 GOLDEN = ROOT / "tests/golden/documents"
 BUNDLED = ROOT / "examples/gpt2-h200.ridge"
+CEILINGS = ROOT / "tests/ceilings/made.json"
 WIDTHS = (80, 100, 160)
 SHOWN_LINES = 24  # of the difference of one document
 SHOWN_DOCUMENTS = 6
@@ -130,6 +131,10 @@ class Group:
             (self.folder / "text.ridge").write_text("no capture\n" * 100)
             return [(f"{verb}-{name}.txt", [verb, f"{name}.ridge"], 100) for name in ("damaged", "empty", "text", "missing")
                     for verb in ("info", "rank", "check", "steps", "report")]
+        if self.name == "ceilings":
+            shutil.copy(CEILINGS, self.folder / "ceilings.json")
+            return list(tables("ceilings", "--show", "ceilings.json")) + [
+                ("ceilings-all-columns.csv", ["ceilings", "--show", "ceilings.json", "--columns", "all", "--format", "csv"], 100)]
         if self.name == "history":
             return list(self.history())
         if self.name in CAPTURES:
@@ -208,7 +213,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("ridgeline", type=Path)
     parser.add_argument("fabricate", type=Path)
-    groups = ["bundled", *CAPTURES, "damaged", *COMPARISONS, "history"]
+    groups = ["bundled", *CAPTURES, "damaged", *COMPARISONS, "history", "ceilings"]
     parser.add_argument("--only", action="append", choices=groups, metavar="GROUP", help=", ".join(groups))
     parser.add_argument("--accept", action="store_true", help="write what the program makes now")
     options = parser.parse_args()

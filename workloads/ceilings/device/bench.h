@@ -21,7 +21,7 @@ struct Bench {
   std::function<void()> prepare;
   /// One unit of work, queued.
   std::function<void(cudaStream_t)> launch;
-  /// After at least one launch has ended: "" if what it computed is right, else what is wrong.
+  /// After a launch has ended: "" if what it computed is right, else what is wrong.
   std::function<std::string()> check;
 };
 

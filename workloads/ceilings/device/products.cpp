@@ -260,7 +260,10 @@ std::vector<Bench> Products::candidates(const std::string& precision, const Shap
                            static_cast<std::size_t>(kWorkspaceBytes), stream),
             "cublasLtMatmul");
     };
-    bench.check = [&state, type, s] {
+    bench.check = [&state, type, s, launch = bench.launch] {
+      // Of another shape may be what ran last.
+      state.fill(*type);
+      launch(state.stream);
       RIDGELINE_CUDA_CHECK(cudaStreamSynchronize(state.stream));
       return check_product(*type, s, state.a.data(), state.b.data(), state.d.data());
     };

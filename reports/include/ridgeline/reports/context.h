@@ -25,6 +25,8 @@ struct Fact {
 [[nodiscard]] std::string command_line(const analyzer::Model& model);
 /// "Step 17, median of 20 timeline steps: 57.812 ms (p10 57.601, p90 58.120), 390 launches."
 [[nodiscard]] std::string step_line(const analyzer::StepAnalysis& steps);
+/// Of a roof that was measured: "4.50 TB/s", "700.0 TFLOP/s", "1.4 µs", "105 W", "100.00 pJ".
+[[nodiscard]] std::string ceiling_text(const store::Ceiling& ceiling);
 
 /// What shares are of: "step", "range", "window".
 [[nodiscard]] std::string_view scope_noun(analyzer::ScopeKind scope);

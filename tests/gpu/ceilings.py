@@ -1,0 +1,168 @@
+#!/usr/bin/env python3
+"""Measures the roofs of the GPU twice, and with three faults planted.
+
+usage: ceilings.py --ridgeline RIDGELINE --benchmarks RIDGELINE_CEILINGS [--out DIR] [--json FILE] [--only NAME,...]
+
+  twice     both runs end within 60 s each (the first is recorded too, which is not part of it), and no roof differs by more than 2 %
+            (launches and links 10 %)
+  counters  of the first run: what counters saw of each benchmark of device memory and of arithmetic is within 2 % of what it declares
+  bands     on an H200 at 700 W: figures that others have published of the same board
+  halved    half of the operations counted: void by the counters
+  resident  "device memory" that L2 holds: void, for the bus carries less
+  foreign   another process computes meanwhile: void
+About 150 s.
+"""
+import argparse
+import json
+import os
+import time
+
+from common import Checks, Started, chosen, run
+
+NAMES = ("twice", "halved", "resident", "foreign")
+MOST_APART = 0.02
+MOST_APART_LINKS = 0.10
+LINKS = ("launch", "pcie", "nvlink")
+MOST_SECONDS = 60.0
+# Roof and state: from, to. Public figures of H200 SXM boards at 700 W, within what boards and drivers differ by.
+BANDS = {
+    ("dram.read", "sustained"): (4.365e12, 4.635e12),
+    ("dram.write", "sustained"): (4.152e12, 4.408e12),
+    ("dram.triad", "sustained"): (3.919e12, 4.161e12),
+    ("dram.copy", "sustained"): (3.812e12, 4.048e12),
+    ("l2.read", "burst"): (9.38e12, 11.02e12),
+    ("compute.bf16", "sustained"): (650e12, 760e12),
+    ("compute.bf16", "burst"): (730e12, 850e12),
+    ("compute.fp8", "sustained"): (1200e12, 1370e12),
+    ("launch.stream_64kb", "burst"): (2000, 3000),
+    ("launch.graph_64kb", "burst"): (1088, 1632),
+}
+RATIO_BAND = (0.85, 0.97)  # of BF16 sustained to burst
+
+
+def roofs(document):
+    """Value by roof and state, of those that are roofs."""
+    return {(row["roof"], row["state"]): row["value"] for row in document["rows"] if row["verdict"] == "roof"}
+
+
+def void_rules(document, roof):
+    """The rules that each reading of a roof breaks, a set a reading."""
+    return [set(row["verdict"].removeprefix("void: ").split(", ")) if row["verdict"] != "roof" else set()
+            for row in document["rows"] if row["roof"] == roof]
+
+
+def apart(first, second):
+    """(difference of the first, roof and state) of what both have, the largest first; and what only one has."""
+    a, b = roofs(first), roofs(second)
+    both = sorted(((abs(b[key] / a[key] - 1), key) for key in a.keys() & b.keys()), reverse=True)
+    return both, sorted(a.keys() ^ b.keys())
+
+
+def too_far(differences):
+    return [(ratio, key) for ratio, key in differences
+            if ratio > (MOST_APART_LINKS if key[0].split(".")[0] in LINKS else MOST_APART)]
+
+
+def counted(document):
+    return {row["roof"]: row["counted_ratio"] for row in document["rows"] if row["counted_ratio"] is not None}
+
+
+def outside(document):
+    """Figures outside their bands, in words."""
+    found, values = [], roofs(document)
+    for key, (low, high) in BANDS.items():
+        value = values.get(key)
+        if value is None or not low <= value <= high:
+            found.append(f"{key[0]} {key[1]} {'is no roof' if value is None else f'{value:.4g}'}, not {low:.4g} to {high:.4g}")
+    burst, sustained = (values.get(("compute.bf16", state)) for state in ("burst", "sustained"))
+    if burst and sustained and not RATIO_BAND[0] <= sustained / burst <= RATIO_BAND[1]:
+        found.append(f"bf16 sustained is {sustained / burst:.3f} of burst")
+    return found
+
+
+def measured(options, name, *arguments):
+    """(document or None, the run)"""
+    done = run([options.ridgeline, "ceilings", *arguments, "--format", "json"], timeout=300)
+    with open(os.path.join(options.out, f"ceilings-{name}.log"), "w") as log:
+        log.write(done.err)
+    if done.status not in (0, 3):
+        return None, done
+    with open(os.path.join(options.out, f"ceilings-{name}-document.json"), "w") as file:
+        file.write(done.out)
+    return json.loads(done.out), done
+
+
+def twice(checks, options):
+    first, done = measured(options, "first", "--verify", "--save", os.path.join(options.out, "ceilings-first.json"))
+    if first is None:
+        return checks.add("twice", False, f"exit {done.status}: {done.tail()}")
+    second, done = measured(options, "second", "--save", os.path.join(options.out, "ceilings-second.json"))
+    if second is None:
+        return checks.add("twice", False, f"exit {done.status}: {done.tail()}")
+    differences, alone = apart(first, second)
+    far = too_far(differences)
+    voids = [f"{v['roof']} {v['state']} {v['rule']} ({v['detail']})" for d in (first, second) for v in d["voids"]]
+    seconds = max(first["duration_s"], second["duration_s"])
+    worst = "; ".join(f"{key[0]} {key[1]} {100 * ratio:.2f} %" for ratio, key in (far or differences[:3]))
+    checks.add("twice", not far and not alone and seconds <= MOST_SECONDS and differences,
+               f"{len(differences)} roofs, furthest apart: {worst}; {seconds:.1f} s; void or in one run only: "
+               f"{len(voids)}, {', '.join(f'{k[0]} {k[1]}' for k in alone) or 'none'}")
+    for line in voids:
+        print(f"  void: {line}")
+    counts = counted(first)
+    off = {name: ratio for name, ratio in counts.items() if abs(ratio - 1) > MOST_APART}
+    missing = [row["roof"] for row in first["rows"] if row["roof"].split(".")[0] in ("dram", "compute") and row["roof"] not in counts]
+    checks.add("counters", counts and not off and not missing,
+               ", ".join(f"{name} {100 * ratio:.2f} %" for name, ratio in counts.items()) + f"; not counted: {sorted(set(missing)) or 'none'}")
+    device = first["device"]
+    if "H200" in device["name"] and device["power_limit_w"] == 700:
+        found = outside(first)
+        checks.add("bands", not found, "; ".join(found) or f"{len(BANDS)} figures within what is published")
+    else:
+        print(f"  no bands of {device['name']} at {device['power_limit_w']} W")
+
+
+def all_void(document, names, rule):
+    rules = [broken for name in names for broken in void_rules(document, name)]
+    return bool(rules) and all(rule in broken for broken in rules)
+
+
+def fault(checks, options, name, rule, names, *arguments):
+    document, done = measured(options, name, "--only", ",".join(names), "--no-save", *arguments)
+    if document is None:
+        return checks.add(name, False, f"exit {done.status}: {done.tail()}")
+    said = document["voids"][0]["detail"] if document["voids"] else "nothing is void"
+    checks.add(name, all_void(document, names, rule), f"{', '.join(names)}: {said}")
+
+
+def foreign(checks, options):
+    load = Started([options.benchmarks, "--load", "40"])
+    time.sleep(4)  # until it computes
+    fault(checks, options, "foreign", "foreign_process", ["dram.read"])
+    load.kill()
+    load.finish()
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--ridgeline", required=True)
+    parser.add_argument("--benchmarks", required=True)
+    parser.add_argument("--out", default=".")
+    parser.add_argument("--json")
+    parser.add_argument("--only")
+    options = parser.parse_args()
+    checks = Checks()
+    for name in chosen(parser, options.only, NAMES):
+        if name == "twice":
+            twice(checks, options)
+        elif name == "halved":
+            fault(checks, options, name, "counters_disagree", ["compute.fp32", "compute.bf16"], "--verify", "--plant", "half-operations")
+        elif name == "resident":
+            fault(checks, options, name, "above_possible", ["dram.read"], "--plant", "l2-resident")
+        else:
+            foreign(checks, options)
+    checks.finish(options.json)
+
+
+if __name__ == "__main__":
+    main()
