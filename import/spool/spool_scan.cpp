@@ -92,6 +92,7 @@ ScannedSpool scan_definitions(const Reader& reader, const OffsetProgress& progre
       step.stretch = (begin->header.flags & kStepByTime) != 0;
       if (step.stretch) step.source = StepSource::window;
       step.unmeasured = (begin->header.flags & kStepUnmeasured) != 0;
+      step.deferred = (begin->header.flags & kStepDeferred) != 0;
       step.begin_ns = begin->begin_ns;
       step.configuration = begin->config_id;
     } else if (const auto* end = view.as<StepEndRecord>()) {
@@ -145,7 +146,10 @@ ScannedSpool scan_definitions(const Reader& reader, const OffsetProgress& progre
     for (const std::uint32_t id : correlation_ids) step->second.graph_calls.push_back({.correlation_id = id});
   }
   for (const auto& [index, end] : ends) {
-    if (auto step = spool.steps.find(index); step != spool.steps.end()) step->second.end_ns = end.end_ns;
+    if (auto step = spool.steps.find(index); step != spool.steps.end()) {
+      step->second.end_ns = end.end_ns;
+      step->second.deferred = step->second.deferred || (end.header.flags & kStepDeferred) != 0;
+    }
   }
   for (const auto& [index, counters] : counter_steps) {
     if (auto step = spool.steps.find(index); step != spool.steps.end())
@@ -168,6 +172,12 @@ ScannedSpool scan_definitions(const Reader& reader, const OffsetProgress& progre
     if (step.stretch) continue;
     if ((flags[index] & kScheduleStarts) != 0) schedule_start = index;
     step.position = index - schedule_start;
+    if (step.deferred) {
+      ++schedule_start;
+      // What it was meant for, it was not used for.
+      step.phase = Phase::after;
+      step.configuration = 0;
+    }
     if ((flags[index] & kStepSupersedes) == 0) continue;
     for (auto& [before, earlier] : spool.steps) {
       if (before == index) break;

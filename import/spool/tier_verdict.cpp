@@ -79,6 +79,7 @@ store::Completeness completeness_of(const spool::Reader& reader, const ScannedSp
 Phase phase_of(const ScannedSpool& spool, const RecordedStep& step, const RecordingPlan& plan) {
   if (spool.steps_found || step.stretch) return step.phase;
   if (step.superseded) return Phase::warmup;
+  if (step.deferred) return Phase::after;
   if (plan.total_steps > 0 && step.position >= plan.total_steps) return Phase::after;
   return is_known(step.phase) ? step.phase : Phase::after;
 }
@@ -216,6 +217,7 @@ Reason no_steps(const ScannedSpool& spool, const RecordingPlan& plan, Tier tier,
     return nvtx != nullptr ? nvtx->what
                            : Reason(ReasonCode::no_range_seen, {{"step_range", plan.step_range}});
   }
+  if (const AgentMessage* turns = spool.message_about(spool::Topic::turns)) return turns->what;
   if (spool.steps_found) return *spool.steps_found;
   return Reason(ReasonCode::too_few_steps,
                 {{"steps", steps_begun(spool)}, {"first_step", first_step}, {"tier", to_string(tier)}});

@@ -271,6 +271,7 @@ std::string reason_text(const Reason& reason) {
     case Code::flops:
     case Code::spool_full:
     case Code::nvtx_paths:
+    case Code::turns:
     case Code::launcher:
     case Code::file_unreadable:
       return said(reason);

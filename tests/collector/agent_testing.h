@@ -49,6 +49,8 @@ struct FakeCupti {
   bool pm_buffer_full = false;
   double pm_faster = 1;            // samples at that many times the rate asked for
   std::function<void()> on_flush;  // what a flush makes CUPTI hand over
+  /// Counters are opened (true) or closed: what it answers to the former. Empty: they are free.
+  std::function<CUptiResult(bool opens)> on_counters;
 
   /// PC sampling: what each stop finds. Reasons by CUPTI's index, see pc_get_stall_reasons.
   struct FakePc {
@@ -296,6 +298,8 @@ struct FakeCupti {
     };
     a.range_enable = [](CUpti_RangeProfiler_Enable_Params* p) {
       if (const CUptiResult r = current()->range_result("enable"); r != CUPTI_SUCCESS) return r;
+      if (current()->on_counters)
+        if (const CUptiResult busy = current()->on_counters(true); busy != CUPTI_SUCCESS) return busy;
       ++current()->sessions_open;
       ++current()->sessions_made;
       current()->ranges_in_session = 0;
@@ -311,6 +315,7 @@ struct FakeCupti {
       EXPECT_FALSE(current()->running) << "disabled while running";
       if (const CUptiResult r = current()->range_result("disable"); r != CUPTI_SUCCESS) return r;
       --current()->sessions_open;
+      if (current()->on_counters) current()->on_counters(false);
       return CUPTI_SUCCESS;
     };
     a.range_set_config = [](CUpti_RangeProfiler_SetConfig_Params* p) {
@@ -390,6 +395,8 @@ struct FakeCupti {
       return current()->pm_availability_result;
     };
     a.pm_enable = [](CUpti_PmSampling_Enable_Params* p) {
+      if (current()->on_counters)
+        if (const CUptiResult busy = current()->on_counters(true); busy != CUPTI_SUCCESS) return busy;
       ++current()->pm_open;
       ++current()->pm_windows;
       if (current()->sessions_open > 0) ++current()->collisions;
@@ -398,6 +405,7 @@ struct FakeCupti {
     };
     a.pm_disable = [](CUpti_PmSampling_Disable_Params*) {
       --current()->pm_open;
+      if (current()->on_counters) current()->on_counters(false);
       return CUPTI_SUCCESS;
     };
     a.pm_set_config = [](CUpti_PmSampling_SetConfig_Params* p) {
@@ -643,6 +651,7 @@ class FakeProgram {
     variables() = environment;
     variables()["RIDGELINE_SPOOL_DIR"] = directory_.path();
     variables()["RIDGELINE_CLOCK_MS"] = "0";
+    variables().emplace("RIDGELINE_LOCK_DIR", directory_.path());  // no other test's turn
     const Settings settings = read_settings([](const char* name) -> const char* {
       const auto it = variables().find(name);
       return it == variables().end() ? nullptr : it->second.c_str();

@@ -15,6 +15,7 @@ struct Settings {
   std::string schedule_text;
   std::string step_range;
   std::string cupti_library;
+  std::string lock_directory;               // empty: the usual one
   bool sampling_allowed = true;             // T1
   bool replay_allowed = true;               // T2
   bool third_tier_allowed = true;           // T3

@@ -46,6 +46,7 @@ enum class ReasonCode : std::uint8_t {
   flops,
   spool_full,
   nvtx_paths,
+  turns,  ///< when this process had the GPU's counters, which it shares with others
 
   /// What the launcher says, and what is wrong with its files; verbatim.
   launcher,
@@ -138,6 +139,7 @@ struct Vocabulary<ReasonCode> {
       {Code::flops, "flops"},
       {Code::spool_full, "spool_full"},
       {Code::nvtx_paths, "nvtx_paths"},
+      {Code::turns, "turns"},
       {Code::launcher, "launcher"},
       {Code::file_unreadable, "file_unreadable"},
       {Code::end_not_seen, "end_not_seen"},

@@ -23,6 +23,7 @@ void Devices::describe(std::uint32_t device_id) {
   if (chips_[device_id].empty()) chips_[device_id] = "unknown";
   if (parts_.stalls) parts_.stalls->set_device(record.sm_count, record.max_sm_hz);
   nvml_devices_[device_id] = nvml_.device(bus);
+  parts_.turns.name_device(device_id, record.uuid);
   parts_.writer.put(record);
 }
 

@@ -25,6 +25,7 @@
 #include "steps/step_tracker.h"
 #include "steps/window.h"
 #include "tiers/concurrency.h"
+#include "tiers/counter_turns.h"
 #include "tiers/exclusions.h"
 #include "tiers/pc_sampling.h"
 #include "tiers/replay.h"
@@ -45,7 +46,8 @@ struct Parts {
         thread_names(its_writer, executable_path()),
         steps(its_writer, its_settings.schedule, its_settings.step_range),
         control(map_control(its_settings.spool_directory)),
-        agreement(control, !its_settings.wait && its_settings.after_ms == 0) {}
+        agreement(control, !its_settings.wait && its_settings.after_ms == 0),
+        turns(its_writer, its_settings.lock_directory) {}
   Parts(const Parts&) = delete;
   Parts& operator=(const Parts&) = delete;
 
@@ -53,6 +55,11 @@ struct Parts {
   bool wants_counters() const noexcept {
     return (replay && settings.replay_allowed) || (sampling && settings.sampling_allowed) ||
            (stalls && settings.third_tier_allowed);
+  }
+  /// Something of this process has the GPU's counters, or is about to.
+  bool counters_in_use() const noexcept {
+    return (sampling && sampling->open()) || (replay && replay->holds_counters()) ||
+           (stalls && stalls->in_use());
   }
   std::int64_t now_ns() const noexcept { return api != nullptr ? api->now_ns() : realtime_ns(); }
   void message(Severity severity, spool::Topic topic, const std::string& text) const noexcept {
@@ -83,6 +90,7 @@ struct Parts {
   StepTracker steps;
   spool::Control* const control;  // null: there is none
   Agreement agreement;
+  CounterTurns turns;
 
   /// From start_cupti() on; the tiers only where the schedule asks for them.
   const CuptiApi* api = nullptr;

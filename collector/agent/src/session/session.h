@@ -131,6 +131,7 @@ class Session {
 
   /// The agent's thread only.
   bool replay_prepared_ = false;
+  std::int64_t ask_again_ns_ = 0;  // what can be counted, of a GPU in use
   bool sampling_prepared_ = false;
   std::uint64_t prepared_devices_ = 0;  // a bit a device
   std::int64_t hang_since_ns_ = 0;      // a launch of a replay step hangs, the program was asked to end

@@ -86,6 +86,7 @@ void Session::at_exit(spool::EndReason reason) noexcept {
   if (parts_.replay) parts_.replay->abandon();
   if (parts_.stalls) parts_.stalls->abandon();
   if (cupti_started_ && window_.collecting()) parts_.timeline->flush_final();
+  conductor_.end_unused_turn();
   const std::int64_t now = parts_.now_ns();
   window_.end_with_program(now);
   for (ThreadState* t = all_threads(); t != nullptr; t = t->next)

@@ -62,6 +62,7 @@ void Session::make_tiers() {
             wanted_sets(parts_.settings),
             parts_.settings.schedule.has(Phase::flops) ? built_in_flop_sets() : std::vector<MetricSet>{},
             parts_.settings.budget_ms * std::int64_t{1'000'000}});
+  if (parts_.replay) parts_.replay->put_off_by([this] { return conductor_.put_off(); });
   parts_.driver = load_driver_();
   if (wants_replay || parts_.settings.schedule.has(Phase::sample))
     parts_.timeline->time_launches(&parts_.times);

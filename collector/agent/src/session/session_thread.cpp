@@ -16,6 +16,8 @@ namespace {
 constexpr std::int64_t kMillisecond = 1'000'000;
 // Between the request to end and the end by force of a program that hangs in a replay step.
 constexpr std::int64_t kHangGraceNs = 3000 * kMillisecond;
+// Until it is asked again what can be counted, of a GPU whose counters are in use.
+constexpr std::int64_t kAskPauseNs = 500 * kMillisecond;
 
 std::int64_t monotonic_ns() noexcept {
   timespec t{};
@@ -61,6 +63,7 @@ void Session::run_sampling() noexcept {
   while (!stop_) {
     lock.unlock();
     parts_.sampling->tick(parts_.now_ns());
+    conductor_.end_unused_turn();
     lock.lock();
     if (!stop_) wake_.wait_for(lock, std::chrono::milliseconds(parts_.sampling->busy() ? 2 : 20));
   }
@@ -93,9 +96,11 @@ void Session::tick(std::int64_t now) noexcept {
     if (parts_.replay && !replay_prepared_ && parts_.settings.replay_allowed) prepare_replay();
     if (parts_.replay) parts_.replay->evaluate();
     if (parts_.replay) parts_.replay->tend(now);
+    conductor_.end_unused_turn();
     stretches_.tick(now);
     watch_for_hang(now);
     if (parts_.sampling && !sampling_prepared_ && !parts_.gate.closed()) prepare_sampling();
+    if (parts_.sampling && !parts_.gate.closed()) parts_.sampling->prepare_again();
     if ((!parts_.replay || replay_prepared_ || !parts_.settings.replay_allowed) &&
         (!parts_.sampling || sampling_prepared_))
       prepare_further_devices();
@@ -143,10 +148,12 @@ void Session::prepare_replay() noexcept {
   std::unique_lock<std::timed_mutex> lock(parts_.context_mutex);  // the program does not destroy it meanwhile
   std::uint32_t device_id = 0;
   if (!described_device(&device_id)) return;
-  replay_prepared_ = true;
+  if (parts_.replay->waits_for_counters() && parts_.now_ns() < ask_again_ns_) return;
   const bool available = parts_.replay->ask_availability(parts_.first_context.load(std::memory_order_acquire),
                                                          device_id, devices_.chip(device_id));
   lock.unlock();
+  replay_prepared_ = !parts_.replay->waits_for_counters();
+  ask_again_ns_ = parts_.now_ns() + kAskPauseNs;
   if (available) parts_.replay->prepare();
 }
 

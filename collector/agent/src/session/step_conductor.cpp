@@ -5,10 +5,18 @@
 namespace ridgeline::agent {
 
 // Flags of the step's start.
-std::uint16_t StepConductor::prepare_sampling(const StepTracker::Step& step) noexcept {
+std::uint16_t StepConductor::prepare_sampling(StepTracker::Step& step) noexcept {
   if (!parts_.sampling) return 0;
   if (step.phase == Phase::sample) {
     sampled_ = parts_.sampling->step_begin(step, usual_step_ns());
+    if (parts_.sampling->in_use_elsewhere()) {
+      const bool again = parts_.turns.refused(parts_.now_ns());
+      parts_.sampling->settle_refusal(again);
+      if (again) {
+        parts_.steps.defer(&step, false);
+        return 0;
+      }
+    }
     if (parts_.sampling->busy()) wake_threads_();  // its thread turns slowly between windows
     return sampled_ ? 0 : spool::kStepUnmeasured;
   }
@@ -57,7 +65,7 @@ bool StepConductor::begin(ThreadState& thread, std::uint16_t flags, std::uint32_
   if (!parts_.steps.open() && !parts_.steps.held()) before_schedule = !may_begin_schedule();
   if (!parts_.steps.begin(&step, before_schedule)) return false;
   if (parts_.steps.variation_known() && !parts_.steps.vary()) parts_.without_steps.stop();
-  flags |= prepare_sampling(step);
+  if (has_its_turn(step)) flags |= prepare_sampling(step);
   const std::int64_t now = parts_.now_ns();  // after what had to be finished and set up
   *step_index = step.index;
   step_begin_ns_[step.index % kStepHistory] = now;
@@ -66,8 +74,42 @@ bool StepConductor::begin(ThreadState& thread, std::uint16_t flags, std::uint32_
     parts_.stalls->note_step(step, now);
     if (step.phase == Phase::stalls) parts_.stalls->arm(step, step.steps_left);
   }
+  parts_.turns.begun();
   parts_.steps.write_begin(step, config_id, now, thread.thread_id, flags);
   return true;
+}
+
+// Sampling has its turn for a whole phase, counting for as many steps as nobody else wants one.
+bool StepConductor::has_its_turn(StepTracker::Step& step) noexcept {
+  const bool sampled = step.phase == Phase::sample && parts_.sampling && parts_.settings.sampling_allowed;
+  const bool counted = Replay::measures(step.phase) && parts_.replay && parts_.settings.replay_allowed;
+  const bool looked_into = step.phase == Phase::stalls && parts_.stalls && parts_.settings.third_tier_allowed;
+  if (!sampled && !counted && !looked_into) return true;
+  if (sampled && parts_.sampling->phase_goes_on(step)) return true;
+  const std::int64_t now = parts_.now_ns();
+  if (counted && parts_.turns.to_hand_over(now)) {
+    parts_.replay->close_kept();
+    end_unused_turn();
+  }
+  // The hold on what was decided before: an open window of samples is read first, and its turn goes on.
+  if (parts_.turns.take(parts_.device_launches.used(), now, usual_step_ns()) != CounterTurns::Turn::wait &&
+      !(sampled ? parts_.sampling->waits_for_counters() : counted && parts_.replay->waits_for_counters()))
+    return true;
+  parts_.turns.begun();  // and is over, if it was taken
+  end_unused_turn();
+  parts_.steps.defer(&step, false);
+  return false;
+}
+
+bool StepConductor::put_off() noexcept {
+  if (!parts_.turns.refused(parts_.now_ns())) return false;
+  StepTracker::Step step{};
+  if (parts_.steps.active() < spool::kFirstStretch) parts_.steps.defer(&step, true);
+  return true;
+}
+
+void StepConductor::end_unused_turn() noexcept {
+  parts_.turns.end_if_unused(parts_.now_ns(), [this] { return parts_.counters_in_use(); });
 }
 
 void StepConductor::end(ThreadState& thread, std::int64_t now_ns) noexcept {
@@ -83,6 +125,11 @@ void StepConductor::end(ThreadState& thread, std::int64_t now_ns) noexcept {
     parts_.steps.keep_as_reference();
   }
   if (done) parts_.steps.release();
+  if (parts_.turns.held()) end_unused_turn();
+}
+
+bool StepConductor::has_turn_for_stretch() noexcept {
+  return parts_.turns.take(parts_.device_launches.used(), parts_.now_ns(), 0) != CounterTurns::Turn::wait;
 }
 
 void StepConductor::prepare_counted_stretch() noexcept {
@@ -92,6 +139,8 @@ void StepConductor::prepare_counted_stretch() noexcept {
 bool StepConductor::prepare_sampled_stretch(const StepTracker::Step& step, std::int64_t window_ns) noexcept {
   if (parts_.replay) parts_.replay->close_kept();
   sampled_ = parts_.sampling->step_begin(step, window_ns);
+  put_off_ = parts_.sampling->in_use_elsewhere() && parts_.turns.refused(parts_.now_ns());
+  parts_.sampling->settle_refusal(put_off_);
   if (parts_.sampling->busy()) wake_threads_();
   return sampled_;
 }

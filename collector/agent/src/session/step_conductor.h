@@ -25,10 +25,21 @@ class StepConductor {
   bool prepare_sampled_stretch(const StepTracker::Step& step, std::int64_t window_ns) noexcept;
   /// A step or a stretch of the sample phase has ended.
   void end_sampled(const StepTracker::Step& step) noexcept;
+  /// A stretch is due: this process has its turn with the counters. False: not now, another process has them.
+  bool has_turn_for_stretch() noexcept;
+  /// After prepare_sampled_stretch(): somebody else had the counters, and a later stretch is to try again.
+  bool was_put_off() const noexcept { return put_off_; }
+  /// Ends a turn with the counters in which nothing is open any more. Any thread.
+  void end_unused_turn() noexcept;
+  /// CUPTI says that another process has the counters of the open step, whose start is written. True: the next step is
+  /// to try again.
+  bool put_off() noexcept;
 
  private:
   bool may_begin_schedule() noexcept;
-  std::uint16_t prepare_sampling(const StepTracker::Step& step) noexcept;
+  /// The step that has begun needs counters and has its turn with them, or needs none; else it is deferred.
+  bool has_its_turn(StepTracker::Step& step) noexcept;
+  std::uint16_t prepare_sampling(StepTracker::Step& step) noexcept;
   std::uint32_t prepare_replay(const StepTracker::Step& step, const ThreadState& thread,
                                bool by_period) noexcept;
   void look_for_waiting_kernels(bool may_flush) noexcept;
@@ -37,6 +48,7 @@ class StepConductor {
   Parts& parts_;
   const std::function<void()> wake_threads_;
   bool concurrency_looked_at_ = false;
+  bool put_off_ = false;  // the latest sampled stretch
   bool sampled_ = false;  // samples are taken in the latest step of a sample phase
   std::atomic_flag agreeing_ = ATOMIC_FLAG_INIT;
   /// Begin of the latest steps, by index; written at a step's start only, one step at a time.

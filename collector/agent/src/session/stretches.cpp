@@ -112,6 +112,11 @@ void Stretches::begin(ThreadState& thread) noexcept {
   if (parts_.steps.open()) return;  // the step before it is not over
   const AgentCall call{parts_.gate, thread};
   if (!call) return;
+  if (!conductor_.has_turn_for_stretch()) {  // another process has the counters: after a pause
+    parts_.steps.reserve(false);
+    ended_ns_.store(parts_.now_ns(), std::memory_order_release);
+    return state_.store(State::idle, std::memory_order_release);
+  }
   const bool samples = samples_.load(std::memory_order_relaxed);
   StepTracker::Step step{};
   const std::uint32_t number =
@@ -121,11 +126,14 @@ void Stretches::begin(ThreadState& thread) noexcept {
       parts_.steps.begin_stretch(samples ? Phase::sample : Phase::replay, number, planned, &step);
   parts_.steps.reserve(false);
   if (!begun) {
+    parts_.turns.begun();  // and over
+    conductor_.end_unused_turn();
     state_.store(State::idle, std::memory_order_release);
     return;
   }
   launches_ = 0;
   samples ? begin_sampling(step, thread) : begin_counting(step, thread);
+  parts_.turns.begun();
   state_.store(State::open, std::memory_order_release);
 }
 
@@ -139,7 +147,7 @@ void Stretches::begin_counting(const StepTracker::Step& step, ThreadState& threa
 
 void Stretches::begin_sampling(const StepTracker::Step& step, ThreadState& thread) noexcept {
   const bool measured = conductor_.prepare_sampled_stretch(step, kWindowNs);
-  no_samples_.store(!measured, std::memory_order_relaxed);
+  no_samples_.store(!measured && !conductor_.was_put_off(), std::memory_order_relaxed);
   begun_ns_ = parts_.now_ns();
   const std::uint16_t unmeasured = measured ? 0 : spool::kStepUnmeasured;
   parts_.steps.write_begin(step, 0, begun_ns_, thread.thread_id,

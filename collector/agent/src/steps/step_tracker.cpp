@@ -50,6 +50,7 @@ bool StepTracker::begin(Step* step, bool before_schedule) noexcept {
     step_.phase = step_.next_phase = Phase::warmup;
     restart_schedule(0);
   }
+  deferred_.store(false, std::memory_order_relaxed);
   current().clear();
   *step = step_;
   active_.store(index, std::memory_order_release);
@@ -61,6 +62,7 @@ bool StepTracker::begin_stretch(Phase phase, std::uint32_t number, std::uint32_t
   if (held_.load(std::memory_order_acquire)) return false;
   bool closed = false;
   if (!open_.compare_exchange_strong(closed, true, std::memory_order_acquire)) return false;
+  deferred_.store(false, std::memory_order_relaxed);
   step_ = {};
   step_.index = spool::kFirstStretch + stretches_begun_++;
   step_.phase = step_.next_phase = phase;
@@ -86,6 +88,15 @@ void StepTracker::write_begin(const Step& step, std::uint32_t config_id, std::in
   writer_.put(record);
 }
 
+void StepTracker::defer(Step* step, bool announced) noexcept {
+  if (deferred_.exchange(true)) return;
+  schedule_base_.fetch_add(1, std::memory_order_acq_rel);
+  if (announced) return;
+  step_.phase = Phase::timeline;
+  step_.flags |= spool::kStepDeferred;
+  *step = step_;
+}
+
 void StepTracker::restart_schedule(std::uint16_t flags) noexcept {
   pending_flags_.fetch_or(flags | spool::kScheduleStarts, std::memory_order_acq_rel);
   schedule_base_.store(next_index_.load(std::memory_order_relaxed), std::memory_order_release);
@@ -94,6 +105,7 @@ void StepTracker::restart_schedule(std::uint16_t flags) noexcept {
 StepTracker::Step StepTracker::end(std::int64_t now_ns) noexcept {
   active_.store(spool::kNoStep, std::memory_order_release);
   spool::StepEndRecord record{};
+  if (deferred_.load(std::memory_order_relaxed)) record.header.flags = spool::kStepDeferred;
   record.step_index = step_.index;
   record.launches_seen = last().count();
   record.end_ns = now_ns;

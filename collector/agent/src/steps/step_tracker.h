@@ -47,6 +47,9 @@ class StepTracker {
   bool begin_stretch(Phase phase, std::uint32_t number, std::uint32_t planned, Step* step) noexcept;
   void write_begin(const Step& step, std::uint32_t config_id, std::int64_t now_ns, std::uint32_t thread_id,
                    std::uint16_t flags = 0) noexcept;
+  /// The open step is none of the schedule after all, but a timeline step before it goes on: what it was meant for is
+  /// for the next one. Before its start is written, or with `announced` after that: then its end says so.
+  void defer(Step* step, bool announced) noexcept;
   /// Closes the open step and hands it over; its launches are then `last()`.
   Step end(std::int64_t now_ns) noexcept;
   /// Makes the launches of the step just ended the reference for the steps to come.
@@ -102,6 +105,7 @@ class StepTracker {
   std::atomic<std::uint16_t> pending_flags_{0};
   std::atomic<bool> held_{false};
   Step step_{};
+  std::atomic<bool> deferred_{false};  // the open step
   LaunchSequence sequences_[2];
   std::atomic<LaunchSequence*> current_{&sequences_[0]};
   LaunchSequence* reference_ = &sequences_[1];

@@ -28,6 +28,10 @@ constexpr std::int64_t kReadingNsPerSample = 60'000;  // decoding and evaluation
 constexpr std::size_t kFewSamples = 1000;             // not worth a thread
 constexpr std::chrono::seconds kReadyTimeout{10};
 
+// Of somebody else, when this device is asked what it can sample: 60 s in all.
+constexpr int kAsksWhileInUse = 120;
+constexpr std::int64_t kAskPauseNs = 500 * kMillisecond;
+
 std::string permission_remedy() {
   return with_permission_remedy("no sampled counters: this user may not read GPU counters");
 }
@@ -106,6 +110,18 @@ void DeviceSampling::prepare(std::uint32_t device_id, const std::string& chip) n
     result = api_.pm_get_counter_availability(&p);
   }
   hold.reset();
+  if (result == CUPTI_ERROR_HARDWARE_BUSY && asked_in_vain_ < kAsksWhileInUse) {
+    {
+      std::lock_guard<std::mutex> guard(mutex_);
+      chip_ = chip;
+      device_id_ = device_id;
+    }
+    ++asked_in_vain_;
+    ask_again_ns_ = api_.now_ns() + kAskPauseNs;
+    asks_again_.store(true, std::memory_order_relaxed);
+    return;
+  }
+  asks_again_.store(false, std::memory_order_relaxed);
   if (is_permission(result))
     return rule_out(spool::Topic::sampling_refused, permission_remedy(), refusal_of(result));
   if (result != CUPTI_SUCCESS)
@@ -225,6 +241,39 @@ void DeviceSampling::fail(const char* what, CUptiResult result) noexcept {
   close();
 }
 
+// While the session is set up: somebody else may have the counters, for now.
+void DeviceSampling::refuse(const char* what, CUptiResult result) noexcept {
+  if (result != CUPTI_ERROR_HARDWARE_BUSY || window_.status != WindowStatus::failed)  // planned anew: as ever
+    return fail(what, result);
+  in_use_.store(true);
+  window_.status = WindowStatus::failed;
+  reason_ = std::string(what) + " failed: " + api_.error_text(result) +
+            "; another process or profiler has the counters";
+  disable();
+  state_.store(State::idle, std::memory_order_release);
+}
+
+void DeviceSampling::settle_refusal(bool again) noexcept {
+  std::lock_guard<std::mutex> guard(mutex_);
+  const bool in_use = in_use_.exchange(false);
+  if (!again) {
+    if (!in_use) return;
+    message(Severity::warning, spool::Topic::sampling, "no sampled counters: " + reason_,
+            refusal_of(CUPTI_ERROR_HARDWARE_BUSY));
+    return write_window();
+  }
+  if (state_.load(std::memory_order_relaxed) != State::configured) return;
+  window_.status = WindowStatus::failed;
+  reason_ = "another device of the process was in use";
+  window_.first_step = window_.last_step = spool::kNoStep;  // it was meant for no step
+  close_soon();
+}
+
+void DeviceSampling::prepare_again() noexcept {
+  if (!asks_again_.load(std::memory_order_relaxed) || api_.now_ns() < ask_again_ns_) return;
+  prepare(device_id_, std::string(chip_));
+}
+
 bool DeviceSampling::configure(std::uint32_t phase_steps, std::int64_t step_ns,
                                std::uint32_t devices) noexcept {
   const std::int64_t began = api_.now_ns();
@@ -241,12 +290,11 @@ bool DeviceSampling::configure(std::uint32_t phase_steps, std::int64_t step_ns,
   window_.hardware_buffer_bytes = plan_.buffer_bytes;
   window_.status = WindowStatus::failed;
   reason_ = kEndedEarly;
+  state_.store(State::configured, std::memory_order_release);
+  if (!enable()) return false;
   write_window();  // stands if the process is killed
   window_.status = WindowStatus::ok;
   reason_.clear();
-  state_.store(State::configured, std::memory_order_release);
-
-  if (!enable()) return false;
   for (std::size_t i = 0; i < metric_ids_.size(); ++i) {
     spool::PmMetricRecord record{};
     record.window_id = window_.window_id;
@@ -262,7 +310,7 @@ bool DeviceSampling::enable() noexcept {
   CUpti_PmSampling_Enable_Params enable = {CUpti_PmSampling_Enable_Params_STRUCT_SIZE};
   enable.deviceIndex = device_id_;
   if (const CUptiResult r = api_.pm_enable(&enable); r != CUPTI_SUCCESS)
-    return fail("enabling sampling", r), false;
+    return refuse("enabling sampling", r), false;
   session_ = enable.pPmSamplingObject;
   CUpti_PmSampling_SetConfig_Params set = {CUpti_PmSampling_SetConfig_Params_STRUCT_SIZE};
   set.pPmSamplingObject = session_;
@@ -274,7 +322,7 @@ bool DeviceSampling::enable() noexcept {
   // What the window began with stays when the buffer is full; the end is then missing, and said to be.
   set.hwBufferAppendMode = CUPTI_PM_SAMPLING_HARDWARE_BUFFER_APPEND_MODE_KEEP_OLDEST;
   if (const CUptiResult r = api_.pm_set_config(&set); r != CUPTI_SUCCESS)
-    return fail("configuring sampling", r), false;
+    return refuse("configuring sampling", r), false;
   return true;
 }
 
@@ -524,14 +572,17 @@ bool DeviceSampling::read_samples() {
   return true;
 }
 
+void DeviceSampling::disable() noexcept {
+  if (session_ == nullptr) return;
+  CUpti_PmSampling_Disable_Params p = {CUpti_PmSampling_Disable_Params_STRUCT_SIZE};
+  p.pPmSamplingObject = session_;
+  if (const CUptiResult r = api_.pm_disable(&p); r != CUPTI_SUCCESS)
+    message(Severity::warning, spool::Topic::sampling, "disabling sampling failed: " + api_.error_text(r));
+  session_ = nullptr;
+}
+
 void DeviceSampling::close() noexcept {
-  if (session_ != nullptr) {
-    CUpti_PmSampling_Disable_Params p = {CUpti_PmSampling_Disable_Params_STRUCT_SIZE};
-    p.pPmSamplingObject = session_;
-    if (const CUptiResult r = api_.pm_disable(&p); r != CUPTI_SUCCESS)
-      message(Severity::warning, spool::Topic::sampling, "disabling sampling failed: " + api_.error_text(r));
-    session_ = nullptr;
-  }
+  disable();
   write_window();
   image_.reset();
   state_.store(State::idle, std::memory_order_release);

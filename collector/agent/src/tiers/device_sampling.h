@@ -58,6 +58,15 @@ class DeviceSampling {
   /// A sample phase begins with this step, on this thread. `step_ns`: length of the steps before, 0 if unknown;
   /// `devices` that share the memory.
   void phase_begin(const StepTracker::Step& step, std::int64_t step_ns, std::uint32_t devices) noexcept;
+  /// phase_begin() found the counters in use by somebody else, and opened nothing.
+  bool in_use() const noexcept { return in_use_.load(); }
+  /// After that, of this or another device: the phase begins again later, for which this one closes what it has; or it
+  /// was refused, which is reported.
+  void settle_refusal(bool again) noexcept;
+  /// prepare() found the counters in use.
+  bool waits_for_counters() const noexcept { return asks_again_.load(std::memory_order_relaxed); }
+  /// Goes on with that. The agent's thread.
+  void prepare_again() noexcept;
   /// After that, when every device is set up and the program goes on: what settles does so from here.
   void settle_from(std::int64_t now_ns) noexcept;
   /// A step of the phase begins, its first one too. True if it is a measured one.
@@ -121,6 +130,8 @@ class DeviceSampling {
   /// Now, or when the capture under way is over.
   void close_soon() noexcept;
   void fail(const char* what, CUptiResult result) noexcept;
+  void refuse(const char* what, CUptiResult result) noexcept;
+  void disable() noexcept;
   void write_window() noexcept;
   void message(Severity severity, spool::Topic topic, const std::string& text, Refusal refusal = {}) noexcept;
 
@@ -146,6 +157,9 @@ class DeviceSampling {
   std::vector<CounterConfig> helpers_;  // the same, for the threads that help to evaluate
   std::vector<std::uint32_t> metric_ids_;
 
+  std::atomic<bool> in_use_{false}, asks_again_{false};
+  int asked_in_vain_ = 0;  // prepare()
+  std::int64_t ask_again_ns_ = 0;
   std::atomic<State> state_{State::idle};
   std::uint32_t phase_first_ = 0;  // step index
   bool phase_given_up_ = true;     // the phase that began at phase_first_ will not be measured

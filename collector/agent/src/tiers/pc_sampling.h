@@ -56,6 +56,8 @@ class PcSampling {
   void arm(const StepTracker::Step& step, std::uint64_t steps_left) noexcept;
   /// True if launch_enter() has something to do. One relaxed load.
   bool wants_launch() const noexcept { return state_.load(std::memory_order_relaxed) == State::armed; }
+  /// A window is open, or about to be.
+  bool in_use() const noexcept { return state_.load(std::memory_order_acquire) != State::idle; }
   void launch_enter(CUcontext context) noexcept;
   void step_end() noexcept;
   void context_destroyed(CUcontext context) noexcept;

@@ -17,6 +17,8 @@ constexpr std::int64_t kMillisecond = 1'000'000;
 constexpr std::chrono::seconds kReadyTimeout{10};
 // For those that are under way when this device is asked what it can count.
 constexpr std::chrono::seconds kAvailabilityPatience{10};
+// Of somebody else, when it is asked which counters there are: 60 s in all, half a second apart.
+constexpr int kAsksWhileInUse = 120;
 
 std::string permission_remedy() {
   return with_permission_remedy("timeline only: this user may not read GPU counters");
@@ -109,6 +111,9 @@ bool Replay::ask_availability(CUcontext context, std::uint32_t device_id, const 
     p.pCounterAvailabilityImage = availability.data();
     result = api_.profiler_get_counter_availability(&p);
   }
+  const bool in_use = result == CUPTI_ERROR_HARDWARE_BUSY && ++asked_in_vain_ <= kAsksWhileInUse;
+  in_use_at_start_.store(in_use, std::memory_order_relaxed);
+  if (in_use) return false;
   if (result != CUPTI_SUCCESS) {
     rule_out(
         spool::Topic::counters_refused,
@@ -311,8 +316,12 @@ Verdict Replay::launch_enter(const LaunchCall& call) noexcept try {
     }
     // Another thread may have been let in while this one waited.
     if (!later && state_.load(std::memory_order_relaxed) == State::armed) {
-      report(status, why);
       close();
+      if (std::exchange(in_use_elsewhere_, false) && put_off_ && put_off_()) {
+        armed_ns_ = 0;
+      } else {
+        report(status, why);
+      }
       state_.store(State::idle, std::memory_order_release);
     }
   }
@@ -385,12 +394,16 @@ bool Replay::open(const LaunchCall& call, std::string* why, spool::CounterStatus
   // Started here and not at the first measured launch: permission shows now.
   if (opened && settled(call.thread_id)) opened = session_.run(&failure);
   open_ns_ = api_.now_ns() - begin_ns;
+  session_open_.store(session_.enabled(), std::memory_order_release);
   if (opened) return true;
   const bool permission = is_permission(failure.result);
   *why = permission ? permission_remedy()
                     : std::string(failure.what) + " failed: " + api_.error_text(failure.result);
-  message(Severity::warning, permission ? spool::Topic::counters_refused : spool::Topic::replay,
-          permission ? *why : name_of_step() + ": " + *why, refusal_of(failure.result));
+  in_use_elsewhere_ = failure.result == CUPTI_ERROR_HARDWARE_BUSY;
+  if (in_use_elsewhere_) *why += "; another process or profiler has the counters";
+  if (!in_use_elsewhere_)
+    message(Severity::warning, permission ? spool::Topic::counters_refused : spool::Topic::replay,
+            permission ? *why : name_of_step() + ": " + *why, refusal_of(failure.result));
   if (permission) {
     readiness_ = Readiness::ruled_out;
     ruled_out_reason_ = *why;
@@ -649,6 +662,7 @@ void Replay::close_session() noexcept {
     message(Severity::warning, spool::Topic::replay, "disabling counters failed: " + api_.error_text(r));
     give_up_counting("counters could not be switched off");
   }
+  session_open_.store(false, std::memory_order_release);
   if (untraced_.exchange(false))
     if (const CUptiResult r = api_.activity_enable(CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL); r != CUPTI_SUCCESS)
       message(Severity::error, spool::Topic::timeline_refused,

@@ -26,6 +26,7 @@
 #include <condition_variable>
 #include <cstdint>
 #include <deque>
+#include <functional>
 #include <mutex>
 #include <set>
 #include <string>
@@ -92,6 +93,16 @@ class Replay {
   /// After that. May take a second, less if the process ends. Errors become messages, after which replay steps
   /// are reported as failed.
   void prepare() noexcept;
+  /// ask_availability() found the counters in use by somebody else: it is to be asked again.
+  bool waits_for_counters() const noexcept { return in_use_at_start_.load(std::memory_order_relaxed); }
+  /// `put_off`: the counters of the step that is about to be counted are in use by somebody else; true if a step to
+  /// come tries again, so that nothing is reported of this one.
+  void put_off_by(std::function<bool()> put_off) { put_off_ = std::move(put_off); }
+  /// A session is open, or a step waits for one.
+  bool holds_counters() const noexcept {
+    return state_.load(std::memory_order_acquire) != State::idle ||
+           session_open_.load(std::memory_order_acquire);
+  }
   /// The gate was closed: whoever waits in here goes on.
   void wake() noexcept { ready_.notify_all(); }
   /// Tells that prepare() will never be called, and why.
@@ -284,6 +295,10 @@ class Replay {
   std::atomic<State> state_{State::idle};
   std::atomic<bool> untraced_{false};
   std::atomic<bool> left_over_{false};  // the session was kept for a step that did not come
+  std::atomic<bool> session_open_{false}, in_use_at_start_{false};
+  int asked_in_vain_ = 0;          // ask_availability(): the agent's thread
+  bool in_use_elsewhere_ = false;  // open() was refused for that
+  std::function<bool()> put_off_;
   StepTracker::Step step_{};
   counting::CountPlan count_plan_;
   counting::CountPlan::Way way_ = counting::CountPlan::Way::all;  // of step_

@@ -75,6 +75,23 @@ bool Sampling::step_begin(const StepTracker::Step& step, std::int64_t step_ns) n
   return measured;
 }
 
+bool Sampling::in_use_elsewhere() const noexcept {
+  bool refused = false;
+  for (std::uint32_t i = 0; i < taking_part_; ++i) refused |= devices_[i]->in_use();
+  return refused;
+}
+
+void Sampling::settle_refusal(bool again) noexcept {
+  if (again) phase_known_ = false;  // with all devices
+  for (std::uint32_t i = 0; i < taking_part_; ++i) devices_[i]->settle_refusal(again);
+}
+
+bool Sampling::waits_for_counters() const noexcept {
+  bool waits = false;
+  each([&](const DeviceSampling& device) { waits |= device.waits_for_counters(); });
+  return waits;
+}
+
 void Sampling::step_end(const StepTracker::Step& step) noexcept {
   each([&](DeviceSampling& device) { device.step_end(step); });
 }

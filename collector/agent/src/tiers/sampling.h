@@ -34,6 +34,21 @@ class Sampling {
   /// `step_ns`: length of the steps before, 0 if unknown.
   bool step_begin(const StepTracker::Step& step, std::int64_t step_ns) noexcept;
   void step_end(const StepTracker::Step& step) noexcept;
+  /// The step is of a phase whose window was set up already.
+  bool phase_goes_on(const StepTracker::Step& step) const noexcept {
+    return phase_known_ && phase_first_ == step.phase_first;
+  }
+  /// After step_begin(): another process or profiler has the counters, and no window was opened. The same step of the
+  /// schedule may begin again later.
+  bool in_use_elsewhere() const noexcept;
+  /// What becomes of that: it begins `again`, or was refused.
+  void settle_refusal(bool again) noexcept;
+  /// What can be sampled could not be asked yet, since another process or profiler has the counters.
+  bool waits_for_counters() const noexcept;
+  /// Asks again, if so. The agent's thread.
+  void prepare_again() noexcept {
+    each([](DeviceSampling& device) { device.prepare_again(); });
+  }
 
   /// Looks whether windows are over and their devices through with them, and if so reads the samples. Call it
   /// every few milliseconds while busy().

@@ -50,6 +50,10 @@ inline constexpr char kDurationMs[] = "RIDGELINE_DURATION_MS";
 /// "1": no recording until the launcher says so, by the control file in the spool directory (control.h).
 inline constexpr char kWaitForSignal[] = "RIDGELINE_WAIT";
 
+/// Folder of the files by which processes that are recorded on one GPU take turns with its counters; the same for all
+/// of them, containers too. Unset: /run/lock if every user may make files there, else /tmp.
+inline constexpr char kLockDirectory[] = "RIDGELINE_LOCK_DIR";
+
 /// Path of libcupti. Unset: by soname (libcupti.so.13, then .12) as the dynamic linker finds it.
 inline constexpr char kCuptiLibrary[] = "RIDGELINE_CUPTI_LIBRARY";
 

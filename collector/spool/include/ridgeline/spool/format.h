@@ -494,6 +494,8 @@ inline constexpr std::uint16_t kStepSupersedes =
     8;  // StepBegin: the steps by period before this one were no steps of the program: they count as warm-up
 inline constexpr std::uint16_t kStepByTime =
     16;  // StepBegin: no step of the program, but a stretch in which launches are counted by kind, or samples taken
+inline constexpr std::uint16_t kStepDeferred =
+    64;  // StepBegin or StepEnd: a timeline step beside the schedule, which waits for the GPU's counters
 /// Stretches are numbered from here on, apart from the steps.
 inline constexpr std::uint32_t kFirstStretch = 1u << 30;
 
@@ -508,7 +510,7 @@ struct StepBeginRecord {
 static_assert(sizeof(StepBeginRecord) == 32);
 
 struct StepEndRecord {
-  RecordHeader header;
+  RecordHeader header;  // flags: kStepDeferred
   std::uint32_t step_index;
   std::uint32_t launches_seen;
   std::int64_t end_ns;
@@ -759,6 +761,7 @@ enum class Topic : std::uint32_t {
   flops = 20,              // T3: SASS counts
   spool_full = 21,         // records found no room in the spool
   nvtx_paths = 22,         // more nestings of ranges than are told apart
+  turns = 30,              // when this process had the GPU's counters, which it shares with others
 };
 struct MessageRecord {
   RecordHeader header;

@@ -1,0 +1,112 @@
+#!/usr/bin/env python3
+"""Two processes on one GPU take turns with its counters: within one recording and between two.
+
+usage: shared_gpu.py --ridgeline RIDGELINE --trainer GPT2_TRAIN [--out DIR] [--json FILE]
+Rows:
+  alone           the program by itself: every tier
+  one-recording   two processes of one recording: T1 and T2 in both, all launches recorded, each says when it had the counters
+  two-recordings  two recordings at once: the same of both
+  values          DRAM bytes of the counted launches, kernel by kernel, within 5 % of those alone (kernels of 1 MB and more)
+"""
+import argparse
+import os
+from statistics import median
+
+from common import Checks, Facts, Started, kernel_base, open_capture, run
+
+READ, WRITE = "dram__bytes_read.sum", "dram__bytes_write.sum"
+MOST_DIFFERENCE = 0.05
+LEAST_BYTES = 1e6
+
+
+def counted_bytes(capture):
+    """Medians over the counted launches, by process, kernel and grid: bytes read and written."""
+    db = open_capture(capture)
+    rows = db.execute("SELECT process_id, m.kernel, grid_x, grid_y, grid_z, metric, value FROM v_launch_metric m "
+                      "JOIN v_launch USING (launch_id) WHERE tier = 'T2' AND metric IN (?, ?)", (READ, WRITE)).fetchall()
+    db.close()
+    values = {}
+    for row in rows:
+        key = (row["process_id"], kernel_base(row["kernel"]), row["grid_x"], row["grid_y"], row["grid_z"])
+        values.setdefault(key, {READ: [], WRITE: []})[row["metric"]].append(row["value"])
+    return {key: median(of[READ]) + median(of[WRITE]) for key, of in values.items() if of[READ] and of[WRITE]}
+
+
+def tiers_of_processes(capture):
+    db = open_capture(capture)
+    tiers = {}
+    for row in db.execute("SELECT process_id, tier, status FROM tier_status"):
+        tiers.setdefault(row["process_id"], {})[row["tier"]] = row["status"]
+    db.close()
+    return list(tiers.values())
+
+
+def judge(checks, name, captures, processes):
+    tiers, complete, told, texts = [], True, 0, []
+    for capture in captures:
+        facts = Facts(capture)
+        complete = complete and facts.complete() and facts.problem is None
+        own = tiers_of_processes(capture)
+        tiers += own
+        said = [text for _, text in facts.messages if "counters were this process's from" in text]
+        told += bool(said)
+        texts.append(f"{facts.step_text()}; {facts.counts()}; " + "; ".join(", ".join(f"{t} {s}" for t, s in sorted(of.items())) for of in own)
+                     + f"; {len(said)} turns told of" + (f", the first: {said[0]}" if said else ""))
+    known = len(tiers) == processes and all(of.get("T1") == "ok" and of.get("T2") == "ok" for of in tiers)
+    checks.add(name, complete and known and (processes == 1 or told == len(captures)), " | ".join(texts))
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--ridgeline", required=True)
+    parser.add_argument("--trainer", required=True)
+    parser.add_argument("--out", default=".")
+    parser.add_argument("--json")
+    options = parser.parse_args()
+    checks = Checks()
+    program = [options.trainer, "--model", "124M", "-B", "4", "-T", "1024", "--matmul-search", "off", "--matmul-cache", "none",
+               "--no-cuda-graph", "--steps", "600"]
+
+    def record(name, command):
+        capture = os.path.join(options.out, f"turns-{name}.ridge")
+        return capture, [options.ridgeline, "record", "--force", "-o", capture, "--", *command]
+
+    def ended(name, done):
+        if done.status != 0:
+            checks.add(name, False, f"exit {done.status}: {done.tail()}")
+        return done.status == 0
+
+    alone, command = record("alone", program)
+    if not ended("alone", run(command, timeout=60)):
+        checks.finish(options.json)
+    judge(checks, "alone", [alone], 1)
+
+    both, command = record("both", ["sh", "-c", '"$@" & "$@"; status=$?; wait; exit $status', "sh", *program])
+    if ended("one-recording", run(command, timeout=90)):
+        judge(checks, "one-recording", [both], 2)
+
+    pairs = [record(name, program) for name in ("first", "second")]
+    started = [Started(command) for _, command in pairs]
+    ends = [one.finish(timeout=90) for one in started]
+    captures = [capture for capture, _ in pairs]
+    if all([ended("two-recordings", done) for done in ends]):
+        judge(checks, "two-recordings", captures, 2)
+
+    wanted = {key[1:]: value for key, value in counted_bytes(alone).items() if value >= LEAST_BYTES}
+    compared, worst, of = 0, 0.0, ""
+    for capture in [both, *captures]:
+        if not os.path.exists(capture):
+            continue
+        for key, value in counted_bytes(capture).items():
+            if key[1:] in wanted:
+                compared += 1
+                difference = abs(value / wanted[key[1:]] - 1)
+                if difference > worst:
+                    worst, of = difference, f"{key[1]} {key[2]}x{key[3]}x{key[4]} of {os.path.basename(capture)}"
+    checks.add("values", compared >= len(wanted) > 0 and worst <= MOST_DIFFERENCE,
+               f"{compared} kernels compared, {len(wanted)} alone; the furthest {100 * worst:.2f} %: {of}")
+    checks.finish(options.json)
+
+
+if __name__ == "__main__":
+    main()
