@@ -74,6 +74,7 @@ struct Options {
   std::string tiers = to_string(kAllTiers);
   double sample_interval_us = 0;
   double budget_s = 10;
+  std::int64_t alone_steps = 3;
   std::uint64_t sample_buffer_mib = 0;
   std::string directory;
   std::string spool_directory;
@@ -123,6 +124,12 @@ void declare(Command app, Options& options) {
   app.add_flag(
       "--cold", options.cold,
       "Measure two more steps with the caches emptied before each kernel (adds cold=2 to the schedule)");
+  app.add_option(
+         "--alone-steps", options.alone_steps,
+         "Steps in a row that run without being recorded, in a timeline of 20 steps or more, to measure what "
+         "recording costs (default 3; 0: none)")
+      .type_name("N")
+      .range(0, 3);
   app.add_option(
          "--budget", options.budget_s,
          "Seconds that counting (T2) may take on top of the program (default 10): if all launches take more, "
@@ -203,6 +210,7 @@ launch::RecordOptions record_options(const Options& options, const std::vector<s
   how.tiers = launch::read_tiers(options.tiers).value();
   how.sample_interval_ns = std::llround(options.sample_interval_us * 1000);
   how.budget = std::chrono::milliseconds(std::llround(options.budget_s * 1000));
+  how.alone_steps = static_cast<std::uint32_t>(options.alone_steps);
   how.sample_buffer_bytes = options.sample_buffer_mib << 20;
   how.replay_exclude = split(options.replay_exclude, ',');
   how.working_directory = unless_empty(options.directory);

@@ -124,6 +124,11 @@ void RecordedSteps::LaunchPass::joined(const Execution& execution, const Call* c
   }
   if (step == nullptr) return;
   if (!call->graph) ++step->kernel_records;
+  if (timed && call->enter_ns && call->correlation_id < step->first_joined_id) {
+    step->first_joined_id = call->correlation_id;
+    step->first_enter_ns = *call->enter_ns;
+    step->first_start_ns = execution.start_ns;
+  }
   if (timed) {
     step->gpu_start_ns = std::min(step->gpu_start_ns.value_or(execution.start_ns), execution.start_ns);
     step->gpu_end_ns = std::max(step->gpu_end_ns.value_or(execution.end_ns), execution.end_ns);

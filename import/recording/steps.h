@@ -55,6 +55,9 @@ struct RecordedStep {
   std::optional<std::int64_t> gpu_start_ns;  // of kernels; of copies in a step without
   std::optional<std::int64_t> gpu_end_ns;    // of kernels and copies
   std::int64_t kernel_end_ns = 0;            // kernels only
+  /// Of its first launch that has a record: how far the device is behind the host there.
+  std::uint32_t first_joined_id = UINT32_MAX;
+  std::int64_t first_enter_ns = 0, first_start_ns = 0;
   std::uint32_t first_correlation_id = UINT32_MAX, last_correlation_id = 0;
   /// Kernel launches are numbered alone: a graph launch has no position, but its kernels take places in the capture.
   /// By order of launch: correlation id, position of the next kernel launch, kernels of this and all earlier graph

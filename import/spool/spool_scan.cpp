@@ -31,6 +31,18 @@ StepCounters counters_of(const Reader& reader, const ScannedSpool& spool, const 
   return counters;
 }
 
+StepBlock block_of(const StepBlockRecord& record) {
+  StepBlock block;
+  block.alone = (record.header.flags & kBlockAlone) != 0;
+  block.by_period = (record.header.flags & kBlockByPeriod) != 0;
+  block.first_step = record.first_step;
+  block.steps = record.steps;
+  block.begin_ns = record.begin_ns;
+  block.end_ns = record.end_ns;
+  block.remained_ns = record.own_ns + static_cast<std::int64_t>(record.launches) * record.callback_ps / 1000;
+  return block;
+}
+
 }  // namespace
 
 void visit_records(const Reader& reader, RecordTypes types, const OffsetProgress& progress,
@@ -95,6 +107,8 @@ ScannedSpool scan_definitions(const Reader& reader, const OffsetProgress& progre
       step.deferred = (begin->header.flags & kStepDeferred) != 0;
       step.begin_ns = begin->begin_ns;
       step.configuration = begin->config_id;
+    } else if (const auto* block = view.as<StepBlockRecord>()) {
+      spool.blocks.push_back(block_of(*block));
     } else if (const auto* end = view.as<StepEndRecord>()) {
       ends[end->step_index] = *end;
     } else if (const auto* counters = view.as<CounterStepRecord>()) {
@@ -168,6 +182,7 @@ ScannedSpool scan_definitions(const Reader& reader, const OffsetProgress& progre
     if (step.phase == Phase::sample && !meant(index)) step.unmeasured = true;
   }
   std::uint32_t schedule_start = 0;
+  std::vector<std::uint32_t> alone;  // nothing was recorded of them
   for (auto& [index, step] : spool.steps) {
     if (step.stretch) continue;
     if ((flags[index] & kScheduleStarts) != 0) schedule_start = index;
@@ -178,12 +193,14 @@ ScannedSpool scan_definitions(const Reader& reader, const OffsetProgress& progre
       step.phase = Phase::after;
       step.configuration = 0;
     }
+    if ((flags[index] & kStepAlone) != 0) alone.push_back(index);
     if ((flags[index] & kStepSupersedes) == 0) continue;
     for (auto& [before, earlier] : spool.steps) {
       if (before == index) break;
       earlier.superseded = earlier.superseded || earlier.source == StepSource::period;
     }
   }
+  for (const std::uint32_t index : alone) spool.steps.erase(index);
   std::stable_sort(edges.begin(), edges.end(),
                    [](const auto& a, const auto& b) { return a.time_ns < b.time_ns; });
   for (const RecordingWindowRecord& edge : edges) {

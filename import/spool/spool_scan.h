@@ -12,6 +12,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "recording/price.h"
 #include "recording/steps.h"
 #include "ridgeline/spool/reader.h"
 
@@ -57,6 +58,7 @@ struct ScannedSpool : RecordedSteps {
   [[nodiscard]] bool left_alone() const { return !windows.empty() && windows.back().close_ns.has_value(); }
   std::map<std::uint32_t, std::int64_t> ranges_by_path;  // outermost ranges, how many of each
 
+  std::vector<StepBlock> blocks;  // that tell what recording costs
   /// Counted in the spool itself.
   std::int64_t copies = 0;  // memcpy and memset
   std::int64_t zero_timestamps = 0;

@@ -54,6 +54,8 @@ ReasonCode code_of(Topic topic) {
       return ReasonCode::spool_full;
     case Topic::nvtx_paths:
       return ReasonCode::nvtx_paths;
+    case Topic::price:
+      return ReasonCode::price;
     case Topic::turns:
       return ReasonCode::turns;
   }

@@ -523,6 +523,7 @@ namespace {
 
 bool is_pace(const analyzer::Finding& finding) {
   return finding.code == analyzer::FindingCode::gpu_idle ||
+         finding.code == analyzer::FindingCode::recording_price ||
          finding.code == analyzer::FindingCode::saving_held_back;
 }
 

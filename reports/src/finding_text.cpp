@@ -315,6 +315,26 @@ std::string held_back_text(const Finding& f) {
                      time_text(without_ns), time_text(step_ns));
 }
 
+// "alone 35.4 ms, recorded 38.5 ms a step (+8.7 % ± 0.6), 0.72 µs a launch".
+std::string price_text(const Finding& f) {
+  const double ratio = f.value("difference_ratio");
+  std::string text = fmt::format("{}alone {}, recorded {} a step ({} ± {})",
+                                 one_of_several(f) ? fmt::format("process {}: ", *f.subject.process_id) : "",
+                                 time_text(f.value("alone_ns")), time_text(f.value("recorded_ns")),
+                                 difference_percent(ratio), fixed(f.value("error_ratio") * 100, 1));
+  if (!f.magnitude_ns) text += ": no more than steps vary by";
+  const double launches = f.value("launches");
+  if (f.magnitude_ns && *f.magnitude_ns > 0 && launches > 0)
+    text += fmt::format(", {} a launch", time_text(*f.magnitude_ns / launches));
+  if (const Evidence* gaps = f.find("gaps_ns"))
+    text += fmt::format(", of which gaps that wait for launches {}", time_text(gaps->value));
+  text += fmt::format("; {} and {} steps", integer(static_cast<std::int64_t>(f.value("steps_alone"))),
+                      integer(static_cast<std::int64_t>(f.value("steps_recorded"))));
+  if (const double remained_ns = f.value("remained_ns"); remained_ns > 0)
+    text += fmt::format("; alone without {} of callbacks that remained", time_text(remained_ns));
+  return text;
+}
+
 std::string words_of(const Finding& f) {
   switch (f.code) {
     case FindingCode::steps_none:
@@ -372,6 +392,8 @@ std::string words_of(const Finding& f) {
       return clock_text_of(f);
     case FindingCode::excess_bytes:
       return excess_text(f);
+    case FindingCode::recording_price:
+      return price_text(f);
     case FindingCode::gpu_idle:
       return idle_text(f);
     case FindingCode::saving_held_back:

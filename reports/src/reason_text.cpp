@@ -271,6 +271,7 @@ std::string reason_text(const Reason& reason) {
     case Code::flops:
     case Code::spool_full:
     case Code::nvtx_paths:
+    case Code::price:
     case Code::turns:
     case Code::launcher:
     case Code::file_unreadable:
@@ -300,6 +301,11 @@ std::string reason_text(const Reason& reason) {
     case Code::window_open:
     case Code::another_launch:
       return step_text(reason);
+    case Code::recording_price:
+      return fmt::format("a step takes {} alone and {} recorded, ± {}",
+                         time_text(static_cast<double>(reason.number("alone_ns"))),
+                         time_text(static_cast<double>(reason.number("recorded_ns"))),
+                         time_text(static_cast<double>(reason.number("error_ns"))));
     case Code::not_asked_for:
     case Code::no_samples:
     case Code::samples_undecoded:

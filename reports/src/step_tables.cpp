@@ -448,8 +448,21 @@ Table accounting_table(const analyzer::Accounting& a) {
                                           time_text(static_cast<double>(a.copy_hidden_ns)))
                             : "a copy runs and no kernel");
   part("memsets_exposed", "memsets", a.memset_exposed_ns, "a memset runs and nothing else");
-  part("gap_launch_bound", "gaps: launch-bound", a.gap_launch_bound_ns, "a launch was being issued");
-  part("gap_host_bound", "gaps: CPU-bound", a.gap_host_bound_ns, "the CPU had not begun the next launch");
+  // What is recording's own is taken from the gaps that wait for launches, from each as much as its share of them.
+  const std::int64_t recording = a.gap_recording_ns.value_or(0);
+  const std::int64_t of_launching = a.gap_launch_bound_ns + a.gap_host_bound_ns;
+  const auto of_launches = static_cast<std::int64_t>(
+      of_launching > 0 ? static_cast<double>(recording) * static_cast<double>(a.gap_launch_bound_ns) /
+                             static_cast<double>(of_launching)
+                       : 0);
+  part("gap_launch_bound", "gaps: launch-bound", a.gap_launch_bound_ns - of_launches,
+       "a launch was being issued");
+  part("gap_host_bound", "gaps: CPU-bound", a.gap_host_bound_ns - (recording - of_launches),
+       "the CPU had not begun the next launch");
+  if (a.gap_recording_ns)
+    part("gap_recording", "gaps: recording", recording,
+         fmt::format("they are longer for being recorded: alone a {} takes {}", scope_noun(a.scope),
+                     time_text(a.alone_step_ns)));
   if (a.gap_synchronisation_ns)
     part("gap_synchronisation", "gaps: synchronisation", *a.gap_synchronisation_ns,
          "the launching thread was in a call that waits");

@@ -85,6 +85,44 @@ TEST(Quality, CompleteOnlyIfNothingIsMissing) {
   EXPECT_NE(find(assess(f), "completeness.unknown"), nullptr);
 }
 
+store::Message price_message(std::int64_t alone_ns, std::int64_t recorded_ns, std::int64_t error_ns) {
+  return {.process_id = 1,
+          .severity = Severity::info,
+          .what = Reason(ReasonCode::recording_price, {{"alone_ns", alone_ns},
+                                                       {"recorded_ns", recorded_ns},
+                                                       {"error_ns", error_ns},
+                                                       {"steps_alone", 9},
+                                                       {"steps_recorded", 12},
+                                                       {"launches", 4302},
+                                                       {"remained_ns", 0},
+                                                       {"by_period", 0}})};
+}
+
+TEST(Quality, WhatRecordingCostsIsAWarningIfItIsCertainAndMatters) {
+  struct Case {
+    std::int64_t alone_ns, recorded_ns, error_ns;
+    Severity severity;
+    bool certain;
+  };
+  for (const Case& c : {Case{35'400'000, 38'480'000, 200'000, Severity::warning, true},
+                        Case{35'400'000, 35'700'000, 200'000, Severity::info, true},  // 0.8 %
+                        Case{35'400'000, 38'480'000, 3'200'000, Severity::info, false},
+                        Case{35'400'000, 34'000'000, 200'000, Severity::info, true}}) {
+    FabricatedModel f = sample(100e3);
+    f.model.messages.push_back(price_message(c.alone_ns, c.recorded_ns, c.error_ns));
+    const Quality q = assess(f);
+    const Finding* price = find(q, "pace.recording_price");
+    ASSERT_NE(price, nullptr);
+    EXPECT_EQ(price->severity, c.severity) << c.recorded_ns;
+    EXPECT_EQ(price->magnitude_ns.has_value(), c.certain) << c.recorded_ns;
+    EXPECT_DOUBLE_EQ(price->value("alone_ns"), static_cast<double>(c.alone_ns));
+    EXPECT_EQ(find(q, "collector"), nullptr) << "said once";
+  }
+  FabricatedModel f = sample(100e3);
+  f.model.messages.push_back(price_message(0, 38'480'000, 1));
+  EXPECT_EQ(find(assess(f), "pace.recording_price"), nullptr) << "of another version, or damaged";
+}
+
 TEST(Quality, EachLossSaysHowMuch) {
   FabricatedModel f = sample(100e3);
   f.model.completeness = {{.process_id = 1,

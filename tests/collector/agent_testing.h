@@ -668,6 +668,15 @@ class FakeProgram {
   /// The driver's handle of the function that launch() launches.
   CUfunction function = nullptr;
 
+  /// Another clock than the fake's. Before start().
+  void use_clock(std::int64_t (*clock)()) {
+    static std::int64_t (*now)() = nullptr;
+    now = clock;
+    const_cast<CuptiApi*>(api_)->get_timestamp = [](std::uint64_t* t) {
+      *t = static_cast<std::uint64_t>(now());
+      return CUPTI_SUCCESS;
+    };
+  }
   bool start() { return session_->start_cupti(*api_, "/fake/libcupti.so.13"); }
   Session& session() { return *session_; }
   spool::Control* control() { return control_; }
@@ -821,6 +830,7 @@ class FakeProgram {
     std::vector<spool::GraphEdgeRecord> graph_edges;
     std::vector<spool::MemoryCallRecord> memory;
     std::vector<spool::LeftOutRecord> left_out;
+    std::vector<spool::StepBlockRecord> blocks;
     spool::CompletenessRecord totals{};
     std::map<spool::StringId, std::string> strings;
     std::string text(spool::StringId id) const {
@@ -881,6 +891,7 @@ class FakeProgram {
       take(c.graph_edges);
       take(c.memory);
       take(c.left_out);
+      take(c.blocks);
       if (const auto* t = r.as<spool::CompletenessRecord>()) c.totals = *t;
       if (const auto* s = r.as<spool::StringRecord>()) c.strings[s->id] = r.trailing_bytes();
     });

@@ -17,7 +17,7 @@ if(programs AND TARGET ridgeline_agent)
   set_target_properties(fake_statics PROPERTIES LIBRARY_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/tests)
 
   ridgeline_add_tests(collector PROGRAM collector.agent
-    FILES agent_agreement agent_captures agent_code_hash agent_devices agent_exit agent_memory agent_metrics agent_nvtx agent_order agent_period agent_replay
+    FILES agent_agreement agent_alone agent_captures agent_code_hash agent_devices agent_exit agent_memory agent_metrics agent_nvtx agent_order agent_period agent_replay
       agent_replay_budget agent_replay_exclusion agent_replay_failures agent_replay_graph agent_sampling agent_sequence agent_session agent_stalls agent_steps agent_stretches agent_turns agent_waits
       agent_window
     LINK ridgeline::agent_core ridgeline::store
@@ -25,6 +25,18 @@ if(programs AND TARGET ridgeline_agent)
       RIDGELINE_FAKE_NVML="$<TARGET_FILE:fake_nvml>" RIDGELINE_FAKE_STATICS="$<TARGET_FILE:fake_statics>"
     DEPENDS fake_driver fake_nvml fake_statics
     APART)
+
+  # As much of CUPTI as is asked for, for tests/gpu/launch_cost.py.
+  add_library(agent_parts MODULE gpu/parts.cpp)
+  set_target_properties(agent_parts PROPERTIES LIBRARY_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/tests PREFIX "")
+  target_include_directories(agent_parts SYSTEM PRIVATE ${RIDGELINE_CUPTI_INCLUDE} ${CUDAToolkit_INCLUDE_DIRS})
+  target_link_libraries(agent_parts PRIVATE ${CMAKE_DL_LIBS} ridgeline::options)
+
+  # What the agent does at a launch, in ns.
+  add_executable(launch_bench launch_bench.cpp)
+  set_target_properties(launch_bench PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/tests)
+  target_include_directories(launch_bench PRIVATE ${CMAKE_SOURCE_DIR}/tests)
+  target_link_libraries(launch_bench PRIVATE ridgeline::agent_core GTest::gtest ridgeline::options)
 
   add_test(NAME collector.agent_library
     COMMAND ${CMAKE_CURRENT_SOURCE_DIR}/agent_library_test.sh $<TARGET_FILE:ridgeline_agent>)

@@ -24,9 +24,12 @@ import capture_checks
 import cost
 import crosscheck
 import gauntlet
+import launch_cost
 import ncu
 import overhead
+import price
 import programs
+import shared_gpu
 import streams
 from common import Checks, chosen, open_capture
 
@@ -204,6 +207,28 @@ class Checkers(unittest.TestCase):
         self.db.commit()
         with self.assertRaises(ValueError):
             cost.launch_cost_ms(self.path)
+
+    def test_a_price_is_held_against_runs_alone(self):
+        own = [{"alone_ns": 35.4e6, "recorded_ns": 38.5e6, "error_ns": 0.2e6}]
+        self.assertTrue(price.agreement([35.0, 35.8], [38.0, 38.6], own)[3])
+        self.assertFalse(price.agreement([35.0, 35.8], [36.0, 36.2], own)[3])
+        own[0]["error_ns"] = 4e6
+        self.assertTrue(price.agreement([35.0, 35.8], [36.0, 36.2], own)[3], "it says itself how little it knows")
+
+    def test_the_own_part_of_a_launch_is_what_is_above_the_records(self):
+        self.assertEqual(launch_cost.own_part({"kernels": [5000, 5200], "record-T0": [5150, 5500]}), [150, 300])
+
+    def test_turns_want_every_tier_of_every_process(self):
+        for processes, passed in ((1, True), (2, False)):
+            checks = Quiet()
+            shared_gpu.judge(checks, "alone", [self.path], processes)
+            self.assertEqual(checks.rows[0]["passed"], passed, checks.rows)
+        self.assertGreater(len(shared_gpu.counted_bytes(self.path)), 5)
+        self.db.execute("UPDATE tier_status SET status = 'refused' WHERE tier = 'T2'")
+        self.db.commit()
+        checks = Quiet()
+        shared_gpu.judge(checks, "alone", [self.path], 1)
+        self.assertFalse(checks.rows[0]["passed"])
 
     def test_streams_are_held_against_what_they_declare(self):
         for tier in ("T1", "T2"):

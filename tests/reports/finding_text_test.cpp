@@ -113,6 +113,27 @@ TEST(FindingText, DifferencesKeepTheirSign) {
   EXPECT_NE(finding_text(f).find("35.0 % ± <0.1 by samples"), std::string::npos) << "as in the ranking";
 }
 
+TEST(FindingText, WhatRecordingCostsIsSaidWithItsInterval) {
+  Finding price = finding(FindingCode::recording_price, 1,
+                          {{"alone_ns", 35.4e6, {}, {}},
+                           {"recorded_ns", 38.48e6, {}, {}},
+                           {"difference_ratio", 0.087, {}, {}},
+                           {"error_ratio", 0.006, {}, {}},
+                           {"steps_alone", 9, {}, {}},
+                           {"steps_recorded", 12, {}, {}},
+                           {"launches", 4302, {}, {}}});
+  EXPECT_EQ(finding_text(price),
+            "alone 35.400 ms, recorded 38.480 ms a step (+8.7 % ± 0.6): no more than steps vary by; 9 and 12 "
+            "steps");
+  price.magnitude_ns = 3.08e6;
+  price.evidence.push_back({"gaps_ns", 3e6, {}, {}});
+  price.evidence.push_back({"remained_ns", 860'000, {}, {}});
+  EXPECT_EQ(finding_text(price),
+            "alone 35.400 ms, recorded 38.480 ms a step (+8.7 % ± 0.6), 716 ns a launch, of which gaps that "
+            "wait for "
+            "launches 3.000 ms; 9 and 12 steps; alone without 860.0 µs of callbacks that remained");
+}
+
 TEST(FindingText, WhatSetsThePaceIsSaidWithItsLargestCause) {
   Finding idle = finding(FindingCode::gpu_idle, 9,
                          {{"step_ns", 55.4e6, {}, {}},

@@ -12,4 +12,8 @@ namespace ridgeline::analyzer {
 [[nodiscard]] Accounting account(const Model& model, const Selection& selection,
                                  const AccountingOptions& options, std::optional<store::Id> device_id);
 
+/// What recording made the gaps of a single step longer by (Accounting::gap_recording_ns), where the recording
+/// measured it.
+void mark_recording_gaps(const Model& model, const RepresentativeStep& step, Accounting& accounting);
+
 }  // namespace ridgeline::analyzer

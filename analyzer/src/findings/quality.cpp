@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "findings/assess.h"
+#include "ridgeline/analyzer/model/price.h"
 #include "values/merge.h"
 
 namespace ridgeline::analyzer {
@@ -67,8 +68,36 @@ void name_process(const Model& model, std::optional<store::Id> process_id, Findi
 // Information that a reader of the figures needs: which steps they are of where the program's own word was
 // not asked for.
 bool tells_of_steps(const Reason& said) {
-  return said.code == ReasonCode::steps_by_range ||
+  return said.code == ReasonCode::steps_by_range || said.code == ReasonCode::price ||
+         said.code == ReasonCode::turns ||
          (said.code == ReasonCode::steps_by_period && said.number("varies") != 0);
+}
+
+// Below this share of a step what recording costs is information.
+constexpr double kPriceThatMatters = 0.02;
+
+// Alone and recorded, as the recording itself measured it.
+void add_price(const Model& model, store::Id process_id, Quality& quality) {
+  const auto price = recording_price(model, process_id);
+  if (!price) return;
+  const double ratio = price->difference_ns() / price->alone_ns;
+  const bool matters = price->certain() && ratio >= kPriceThatMatters;
+  add(quality, matters ? Severity::warning : Severity::info, FindingCode::recording_price);
+  Finding& finding = quality.findings.back();
+  name_process(model, process_id, finding);
+  if (price->certain()) {
+    finding.magnitude_ns = price->difference_ns();
+    finding.step_share = price->difference_ns() / price->recorded_ns;
+  }
+  finding.evidence.insert(finding.evidence.end(),
+                          {{"alone_ns", price->alone_ns, {}, {}},
+                           {"recorded_ns", price->recorded_ns, {}, {}},
+                           {"difference_ratio", ratio, {}, {}},
+                           {"error_ratio", price->error_ns / price->alone_ns, {}, {}},
+                           {"steps_alone", static_cast<double>(price->steps_alone), {}, {}},
+                           {"steps_recorded", static_cast<double>(price->steps_recorded), {}, {}},
+                           {"launches", static_cast<double>(price->launches), {}, {}},
+                           {"remained_ns", price->remained_ns, {}, {}}});
 }
 
 void add_messages(const Model& model, Quality& quality) {
@@ -148,6 +177,7 @@ Quality assess_quality(const Model& model, const StepAnalysis& steps, const Util
   assess_disagreements(input, quality);
   compare_tiers(input, quality);
   assess_clocks(input, quality);
+  add_price(model, steps.process_id, quality);
   add_messages(model, quality);
   for (const Findings* found : {&steps.findings, &utilisation.findings})
     quality.findings.insert(quality.findings.end(), found->begin(), found->end());

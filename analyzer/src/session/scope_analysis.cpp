@@ -148,6 +148,7 @@ std::shared_ptr<const Accounting> ScopeAnalysis::accounting(const Ask& ask) {
     Accounting made = account(*model_, *selection_, options_.accounting, scope_.device_id);
     made.kernels =
         kernel_time(*model_, *utilisation(ask), exposure(ask), made.device_id, options_.accounting.bounds);
+    if (selection_->parts.size() == 1) mark_recording_gaps(*model_, selection_->steps.representative, made);
     accounting_ = share(std::move(made));
   }
   return accounting_;
@@ -219,6 +220,11 @@ std::shared_ptr<const Quality> ScopeAnalysis::quality(const Ask& ask) {
   const auto first = std::find_if(made.findings.begin(), made.findings.end(),
                                   [](const Finding& f) { return f.severity < Severity::error; });
   made.findings.insert(first, pace.begin(), pace.end());
+  if (const std::optional<std::int64_t> gaps_ns = accounting(ask)->gap_recording_ns) {
+    for (Finding& finding : made.findings)
+      if (finding.code == FindingCode::recording_price)
+        finding.evidence.push_back({"gaps_ns", static_cast<double>(*gaps_ns), {}, {}});
+  }
   made.scope = selection_->steps.representative.scope;
   for (Finding& finding : made.findings) finding.scope = made.scope;
   return quality_ = share(std::move(made));

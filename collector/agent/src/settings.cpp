@@ -70,6 +70,7 @@ Settings read_settings(const char* (*lookup)(const char* name)) {
   s.spool_directory = text(env::kSpoolDirectory, "");
   s.step_range = text(env::kStepRange, env::kDefaultStepRange);
   s.cupti_library = text(env::kCuptiLibrary, "");
+  read_number<std::uint32_t>(lookup, env::kAloneSteps, 0, 3, &s.alone_steps, &s.complaints);
   s.lock_directory = text(env::kLockDirectory, "");
 
   const std::string wanted = text(env::kSchedule, kDefaultSchedule);

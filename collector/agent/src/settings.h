@@ -15,6 +15,7 @@ struct Settings {
   std::string schedule_text;
   std::string step_range;
   std::string cupti_library;
+  std::uint32_t alone_steps = 3;            // in a row; 0: what recording costs is not measured
   std::string lock_directory;               // empty: the usual one
   bool sampling_allowed = true;             // T1
   bool replay_allowed = true;               // T2

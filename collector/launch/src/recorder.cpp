@@ -145,7 +145,7 @@ std::vector<std::string> program_environment(const RecordOptions& options, const
            name == variables::kSchedule || name == variables::kStepRange || name == variables::kTiers ||
            name == variables::kCuptiLibrary || name == variables::kAfterMs ||
            name == variables::kDurationMs || name == variables::kWaitForSignal ||
-           name == variables::kBudgetMs ||
+           name == variables::kBudgetMs || name == variables::kAloneSteps ||
            (name == variables::kSampleIntervalNs && options.sample_interval_ns > 0) ||
            (name == variables::kSampleBufferBytes && options.sample_buffer_bytes > 0) ||
            name == variables::kReplayExclude || name.rfind(variables::kMetricsPrefix, 0) == 0;
@@ -165,6 +165,7 @@ std::vector<std::string> program_environment(const RecordOptions& options, const
   if (options.duration.count() > 0) set(variables::kDurationMs, std::to_string(options.duration.count()));
   if (options.wait) set(variables::kWaitForSignal, "1");
   set(variables::kBudgetMs, std::to_string(options.budget.count()));
+  set(variables::kAloneSteps, std::to_string(options.alone_steps));
   if (options.sample_interval_ns > 0)
     set(variables::kSampleIntervalNs, std::to_string(options.sample_interval_ns));
   if (options.sample_buffer_bytes > 0)

@@ -46,6 +46,7 @@ enum class ReasonCode : std::uint8_t {
   flops,
   spool_full,
   nvtx_paths,
+  price,  ///< what recording costs was not measured
   turns,  ///< when this process had the GPU's counters, which it shares with others
 
   /// What the launcher says, and what is wrong with its files; verbatim.
@@ -77,7 +78,10 @@ enum class ReasonCode : std::uint8_t {
   step_open,        ///< the recording ended inside it
   step_killed,      ///< `missing`, `launches`
   window_open,      ///< the program was killed before it closed
-  another_launch,   ///< `position`, `counted`, `counted_grid`, `ran`, `ran_grid`
+  /// What recording costs: pace of steps alone and recorded. `alone_ns`, `recorded_ns`, `error_ns` (95 %),
+  /// `steps_alone`, `steps_recorded`, `launches` a step, `remained_ns` a step (taken off), `by_period` (0 or 1)
+  recording_price,
+  another_launch,  ///< `position`, `counted`, `counted_grid`, `ran`, `ran_grid`
 
   /// Samples (T1).
   not_asked_for,  ///< `tier`
@@ -139,6 +143,7 @@ struct Vocabulary<ReasonCode> {
       {Code::flops, "flops"},
       {Code::spool_full, "spool_full"},
       {Code::nvtx_paths, "nvtx_paths"},
+      {Code::price, "price"},
       {Code::turns, "turns"},
       {Code::launcher, "launcher"},
       {Code::file_unreadable, "file_unreadable"},
@@ -164,6 +169,7 @@ struct Vocabulary<ReasonCode> {
       {Code::step_open, "step_open"},
       {Code::step_killed, "step_killed"},
       {Code::window_open, "window_open"},
+      {Code::recording_price, "recording_price"},
       {Code::another_launch, "another_launch"},
       {Code::not_asked_for, "not_asked_for"},
       {Code::no_samples, "no_samples"},

@@ -225,7 +225,9 @@ void Timeline::take_kernel(const CUpti_ActivityKernel9& k) noexcept {
     totals_.add(&Count::own_kernel_records);
     return;
   }
-  if (windowed_.load(std::memory_order_acquire) && !seen_.seen(k.correlationId, 0)) return;
+  if ((windowed_.load(std::memory_order_acquire) || unnoted_.load(std::memory_order_relaxed)) &&
+      !seen_.seen(k.correlationId, 0))
+    return;
   if (k.deviceId < kMaxDevices) {
     auto& newest_here = newest_correlation_ids_[k.deviceId];
     std::uint32_t newest = newest_here.load(std::memory_order_relaxed);

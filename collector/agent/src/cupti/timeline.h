@@ -90,6 +90,8 @@ class Timeline {
   /// From now on only kernels count whose launch was marked as seen, and only copies that began between
   /// these.
   void set_window(std::int64_t open_ns, std::int64_t close_ns) noexcept;
+  /// From now on kernels come that no launch was noted of: they are dropped.
+  void expect_unnoted() noexcept { unnoted_.store(true, std::memory_order_release); }
   /// In a forked child: CUPTI's buffers are the parent's. Async-signal-safe.
   static void disconnect() noexcept;
   void flush() noexcept;
@@ -136,7 +138,7 @@ class Timeline {
   std::atomic_flag pool_lock_ = ATOMIC_FLAG_INIT;
   std::vector<std::uint8_t*> free_;  // capacity buffer_count_ from the start: no allocation under the lock
   std::vector<std::uint8_t*> all_;
-  std::atomic<bool> windowed_{false};
+  std::atomic<bool> windowed_{false}, unnoted_{false};
   std::atomic<std::int64_t> window_open_ns_{0}, window_close_ns_{0};
   std::array<std::atomic<std::uint32_t>, kMaxDevices> newest_correlation_ids_{};
   SeenLaunches seen_;

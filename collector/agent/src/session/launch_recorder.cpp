@@ -12,24 +12,30 @@ steps::Key graph_key_of(const void* params) {
 
 }  // namespace
 
-void LaunchRecorder::note_for_period(ThreadState& thread, CUpti_CallbackId id,
-                                     const CUpti_CallbackData& data) noexcept {
-  if (!period_.looks_at(data.contextUid)) return;
+std::int64_t LaunchRecorder::note_for_period(ThreadState& thread, CUpti_CallbackId id,
+                                             const CUpti_CallbackData& data) noexcept {
+  if (!period_.looks_at(data.contextUid)) return 0;
   const std::int64_t now = parts_.api->now_ns();
   if (is_graph_launch(id))
-    return period_.note_launch(thread, graph_key_of(data.functionParams), nullptr, now);
+    return period_.note_launch(thread, graph_key_of(data.functionParams), nullptr, now) ? 0 : now;
   SequenceEntry entry{thread.launch_kernel_id, 0, 0, 0};
   grid_of(id, data.functionParams, &entry);
-  period_.note_launch(thread, steps::key_of(entry.kernel_id, entry.grid_x, entry.grid_y, entry.grid_z),
-                      data.symbolName, now);
+  return period_.note_launch(thread, steps::key_of(entry.kernel_id, entry.grid_x, entry.grid_y, entry.grid_z),
+                             data.symbolName, now)
+             ? 0
+             : now;
 }
 
 void LaunchRecorder::on_launch(CUpti_CallbackId id, const CUpti_CallbackData& data) noexcept {
   ThreadState* thread = this_thread(parts_.generation);
   if (thread == nullptr || thread->inside) return;
   if (data.callbackSite == CUPTI_API_ENTER) {
-    thread->launch_noted = recording_.load(std::memory_order_acquire);
-    if (!thread->launch_noted) return;
+    const bool noted = recording_.load(std::memory_order_acquire);
+    thread->launch_noted.store(noted, std::memory_order_relaxed);
+    if (!noted) {
+      if (alone_.active()) count_alone(*thread, id, data);
+      return;
+    }
     parts_.thread_names.note(*thread);
     thread->launch_kernel_id = 0;
     thread->launch_verdict = 0;
@@ -37,24 +43,47 @@ void LaunchRecorder::on_launch(CUpti_CallbackId id, const CUpti_CallbackData& da
     // For the period, the step's sequence, to tell CUPTI's helpers apart, and to know collectives.
     if (!is_graph_launch(id)) look_up_kernel(*thread, data.symbolName);
     const bool captured = is_captured(id, data);
-    if (period_.watches() && !captured) note_for_period(*thread, id, data);
-    if (stretches_.wants_launch() && !captured) stretches_.note_launch(*thread, is_graph_launch(id));
+    std::int64_t entered_ns = 0;
+    if (period_.watches() && !captured) {
+      entered_ns = note_for_period(*thread, id, data);
+      // It may have begun a step that is not recorded.
+      if (!recording_.load(std::memory_order_relaxed))
+        return thread->launch_noted.store(false, std::memory_order_relaxed);
+    }
+    if (stretches_.wants_launch() && !captured) {
+      stretches_.note_launch(*thread, is_graph_launch(id));
+      entered_ns = 0;
+    }
     if (thread->launch_collective) parts_.agreement.count_collective();
     if (parts_.steps.active() == spool::kNoStep) thread->launch_kernel_id = 0;
-    if (parts_.replay && parts_.replay->wants_launch() && !captured)
+    const bool counted = parts_.replay && parts_.replay->wants_launch() && !captured;
+    const bool looked_into = parts_.stalls && parts_.stalls->wants_launch() && !captured;
+    if (counted || looked_into) entered_ns = 0;  // what comes now takes its time
+    if (counted)
       if (const AgentCall call{parts_.gate, *thread})
         thread->launch_verdict =
             static_cast<std::uint8_t>(parts_.replay->launch_enter(call_of(*thread, id, data)));
-    if (parts_.stalls && parts_.stalls->wants_launch() && !captured)
+    if (looked_into)
       if (const AgentCall call{parts_.gate, *thread}) parts_.stalls->launch_enter(data.context);
     parts_.timeline->seen().mark(data.correlationId,
                                  is_graph_launch(id) ? SeenLaunches::kGraphLaunch : thread->launch_kernel_id);
     thread->graph_node_created = false;
-    thread->launch_enter_ns = parts_.api->now_ns();
-  } else if (thread->launch_noted) {
-    thread->launch_noted = false;
+    thread->launch_enter_ns = entered_ns != 0 ? entered_ns : parts_.api->now_ns();
+  } else if (thread->launch_noted.load(std::memory_order_relaxed)) {
     launch_exit(*thread, id, data);
+    thread->launch_noted.store(false, std::memory_order_release);
   }
+}
+
+// In a step that is not recorded: as little as finds its end.
+void LaunchRecorder::count_alone(ThreadState& thread, CUpti_CallbackId id,
+                                 const CUpti_CallbackData& data) noexcept {
+  if (!period_.watches() || is_captured(id, data)) return;
+  const std::int64_t since_ns = parts_.api->now_ns();
+  thread.launch_kernel_id = 0;
+  if (!is_graph_launch(id)) look_up_kernel(thread, data.symbolName);
+  note_for_period(thread, id, data);
+  if (alone_.active()) alone_.count_launch(parts_.api->now_ns() - since_ns);
 }
 
 // Into a stream that is being captured: it becomes part of a graph and runs when that does. It counts towards

@@ -3,6 +3,7 @@
 
 #include <atomic>
 
+#include "session/alone_steps.h"
 #include "session/order_recorder.h"
 #include "session/parts.h"
 #include "session/period_steps.h"
@@ -13,8 +14,9 @@ namespace ridgeline::agent {
 
 class LaunchRecorder {
  public:
-  LaunchRecorder(Parts& parts, PeriodSteps& period, Stretches& stretches, OrderRecorder& order)
-      : parts_(parts), period_(period), stretches_(stretches), order_(order) {}
+  LaunchRecorder(Parts& parts, PeriodSteps& period, Stretches& stretches, OrderRecorder& order,
+                 AloneSteps& alone)
+      : parts_(parts), period_(period), stretches_(stretches), order_(order), alone_(alone) {}
 
   /// Launches are noted from now on, or no longer; one whose entry was noted is noted to its end.
   void record(bool on) noexcept { recording_.store(on, std::memory_order_release); }
@@ -22,7 +24,10 @@ class LaunchRecorder {
   void on_launch(CUpti_CallbackId id, const CUpti_CallbackData& data) noexcept;
 
  private:
-  void note_for_period(ThreadState& thread, CUpti_CallbackId id, const CUpti_CallbackData& data) noexcept;
+  /// When the launch was noted; 0: it was not looked at, or a step ended or began, which takes its time.
+  std::int64_t note_for_period(ThreadState& thread, CUpti_CallbackId id,
+                               const CUpti_CallbackData& data) noexcept;
+  void count_alone(ThreadState& thread, CUpti_CallbackId id, const CUpti_CallbackData& data) noexcept;
   bool is_captured(CUpti_CallbackId id, const CUpti_CallbackData& data) const noexcept;
   void look_up_kernel(ThreadState& thread, const char* name) noexcept;
   std::uint32_t code_of(ThreadState& thread, CUpti_CallbackId id,
@@ -38,6 +43,7 @@ class LaunchRecorder {
   PeriodSteps& period_;
   Stretches& stretches_;
   OrderRecorder& order_;
+  AloneSteps& alone_;
   std::atomic<bool> recording_{false};
 };
 

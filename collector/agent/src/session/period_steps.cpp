@@ -36,9 +36,11 @@ bool PeriodSteps::looks_at(std::uint32_t context_id) noexcept {
   return true;
 }
 
-void PeriodSteps::note_launch(ThreadState& thread, steps::Key key, const char* kernel_name,
+bool PeriodSteps::note_launch(ThreadState& thread, steps::Key key, const char* kernel_name,
                               std::int64_t now_ns) noexcept {
-  if (period_.launch(key, now_ns)) border(thread, kernel_name);
+  if (!period_.launch(key, now_ns)) return false;
+  border(thread, kernel_name);
+  return true;
 }
 
 void PeriodSteps::describe(const char* kernel_name) noexcept {

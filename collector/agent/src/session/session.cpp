@@ -64,6 +64,7 @@ void Session::on_callback(CUpti_CallbackDomain domain, CUpti_CallbackId id, cons
   try {
     if (domain == CUPTI_CB_DOMAIN_DRIVER_API) {
       const auto& call = *static_cast<const CUpti_CallbackData*>(data);
+      if (id == AloneSteps::kTimedCall) return;
       const auto memory = memory_call(id);
       if (memory) memory_.on_call(*memory, id, call);  // freeing waits as well
       if (const auto wait = wait_call(id))
@@ -119,6 +120,7 @@ void Session::on_resource(CUpti_CallbackId id, const CUpti_ResourceData& data) n
   switch (id) {
     case CUPTI_CBID_RESOURCE_GRAPHNODE_CREATED:
       if (ThreadState* thread = this_thread(parts_.generation)) thread->graph_node_created = true;
+      alone_.graph_begins();
       if (!parts_.graphs_seen.load(std::memory_order_relaxed))
         parts_.graphs_seen.store(true, std::memory_order_relaxed);
       return;
@@ -127,6 +129,7 @@ void Session::on_resource(CUpti_CallbackId id, const CUpti_ResourceData& data) n
         graphs_.on_clone(*graph);
       return;
     case CUPTI_CBID_RESOURCE_MODULE_LOADED:
+      alone_.module_loaded();
       if (const auto* module = static_cast<const CUpti_ModuleResourceData*>(data.resourceDescriptor)) {
         parts_.kernels.module_loaded(module->moduleId, module->pCubin, module->cubinSize);
         if (parts_.stalls) parts_.stalls->module_loaded(module->pCubin, module->cubinSize);

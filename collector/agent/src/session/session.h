@@ -24,6 +24,7 @@
 #include <string>
 #include <thread>
 
+#include "session/alone_steps.h"
 #include "session/devices.h"
 #include "session/graph_recorder.h"
 #include "session/launch_recorder.h"
@@ -110,16 +111,17 @@ class Session {
   void stop_calls() noexcept;
 
   Parts parts_;
-  StepConductor conductor_{parts_, [this] { wake_.notify_all(); }};
+  AloneSteps alone_{parts_};
+  StepConductor conductor_{parts_, alone_, [this] { wake_.notify_all(); }};
   PeriodSteps period_{parts_, conductor_};
   Stretches stretches_{parts_, conductor_};
   LeftOutCounts left_out_;
   OrderRecorder order_{parts_, left_out_};
   GraphRecorder graphs_{parts_, left_out_};
   MemoryRecorder memory_{parts_, left_out_};
-  LaunchRecorder launches_{parts_, period_, stretches_, order_};
+  LaunchRecorder launches_{parts_, period_, stretches_, order_, alone_};
   WaitRecorder waits_{parts_, order_};
-  StreamCalls stream_calls_{parts_};
+  StreamCalls stream_calls_{parts_, alone_};
   WindowControl window_{parts_, period_, launches_, waits_, order_};
   Devices devices_{parts_};
 

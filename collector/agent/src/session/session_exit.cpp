@@ -85,6 +85,7 @@ void Session::at_exit(spool::EndReason reason) noexcept {
   period_.end_last(parts_.now_ns());
   if (parts_.replay) parts_.replay->abandon();
   if (parts_.stalls) parts_.stalls->abandon();
+  if (cupti_started_ && parts_.steps.steps_begun() == 0) alone_.without_steps();
   if (cupti_started_ && window_.collecting()) parts_.timeline->flush_final();
   conductor_.end_unused_turn();
   const std::int64_t now = parts_.now_ns();

@@ -142,6 +142,9 @@ bool Session::start_cupti(const CuptiApi& api, const std::string& library_path) 
   if (!subscribe()) return false;
   make_tiers();
   enable_callbacks();
+  alone_.switch_by([this](bool on, bool launches_too) { window_.switch_calls(on, launches_too); });
+  alone_.time_callbacks_with(subscriber_);
+  window_.tell_before_close([this] { alone_.drop(); });
   window_.start(subscriber_);
   parts_.timeline->enable();
   cupti_started_ = true;

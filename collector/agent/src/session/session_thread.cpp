@@ -89,6 +89,9 @@ void Session::tick(std::int64_t now) noexcept {
   if (!cupti_started_ || parts_.gate.closed()) return;
   parts_.timeline->maintain();
   window_.tend(now);
+  alone_.tick(now);
+  // In steps that run alone nobody works for the recording; a period that is under way is not judged by them.
+  if (alone_.active()) return;
   period_.look_for_period(now);
   try {
     // It starts CUPTI's profiler, which waits for contexts.

@@ -59,12 +59,14 @@ bool StepConductor::may_begin_schedule() noexcept {
 bool StepConductor::begin(ThreadState& thread, std::uint16_t flags, std::uint32_t* step_index) noexcept {
   const AgentCall call{parts_.gate, thread};
   if (!call) return false;
+  const std::int64_t border_ns = parts_.now_ns();
   if (parts_.replay) parts_.replay->finish_pending();
   StepTracker::Step step{};
   bool before_schedule = false;
   if (!parts_.steps.open() && !parts_.steps.held()) before_schedule = !may_begin_schedule();
   if (!parts_.steps.begin(&step, before_schedule)) return false;
   if (parts_.steps.variation_known() && !parts_.steps.vary()) parts_.without_steps.stop();
+  alone_.step_begins(&step, border_ns, usual_step_ns(), (flags & spool::kStepByPeriod) != 0);
   if (has_its_turn(step)) flags |= prepare_sampling(step);
   const std::int64_t now = parts_.now_ns();  // after what had to be finished and set up
   *step_index = step.index;
@@ -122,7 +124,8 @@ void StepConductor::end(ThreadState& thread, std::int64_t now_ns) noexcept {
     done = parts_.replay->step_end(thread.thread_id);
   } else {
     if (step.phase == Phase::stalls && parts_.stalls) parts_.stalls->step_end();
-    parts_.steps.keep_as_reference();
+    if ((step.flags & spool::kStepAlone) == 0 && !alone_.came_back_in(step.index))
+      parts_.steps.keep_as_reference();
   }
   if (done) parts_.steps.release();
   if (parts_.turns.held()) end_unused_turn();

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <functional>
 
+#include "session/alone_steps.h"
 #include "session/parts.h"
 #include "thread_state.h"
 
@@ -13,8 +14,8 @@ namespace ridgeline::agent {
 class StepConductor {
  public:
   /// `wake_threads`: there is work for the agent's threads before their next turn.
-  StepConductor(Parts& parts, std::function<void()> wake_threads)
-      : parts_(parts), wake_threads_(std::move(wake_threads)) {}
+  StepConductor(Parts& parts, AloneSteps& alone, std::function<void()> wake_threads)
+      : parts_(parts), alone_(alone), wake_threads_(std::move(wake_threads)) {}
 
   /// A step begins on this thread, unless one is open; its index. `flags` of StepBeginRecord.
   bool begin(ThreadState& thread, std::uint16_t flags, std::uint32_t* step_index) noexcept;
@@ -46,6 +47,7 @@ class StepConductor {
   std::int64_t usual_step_ns() const noexcept;
 
   Parts& parts_;
+  AloneSteps& alone_;
   const std::function<void()> wake_threads_;
   bool concurrency_looked_at_ = false;
   bool put_off_ = false;  // the latest sampled stretch

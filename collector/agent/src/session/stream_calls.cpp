@@ -10,6 +10,7 @@ void StreamCalls::on_capture(CaptureCall call, CUpti_CallbackId id, const CUpti_
   switch (call) {
     case CaptureCall::begins:
       if (enters) {
+        alone_.graph_begins();
         parts_.captures.begin_capture(key);
         if (parts_.replay)
           if (const AgentCall inside{parts_.gate, *thread}) parts_.replay->capture_begins();

@@ -1,13 +1,14 @@
 // The program's calls that decide when the agent may touch counters: captures, and streams that wait for the host.
 #pragma once
 
+#include "session/alone_steps.h"
 #include "session/parts.h"
 
 namespace ridgeline::agent {
 
 class StreamCalls {
  public:
-  explicit StreamCalls(Parts& parts) noexcept : parts_(parts) {}
+  StreamCalls(Parts& parts, AloneSteps& alone) noexcept : parts_(parts), alone_(alone) {}
 
   /// Any thread, in the driver's callbacks; these are enabled whether or not a window is open.
   void on_capture(CaptureCall call, CUpti_CallbackId id, const CUpti_CallbackData& data) noexcept;
@@ -15,6 +16,7 @@ class StreamCalls {
 
  private:
   Parts& parts_;
+  AloneSteps& alone_;
 };
 
 }  // namespace ridgeline::agent

@@ -1,5 +1,8 @@
 #include "session/window_control.h"
 
+#include <chrono>
+#include <thread>
+
 #include "cupti/launch_params.h"
 #include "cupti/order_calls.h"
 #include "cupti/wait_calls.h"
@@ -13,6 +16,7 @@ constexpr std::int64_t kSettleNs = 500 * kMillisecond;
 constexpr std::int64_t kStepPatienceNs = 10'000 * kMillisecond;
 constexpr std::int64_t kDrainPatienceNs = 10'000 * kMillisecond;
 constexpr std::int64_t kReadPatienceNs = 15'000 * kMillisecond;  // for the samples of a window, further
+constexpr int kLooksAtLaunches = 50;                             // 100 us apart
 constexpr std::int64_t kQuietNs = 400 * kMillisecond;
 
 const char* text_of(WindowCause cause) {
@@ -80,6 +84,35 @@ void WindowControl::enable_call_callbacks(bool on) noexcept {
     }
 }
 
+// Of launches that were noted and are still under way on other threads, the exit is yet to be called.
+void WindowControl::await_launches() const noexcept {
+  const ThreadState* own = this_thread(parts_.generation);
+  const auto under_way = [&] {
+    for (const ThreadState* thread = all_threads(); thread != nullptr; thread = thread->next)
+      if (thread != own && thread->launch_noted.load(std::memory_order_acquire)) return true;
+    return false;
+  };
+  for (int i = 0; i < kLooksAtLaunches && under_way(); ++i)
+    std::this_thread::sleep_for(std::chrono::microseconds(100));
+}
+
+void WindowControl::switch_calls(bool on, bool launches_too) noexcept {
+  const State state = state_.load(std::memory_order_acquire);
+  if (state != State::open && state != State::last_step) return;
+  if (!on) {
+    record_calls(false);
+    if (launches_too) await_launches();
+  }
+  for (const auto& callbacks : {wait_callbacks(), event_callbacks()})
+    for (const CUpti_CallbackId id : callbacks)
+      if (on || !memory_call(id))  // what is freed meanwhile must be known
+        parts_.api->enable_callback(on ? 1 : 0, subscriber_, CUPTI_CB_DOMAIN_DRIVER_API, id);
+  if (launches_too)
+    for (const CUpti_CallbackId id : launch_callbacks())
+      parts_.api->enable_callback(on ? 1 : 0, subscriber_, CUPTI_CB_DOMAIN_DRIVER_API, id);
+  if (on) record_calls(true);
+}
+
 void WindowControl::record_calls(bool on) noexcept {
   launches_.record(on);
   waits_.record(on);
@@ -120,6 +153,7 @@ void WindowControl::tend(std::int64_t now) noexcept {
       if (action == WindowPlan::Action::open) return open(cause, now);
       if (action == WindowPlan::Action::close) {
         parts_.steps.hold(true);
+        if (before_close_) before_close_();
         cause_ = cause;
         deadline_ns_ = now + kStepPatienceNs;
         state_.store(State::last_step, std::memory_order_release);
@@ -135,6 +169,7 @@ void WindowControl::tend(std::int64_t now) noexcept {
     case State::last_step: {
       const bool measuring = parts_.replay && parts_.replay->measuring();
       if (measuring || (parts_.steps.active() != spool::kNoStep && now < deadline_ns_)) return;
+      if (before_close_) before_close_();
       record_calls(false);
       parts_.timeline->set_window(opened_ns_, now);
       closed_ns_ = now;

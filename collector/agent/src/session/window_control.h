@@ -15,6 +15,7 @@
 
 #include <atomic>
 #include <cstdint>
+#include <functional>
 
 #include "session/launch_recorder.h"
 #include "session/order_recorder.h"
@@ -37,6 +38,11 @@ class WindowControl {
   void tend(std::int64_t now_ns) noexcept;
   /// CUPTI's callbacks and records are on. The agent's thread.
   bool collecting() const noexcept { return collecting_; }
+  /// `before_close`: the window is about to close. Before start().
+  void tell_before_close(std::function<void()> before_close) { before_close_ = std::move(before_close); }
+  /// Of an open window: the callbacks of launches and waits come no longer, or again; those of launches only if
+  /// `launches_too`, but none is noted. Any thread, one at a time.
+  void switch_calls(bool on, bool launches_too) noexcept;
   /// At exit: a window that is open ends with the program.
   void end_with_program(std::int64_t now_ns) noexcept;
 
@@ -48,6 +54,7 @@ class WindowControl {
   void write(spool::WindowEdge edge, WindowCause cause, std::int64_t now) noexcept;
   void enable_call_callbacks(bool on) noexcept;
   void record_calls(bool on) noexcept;
+  void await_launches() const noexcept;
 
   Parts& parts_;
   PeriodSteps& period_;
@@ -62,6 +69,7 @@ class WindowControl {
   WindowCause cause_{};  // of the close that is under way
   std::int64_t opened_ns_ = 0, closed_ns_ = 0, deadline_ns_ = 0, quiet_since_ns_ = 0;
   std::uint64_t records_ = 0;
+  std::function<void()> before_close_;
 };
 
 }  // namespace ridgeline::agent

@@ -97,6 +97,12 @@ void StepTracker::defer(Step* step, bool announced) noexcept {
   *step = step_;
 }
 
+void StepTracker::run_alone(Step* step) noexcept {
+  defer(step, false);
+  step_.flags |= spool::kStepAlone;
+  *step = step_;
+}
+
 void StepTracker::restart_schedule(std::uint16_t flags) noexcept {
   pending_flags_.fetch_or(flags | spool::kScheduleStarts, std::memory_order_acq_rel);
   schedule_base_.store(next_index_.load(std::memory_order_relaxed), std::memory_order_release);

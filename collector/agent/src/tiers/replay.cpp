@@ -408,7 +408,7 @@ bool Replay::open(const LaunchCall& call, std::string* why, spool::CounterStatus
     readiness_ = Readiness::ruled_out;
     ruled_out_reason_ = *why;
   }
-  note_failure(failure.result);
+  if (!in_use_elsewhere_) note_failure(failure.result);
   return false;
 }
 

@@ -46,6 +46,10 @@ struct Accounting {
   /// host waited for: it is then inside host_bound.
   std::optional<std::int64_t> gap_synchronisation_ns;
   std::int64_t gap_total_ns = 0;  // sum of the six
+  /// Of the launch-bound and host-bound gaps: what recording itself made the step longer by. Empty if that was not
+  /// measured or is within what steps vary by.
+  std::optional<std::int64_t> gap_recording_ns;
+  double alone_step_ns = 0;       // with it: from begin to begin of a step that was not recorded
   std::int64_t remainder_ns = 0;  // what the parts do not explain; 0 unless records contradict each other
   std::int64_t launches = 0;
   std::int64_t launches_without_time = 0;  // not in any figure above

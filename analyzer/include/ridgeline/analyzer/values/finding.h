@@ -53,6 +53,7 @@ enum class FindingCode : std::uint8_t {
   clock_replay_differs,
   clock_unknown,
   excess_bytes,
+  recording_price,   ///< what recording made the step longer by
   gpu_idle,          ///< the GPU has nothing to do for a good part of the step
   saving_held_back,  ///< most of what kernels could save does not reach the step
   collector,         ///< a message of the recording; `detail` holds it
@@ -114,6 +115,7 @@ struct Vocabulary<analyzer::FindingCode> {
       {Code::clock_replay_differs, "clock.replay_differs"},
       {Code::clock_unknown, "clock.unknown"},
       {Code::excess_bytes, "work.excess_bytes"},
+      {Code::recording_price, "pace.recording_price"},
       {Code::gpu_idle, "pace.gpu_idle"},
       {Code::saving_held_back, "pace.saving_held_back"},
       {Code::collector, "collector"},

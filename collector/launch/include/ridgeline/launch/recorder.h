@@ -72,6 +72,7 @@ struct RecordOptions {
   std::int64_t sample_interval_ns = 0;                           // T1; 0: chosen
   std::uint64_t sample_buffer_bytes = 0;                         // T1; 0: chosen
   std::chrono::milliseconds budget{10'000};                      // T2: what it may take on top of the program
+  std::uint32_t alone_steps = 3;                                 // in a row without being recorded; 0 to 3
   std::vector<std::vector<std::string>> counter_configurations;  // metric names of R1, R2, …; empty: built in
   std::vector<std::string> replay_exclude;       // parts of mangled names: run unmeasured in replay steps
   std::optional<std::string> working_directory;  // the program's; default: the current one

@@ -50,6 +50,9 @@ inline constexpr char kDurationMs[] = "RIDGELINE_DURATION_MS";
 /// "1": no recording until the launcher says so, by the control file in the spool directory (control.h).
 inline constexpr char kWaitForSignal[] = "RIDGELINE_WAIT";
 
+/// How many steps of a block run without being recorded, to measure what recording costs; 0: none. Default 3.
+inline constexpr char kAloneSteps[] = "RIDGELINE_ALONE_STEPS";
+
 /// Folder of the files by which processes that are recorded on one GPU take turns with its counters; the same for all
 /// of them, containers too. Unset: /run/lock if every user may make files there, else /tmp.
 inline constexpr char kLockDirectory[] = "RIDGELINE_LOCK_DIR";

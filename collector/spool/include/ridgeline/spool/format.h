@@ -106,6 +106,7 @@ enum class RecordType : std::uint16_t {
   graph_edge = 47,
   memory_call = 48,
   left_out = 49,
+  step_block = 51,
 };
 
 struct RecordHeader {
@@ -496,6 +497,8 @@ inline constexpr std::uint16_t kStepByTime =
     16;  // StepBegin: no step of the program, but a stretch in which launches are counted by kind, or samples taken
 inline constexpr std::uint16_t kStepDeferred =
     64;  // StepBegin or StepEnd: a timeline step beside the schedule, which waits for the GPU's counters
+inline constexpr std::uint16_t kStepAlone =
+    128;  // StepBegin: a step of the timeline phase that runs without being recorded, beside the schedule
 /// Stretches are numbered from here on, apart from the steps.
 inline constexpr std::uint32_t kFirstStretch = 1u << 30;
 
@@ -516,6 +519,25 @@ struct StepEndRecord {
   std::int64_t end_ns;
 };
 static_assert(sizeof(StepEndRecord) == 24);
+
+inline constexpr std::uint16_t kBlockAlone = 1;  // its steps were not recorded
+inline constexpr std::uint16_t kBlockByPeriod =
+    2;  // but for the callbacks of launches, by which its steps were found
+/// Steps that were timed together, from a device that was through with everything before to the border behind the
+/// last: some of them alone, some recorded, so that it shows what recording costs.
+struct StepBlockRecord {
+  RecordHeader header;  // flags: kBlockAlone, kBlockByPeriod
+  std::uint32_t first_step;
+  std::uint32_t steps;
+  std::int64_t begin_ns;
+  std::int64_t end_ns;     // the host's; the device may be behind
+  std::int64_t switch_ns;  // before and after it: waiting for the device, switching off and on
+  std::uint64_t launches;  // of a block alone by period: that came to the callback
+  std::int64_t own_ns;     // and what the agent took in them
+  std::int64_t
+      callback_ps;  // what CUPTI takes to call it for one launch, as measured in this process; 0: it was not
+};
+static_assert(sizeof(StepBlockRecord) == 64);
 
 struct MetricRecord {
   RecordHeader header;
@@ -761,6 +783,7 @@ enum class Topic : std::uint32_t {
   flops = 20,              // T3: SASS counts
   spool_full = 21,         // records found no room in the spool
   nvtx_paths = 22,         // more nestings of ranges than are told apart
+  price = 31,              // what recording costs was not measured
   turns = 30,              // when this process had the GPU's counters, which it shares with others
 };
 struct MessageRecord {
@@ -859,6 +882,8 @@ template <>
 inline constexpr RecordType kTypeOf<SourceLineRecord> = RecordType::source_line;
 template <>
 inline constexpr RecordType kTypeOf<StallWindowRecord> = RecordType::stall_window;
+template <>
+inline constexpr RecordType kTypeOf<StepBlockRecord> = RecordType::step_block;
 template <>
 inline constexpr RecordType kTypeOf<SynchronisationRecord> = RecordType::synchronisation;
 template <>

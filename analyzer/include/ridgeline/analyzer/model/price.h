@@ -1,0 +1,28 @@
+// price.h: what recording cost the program, as the recording itself measured it.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+
+#include "ridgeline/analyzer/model/model.h"
+
+namespace ridgeline::analyzer {
+
+/// From begin to begin of steps, means over blocks of them that ran alone and blocks that were recorded.
+struct RecordingPrice {
+  double alone_ns = 0;
+  double recorded_ns = 0;
+  double error_ns = 0;  ///< of the difference: half of its 95 % interval
+  std::int64_t steps_alone = 0, steps_recorded = 0;
+  std::int64_t launches = 0;  ///< a step
+  double remained_ns = 0;     ///< a step: what the recorder took in those alone, estimated and taken off
+
+  [[nodiscard]] double difference_ns() const { return recorded_ns - alone_ns; }
+  /// The steps differ by more than they vary.
+  [[nodiscard]] bool certain() const { return difference_ns() > error_ns || difference_ns() < -error_ns; }
+};
+
+/// Empty if the recording did not measure it.
+[[nodiscard]] std::optional<RecordingPrice> recording_price(const Model& model, store::Id process_id);
+
+}  // namespace ridgeline::analyzer

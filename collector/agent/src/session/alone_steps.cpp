@@ -1,0 +1,226 @@
+#include "session/alone_steps.h"
+
+#include <dlfcn.h>
+
+#include <algorithm>
+#include <chrono>
+#include <thread>
+
+#include "ridgeline/base/spin_guard.h"
+
+namespace ridgeline::agent {
+namespace {
+
+constexpr std::int64_t kMillisecond = 1'000'000;
+// A timeline phase is cut in so many parts, with a block that runs alone between two of them.
+constexpr std::uint32_t kParts = 4;
+// Of a block; of steps of a second and more, one.
+constexpr std::uint32_t kSteps = 3;
+constexpr std::int64_t kLongStepNs = 1000 * kMillisecond;
+// Behind a block that ran alone one step passes in which recording comes back.
+constexpr std::uint32_t kStepsPerPart = 1 + kSteps + 1;
+constexpr std::int64_t kThroughPatienceNs = 100 * kMillisecond;
+constexpr std::int64_t kStepPatienceNs = 100 * kMillisecond;
+constexpr int kTimedCalls = 2000;
+
+}  // namespace
+
+std::uint32_t AloneSteps::steps_of_block() const noexcept {
+  return std::min(parts_.settings.alone_steps, usual_ns_ >= kLongStepNs ? 1 : kSteps);
+}
+
+// By the position of the step in its phase, which steps beside the schedule do not move.
+AloneSteps::Kind AloneSteps::kind_of_block_at(const StepTracker::Step& step) const noexcept {
+  if (step.phase != Phase::timeline || step.phase_steps < kParts * kStepsPerPart) return Kind::none;
+  const auto at = static_cast<std::uint32_t>(step.phase_steps - step.steps_left);
+  const std::uint32_t part = step.phase_steps / kParts;
+  if (at / part >= kParts) return Kind::none;
+  if (at % part == 0 && at > 0) return at == alone_at_ ? Kind::none : Kind::alone;
+  return at % part == 1 ? Kind::recorded : Kind::none;
+}
+
+// Every launch that was noted has its record, and its device was seen to be through with it.
+bool AloneSteps::device_is_through(std::int64_t usual_ns) noexcept {
+  const std::int64_t give_up = parts_.now_ns() + kThroughPatienceNs + 4 * usual_ns;
+  while (!parts_.gate.closed()) {
+    parts_.timeline->flush();
+    bool through = parts_.totals.get(&Count::kernel_records) + parts_.totals.get(&Count::dropped_records) >=
+                   parts_.totals.get(&Count::launches_seen);
+    for (std::uint32_t device = 0; device < kMaxDevices && through; ++device)
+      if ((parts_.device_launches.used() >> device & 1) != 0)
+        through = static_cast<std::int32_t>(parts_.timeline->newest_correlation_id(device) -
+                                            parts_.device_launches.latest(device)) >= 0;
+    if (through) return true;
+    if (parts_.now_ns() >= give_up) return false;
+    std::this_thread::sleep_for(std::chrono::microseconds(100));
+  }
+  return false;
+}
+
+// Off in this order: what other threads launch meanwhile is not noted, but traced, and so is what was noted before, to
+// its end on the device. False: it does not come.
+bool AloneSteps::switch_off() noexcept {
+  active_.store(true, std::memory_order_release);
+  if (calls_) calls_(false, !by_period_);
+  parts_.nvtx.mute(true);
+  if (device_is_through(usual_ns_)) {
+    parts_.timeline->switch_off();
+    return true;
+  }
+  switch_on();
+  return false;
+}
+
+void AloneSteps::switch_on() noexcept {
+  parts_.timeline->switch_on();
+  if (calls_) calls_(true, !by_period_);
+  parts_.nvtx.mute(false);
+  active_.store(false, std::memory_order_release);
+}
+
+void AloneSteps::refuse(const char* why) noexcept {
+  if (refused_.exchange(true)) return;
+  parts_.message(Severity::info, spool::Topic::price,
+                 std::string("what recording costs was not measured: ") + why);
+}
+
+void AloneSteps::begin(Kind kind, StepTracker::Step* step, std::int64_t usual_ns, bool by_period) noexcept {
+  if (kind == Kind::alone) alone_at_ = static_cast<std::uint32_t>(step->phase_steps - step->steps_left);
+  if (parts_.graphs_seen.load(std::memory_order_relaxed))
+    refuse("the program uses CUDA graphs, beside which tracing is not switched off");
+  if (parts_.agreement.takes_part())
+    refuse("the program launches collectives, and its processes would be in different steps");
+  if (refused_.load(std::memory_order_relaxed)) return;
+  const std::int64_t since_ns = parts_.now_ns();
+  if (!device_is_through(usual_ns)) return refuse("the device was never through with what was launched");
+  by_period_ = by_period;
+  block_ = {};
+  block_.first_step = step->index;
+  block_.steps = steps_of_block();
+  launches_.store(0, std::memory_order_relaxed);
+  own_ns_.store(0, std::memory_order_relaxed);
+  if (kind == Kind::alone) {
+    const CaptureHold hold(parts_.captures);
+    if (!hold) return;
+    block_.header.flags =
+        static_cast<std::uint16_t>(spool::kBlockAlone | (by_period ? spool::kBlockByPeriod : 0));
+    parts_.timeline->expect_unnoted();
+    if (!switch_off()) return refuse("the device was never through with what was launched");
+    parts_.steps.run_alone(step);
+  }
+  block_.begin_ns = parts_.now_ns();
+  block_.switch_ns = block_.begin_ns - since_ns;
+  latest_border_ns_.store(block_.begin_ns, std::memory_order_release);
+  steps_begun_ = 1;
+  kind_ = kind;
+}
+
+void AloneSteps::come_back_in(StepTracker::Step* step) noexcept {
+  parts_.steps.defer(step, false);
+  back_in_.store(step->index, std::memory_order_relaxed);
+}
+
+void AloneSteps::end(StepTracker::Step* step, std::int64_t border_ns) noexcept {
+  const bool alone = kind_ == Kind::alone;
+  kind_ = Kind::none;
+  const std::int64_t since_ns = parts_.now_ns();
+  if (alone) {
+    switch_on();
+    // Recording comes back in the midst of this one's first launch: it is none of the steps that are looked at.
+    come_back_in(step);
+  }
+  block_.end_ns = border_ns;
+  block_.switch_ns += alone ? parts_.now_ns() - since_ns : 0;
+  block_.launches = launches_.load(std::memory_order_relaxed);
+  block_.own_ns = own_ns_.load(std::memory_order_relaxed);
+  block_.callback_ps = callback_ps_;
+  parts_.writer.put(block_);
+}
+
+void AloneSteps::step_begins(StepTracker::Step* step, std::int64_t border_ns, std::int64_t usual_ns,
+                             bool by_period) noexcept {
+  if (parts_.settings.alone_steps == 0 || !parts_.timeline || ended_.load(std::memory_order_relaxed)) return;
+  const SpinGuard guard(lock_);
+  latest_border_ns_.store(border_ns, std::memory_order_release);
+  if (kind_ != Kind::none) {
+    if (step->index == block_.first_step + steps_begun_ && steps_begun_ < block_.steps &&
+        (kind_ == Kind::recorded || (step->phase == Phase::timeline && active()))) {
+      ++steps_begun_;
+      if (kind_ == Kind::alone) parts_.steps.run_alone(step);
+      return;
+    }
+    if (step->index == block_.first_step + block_.steps && steps_begun_ == block_.steps) {
+      end(step, border_ns);
+    } else if (kind_ == Kind::alone) {
+      switch_on();  // the schedule began anew
+      come_back_in(step);
+    }
+    kind_ = Kind::none;
+  }
+  if ((step->flags & spool::kStepDeferred) != 0) return;
+  usual_ns_ = usual_ns;
+  if (const Kind kind = kind_of_block_at(*step); kind != Kind::none) begin(kind, step, usual_ns, by_period);
+}
+
+void AloneSteps::drop() noexcept {
+  if (lock_.test_and_set(std::memory_order_acquire))
+    return;  // a step begins: it sees to it, or the next turn does
+  if (kind_ == Kind::alone) switch_on();
+  kind_ = Kind::none;
+  lock_.clear(std::memory_order_release);
+}
+
+void AloneSteps::module_loaded() noexcept {
+  if (!active()) return;
+  loaded_untraced_.store(true, std::memory_order_relaxed);
+  refuse("the program loads modules in the midst of its steps");
+}
+
+void AloneSteps::graph_begins() noexcept {
+  if (active()) drop();
+  if (!loaded_untraced_.load(std::memory_order_relaxed) || ended_.exchange(true)) return;
+  parts_.timeline->switch_off();
+  parts_.message(
+      Severity::error, spool::Topic::timeline_refused,
+      "the timeline ends here: the program makes a CUDA graph, and kernels that it loaded while nothing was "
+      "recorded, to measure what recording costs, would fail in it; record it with --alone-steps 0");
+}
+
+void AloneSteps::tick(std::int64_t now_ns) noexcept {
+  if (parts_.settings.alone_steps == 0) return;
+  if (!measured_ && parts_.device_launches.used() != 0) {
+    measured_ = true;
+    measure_callback();
+  }
+  const std::int64_t border_ns = latest_border_ns_.load(std::memory_order_acquire);
+  if (active() && now_ns - border_ns > kStepPatienceNs + 4 * std::max<std::int64_t>(usual_ns_, 0)) drop();
+}
+
+// What CUPTI takes to call and to return, by a call of the driver that does nothing else: with its callback and
+// without.
+void AloneSteps::measure_callback() noexcept {
+  if (subscriber_ == nullptr) return;
+  void* driver = dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL | RTLD_NOLOAD);
+  int (*get_version)(int*) = nullptr;
+  if (driver != nullptr) get_version = reinterpret_cast<int (*)(int*)>(dlsym(driver, "cuDriverGetVersion"));
+  if (get_version == nullptr) return;
+  const auto timed = [&] {
+    const auto since = std::chrono::steady_clock::now();
+    int version = 0;
+    for (int i = 0; i < kTimedCalls; ++i) get_version(&version);
+    return std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::steady_clock::now() - since)
+        .count();
+  };
+  timed();
+  std::int64_t without = INT64_MAX, with = INT64_MAX;  // the least of three: what comes between is none of it
+  for (int round = 0; round < 3; ++round) {
+    without = std::min<std::int64_t>(without, timed());
+    if (parts_.api->enable_callback(1, subscriber_, CUPTI_CB_DOMAIN_DRIVER_API, kTimedCall) != CUPTI_SUCCESS)
+      return;
+    with = std::min<std::int64_t>(with, timed());
+    parts_.api->enable_callback(0, subscriber_, CUPTI_CB_DOMAIN_DRIVER_API, kTimedCall);
+  }
+  callback_ps_ = std::max<std::int64_t>(with - without, 0) * 1000 / kTimedCalls;
+}
+
+}  // namespace ridgeline::agent

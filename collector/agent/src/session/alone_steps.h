@@ -1,0 +1,97 @@
+// What recording costs the program: blocks of steps that run without it, among those that are recorded.
+//
+// In a block that runs alone, CUPTI makes no records, the program's launches and waits come to no callback of the
+// agent's, ranges are not written, and the agent's thread neither flushes nor samples clocks. What remains: the range
+// that marks a step, or, where steps are found by their launches, the callback of each launch, which counts them; what
+// that takes is measured and written beside the block. A block that is recorded, as long and begun in the same way,
+// stands near each: what the two differ by is the price.
+//
+// Both kinds begin with a device that is through with everything before: so no record is cut when they are switched
+// off, and both start alike. A block that something comes between (a capture, a module, a window that closes, a step
+// that does not come) is dropped.
+//
+// Tracing is switched off in a program without CUDA graphs only: kernels that are loaded meanwhile fail in graphs that
+// are made when it is on again (design 008). If a module is loaded in a block and the program then makes a graph after
+// all, tracing is switched off for good, and that is said.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <functional>
+
+#include "session/parts.h"
+
+namespace ridgeline::agent {
+
+class AloneSteps {
+ public:
+  explicit AloneSteps(Parts& parts) : parts_(parts) {}
+
+  /// Switches the callbacks of launches and waits, at CUPTI and here (WindowControl). Before the first step.
+  void switch_by(std::function<void(bool on, bool launches_too)> calls) { calls_ = std::move(calls); }
+
+  /// A step begins, as its schedule has it; one that is to run alone is made so. `border_ns`: when it began.
+  void step_begins(StepTracker::Step* step, std::int64_t border_ns, std::int64_t usual_ns,
+                   bool by_period) noexcept;
+  /// A block that runs alone is under way. One relaxed load.
+  bool active() const noexcept { return active_.load(std::memory_order_relaxed); }
+  /// Recording came back in this step: its launches are not all there.
+  bool came_back_in(std::uint32_t step_index) const noexcept {
+    return back_in_.load(std::memory_order_relaxed) == step_index;
+  }
+  /// A launch came to the callback in such a block; what that took.
+  void count_launch(std::int64_t took_ns) noexcept {
+    launches_.fetch_add(1, std::memory_order_relaxed);
+    own_ns_.fetch_add(took_ns, std::memory_order_relaxed);
+  }
+  /// Ends a block without a word: the recording goes on. Any thread.
+  void drop() noexcept;
+  /// The agent's thread: measures what a callback takes, once; drops a block whose next step does not come.
+  void tick(std::int64_t now_ns) noexcept;
+  /// The program loads a module, makes a node of a graph, begins a capture. In callbacks.
+  void module_loaded() noexcept;
+  void graph_begins() noexcept;
+  /// The program ends and had no steps.
+  void without_steps() noexcept {
+    if (parts_.settings.alone_steps > 0 && parts_.totals.get(&Count::launches_seen) > 0)
+      refuse("the program has no steps to compare");
+  }
+  /// The driver call by which callbacks are timed: none of the program's own is meant by it.
+  static constexpr CUpti_CallbackId kTimedCall = CUPTI_DRIVER_TRACE_CBID_cuDriverGetVersion;
+  void time_callbacks_with(CUpti_SubscriberHandle subscriber) noexcept { subscriber_ = subscriber; }
+
+ private:
+  enum class Kind : std::uint8_t { none, alone, recorded };
+
+  Kind kind_of_block_at(const StepTracker::Step& step) const noexcept;
+  std::uint32_t steps_of_block() const noexcept;
+  bool device_is_through(std::int64_t usual_ns) noexcept;
+  void begin(Kind kind, StepTracker::Step* step, std::int64_t usual_ns, bool by_period) noexcept;
+  void end(StepTracker::Step* step, std::int64_t border_ns) noexcept;
+  void refuse(const char* why) noexcept;
+  void come_back_in(StepTracker::Step* step) noexcept;
+  bool switch_off() noexcept;
+  void switch_on() noexcept;
+  void measure_callback() noexcept;
+
+  Parts& parts_;
+  std::function<void(bool, bool)> calls_;
+  CUpti_SubscriberHandle subscriber_ = nullptr;
+  std::atomic_flag lock_ = ATOMIC_FLAG_INIT;  // of switching: what follows
+  std::atomic<bool> active_{false};
+  Kind kind_ = Kind::none;  // of the open block
+  bool by_period_ = false;
+  spool::StepBlockRecord block_{};
+  std::uint32_t steps_begun_ = 0;  // of it
+  std::uint32_t alone_at_ = 0;     // position in the phase of the latest that ran alone
+  std::int64_t usual_ns_ = 0;
+  std::atomic<std::int64_t> latest_border_ns_{0};
+  std::atomic<std::uint64_t> launches_{0};
+  std::atomic<std::uint32_t> back_in_{spool::kNoStep};
+  std::atomic<std::int64_t> own_ns_{0};
+  std::int64_t callback_ps_ = 0;  // of one launch: entry and exit
+  bool measured_ = false;         // that; the agent's thread
+  std::atomic<bool> loaded_untraced_{false}, refused_{false}, ended_{false};
+};
+
+}  // namespace ridgeline::agent

@@ -1,0 +1,78 @@
+#include "recording/price.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "ridgeline/base/statistics.h"
+
+namespace ridgeline::import {
+
+namespace {
+
+// A kernel that starts so long after its launch was waited for: by what the device still had to do. Less is the launch.
+constexpr std::int64_t kBehindNs = 50'000;
+constexpr std::size_t kLeastBlocks = 2;
+
+// Two-sided 95 % of Student's t, by degrees of freedom.
+double student_t(std::size_t freedom) {
+  constexpr double kTable[] = {12.71, 4.303, 3.182, 2.776, 2.571, 2.447,
+                               2.365, 2.306, 2.262, 2.228, 2.201, 2.179};
+  return freedom == 0 ? kTable[0] : freedom > std::size(kTable) ? 2.16 : kTable[freedom - 1];
+}
+
+// When both the host was past the last step and the device through with it.
+std::int64_t end_of(const StepBlock& block, const RecordedSteps& steps) {
+  const auto next = steps.steps.find(block.first_step + block.steps);
+  if (next == steps.steps.end() || next->second.first_joined_id == UINT32_MAX) return block.end_ns;
+  const RecordedStep& step = next->second;
+  return step.first_start_ns - step.first_enter_ns > kBehindNs ? std::max(block.end_ns, step.first_start_ns)
+                                                               : block.end_ns;
+}
+
+double variance(const std::vector<double>& values) {
+  const double deviation = standard_deviation(values).value_or(0);
+  return deviation * deviation;
+}
+
+}  // namespace
+
+std::optional<Reason> price_of(const std::vector<StepBlock>& blocks, const RecordedSteps& steps) {
+  std::vector<double> alone, recorded, remained, launches;  // of a step, each
+  std::int64_t steps_alone = 0, steps_recorded = 0;
+  bool by_period = false;
+  for (const StepBlock& block : blocks) {
+    if (block.steps == 0 || block.end_ns <= block.begin_ns) continue;
+    const double count = block.steps;
+    const auto pace = static_cast<double>(end_of(block, steps) - block.begin_ns) / count;
+    by_period = by_period || block.by_period;
+    if (block.alone) {
+      remained.push_back(static_cast<double>(block.remained_ns) / count);
+      alone.push_back(pace - remained.back());
+      steps_alone += block.steps;
+    } else {
+      recorded.push_back(pace);
+      steps_recorded += block.steps;
+      for (std::uint32_t i = 0; i < block.steps; ++i)
+        if (const auto step = steps.steps.find(block.first_step + i); step != steps.steps.end())
+          launches.push_back(static_cast<double>(step->second.launches_seen));
+    }
+  }
+  if (alone.size() < kLeastBlocks || recorded.size() < kLeastBlocks) return std::nullopt;
+  const std::size_t freedom = alone.size() + recorded.size() - 2;
+  const double pooled = (static_cast<double>(alone.size() - 1) * variance(alone) +
+                         static_cast<double>(recorded.size() - 1) * variance(recorded)) /
+                        static_cast<double>(freedom);
+  const double error_ns =
+      student_t(freedom) * std::sqrt(pooled * (1.0 / static_cast<double>(alone.size()) +
+                                               1.0 / static_cast<double>(recorded.size())));
+  return Reason(ReasonCode::recording_price, {{"alone_ns", std::llround(mean(alone))},
+                                              {"recorded_ns", std::llround(mean(recorded))},
+                                              {"error_ns", std::llround(error_ns)},
+                                              {"steps_alone", steps_alone},
+                                              {"steps_recorded", steps_recorded},
+                                              {"launches", std::llround(median(launches))},
+                                              {"remained_ns", std::llround(mean(remained))},
+                                              {"by_period", by_period ? 1 : 0}});
+}
+
+}  // namespace ridgeline::import

@@ -1,0 +1,29 @@
+/// price.h: what recording costs a step, from blocks of steps that ran alone and others that were recorded.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "recording/steps.h"
+#include "ridgeline/base/reason.h"
+
+namespace ridgeline::import {
+
+/// Steps in a row, timed from a device without work to the border behind the last of them.
+struct StepBlock {
+  bool alone = false;
+  bool by_period = false;
+  std::uint32_t first_step = 0;
+  std::uint32_t steps = 0;
+  std::int64_t begin_ns = 0;
+  std::int64_t end_ns = 0;       // on the host
+  std::int64_t remained_ns = 0;  // what the recorder took of it all the same
+};
+
+/// `steps` after the first pass over what was launched: the step behind a block tells how far the device was behind
+/// the host at its end. A reason of code recording_price; empty if there are not two blocks of either kind.
+[[nodiscard]] std::optional<Reason> price_of(const std::vector<StepBlock>& blocks,
+                                             const RecordedSteps& steps);
+
+}  // namespace ridgeline::import

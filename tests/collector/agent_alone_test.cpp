@@ -1,0 +1,234 @@
+// Steps that run without being recorded: what is off in them, which they are, what is written, when there are none.
+#include <algorithm>
+
+#include "agent_testing.h"
+
+namespace ridgeline::agent {
+namespace {
+
+using testing::FakeCupti;
+using testing::FakeProgram;
+
+constexpr std::int64_t kAloneMillisecond = 1'000'000;
+
+// A program of steps of three launches, 10 ms each; its device is through with them at every flush.
+struct PricedProgram {
+  explicit PricedProgram(FakeCupti& fake, std::map<std::string, std::string> environment = {}) : cupti(fake) {
+    environment.emplace("RIDGELINE_SCHEDULE", "warmup=1,timeline=20");
+    program = std::make_unique<FakeProgram>(cupti, environment);
+    cupti.on_flush = [this] { flush(); };
+    EXPECT_TRUE(program->start());
+    program->create_context();
+  }
+  ~PricedProgram() { cupti.on_flush = nullptr; }
+  void launch(const char* name) {
+    const bool called = cupti.enabled_calls.contains(CUPTI_DRIVER_TRACE_CBID_cuLaunchKernel);
+    if (!called) {
+      ++unseen;
+      return;  // CUPTI calls nobody
+    }
+    const std::uint32_t id = program->launch(name);
+    if (cupti.kernels_disabled == 0) pending.push_back(id);
+  }
+  void step() {
+    program->push("step");
+    launch("k1");
+    if (in_step) in_step();
+    launch("k2");
+    launch("k3");
+    cupti.clock_ns += 10 * kAloneMillisecond;
+    program->pop();
+    cupti.clock_ns += kAloneMillisecond;  // between steps
+  }
+  void steps(int count) {
+    for (int i = 0; i < count; ++i) step();
+  }
+  void flush() {
+    if (device_hangs) {
+      cupti.clock_ns += 10 * kAloneMillisecond;
+      return;
+    }
+    std::vector<CUpti_ActivityKernel10> records;
+    for (const std::uint32_t id : pending)
+      records.push_back(FakeProgram::kernel(id, "k", static_cast<std::uint64_t>(cupti.clock_ns - 1000),
+                                            static_cast<std::uint64_t>(cupti.clock_ns)));
+    pending.clear();
+    if (!records.empty()) program->deliver(records);
+  }
+  static std::vector<std::uint32_t> alone_in(const FakeProgram::Contents& c) {
+    std::vector<std::uint32_t> steps;
+    for (const auto& begin : c.begins)
+      if ((begin.header.flags & spool::kStepAlone) != 0) steps.push_back(begin.step_index);
+    return steps;
+  }
+  FakeCupti& cupti;
+  std::unique_ptr<FakeProgram> program;
+  std::vector<std::uint32_t> pending;
+  std::function<void()> in_step;
+  int unseen = 0;
+  bool device_hangs = false;
+};
+
+TEST(AloneSteps, StandInBlocksAmongTheRecordedOnes) {
+  FakeCupti cupti;
+  PricedProgram p(cupti);
+  p.steps(36);
+  const auto c = p.program->contents();
+  // 1 of warm-up, 5 recorded, 3 alone, 1 in which recording comes back, 5 recorded ...
+  EXPECT_EQ(PricedProgram::alone_in(c), (std::vector<std::uint32_t>{6, 7, 8, 15, 16, 17, 24, 25, 26}));
+  EXPECT_EQ(p.unseen, 9 * 3);
+  EXPECT_EQ(c.launches.size(), (36u - 9) * 3);
+  EXPECT_EQ(c.totals.launches_seen, c.launches.size());
+  std::size_t scheduled = 0;
+  for (const auto& begin : c.begins)
+    scheduled +=
+        begin.step_index > 0 && begin.step_index < 33 && (begin.header.flags & spool::kStepDeferred) == 0;
+  EXPECT_EQ(scheduled, 20u) << "as many steps as the schedule has are recorded";
+  EXPECT_EQ(cupti.kernels_disabled, 0);
+  EXPECT_TRUE(cupti.enabled_calls.contains(CUPTI_DRIVER_TRACE_CBID_cuLaunchKernel));
+}
+
+TEST(AloneSteps, BlocksSayHowLongTheyTook) {
+  FakeCupti cupti;
+  PricedProgram p(cupti);
+  p.steps(36);
+  const auto c = p.program->contents();
+  ASSERT_EQ(c.blocks.size(), 7u) << "four recorded, three alone";
+  for (std::size_t i = 0; i < c.blocks.size(); ++i) {
+    const spool::StepBlockRecord& block = c.blocks[i];
+    EXPECT_EQ((block.header.flags & spool::kBlockAlone) != 0, i % 2 == 1) << i;
+    EXPECT_EQ(block.header.flags & spool::kBlockByPeriod, 0);
+    EXPECT_EQ(block.steps, 3u);
+    EXPECT_NEAR(static_cast<double>(block.end_ns - block.begin_ns), 33e6, 1e6) << i;
+    EXPECT_EQ(block.launches, 0u);
+  }
+  EXPECT_EQ(c.blocks[0].first_step, 2u);
+  EXPECT_EQ(c.blocks[1].first_step, 6u);
+  EXPECT_EQ(c.blocks[2].first_step, 11u) << "not the step in which recording came back";
+}
+
+TEST(AloneSteps, NothingIsSwitchedBeforeTheDeviceIsThroughWithWhatWasRecorded) {
+  FakeCupti cupti;
+  PricedProgram late(cupti);
+  late.steps(2);
+  late.device_hangs = true;
+  late.steps(20);
+  const auto c = late.program->contents();
+  EXPECT_TRUE(PricedProgram::alone_in(c).empty());
+  EXPECT_NE(c.message(spool::Topic::price).find("never through"), std::string::npos);
+  EXPECT_EQ(late.unseen, 0);
+}
+
+TEST(AloneSteps, ThereAreNoneInShortPhasesNorIfNotWanted) {
+  for (const auto& environment : std::vector<std::map<std::string, std::string>>{
+           {{"RIDGELINE_SCHEDULE", "warmup=1,timeline=19"}}, {{"RIDGELINE_ALONE_STEPS", "0"}}}) {
+    FakeCupti cupti;
+    PricedProgram p(cupti, environment);
+    p.steps(40);
+    EXPECT_EQ(p.unseen, 0);
+    EXPECT_TRUE(p.program->contents().blocks.empty());
+  }
+}
+
+// Kernels that are loaded while nothing is traced fail in graphs.
+TEST(AloneSteps, ThereAreNoneBesideGraphs) {
+  FakeCupti cupti;
+  PricedProgram p(cupti);
+  p.steps(2);
+  p.program->launch("captured", 1, CUDA_SUCCESS, true);
+  p.steps(30);
+  EXPECT_EQ(p.unseen, 0);
+  EXPECT_NE(p.program->contents().message(spool::Topic::price).find("CUDA graphs"), std::string::npos);
+}
+
+TEST(AloneSteps, ACaptureInOneBringsRecordingBackBeforeItBegins) {
+  FakeCupti cupti;
+  PricedProgram p(cupti);
+  p.steps(6);
+  p.in_step = [&] {
+    EXPECT_GT(cupti.kernels_disabled, 0);
+    p.program->call(CUPTI_DRIVER_TRACE_CBID_cuStreamBeginCapture_v2, 1000,
+                    [&] { EXPECT_EQ(cupti.kernels_disabled, 0); });
+    p.in_step = {};
+  };
+  p.steps(1);
+  EXPECT_EQ(cupti.kernels_disabled, 0);
+  EXPECT_TRUE(cupti.enabled_calls.contains(CUPTI_DRIVER_TRACE_CBID_cuLaunchKernel));
+  const auto c = p.program->contents();
+  EXPECT_EQ(c.blocks.size(), 1u) << "the block is dropped";
+  EXPECT_EQ(c.message(spool::Topic::timeline_refused), "");
+}
+
+TEST(AloneSteps, AGraphAfterAModuleThatWasLoadedInOneEndsTheTimeline) {
+  FakeCupti cupti;
+  PricedProgram p(cupti);
+  p.steps(6);
+  std::string cubin(64, '\0');
+  p.in_step = [&] {
+    p.program->load_module(cubin);
+    p.in_step = {};
+  };
+  p.steps(10);
+  EXPECT_EQ(cupti.kernels_disabled, 0) << "the timeline goes on";
+  EXPECT_NE(p.program->contents().message(spool::Topic::price).find("loads modules"), std::string::npos);
+  p.program->call(CUPTI_DRIVER_TRACE_CBID_cuStreamBeginCapture_v2, 1000,
+                  [&] { EXPECT_GT(cupti.kernels_disabled, 0); });
+  EXPECT_NE(p.program->contents().message(spool::Topic::timeline_refused).find("the timeline ends here"),
+            std::string::npos);
+}
+
+TEST(AloneSteps, ABlockWhoseNextStepDoesNotComeIsDropped) {
+  FakeCupti cupti;
+  PricedProgram p(cupti);
+  p.steps(8);
+  EXPECT_GT(cupti.kernels_disabled, 0);
+  p.program->tick();  // a second later
+  EXPECT_EQ(cupti.kernels_disabled, 0);
+  const std::size_t before = p.program->contents().launches.size();
+  p.launch("evaluation");
+  EXPECT_EQ(p.program->contents().launches.size(), before + 1);
+  EXPECT_EQ(p.program->contents().blocks.size(), 1u);
+}
+
+TEST(AloneSteps, TheAgentsThreadDoesNothingMeanwhile) {
+  FakeCupti cupti;
+  PricedProgram p(cupti);
+  p.steps(7);
+  ASSERT_GT(cupti.kernels_disabled, 0);
+  const int flushes = cupti.flushes;
+  p.program->session().tick(cupti.clock_ns += kAloneMillisecond);
+  EXPECT_EQ(cupti.flushes, flushes);
+}
+
+TEST(AloneSteps, StepsByPeriodAreFoundByTheCallbacksThatRemain) {
+  FakeCupti cupti;
+  PricedProgram p(cupti);
+  const auto pass = [&](int launches) {
+    for (int i = 0; i < launches; ++i) {
+      const std::string name = "k" + std::to_string(i);
+      static std::map<std::string, std::string> names;  // addresses stay
+      const auto& kept = names.emplace(name, name).first->second;
+      p.launch(kept.c_str());
+      cupti.clock_ns += kAloneMillisecond / 4;
+    }
+    cupti.clock_ns += 3 * kAloneMillisecond;
+    p.program->session().tick(cupti.clock_ns += kAloneMillisecond / 10);
+  };
+  for (int i = 0; i < 160; ++i) pass(40);
+  const auto c = p.program->contents();
+  ASSERT_GE(c.blocks.size(), 5u);
+  const auto alone = std::find_if(c.blocks.begin(), c.blocks.end(), [](const auto& block) {
+    return (block.header.flags & spool::kBlockAlone) != 0;
+  });
+  ASSERT_NE(alone, c.blocks.end());
+  EXPECT_NE(alone->header.flags & spool::kBlockByPeriod, 0);
+  EXPECT_NEAR(static_cast<double>(alone->launches), 3 * 40, 3) << "each was counted";
+  EXPECT_GT(alone->own_ns, 0);
+  EXPECT_EQ(p.unseen, 0);
+  EXPECT_EQ(c.totals.launches_seen, c.launches.size());
+  for (const auto& launch : c.launches)
+    for (const std::uint32_t step : PricedProgram::alone_in(c)) EXPECT_NE(launch.step_index, step);
+}
+
+}  // namespace
+}  // namespace ridgeline::agent

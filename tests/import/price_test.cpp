@@ -1,0 +1,138 @@
+// What recording costs, from blocks of steps; and steps beside the schedule in the capture.
+#include "recording/price.h"
+
+#include <cmath>
+
+#include "import/import_testing.h"
+
+namespace ridgeline::import::testing {
+namespace {
+
+constexpr std::int64_t kPriceMillisecond = 1'000'000;
+
+StepBlock step_block(bool alone, std::uint32_t first_step, std::int64_t begin_ms, std::int64_t took_ns) {
+  StepBlock block;
+  block.alone = alone;
+  block.first_step = first_step;
+  block.steps = 3;
+  block.begin_ns = begin_ms * kPriceMillisecond;
+  block.end_ns = block.begin_ns + took_ns;
+  return block;
+}
+
+// Alone 30 ms a step, recorded 33, with some spread.
+std::vector<StepBlock> host_bound_blocks() {
+  return {step_block(false, 2, 0, 99'300'000),    step_block(true, 6, 200, 90'300'000),
+          step_block(false, 12, 400, 98'700'000), step_block(true, 16, 600, 89'700'000),
+          step_block(false, 22, 800, 99'000'000), step_block(true, 26, 1000, 90'000'000)};
+}
+
+TEST(RecordingPrice, IsTheDifferenceOfThePacesWithItsInterval) {
+  const auto price = price_of(host_bound_blocks(), RecordedSteps{});
+  ASSERT_TRUE(price);
+  EXPECT_EQ(price->code, ReasonCode::recording_price);
+  EXPECT_EQ(price->number("alone_ns"), 30'000'000);
+  EXPECT_EQ(price->number("recorded_ns"), 33'000'000);
+  EXPECT_EQ(price->number("steps_alone"), 9);
+  EXPECT_EQ(price->number("steps_recorded"), 9);
+  // Both deviate by 100 us a step; t of four degrees of freedom.
+  EXPECT_NEAR(static_cast<double>(price->number("error_ns")), 2.776 * 100'000 * std::sqrt(2.0 / 3), 500);
+}
+
+TEST(RecordingPrice, WhatRemainedIsTakenOff) {
+  auto blocks = host_bound_blocks();
+  for (StepBlock& block : blocks) {
+    block.by_period = true;
+    if (block.alone) block.remained_ns = 3 * kPriceMillisecond;
+  }
+  const auto price = price_of(blocks, RecordedSteps{});
+  ASSERT_TRUE(price);
+  EXPECT_EQ(price->number("alone_ns"), 29'000'000);
+  EXPECT_EQ(price->number("remained_ns"), 1'000'000);
+  EXPECT_EQ(price->number("by_period"), 1);
+}
+
+// The host is through with its three steps in 3 ms, the device in 90 and 99.
+TEST(RecordingPrice, OfAProgramThatRunsAheadIsTheDevices) {
+  RecordedSteps steps;
+  std::vector<StepBlock> blocks = host_bound_blocks();
+  for (StepBlock& block : blocks) {
+    RecordedStep& next = steps.steps[block.first_step + block.steps];
+    next.first_joined_id = 1;
+    next.first_start_ns = block.end_ns;
+    block.end_ns = block.begin_ns + 3 * kPriceMillisecond;
+    next.first_enter_ns = block.end_ns + 100'000;
+  }
+  const auto price = price_of(blocks, steps);
+  ASSERT_TRUE(price);
+  EXPECT_EQ(price->number("alone_ns"), 30'000'000);
+  EXPECT_EQ(price->number("recorded_ns"), 33'000'000);
+  // A kernel that starts as soon as it is launched says nothing of the device.
+  for (auto& [index, step] : steps.steps) step.first_start_ns = step.first_enter_ns + 5000;
+  EXPECT_EQ(price_of(blocks, steps)->number("alone_ns"), 1'000'000);
+}
+
+TEST(RecordingPrice, OneBlockOfEitherKindIsNotEnough) {
+  auto blocks = host_bound_blocks();
+  blocks.resize(3);
+  EXPECT_FALSE(price_of(blocks, RecordedSteps{}));
+  EXPECT_FALSE(price_of({}, RecordedSteps{}));
+  for (StepBlock& block : blocks = host_bound_blocks()) block.end_ns = block.begin_ns;  // damaged
+  EXPECT_FALSE(price_of(blocks, RecordedSteps{}));
+}
+
+class StepsBesideTheSchedule : public Importer {};
+
+TEST_F(StepsBesideTheSchedule, AreNoneOfItsAndThoseThatRanAloneAreNotThere) {
+  FakeSpool spool(directory_.path());
+  spool.process(4242, "warmup=1,timeline=2,replay=1");
+  const auto one = [&](std::uint32_t index, Phase phase, std::uint16_t flags, int launches) {
+    spool.begin_step(index, phase, phase == Phase::replay ? 1 : 0, flags);
+    for (int i = 0; i < launches; ++i) spool.launch();
+    spool.end_step();
+  };
+  one(0, Phase::warmup, 0, 4);
+  one(1, Phase::timeline, 0, 4);
+  one(2, Phase::timeline, spool::kStepAlone | spool::kStepDeferred, 0);
+  one(3, Phase::timeline, spool::kStepDeferred, 4);
+  one(4, Phase::timeline, 0, 4);
+  one(5, Phase::replay, spool::kStepDeferred, 4);  // the counters were in use
+  one(6, Phase::replay, 0, 4);
+  one(7, Phase::timeline, 0, 4);
+  spool.completeness();
+  spool.end();
+  const store::Capture capture = import();
+  EXPECT_EQ(scalar(capture,
+                   "SELECT group_concat(step_index || ' ' || phase, ', ') FROM (SELECT * FROM step "
+                   "ORDER BY step_index)"),
+            "0 warmup, 1 timeline, 3 after, 4 timeline, 5 after, 6 replay, 7 after");
+  EXPECT_EQ(scalar(capture, "SELECT count(*) FROM step WHERE status = 'failed'"), "1") << "the replay step";
+  EXPECT_EQ(scalar(capture, "SELECT status FROM tier_status WHERE tier = 'T0'"), "ok");
+}
+
+TEST_F(StepsBesideTheSchedule, BlocksBecomeAMessageWithValues) {
+  FakeSpool spool(directory_.path());
+  spool.whole_run();
+  for (const StepBlock& block : host_bound_blocks()) {
+    spool::StepBlockRecord record{};
+    record.header.flags = block.alone ? spool::kBlockAlone : 0;
+    record.first_step = 100 + block.first_step;
+    record.steps = block.steps;
+    record.begin_ns = FakeSpool::kOrigin + block.begin_ns;
+    record.end_ns = FakeSpool::kOrigin + block.end_ns;
+    spool.put(record);
+  }
+  const store::Capture capture = import();
+  for (const store::Message& message : capture.messages()) {
+    if (message.what.code != ReasonCode::recording_price) continue;
+    EXPECT_EQ(message.severity, Severity::info);
+    EXPECT_EQ(message.what.number("alone_ns"), 30'000'000);
+    EXPECT_EQ(reports::reason_text(message.what),
+              "a step takes 30.000 ms alone and 33.000 ms recorded, ± 226.7 µs");
+    return;
+  }
+  FAIL() << "no message";
+}
+
+}  // namespace
+}  // namespace ridgeline::import::testing
