@@ -256,6 +256,23 @@ TEST(Compare, UnmatchedTimeLeavesTheVerdictToTheRanges) {
   EXPECT_NE(exit_code(comparison), 0);
 }
 
+TEST(Compare, UnmatchedTimeIsTooLittleDataUnlessTheStepIsSlowerOrFasterForCertain) {
+  Comparison comparison;
+  comparison.pairs = 5;
+  comparison.matched_share = 0.8;
+  const auto code = [&](ComparisonVerdict verdict, const FailOn& fail_on = {}) {
+    comparison.verdict = verdict;
+    return exit_code(comparison, fail_on);
+  };
+  EXPECT_EQ(code(ComparisonVerdict::same), 3);
+  EXPECT_EQ(code(ComparisonVerdict::inconclusive), 3);
+  EXPECT_EQ(code(ComparisonVerdict::improved), 0);
+  EXPECT_EQ(code(ComparisonVerdict::regressed), 1);
+  EXPECT_EQ(code(ComparisonVerdict::regressed, {.regression = false}), 0);
+  comparison.matched_share = 0.95;
+  EXPECT_EQ(code(ComparisonVerdict::same), 0);
+}
+
 TEST(Compare, AddedAndRemovedKernelsAreCounted) {
   const auto a = training_step();
   auto b = a;
@@ -314,7 +331,9 @@ TEST(Compare, ChangedCountersAreToldWithoutStatistics) {
   auto runs_a = made_side({a}, 1, 1);
   auto runs_b = made_side({a}, 1, 2);
   runs_a[0].sites[3].counts["sm__thread_inst_executed_pipe_fma_pred_on.sum"] = 1e9;
-  runs_b[0].sites[3].counts["sm__thread_inst_executed_pipe_fma_pred_on.sum"] = 1e9 + 1;
+  runs_b[0].sites[3].counts["sm__thread_inst_executed_pipe_fma_pred_on.sum"] = 1.006e9;
+  runs_a[0].sites[4].counts["sm__thread_inst_executed_pipe_fma_pred_on.sum"] = 1e9;
+  runs_b[0].sites[4].counts["sm__thread_inst_executed_pipe_fma_pred_on.sum"] = 0.996e9;
   runs_b[0].sites[3].shape->registers_per_thread = 168;
   runs_a[0].sites[4].dram_bytes = 1e9;
   runs_b[0].sites[4].dram_bytes = 1.004e9;
@@ -324,7 +343,7 @@ TEST(Compare, ChangedCountersAreToldWithoutStatistics) {
   const auto counts = [&](std::size_t site) { return kernel(comparison, a[site].kernel).counts; };
   ASSERT_EQ(counts(3).size(), 2U);
   EXPECT_EQ(counts(3)[0].name, "registers_per_thread");
-  EXPECT_EQ(counts(3)[1].b, 1e9 + 1);
+  EXPECT_EQ(counts(3)[1].b, 1.006e9);
   EXPECT_TRUE(counts(4).empty());
   ASSERT_EQ(counts(5).size(), 1U);
   EXPECT_EQ(counts(5)[0].name, "dram_bytes");

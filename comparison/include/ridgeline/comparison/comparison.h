@@ -226,7 +226,7 @@ struct Endpoint {
   OutcomeReason reason = OutcomeReason::none;
 };
 
-/// A count that cannot differ between runs of the same work, and does; or DRAM bytes that differ by more than 0.5 %.
+/// Registers or shared memory that differ; or instructions, operations or DRAM bytes that differ by more than 0.5 %.
 struct CountChange {
   std::string
       name;  ///< verbatim metric name, or registers_per_thread, static_smem_bytes, dynamic_smem_bytes, dram_bytes
