@@ -97,6 +97,7 @@ Row RecordedActivities::copy_row(const Copy& copy) {
   row.step_id = recorded_.window_step(copy.start_ns);
   if (const RecordedStep* step = recorded_.step_of(copy)) row.step_id = step->id;
   if (copy.graph_node) {
+    row.graph_node_id = static_cast<std::int64_t>(*copy.graph_node);
     if (auto graph = recorded_.graphs.find(copy.correlation_id); graph != recorded_.graphs.end())
       row.nvtx_path_id = ranges_.path_id(graph->second.call.path_id);
   }

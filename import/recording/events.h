@@ -7,6 +7,7 @@
 #include <optional>
 #include <string>
 
+#include "ridgeline/base/stream_words.h"
 #include "ridgeline/base/vocabulary.h"
 #include "ridgeline/store/records.h"
 
@@ -52,9 +53,9 @@ struct Copy {
   std::uint32_t device = 0, context_id = 0, stream_id = 0;
   std::int64_t start_ns = 0, end_ns = 0;
   std::int64_t bytes = 0;
-  std::optional<CopyKind> kind;  ///< none: it sets memory
-  std::uint32_t likeness = 0;    ///< tells apart what the source tells apart, for samples
-  bool graph_node = false;
+  std::optional<CopyKind> kind;             ///< none: it sets memory
+  std::uint32_t likeness = 0;               ///< tells apart what the source tells apart, for samples
+  std::optional<std::uint64_t> graph_node;  ///< of a CUDA graph
 };
 
 /// A node of the tree of range names.
@@ -80,6 +81,54 @@ struct Wait {
   std::uint32_t thread_id = 0, correlation_id = 0;
   std::int64_t enter_ns = 0, exit_ns = 0;
   SynchronisationCall call = SynchronisationCall::device;
+  std::uint32_t step = kNone;
+};
+
+/// A stream of a context.
+struct StreamMade {
+  std::uint32_t context_id = 0, stream_id = 0;
+  StreamKind kind = StreamKind::blocking;
+  std::int32_t priority = 0;
+};
+
+/// A call that orders streams among each other or with the host.
+struct OrderingCall {
+  struct Stream {
+    std::uint32_t context_id = 0, stream_id = 0;
+  };
+  std::uint32_t correlation_id = 0;  ///< what was given to a stream before has a lower one
+  std::uint32_t thread_id = 0;
+  std::int64_t time_ns = 0;
+  StreamCall call = StreamCall::event_record;
+  std::optional<Stream> stream;
+  std::uint64_t event = 0;  ///< the source's own name for it; 0: of none
+  std::uint32_t step = kNone;
+};
+
+/// A node of a CUDA graph as the program handed it over, and what its instantiation made of it.
+struct GraphNode {
+  std::uint64_t node_id = 0, parent_id = 0;  ///< parent 0: of the outermost graph
+  std::uint32_t graph = 0;                   ///< instantiations are numbered
+  GraphNodeKind kind = GraphNodeKind::kernel;
+};
+struct GraphNodeClone {
+  std::uint64_t node_id = 0, original_id = 0;
+  std::uint32_t graph = 0;
+};
+struct GraphEdge {
+  std::uint64_t from_id = 0, to_id = 0;
+  std::uint32_t graph = 0;
+  bool programmatic = false;
+};
+
+/// A call that takes or returns device memory.
+struct MemoryUse {
+  std::uint32_t correlation_id = 0, thread_id = 0;
+  std::int64_t time_ns = 0;
+  MemoryCall call = MemoryCall::allocate;
+  std::uint64_t address = 0;  ///< joins what is returned to what was taken
+  std::int64_t bytes = 0;     ///< taken
+  std::uint32_t device = 0;
   std::uint32_t step = kNone;
 };
 

@@ -68,7 +68,8 @@ void write_windows(ProcessRows& rows, RecordedSteps& recorded) {
                                              .start_ns = window.open_ns,
                                              .end_ns = window.close_ns,
                                              .cause = known ? window.cause : WindowCause::start,
-                                             .synchronisation = window.synchronisation});
+                                             .synchronisation = window.synchronisation,
+                                             .stream_calls = window.stream_calls});
   }
   if (recorded.has_steps()) return;
   for (RecordedWindow& window : recorded.pieces) {

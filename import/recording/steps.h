@@ -112,6 +112,7 @@ struct RecordedWindow {
   std::optional<std::int64_t> gpu_start_ns, gpu_end_ns;  // of kernels launched in it; only without steps
   store::Id step_id = 0;                                 // of the step that stands for it, once written
   bool synchronisation = false;                          // calls that wait are recorded
+  bool stream_calls = false;                             // calls that order streams are
   std::uint32_t number = 0;                              // of that step in the capture
 };
 

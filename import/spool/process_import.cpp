@@ -7,6 +7,7 @@
 #include <unordered_set>
 
 #include "recording/activities.h"
+#include "recording/order.h"
 #include "ridgeline/base/secrets.h"
 #include "ridgeline/base/text.h"
 #include "spool/counter_import.h"
@@ -92,6 +93,10 @@ class Process {
     }
     if (spool_.end) row.end_ns = spool_.end->time_ns;
     rows_.begin(row);
+    if (const auto& process = spool_.process) {
+      const std::string host = one_line(reader_.string_or(process->host_name, ""));
+      if (!host.empty()) writer_.set_host(rows_.process_id(), host);
+    }
   }
 
   void write_versions() {
@@ -160,16 +165,22 @@ class Process {
                                   : spool_.code_hash(execution.kernel, call != nullptr ? call->code : 0);
     };
     RecordedActivities activities(rows_, kernels_, spool_, ranges_, samples_, code_of);
+    RecordedOrder order(rows_, spool_);
+    const auto copy = [&](const Copy& event) {
+      if (event.graph_node) order.ran(*event.graph_node);
+      activities.add(event);
+    };
     constexpr RecordTypes kRows = RecordTypes::all().without({RecordType::string, RecordType::counter_value});
     visit_records(reader_, kRows, in_.progress_rows, [&](const RecordView& view) {
       if (const auto* kernel = view.as<KernelRecord>()) {
+        if ((kernel->header.flags & kGraphNode) != 0) order.ran(kernel->graph_node_id);
         activities.add(execution_of(*kernel));
       } else if (const auto* call = view.as<LaunchRecord>()) {
         if (expects_kernel(*call)) activities.add(call_of(*call));
-      } else if (const auto* copy = view.as<MemcpyRecord>()) {
-        activities.add(copy_of(*copy));
+      } else if (const auto* copied = view.as<MemcpyRecord>()) {
+        copy(copy_of(*copied));
       } else if (const auto* set = view.as<MemsetRecord>()) {
-        activities.add(copy_of(*set));
+        copy(copy_of(*set));
       } else if (const auto* range = view.as<NvtxRangeRecord>()) {
         if (range->kind != NvtxKind::mark) ranges_.add(range_of(*range));
       } else if (const auto* payload = view.as<NvtxPayloadRecord>()) {
@@ -178,17 +189,40 @@ class Process {
         activities.add(clocks_of(*clock));
       } else if (const auto* wait = view.as<SynchronisationRecord>()) {
         if (is_known(wait->call)) activities.add(wait_of(*wait));  // else of another version
-      } else {
+      } else if (!add_order(view, order)) {
         write_other(view);
       }
     });
     activities.finish();
+    order.finish();
     // The records were counted before: a file that shrinks meanwhile must not pass for whole.
     const std::int64_t counted = spool_.kernel_records + spool_.graph_kernel_records;
     if (activities.launches() >= counted && !reader_.has_shrunk()) return;
     rows_.say(Severity::error,
               Reason(ReasonCode::spool_cut,
                      {{"pid", rows_.pid()}, {"records", activities.launches()}, {"expected", counted}}));
+  }
+
+  // True: the record is of what orders work. Words of another version are left alone.
+  static bool add_order(const RecordView& view, RecordedOrder& order) {
+    if (const auto* call = view.as<StreamCallRecord>()) {
+      if (is_known(call->call)) order.add(ordering_of(*call));
+    } else if (const auto* use = view.as<MemoryCallRecord>()) {
+      if (is_known(use->call)) order.add(use_of(*use));
+    } else if (const auto* edge = view.as<GraphEdgeRecord>()) {
+      order.add(edge_of(*edge));
+    } else if (const auto* node = view.as<GraphNodeRecord>()) {
+      order.add(node_of(*node));
+    } else if (const auto* clone = view.as<GraphNodeCloneRecord>()) {
+      order.add(clone_of(*clone));
+    } else if (const auto* stream = view.as<StreamRecord>()) {
+      if (is_known(stream->kind)) order.add(stream_of(*stream));
+    } else if (const auto* left_out = view.as<LeftOutRecord>()) {
+      if (is_known(left_out->what)) order.left_out(left_out->what, left_out->count);
+    } else {
+      return false;
+    }
+    return true;
   }
 
   void write_other(const RecordView& view) {

@@ -57,7 +57,9 @@ template <typename Record>
           .bytes = record.bytes,
           .kind = std::nullopt,
           .likeness = 0,
-          .graph_node = (record.header.flags & spool::kGraphNode) != 0};
+          .graph_node = (record.header.flags & spool::kGraphNode) != 0
+                            ? std::optional<std::uint64_t>(record.graph_node_id)
+                            : std::nullopt};
 }
 [[nodiscard]] inline Copy copy_of(const spool::MemcpyRecord& record) {
   Copy copy = copy_on_device(record);
@@ -89,6 +91,40 @@ template <typename Record>
           .exit_ns = wait.exit_ns,
           .call = wait.call,
           .step = wait.step_index};
+}
+
+[[nodiscard]] inline StreamMade stream_of(const spool::StreamRecord& stream) {
+  return {stream.context_id, stream.stream_id, stream.kind, stream.priority};
+}
+[[nodiscard]] inline OrderingCall ordering_of(const spool::StreamCallRecord& call) {
+  OrderingCall event{.correlation_id = call.correlation_id,
+                     .thread_id = call.thread_id,
+                     .time_ns = call.time_ns,
+                     .call = call.call,
+                     .stream = std::nullopt,
+                     .event = call.event,
+                     .step = call.step_index};
+  if (call.call != StreamCall::event_awaited) event.stream = {call.context_id, call.stream_id};
+  return event;
+}
+[[nodiscard]] inline GraphNode node_of(const spool::GraphNodeRecord& node) {
+  return {node.node_id, node.parent_id, node.graph, node.kind};
+}
+[[nodiscard]] inline GraphNodeClone clone_of(const spool::GraphNodeCloneRecord& clone) {
+  return {clone.node_id, clone.original_id, clone.graph};
+}
+[[nodiscard]] inline GraphEdge edge_of(const spool::GraphEdgeRecord& edge) {
+  return {edge.from_id, edge.to_id, edge.graph, (edge.header.flags & spool::kProgrammaticEdge) != 0};
+}
+[[nodiscard]] inline MemoryUse use_of(const spool::MemoryCallRecord& use) {
+  return {.correlation_id = use.correlation_id,
+          .thread_id = use.thread_id,
+          .time_ns = use.time_ns,
+          .call = use.call,
+          .address = use.address,
+          .bytes = use.bytes,
+          .device = use.device_id,
+          .step = use.step_index};
 }
 
 /// Zero stands for what the agent could not read.

@@ -207,7 +207,8 @@ ScannedSpool scan_definitions(const Reader& reader, const OffsetProgress& progre
     if (edge.edge == WindowEdge::open) {
       spool.windows.push_back({.open_ns = edge.time_ns,
                                .cause = edge.cause,
-                               .synchronisation = (edge.header.flags & kWindowHasSynchronisation) != 0});
+                               .synchronisation = (edge.header.flags & kWindowHasSynchronisation) != 0,
+                               .stream_calls = (edge.header.flags & kWindowHasStreamCalls) != 0});
     } else if (!spool.windows.empty() && !spool.windows.back().close_ns) {
       spool.windows.back().close_ns = edge.time_ns;
     }

@@ -11,6 +11,7 @@
 #include "chunk_rows.h"
 #include "convert_v8.h"
 #include "ridgeline/store/database.h"
+#include "ridgeline/store/schema.h"
 #include "row_scan.h"
 #include "sequence_hash.h"
 #include "site_rows.h"
@@ -130,20 +131,27 @@ Memcpy memcpy_of(const Statement& row) {
           row.int64(8),
           row.int64(9),
           row.optional_int64(10),
-          row.optional_int64(11)};
+          row.optional_int64(11),
+          row.optional_int64(12)};
 }
 constexpr std::string_view kMemcpys =
     "SELECT id, process_id, device_id, context_id, stream_id, correlation_id, kind, bytes, start_ns, end_ns,"
-    " step_id, nvtx_path_id FROM memcpy ";
+    " step_id, nvtx_path_id, ";
 
 Memset memset_of(const Statement& row) {
-  return {row.int64(0), row.int64(1),          row.int64(2),          row.int64(3),
-          row.int64(4), row.int64(5),          row.int64(6),          row.int64(7),
-          row.int64(8), row.optional_int64(9), row.optional_int64(10)};
+  return {row.int64(0), row.int64(1),          row.int64(2),           row.int64(3),
+          row.int64(4), row.int64(5),          row.int64(6),           row.int64(7),
+          row.int64(8), row.optional_int64(9), row.optional_int64(10), row.optional_int64(11)};
 }
 constexpr std::string_view kMemsets =
     "SELECT id, process_id, device_id, context_id, stream_id, correlation_id, bytes, start_ns, end_ns,"
-    " step_id, nvtx_path_id FROM memset ";
+    " step_id, nvtx_path_id, ";
+
+// Captures of older versions do not say which node of a graph a copy is.
+std::string columns_of(const Database& database, std::string_view columns, std::string_view table) {
+  const bool has_node = database.scalar_int64("PRAGMA user_version") >= kOrderIsRecorded;
+  return std::string(columns) + (has_node ? "graph_node_id" : "NULL") + " FROM " + std::string(table) + " ";
+}
 
 // Copies and sets, whose tables are plain.
 template <typename Build, typename Visit>
@@ -295,11 +303,13 @@ Launch Activity::launch_site(Id site_id) const {
 
 bool Activity::for_each_memcpy(const ActivityFilter& filter, const Visit<Memcpy>& visit,
                                const std::stop_token& stop) const {
-  return select_copies(state_->database, kMemcpys, filter, stop, memcpy_of, visit);
+  return select_copies(state_->database, columns_of(state_->database, kMemcpys, "memcpy"), filter, stop,
+                       memcpy_of, visit);
 }
 bool Activity::for_each_memset(const ActivityFilter& filter, const Visit<Memset>& visit,
                                const std::stop_token& stop) const {
-  return select_copies(state_->database, kMemsets, filter, stop, memset_of, visit);
+  return select_copies(state_->database, columns_of(state_->database, kMemsets, "memset"), filter, stop,
+                       memset_of, visit);
 }
 
 bool Activity::for_each_range(const ActivityFilter& filter, const Visit<NvtxRange>& visit,

@@ -302,16 +302,18 @@ std::vector<GraphMetric> Capture::graph_metrics() const {
               });
 }
 std::vector<RecordingWindow> Capture::recording_windows() const {
+  const bool has_order = database_.scalar_int64("PRAGMA user_version") >= kOrderIsRecorded;
   return load(database_,
-              "SELECT id, process_id, start_ns, end_ns, cause, synchronisation FROM recording_window"
-              " ORDER BY process_id, start_ns",
+              std::string("SELECT id, process_id, start_ns, end_ns, cause, synchronisation, ") +
+                  (has_order ? "stream_calls" : "0") + " FROM recording_window ORDER BY process_id, start_ns",
               [](const Statement& row) {
                 return RecordingWindow{row.int64(0),
                                        row.int64(1),
                                        row.int64(2),
                                        row.optional_int64(3),
                                        row.word<WindowCause>(4, "recording_window.cause"),
-                                       row.int64(5) != 0};
+                                       row.int64(5) != 0,
+                                       row.int64(6) != 0};
               });
 }
 std::vector<StallWindow> Capture::stall_windows() const {

@@ -66,9 +66,17 @@ constexpr std::string_view kTables[] = {"run",
                                         "profiler_overhead",
                                         "synchronisation",
                                         "reason",
-                                        "reason_value"};
-constexpr std::size_t kTablesOfReasons =
-    2;  // the last: not of versions that are read in place and have sentences
+                                        "reason_value",
+                                        "node",
+                                        "stream",
+                                        "stream_call",
+                                        "graph_node",
+                                        "graph_edge",
+                                        "memory_call",
+                                        "left_out"};
+// The last: not of all versions that are read in place.
+constexpr std::size_t kTablesOfOrder = 7;
+constexpr std::size_t kTablesOfReasons = 2;
 
 // The fields of SQLite's 100-byte file header that tell whether this is a whole capture
 // (sqlite.org/fileformat2.html, section 1.3). All big-endian.
@@ -147,9 +155,10 @@ void require_tables(const Database& database) {
   std::map<std::string, bool> stored;  // whether it has pages of its own
   Statement entry = database.prepare("SELECT name, type = 'table' AND rootpage > 0 FROM sqlite_schema");
   while (entry.step()) stored[entry.text(0)] = entry.int64(1) != 0;
-  const bool coded = database.scalar_int64("PRAGMA user_version") >= kReasonsAreCodes;
-  for (const std::string_view name :
-       std::span(kTables).first(std::size(kTables) - (coded ? 0 : kTablesOfReasons))) {
+  const auto version = database.scalar_int64("PRAGMA user_version");
+  const std::size_t later = (version >= kOrderIsRecorded ? 0 : kTablesOfOrder) +
+                            (version >= kReasonsAreCodes ? 0 : kTablesOfReasons);
+  for (const std::string_view name : std::span(kTables).first(std::size(kTables) - later)) {
     const auto found = stored.find(std::string(name));
     if (found != stored.end() && found->second) continue;
     throw Error(ErrorKind::corrupt, database.path() + " is damaged (" + std::string(name) +

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "ridgeline/store/capture_writer.h"
+#include "ridgeline/store/order.h"
 
 namespace ridgeline::store {
 namespace {
@@ -27,7 +28,13 @@ bool overlaps(const TimeSpan& time, std::int64_t start_ns, std::int64_t end_ns) 
 class PartWriter {
  public:
   PartWriter(const Capture& whole, const TimeSpan& time, CaptureWriter& out, const std::stop_token& stop)
-      : whole_(whole), activity_(whole), time_(time), out_(out), stop_(stop), strings_(whole.strings()) {
+      : whole_(whole),
+        activity_(whole),
+        order_(whole),
+        time_(time),
+        out_(out),
+        stop_(stop),
+        strings_(whole.strings()) {
     for (const Kernel& kernel : whole.kernels()) kernels_[kernel.id] = kernel;
     for (const Metric& metric : whole.metrics()) metrics_[metric.id] = metric;
   }
@@ -40,6 +47,7 @@ class PartWriter {
       return Failure{ErrorKind::cancelled, "writing the part was cancelled"};
     if (!ran_) return Failure{ErrorKind::no_data, "no kernel ran in that time"};
     write_waits();
+    write_order();
     write_samples();
     write_statuses();
     out_.finish();
@@ -81,6 +89,7 @@ class PartWriter {
     for (const auto& [name, value] : whole_.environment()) out_.add_environment(name, value);
     for (const auto& [component, version] : whole_.versions()) out_.add_version(component, version);
     for (const Process& process : whole_.processes()) processes_[process.id] = out_.add(process);
+    for (const auto& [process, host] : order_.hosts()) out_.set_host(row_of(processes_, process), host);
     for (const Device& device : whole_.devices()) devices_[device.id] = out_.add(device);
     for (DevicePeak peak : whole_.device_peaks()) {
       peak.device_id = row_of(devices_, peak.device_id);
@@ -209,6 +218,43 @@ class PartWriter {
     }
   }
 
+  void write_order() {
+    for (const auto& [id, process] : processes_) {
+      const auto add = [&, process = process](auto rows) {
+        for (auto& row : rows) {
+          row.process_id = process;
+          out_.add(row);
+        }
+      };
+      add(order_.streams(id));
+      add(order_.graph_nodes(id));
+      add(order_.graph_edges(id));
+      std::set<std::int64_t> sources;  // records that a kept wait is for
+      const std::vector<OrderingCall> calls = order_.calls(id);
+      for (const OrderingCall& call : calls) {
+        if (call.source_id && kept(call.step_id, call.time_ns, call.time_ns)) sources.insert(*call.source_id);
+      }
+      for (OrderingCall call : calls) {
+        if (!kept(call.step_id, call.time_ns, call.time_ns) && !sources.contains(call.correlation_id))
+          continue;
+        call.process_id = process;
+        call.step_id = found(steps_, call.step_id);
+        out_.add(call);
+      }
+      // How much there is at a time follows from all that came before.
+      for (MemoryUse use : order_.memory(id)) {
+        use.process_id = process;
+        use.device_id = row_of(devices_, use.device_id);
+        use.step_id = found(steps_, use.step_id);
+        out_.add(use);
+      }
+    }
+    for (LeftOutCount row : order_.left_out()) {
+      row.process_id = row_of(processes_, row.process_id);
+      out_.add(row);
+    }
+  }
+
   // In-situ samples and those of program counters are of steps that are kept whole.
   void write_samples() {
     for (PmWindow window : whole_.pm_windows()) {
@@ -289,6 +335,7 @@ class PartWriter {
 
   const Capture& whole_;
   const Activity activity_;
+  const Order order_;
   TimeSpan time_;
   CaptureWriter& out_;
   std::stop_token stop_;

@@ -9,6 +9,7 @@
 #include "ridgeline/store/database.h"
 #include "ridgeline/store/kernel_identity.h"
 #include "ridgeline/store/metric_catalog.h"
+#include "ridgeline/store/order.h"
 #include "ridgeline/store/schema.h"
 #include "schema_tables_v3.h"
 #include "step_sums.h"
@@ -60,10 +61,10 @@ struct CaptureWriter::State {
       " configuration_id, status, reason_id, source) VALUES (?,?,?,?,?,?,?,?,?,?,?)");
   Statement insert_memcpy = database.prepare(
       "INSERT INTO memcpy(process_id, device_id, context_id, stream_id, correlation_id, kind, bytes,"
-      " start_ns, end_ns, step_id, nvtx_path_id) VALUES (?,?,?,?,?,?,?,?,?,?,?)");
+      " start_ns, end_ns, step_id, nvtx_path_id, graph_node_id) VALUES (?,?,?,?,?,?,?,?,?,?,?,?)");
   Statement insert_memset = database.prepare(
       "INSERT INTO memset(process_id, device_id, context_id, stream_id, correlation_id, bytes,"
-      " start_ns, end_ns, step_id, nvtx_path_id) VALUES (?,?,?,?,?,?,?,?,?,?)");
+      " start_ns, end_ns, step_id, nvtx_path_id, graph_node_id) VALUES (?,?,?,?,?,?,?,?,?,?,?)");
   Statement insert_launch_metric =
       database.prepare("INSERT OR REPLACE INTO launch_metric VALUES (?,?,?,?,?,?,?)");
   Statement insert_pm_sample = database.prepare("INSERT OR REPLACE INTO pm_sample VALUES (?,?,?,?)");
@@ -215,14 +216,14 @@ Id CaptureWriter::add(const Launch& row) {
 Id CaptureWriter::add(const Memcpy& row) {
   state_->insert_memcpy.bind_all(row.process_id, row.device_id, row.context_id, row.stream_id,
                                  row.correlation_id, row.kind, row.bytes, row.start_ns, row.end_ns,
-                                 row.step_id, row.nvtx_path_id);
+                                 row.step_id, row.nvtx_path_id, row.graph_node_id);
   if (row.step_id) state_->sums.add_copy(*row.step_id, row.start_ns, row.end_ns);
   return state_->inserted(state_->insert_memcpy);
 }
 Id CaptureWriter::add(const Memset& row) {
   state_->insert_memset.bind_all(row.process_id, row.device_id, row.context_id, row.stream_id,
                                  row.correlation_id, row.bytes, row.start_ns, row.end_ns, row.step_id,
-                                 row.nvtx_path_id);
+                                 row.nvtx_path_id, row.graph_node_id);
   if (row.step_id) state_->sums.add_copy(*row.step_id, row.start_ns, row.end_ns);
   return state_->inserted(state_->insert_memset);
 }
@@ -293,8 +294,9 @@ void CaptureWriter::add(const GraphMetric& row) {
 }
 Id CaptureWriter::add(const RecordingWindow& row) {
   return state_->insert(
-      "INSERT INTO recording_window(process_id, start_ns, end_ns, cause, synchronisation) VALUES (?,?,?,?,?)",
-      row.process_id, row.start_ns, row.end_ns, row.cause, row.synchronisation);
+      "INSERT INTO recording_window(process_id, start_ns, end_ns, cause, synchronisation, stream_calls)"
+      " VALUES (?,?,?,?,?,?)",
+      row.process_id, row.start_ns, row.end_ns, row.cause, row.synchronisation, row.stream_calls);
 }
 Id CaptureWriter::add(const StallWindow& row) {
   return state_->insert(
@@ -310,6 +312,37 @@ void CaptureWriter::add(const StallSample& row) {
 void CaptureWriter::add(const SourceLine& row) {
   state_->insert("INSERT OR REPLACE INTO source_line VALUES (?,?,?,?)", row.kernel_id, row.pc_offset,
                  row.file_id, row.line);
+}
+
+void CaptureWriter::set_host(Id process_id, std::string_view host_name) {
+  state_->insert("INSERT OR IGNORE INTO node(host_name) VALUES (?)", host_name);
+  state_->insert("UPDATE process SET node_id = (SELECT id FROM node WHERE host_name = ?) WHERE id = ?",
+                 host_name, process_id);
+}
+void CaptureWriter::add(const Stream& row) {
+  state_->insert("INSERT OR REPLACE INTO stream VALUES (?,?,?,?,?)", row.process_id, row.context_id,
+                 row.stream_id, row.kind, row.priority);
+}
+void CaptureWriter::add(const OrderingCall& row) {
+  state_->insert("INSERT OR REPLACE INTO stream_call VALUES (?,?,?,?,?,?,?,?,?,?)", row.process_id,
+                 row.correlation_id, string_id(to_string(row.call)), row.thread_id, row.time_ns,
+                 row.context_id, row.stream_id, row.event, row.source_id, row.step_id);
+}
+void CaptureWriter::add(const GraphNode& row) {
+  state_->insert("INSERT OR REPLACE INTO graph_node VALUES (?,?,?,?,?)", row.process_id, row.node_id,
+                 row.graph, string_id(to_string(row.kind)), row.parent_node_id);
+}
+void CaptureWriter::add(const GraphEdge& row) {
+  state_->insert("INSERT OR REPLACE INTO graph_edge VALUES (?,?,?,?)", row.process_id, row.to_node_id,
+                 row.from_node_id, row.programmatic);
+}
+void CaptureWriter::add(const MemoryUse& row) {
+  state_->insert("INSERT OR REPLACE INTO memory_call VALUES (?,?,?,?,?,?,?,?,?,?)", row.process_id,
+                 row.correlation_id, string_id(to_string(row.call)), row.thread_id, row.time_ns,
+                 row.device_id, row.bytes, row.allocation_id, row.allocated_bytes, row.step_id);
+}
+void CaptureWriter::add(const LeftOutCount& row) {
+  state_->insert("INSERT OR REPLACE INTO left_out VALUES (?,?,?)", row.process_id, row.what, row.count);
 }
 
 void CaptureWriter::checkpoint() {

@@ -174,6 +174,62 @@ JOIN string c ON c.id = w.call_id
 LEFT JOIN thread t ON t.process_id = w.process_id AND t.thread_id = w.thread_id
 LEFT JOIN step s ON s.id = w.step_id;
 
+CREATE VIEW v_process AS           -- one row a process: who ran where
+SELECT p.id AS process_id, p.pid, p.parent_pid, p.command, p.rank,
+       n.host_name AS host,        -- NULL: not known
+       p.start_ns, p.end_ns
+FROM process p LEFT JOIN node n ON n.id = p.node_id;
+
+CREATE VIEW v_stream AS            -- one row a stream
+SELECT process_id, context_id, stream_id, kind, priority FROM stream;
+
+CREATE VIEW v_stream_wait AS       -- one row a wait of a stream for an event
+SELECT w.process_id, s.step_index, w.time_ns, w.thread_id, w.context_id, w.stream_id, w.event,
+       w.correlation_id,           -- what the stream is given after this call waits …
+       w.source_id AS source_correlation_id,  -- … for what the source stream was given before this one; NULL: for nothing
+       r.context_id AS source_context_id, r.stream_id AS source_stream_id
+FROM stream_call w
+JOIN string c ON c.id = w.call_id AND c.value = 'event_wait'
+LEFT JOIN stream_call r ON r.process_id = w.process_id AND r.correlation_id = w.source_id
+LEFT JOIN step s ON s.id = w.step_id;
+
+CREATE VIEW v_host_function AS     -- one row a call after which a stream waits for the host or for memory
+SELECT f.process_id, s.step_index,
+       c.value AS call,            -- host_function, host_callback, memory_wait, memory_operations, semaphore_wait
+       f.time_ns, f.thread_id, f.context_id, f.stream_id, f.correlation_id
+FROM stream_call f
+JOIN string c ON c.id = f.call_id
+ AND c.value IN ('host_function', 'host_callback', 'memory_wait', 'memory_operations', 'semaphore_wait')
+LEFT JOIN step s ON s.id = f.step_id;
+
+CREATE VIEW v_graph_edge AS        -- one row a dependency between two nodes of a CUDA graph that was launched
+SELECT e.process_id, t.graph, e.from_node_id, f.value AS from_kind, e.to_node_id, k.value AS to_kind, e.programmatic
+FROM graph_edge e
+JOIN graph_node t ON t.process_id = e.process_id AND t.node_id = e.to_node_id
+JOIN graph_node n ON n.process_id = e.process_id AND n.node_id = e.from_node_id
+JOIN string k ON k.id = t.kind_id
+JOIN string f ON f.id = n.kind_id;
+
+CREATE VIEW v_memory_use AS        -- one row a call that took or returned device memory
+SELECT m.process_id, m.device_id, s.step_index, m.time_ns, c.value AS call,
+       CASE WHEN c.value LIKE 'free%' THEN -m.bytes ELSE m.bytes END AS change_bytes,  -- NULL: what was returned had been taken unseen
+       m.allocated_bytes,          -- held afterwards, of what was seen
+       m.allocation_id,            -- returned: correlation_id of the call that took it
+       m.correlation_id
+FROM memory_call m
+JOIN string c ON c.id = m.call_id
+LEFT JOIN step s ON s.id = m.step_id;
+
+CREATE VIEW v_collective AS        -- one row a launch of a kernel that communicates between devices
+SELECT l.launch_id, l.process_id, p.rank, n.host_name AS host, l.device_id, l.stream_id,
+       row_number() OVER (PARTITION BY l.process_id, l.device_id, l.stream_id ORDER BY l.correlation_id, l.launch_id) - 1
+         AS ordinal,               -- among those of its stream, in the order in which they were launched
+       l.kernel, l.step_index, l.ordinal_in_step, l.start_ns, l.end_ns, l.duration_ns, l.nvtx_path
+FROM v_launch l
+JOIN process p ON p.id = l.process_id
+LEFT JOIN node n ON n.id = p.node_id
+WHERE l.class = 'communication';
+
 CREATE VIEW v_stall AS             -- one row a stall reason of an instruction, over all sampled steps
 SELECT s.kernel_id, k.demangled_name AS kernel,
        s.pc_offset,                -- bytes from the function's start
@@ -225,8 +281,9 @@ FROM range_work m JOIN declared_work w ON w.id = m.work_id;
 )sql";
 
 inline constexpr const char* kViewNames[] = {
-    "v_message", "v_tier",        "v_synchronisation", "v_stall",  "v_pm_sample",
-    "v_rank",    "v_kernel_step", "v_launch_metric",   "v_launch", "v_step",
-    "launch",    "nvtx_range",    "annotation"};
+    "v_collective", "v_memory_use", "v_graph_edge", "v_host_function", "v_stream_wait",
+    "v_stream",     "v_process",    "v_message",    "v_tier",          "v_synchronisation",
+    "v_stall",      "v_pm_sample",  "v_rank",       "v_kernel_step",   "v_launch_metric",
+    "v_launch",     "v_step",       "launch",       "nvtx_range",      "annotation"};
 
 }  // namespace ridgeline::store

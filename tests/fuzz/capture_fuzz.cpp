@@ -41,6 +41,14 @@ void use(const std::string& path) {
     using Parts = analyzer::Session;
     const auto all = answered(session.analysis({}, Parts::kEverything));
     const auto model = answered(session.model());
+    {
+      const Result<store::Capture> again = store::Capture::open(path);
+      if (again.ok()) {
+        const store::Order order(again.value());
+        (void)order.summary();
+        for (const store::Process& process : again.value().processes()) (void)order.memory(process.id);
+      }
+    }
     if (all == nullptr || model == nullptr) return;
     reports::DocumentOptions options;
     options.all = true;
@@ -113,6 +121,25 @@ int main(int argc, char** argv) {
   rich.sample_steps = 2;
   rich.cold_steps = 1;
   testing::write_fabricated_capture(directory / "seed.ridge", rich);
+  {
+    store::Database database(directory / "seed.ridge", store::OpenMode::read_write);
+    database.execute(
+        "INSERT OR IGNORE INTO string(value) VALUES ('event_record'), ('event_wait'), ('kernel'), "
+        "('allocate');"
+        "INSERT INTO stream SELECT id, 1, 7, 'legacy', 0 FROM process;"
+        "INSERT INTO stream_call SELECT p.id, 4 + (s.value = 'event_wait'), s.id, 11, 1000, 1, 7, 1,"
+        " CASE s.value WHEN 'event_wait' THEN 4 END, NULL FROM process p, string s WHERE s.value LIKE "
+        "'event_%';"
+        "INSERT INTO graph_node SELECT p.id, n.value, 1, s.id, NULL FROM process p, string s, "
+        "json_each('[1,2]') n"
+        " WHERE s.value = 'kernel';"
+        "INSERT INTO graph_edge SELECT id, 2, 1, 0 FROM process;"
+        "INSERT INTO memory_call SELECT p.id, 6, s.id, 11, 1000, (SELECT min(id) FROM device), 64, NULL, 64, "
+        "NULL"
+        " FROM process p, string s WHERE s.value = 'allocate';"
+        "INSERT INTO left_out SELECT id, 'graph_nodes', 3 FROM process;"
+        "UPDATE recording_window SET stream_calls = 1; DELETE FROM table_rows");
+  }
   const std::string seed = fuzz::read(directory / "seed.ridge");
   const std::vector<fuzz::Column> columns = fuzz::columns_of(directory / "seed.ridge");
 

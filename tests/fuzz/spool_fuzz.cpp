@@ -70,6 +70,17 @@ int main(int argc, char** argv) {
     spool.begin_step(0, Phase::sample);
     for (int i = 0; i < 4; ++i) spool.launch();
     spool.end_step();
+    spool.stream(7, StreamKind::legacy);
+    spool.order(StreamCall::event_record, 7, 1);
+    spool.order(StreamCall::event_wait, 8, 1);
+    spool.order(StreamCall::host_function, 8);
+    spool.graph_node(1, 5, GraphNodeKind::graph);
+    spool.graph_node(1, 6, GraphNodeKind::kernel, 5);
+    spool.graph_clone(1, 6, 16);
+    spool.graph_edge(1, 5, 6);
+    spool.memory(MemoryCall::allocate, 0x1000, 4096);
+    spool.memory(MemoryCall::free, 0x1000);
+    spool.left_out(LeftOut::memory_calls, 2);
     for (int i = 0; i < 20; ++i)
       spool.pm_sample(1, FakeSpool::kOrigin + 500 * i, FakeSpool::kOrigin + 500 * (i + 1), {100.0 * i});
     spool.pm_window(1, 0, 0, WindowStatus::ok);

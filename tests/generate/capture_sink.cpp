@@ -4,6 +4,7 @@
 
 #include "generate/generate.h"
 #include "recording/activities.h"
+#include "recording/order.h"
 #include "ridgeline/store/capture_writer.h"
 
 namespace ridgeline::generate {
@@ -99,6 +100,7 @@ class CaptureSink final : public Sink {
   }
   activities.finish();
   add_range(outer, 0, 1, 0, step.index, step.host_start_ns, step.host_end_ns);
+  order(step);
   if (step.wait_end_ns > 0) {
     activities.add(import::Wait{.thread_id = kThread,
                                 .correlation_id = step.launches.back().correlation_id + 1,
@@ -112,9 +114,12 @@ class CaptureSink final : public Sink {
 
   void end_process() override {
   const store::Id process_id = process_->rows.process_id();
-  if (options_.shape == Shape::eager || options_.shape == Shape::decode) {
-    writer_.add(store::RecordingWindow{
-        .process_id = process_id, .start_ns = kOrigin, .end_ns = std::nullopt, .synchronisation = true});
+  if (options_.shape == Shape::eager || options_.shape == Shape::decode || options_.order) {
+    writer_.add(store::RecordingWindow{.process_id = process_id,
+                                       .start_ns = kOrigin,
+                                       .end_ns = std::nullopt,
+                                       .synchronisation = true,
+                                       .stream_calls = options_.order});
   }
   store::Completeness completeness;
   completeness.process_id = process_id;
@@ -183,12 +188,41 @@ static import::Execution execution(const GeneratedLaunch& launch) {
           .kernel = launch.kernel,
           .device = 0,
           .context_id = 1,
-          .stream_id = 7,
+          .stream_id = launch.stream,
           .start_ns = launch.start_ns,
           .end_ns = launch.end_ns,
           .grid = {launch.grid_x, 1, 1},
           .block = {256, 1, 1},
           .registers_per_thread = 32};
+}
+
+// Whole in each step: no event and no memory reaches into another.
+void order(const GeneratedStep& step) {
+  import::RecordedOrder order(process_->rows, process_->steps);
+  for (const GeneratedOrder& made : step.order) {
+    order.add(import::OrderingCall{.correlation_id = made.correlation_id,
+                                   .thread_id = kThread,
+                                   .time_ns = made.time_ns,
+                                   .call = made.call,
+                                   .stream = import::OrderingCall::Stream{1, made.stream},
+                                   .event = made.event,
+                                   .step = step.index});
+  }
+  for (const GeneratedMemory& use : step.memory) {
+    order.add(import::MemoryUse{.correlation_id = use.correlation_id,
+                                .thread_id = kThread,
+                                .time_ns = use.time_ns,
+                                .call = use.call,
+                                .address = use.address,
+                                .bytes = use.bytes,
+                                .device = 0,
+                                .step = step.index});
+  }
+  if (options_.order && step.index == 0) {
+    for (const std::uint32_t id : {7u, kSideStream})
+      order.add(import::StreamMade{1, id, StreamKind::non_blocking, 0});
+  }
+  order.finish();
 }
 
 void declare(std::uint64_t range, const GeneratedLaunch& launch) {

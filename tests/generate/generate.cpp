@@ -157,6 +157,7 @@ class Generator {
       }
       launch.path = options_.ranges ? static_cast<std::uint32_t>(i % kPathsOfOps) + 2 : 1;
       launch.correlation_id = correlation_;
+      launch.stream = 7;
       correlation_ += 3;  // other calls of the driver in between
       launch.host_start_ns = host;
       launch.host_end_ns = host + 2500 + static_cast<std::int64_t>(random_.next() % 1000);
@@ -169,8 +170,40 @@ class Generator {
       now_ = launch.end_ns + 800 + static_cast<std::int64_t>(random_.next() % 400);
     }
     step_.host_end_ns = host;
+    if (options_.order) order();
     launches_ += plan_.launches_a_step;
     now_ = std::max(now_, host) + 2000;
+  }
+
+  // Each tenth launch is the side stream's: it waits for the launch before it, and the one after it for it. One piece
+  // of memory is taken for the step, another of twice the size for half of it.
+  void order() {
+    step_.order.clear();
+    step_.memory.clear();
+    const auto add = [&](const GeneratedLaunch& after, std::uint32_t offset, StreamCall call,
+                         std::uint32_t stream, std::uint64_t event) {
+      step_.order.push_back(
+          {after.correlation_id + offset, after.host_end_ns + 100 * offset, call, stream, event});
+    };
+    for (std::size_t i = 5; i + 1 < step_.launches.size(); i += 10) {
+      GeneratedLaunch& side = step_.launches[i];
+      side.stream = kSideStream;
+      add(step_.launches[i - 1], 1, StreamCall::event_record, 7, i);
+      add(step_.launches[i - 1], 2, StreamCall::event_wait, kSideStream, i);
+      add(side, 1, StreamCall::event_record, kSideStream, i + 1);
+      add(side, 2, StreamCall::event_wait, 7, i + 1);
+    }
+    const auto memory = [&](const GeneratedLaunch& after, std::uint32_t offset, MemoryCall call,
+                            std::uint64_t address, std::int64_t bytes) {
+      step_.memory.push_back(
+          {after.correlation_id + offset, after.host_end_ns + 100 * offset, call, address, bytes});
+    };
+    const GeneratedLaunch& first = step_.launches.front();
+    const GeneratedLaunch& last = step_.launches.back();
+    memory(first, 1, MemoryCall::allocate, 0x1000, 1 << 20);
+    memory(first, 2, MemoryCall::allocate_async, 0x2000, 2 << 20);
+    memory(last, 1, MemoryCall::free_async, 0x2000, 0);
+    memory(last, 2, MemoryCall::free, 0x1000, 0);
   }
 
   // The CPU is the pace: the GPU has done each kernel long before the next comes, but for the last few.

@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "ridgeline/base/stream_words.h"
 #include "ridgeline/base/vocabulary.h"
 
 namespace ridgeline::generate {
@@ -31,7 +32,8 @@ struct Options {
   int sample_steps = 0;      // with periodic samples; 0: none
   bool ranges = false;       // an NVTX range a launch
   bool annotations = false;  // and declared work for each
-  int outlier_every = 0;     // of the timeline steps each n-th takes 1.5 times as long; 0: none
+  bool order = false;     // each tenth launch on a side stream, with events before and after it, and memory
+  int outlier_every = 0;  // of the timeline steps each n-th takes 1.5 times as long; 0: none
   std::uint64_t seed = 1;
 };
 
@@ -56,6 +58,22 @@ struct GeneratedLaunch {
   std::int64_t start_ns = 0;
   std::int64_t end_ns = 0;
   double scale = 1;  // of its kernel's time and work
+  std::uint32_t stream = 7;
+};
+/// A call that orders streams, made right after the launch with the correlation id before.
+struct GeneratedOrder {
+  std::uint32_t correlation_id = 0;
+  std::int64_t time_ns = 0;
+  StreamCall call = StreamCall::event_record;
+  std::uint32_t stream = 7;
+  std::uint64_t event = 0;
+};
+struct GeneratedMemory {
+  std::uint32_t correlation_id = 0;
+  std::int64_t time_ns = 0;
+  MemoryCall call = MemoryCall::allocate;
+  std::uint64_t address = 0;
+  std::int64_t bytes = 0;
 };
 /// Launch i of the step is at ordinal i.
 struct GeneratedStep {
@@ -69,6 +87,8 @@ struct GeneratedStep {
   std::int64_t copy_end_ns = 0;
   std::int64_t wait_start_ns = 0;  // of the host for the GPU, after the launches; 0: none
   std::int64_t wait_end_ns = 0;
+  std::vector<GeneratedOrder> order;
+  std::vector<GeneratedMemory> memory;
 };
 
 /// What a launch moves and computes; the sinks make the counters of it.
@@ -113,5 +133,6 @@ inline constexpr const char* kSampledMetrics[] = {"sm__cycles_active.avg.pct_of_
 inline constexpr std::uint64_t kOpCostSchemaId = (std::uint64_t{1} << 24) + 0x524C;
 inline constexpr std::int64_t kSampleInterval_ns = 20'000;
 inline constexpr double kClock_hz = 1.7e9;
+inline constexpr std::uint32_t kSideStream = 13;
 
 }  // namespace ridgeline::generate

@@ -145,6 +145,28 @@ TEST(Generate, WhereTheCpuIsThePaceItsWaitsAreRecordedInBothKinds) {
   }
 }
 
+TEST(Generate, WhatOrdersStreamsAndTakesMemoryIsTheSameInBothKinds) {
+  TemporaryDirectory directory;
+  Options options;
+  options.launches = 1200;
+  options.launches_a_step = 100;
+  options.order = true;
+  const std::string capture = capture_of(directory, options, "capture");
+  const std::string spool = imported(directory, options, "imported");
+  for (const char* query :
+       {"SELECT step_index, time_ns, stream_id, event, correlation_id, source_correlation_id, "
+        "source_stream_id"
+        " FROM v_stream_wait ORDER BY correlation_id",
+        "SELECT step_index, time_ns, call, change_bytes, allocated_bytes, allocation_id FROM v_memory_use"
+        " ORDER BY correlation_id",
+        "SELECT * FROM v_stream ORDER BY 1, 2, 3", kLaunchesAndSteps})
+    EXPECT_EQ(rows(capture, query), rows(spool, query));
+  EXPECT_EQ(rows(spool, "SELECT count(*), sum(source_correlation_id IS NULL) FROM v_stream_wait"),
+            "240|0|\n");
+  EXPECT_EQ(rows(spool, "SELECT max(allocated_bytes), min(allocated_bytes) FROM v_memory_use"),
+            "3145728|0|\n");
+}
+
 TEST(Generate, ATargetThatCannotBeWrittenIsAnError) {
   EXPECT_THROW((void)make_capture_sink("/no/such/place.ridge"), std::runtime_error);
   Options options;

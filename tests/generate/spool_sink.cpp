@@ -60,6 +60,7 @@ class SpoolSink final : public Sink {
     for (std::size_t i = 0; i < step.launches.size(); ++i)
       launch(step, step.launches[i], static_cast<std::uint32_t>(i), outer);
     range(outer, 0, 1, 0, step.index, step.host_start_ns, step.host_end_ns);
+    order(step);
     if (step.wait_end_ns > 0) {
       spool::SynchronisationRecord wait{};
       wait.thread_id = kThread;
@@ -170,6 +171,21 @@ class SpoolSink final : public Sink {
       record.passes = 1;
       put(record);
     }
+    if (description_.options.order) {
+      spool::RecordingWindowRecord window{};
+      window.header.flags = spool::kWindowHasSynchronisation | spool::kWindowHasStreamCalls;
+      window.time_ns = kOrigin;
+      window.edge = spool::WindowEdge::open;
+      window.cause = WindowCause::start;
+      put(window);
+      for (const std::uint32_t number : {7u, kSideStream}) {
+        spool::StreamRecord stream{};
+        stream.context_id = 1;
+        stream.stream_id = number;
+        stream.kind = StreamKind::non_blocking;
+        put(stream);
+      }
+    }
     if (description_.options.sample_steps == 0) return;
     std::uint32_t position = 0;
     for (const std::uint32_t metric_id : {6u, 2u, 3u}) {  // kSampledMetrics
@@ -207,7 +223,7 @@ class SpoolSink final : public Sink {
     kernel.start_ns = launch.start_ns;
     kernel.end_ns = launch.end_ns;
     kernel.context_id = 1;
-    kernel.stream_id = 7;
+    kernel.stream_id = launch.stream;
     kernel.grid_x = launch.grid_x;
     kernel.grid_y = kernel.grid_z = 1;
     kernel.block_x = 256;
@@ -215,6 +231,32 @@ class SpoolSink final : public Sink {
     kernel.registers_per_thread = 32;
     put(kernel);
     if (step.phase == Phase::replay) values(step, launch, ordinal);
+  }
+
+  void order(const GeneratedStep& step) {
+    for (const GeneratedOrder& made : step.order) {
+      spool::StreamCallRecord call{};
+      call.thread_id = kThread;
+      call.correlation_id = made.correlation_id;
+      call.time_ns = made.time_ns;
+      call.event = made.event;
+      call.context_id = 1;
+      call.stream_id = made.stream;
+      call.call = made.call;
+      call.step_index = step.index;
+      put(call);
+    }
+    for (const GeneratedMemory& use : step.memory) {
+      spool::MemoryCallRecord call{};
+      call.thread_id = kThread;
+      call.correlation_id = use.correlation_id;
+      call.time_ns = use.time_ns;
+      call.address = use.address;
+      call.bytes = use.bytes;
+      call.call = use.call;
+      call.step_index = step.index;
+      put(call);
+    }
   }
 
   void declare(std::uint64_t range_id, const GeneratedLaunch& launch) {

@@ -327,6 +327,72 @@ class FakeSpool {
     put(record);
   }
 
+  /// What orders streams. Each takes a correlation id, as launches do, and returns it.
+  std::uint32_t order(StreamCall call, std::uint32_t stream, std::uint64_t event = 0,
+                      std::uint32_t context = 1) {
+    spool::StreamCallRecord record{};
+    record.thread_id = 11;
+    record.correlation_id = correlation_++;
+    record.time_ns = kOrigin + now_;
+    record.event = event;
+    record.context_id = context;
+    record.stream_id = stream;
+    record.call = call;
+    record.step_index = step_;
+    put(record);
+    return record.correlation_id;
+  }
+  std::uint32_t memory(MemoryCall call, std::uint64_t address, std::int64_t bytes = 0,
+                       std::uint32_t device = 0) {
+    spool::MemoryCallRecord record{};
+    record.thread_id = 11;
+    record.correlation_id = correlation_++;
+    record.time_ns = kOrigin + now_;
+    record.address = address;
+    record.bytes = bytes;
+    record.call = call;
+    record.device_id = device;
+    record.step_index = step_;
+    put(record);
+    return record.correlation_id;
+  }
+  void graph_node(std::uint32_t graph, std::uint64_t id, GraphNodeKind kind, std::uint64_t parent = 0) {
+    spool::GraphNodeRecord record{};
+    record.node_id = id;
+    record.parent_id = parent;
+    record.graph = graph;
+    record.kind = kind;
+    put(record);
+  }
+  void graph_clone(std::uint32_t graph, std::uint64_t original, std::uint64_t id) {
+    spool::GraphNodeCloneRecord record{};
+    record.node_id = id;
+    record.original_id = original;
+    record.graph = graph;
+    put(record);
+  }
+  void graph_edge(std::uint32_t graph, std::uint64_t from, std::uint64_t to, std::uint16_t flags = 0) {
+    spool::GraphEdgeRecord record{};
+    record.header.flags = flags;
+    record.from_id = from;
+    record.to_id = to;
+    record.graph = graph;
+    put(record);
+  }
+  void left_out(LeftOut what, std::uint64_t count) {
+    spool::LeftOutRecord record{};
+    record.what = what;
+    record.count = count;
+    put(record);
+  }
+  void stream(std::uint32_t id, StreamKind kind, std::int32_t priority = 0) {
+    spool::StreamRecord record{};
+    record.context_id = 1;
+    record.stream_id = id;
+    record.kind = kind;
+    record.priority = priority;
+    put(record);
+  }
   /// warmup=1, timeline=2, replay=2 with `launches` each and two metrics in the replay steps.
   void whole_run(std::uint32_t launches = 6) {
     config(1, "R1");

@@ -77,6 +77,16 @@ inline std::string write_file(const TemporaryDirectory& directory, const std::st
   return directory.file(name);
 }
 
+/// What version 10 added is gone; its views are dropped before.
+inline void drop_order(Database& database) {
+  for (const char* table : {"stream", "stream_call", "graph_node", "graph_edge", "memory_call", "left_out"})
+    database.execute(std::string("DROP TABLE ") + table);
+  database.execute(
+      "ALTER TABLE process DROP COLUMN node_id; DROP TABLE node; ALTER TABLE memcpy DROP COLUMN "
+      "graph_node_id;"
+      "ALTER TABLE memset DROP COLUMN graph_node_id; ALTER TABLE recording_window DROP COLUMN stream_calls");
+}
+
 /// As reasons were before version 9: sentences in the rows. The views go, since they name what is gone.
 inline void make_reasons_sentences(Database& database) {
   Statement view = database.prepare("SELECT name FROM sqlite_schema WHERE type = 'view'");

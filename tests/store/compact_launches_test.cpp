@@ -172,6 +172,7 @@ class CompactLaunches : public ::testing::Test {
     for (const char* column : {"stride_ns", "correlation_stride", "base_host_ns", "host_stride_ns",
                                "base_step_id", "base_ordinal"})
       database.execute(std::string("ALTER TABLE launch_chunk DROP COLUMN ") + column);
+    testing::drop_order(database);
     testing::make_reasons_sentences(database);
     database.execute("DELETE FROM table_rows");
     if (version < 6) database.execute("DROP TABLE table_rows");

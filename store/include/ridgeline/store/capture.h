@@ -15,6 +15,7 @@
 namespace ridgeline::store {
 
 class Activity;
+class Order;
 struct ActivityFilter;
 
 /// A table that holds a different number of rows than when the capture was finished.
@@ -99,6 +100,7 @@ class Capture {
 
  private:
   friend class Activity;
+  friend class Order;
   template <typename Row>
   using RowVisitor = bool (Activity::*)(const ActivityFilter&, const std::function<void(const Row&)>&,
                                         const std::stop_token&) const;

@@ -15,6 +15,13 @@
 
 namespace ridgeline::store {
 
+struct GraphEdge;
+struct GraphNode;
+struct LeftOutCount;
+struct MemoryUse;
+struct OrderingCall;
+struct Stream;
+
 class CaptureWriter {
  public:
   /// The file must not exist; its directory must. Failure: io.
@@ -40,6 +47,7 @@ class CaptureWriter {
                              std::string_view meaning = {});
 
   Id add(const Process&);
+  void set_host(Id process_id, std::string_view host_name);  // where it ran
   Id add(const Device&);
   void add(const DevicePeak&);   // the same (device, quantity, source) again replaces
   void add(const ClockSample&);  // the same instant again is ignored
@@ -74,7 +82,13 @@ class CaptureWriter {
   void add(const StallSample&);  // the same (kernel, offset, reason) again adds its samples
   void add(const SourceLine&);   // replaces
 
-  // Sets a process's end, once known.
+  /// What orders work (order.h); the same again replaces.
+  void add(const Stream&);
+  void add(const OrderingCall&);
+  void add(const GraphNode&);
+  void add(const GraphEdge&);
+  void add(const MemoryUse&);
+  void add(const LeftOutCount&);
 
   void checkpoint();
   /// checkpoint, sums over steps, indexes, statistics for the query planner; one file (no -wal beside it).

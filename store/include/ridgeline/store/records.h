@@ -181,6 +181,7 @@ struct Memcpy {
   std::int64_t end_ns = 0;
   std::optional<Id> step_id;
   std::optional<Id> nvtx_path_id;
+  std::optional<std::int64_t> graph_node_id = {};
 };
 
 struct Memset {
@@ -195,6 +196,7 @@ struct Memset {
   std::int64_t end_ns = 0;
   std::optional<Id> step_id;
   std::optional<Id> nvtx_path_id;
+  std::optional<std::int64_t> graph_node_id = {};
 };
 
 struct Metric {
@@ -348,6 +350,7 @@ struct RecordingWindow {
   std::optional<std::int64_t> end_ns;
   WindowCause cause = WindowCause::start;
   bool synchronisation = false;  // what the host waited for is recorded in it
+  bool stream_calls = false;     // what orders streams is
 };
 
 struct StallWindow {

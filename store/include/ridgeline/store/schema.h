@@ -31,6 +31,9 @@ inline constexpr int kReadInPlace = 5;
 /// From this version on reasons are codes with values; before it they are sentences in the rows.
 inline constexpr int kReasonsAreCodes = 9;
 
+/// From this version on a capture has what orders work beside streams: order.h.
+inline constexpr int kOrderIsRecorded = 10;
+
 /// The version this build writes: the last migration's.
 [[nodiscard]] int schema_version();
 
