@@ -79,7 +79,8 @@ class CaptureQueries::State {
             analyzer::exit_code(of.analysis->check, query.fail_on)};
   }
   DocumentAnswer answer_to(const InfoQuery&, const reports::DocumentOptions& how, const analyzer::Ask&) {
-    const auto model = std::make_shared<const analyzer::Model>(analyzer::load_recording(*capture()));
+    const auto model = std::make_shared<analyzer::Model>(analyzer::load_recording(*capture()));
+    model->order_summary = store::Order(*capture()).summary();
     return {keeping(reports::info_document(*model, capture()->row_counts(), how), model)};
   }
   DocumentAnswer answer_to(const VerifyQuery&, const reports::DocumentOptions& how, const analyzer::Ask&) {

@@ -151,6 +151,8 @@ class InfoLines {
   void steps();
   void windows();
   void tiers();
+  void order();
+  void memory();
   void completeness();
   void messages();
   void rows(const std::map<std::string, std::int64_t>& rows);
@@ -163,6 +165,15 @@ class InfoLines {
   }
   void count(const char* section, std::string name, std::int64_t value) {
     lines_.push_back({section, std::move(name), Cell::number(value)});
+  }
+
+  /// Where a process ran, if that is not where the recording was started.
+  [[nodiscard]] std::string host_of(store::Id process_id) const {
+    if (!model_.order_summary) return "";
+    const auto host = model_.order_summary->hosts.find(process_id);
+    const bool elsewhere =
+        host != model_.order_summary->hosts.end() && !(model_.run && model_.run->host_name == host->second);
+    return elsewhere ? host->second : "";
   }
 
   const analyzer::Model& model_;
@@ -189,6 +200,7 @@ void InfoLines::run() {
   for (const store::Process& process : model_.processes) {
     std::string text = fmt::format("pid {}", process.pid);
     if (process.rank) text += fmt::format(", rank {}", *process.rank);
+    if (const std::string host = host_of(process.id); !host.empty()) text += ", on " + host;
     if (process.command) text += ", " + *process.command;
     if (!process.end_ns) text += " (no orderly end)";
     add("processes", fmt::format("{}", process.id), text);
@@ -271,6 +283,45 @@ void InfoLines::tiers() {
   }
 }
 
+// What orders work beside streams; nothing of it goes without saying.
+void InfoLines::order() {
+  if (!model_.order_summary) return;
+  const store::OrderSummary& order = *model_.order_summary;
+  const auto calls = [&](const char* name, std::initializer_list<StreamCall> kinds) {
+    std::int64_t sum = 0;
+    for (const StreamCall kind : kinds) {
+      if (const auto found = order.calls.find(kind); found != order.calls.end()) sum += found->second;
+    }
+    if (sum > 0) count("order", name, sum);
+  };
+  calls("events recorded", {StreamCall::event_record});
+  calls("waits of streams for events", {StreamCall::event_wait});
+  calls("host functions", {StreamCall::host_function, StreamCall::host_callback});
+  calls("waits of streams for memory",
+        {StreamCall::memory_wait, StreamCall::memory_operations, StreamCall::semaphore_wait});
+  if (order.graph_edges > 0) count("order", "edges of graphs", order.graph_edges);
+}
+
+void InfoLines::memory() {
+  if (!model_.order_summary) return;
+  for (const store::MemoryPeak& peak : model_.order_summary->memory) {
+    const store::Device* device = model_.device(peak.device_id);
+    std::string name = fmt::format("device {}", device == nullptr ? 0 : device->device_index);
+    if (model_.processes.size() > 1) name += fmt::format(" process {}", peak.process_id);
+    add("memory", name,
+        fmt::format("at most {}, {} at the end, in {}", bytes_text(static_cast<double>(peak.peak_bytes)),
+                    bytes_text(static_cast<double>(peak.last_bytes)), counted(peak.calls, "call")));
+  }
+  std::map<LeftOut, std::int64_t> left_out;
+  for (const store::LeftOutCount& row : model_.order_summary->left_out) left_out[row.what] += row.count;
+  for (const auto& [what, number] : left_out) {
+    const char* name = what == LeftOut::stream_calls  ? "calls that order streams"
+                       : what == LeftOut::graph_nodes ? "nodes of graphs"
+                                                      : "calls for memory";
+    count("left out", name, number);
+  }
+}
+
 void InfoLines::completeness() {
   store::Completeness sum;
   for (const store::Completeness& c : model_.completeness) {
@@ -318,6 +369,8 @@ Table info_table(const analyzer::Model& model, const std::map<std::string, std::
   all.steps();
   all.windows();
   all.tiers();
+  all.order();
+  all.memory();
   all.completeness();
   all.messages();
   all.rows(rows);

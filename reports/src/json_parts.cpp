@@ -125,19 +125,24 @@ Json reach_json(const std::optional<analyzer::StepReach>& reach) {
   }
   const auto step = static_cast<double>(reach->measured_ns);
   const auto share = [&](double ns) { return step > 0 ? ns / step : 0; };
-  return {{"known", true},
-          {"measured_ns", reach->measured_ns},
-          {"simulated_ns", reach->simulated_ns},
-          {"without_gpu_ns", reach->without_gpu_ns},
-          {"target_ns", reach->target_ns},
-          {"stretch_ns", reach->stretch_ns},
-          {"target_ratio", share(reach->target_ns)},
-          {"stretch_ratio", share(reach->stretch_ns)},
-          {"launches", reach->launches},
-          {"launches_with_call", reach->launches_with_call},
-          {"streams_joined", reach->streams_joined},
-          {"other_processes", reach->other_processes},
-          {"rows_left_out", reach->rows_left_out}};
+  Json json = {{"known", true},
+               {"measured_ns", reach->measured_ns},
+               {"simulated_ns", reach->simulated_ns},
+               {"without_gpu_ns", reach->without_gpu_ns},
+               {"target_ns", reach->target_ns},
+               {"stretch_ns", reach->stretch_ns},
+               {"target_ratio", share(reach->target_ns)},
+               {"stretch_ratio", share(reach->stretch_ns)},
+               {"launches", reach->launches},
+               {"launches_with_call", reach->launches_with_call},
+               {"streams_joined", reach->streams_joined},
+               {"other_processes", reach->other_processes},
+               {"rows_left_out", reach->rows_left_out}};
+  if (reach->order_recorded || reach->dependencies > 0) {
+    json["order_recorded"] = reach->order_recorded;
+    json["dependencies"] = reach->dependencies;
+  }
+  return json;
 }
 
 }  // namespace

@@ -23,6 +23,7 @@ import budget
 import capture_checks
 import cost
 import crosscheck
+import dependencies
 import gauntlet
 import launch_cost
 import ncu
@@ -54,6 +55,63 @@ def verdicts(path, ncu_csv=None):
     total, covered, error = crosscheck.t1_coverage(db, peak)
     checks.add("T1-cover", total and covered >= crosscheck.LEAST_T1_COVERAGE * total, "")
     return {row["check"]: row["passed"] for row in checks.rows}, table, error
+
+
+class Dependencies(unittest.TestCase):
+    """Two steps of a program that gives one kernel to a side stream, and launches a graph of two nodes."""
+
+    OUTPUT = ("wait first side\nedge node_a node_b\ninside node_b\nsteps 2\nhost_functions_a_step 1\nmemory peak 96 end 0\n")
+
+    def setUp(self):
+        self.directory = tempfile.TemporaryDirectory()
+        self.path = os.path.join(self.directory.name, "made.ridge")
+        self.db = sqlite3.connect(self.path)
+        self.db.executescript("""
+            CREATE TABLE step (id); INSERT INTO step VALUES (1), (2);
+            CREATE TABLE v_launch (correlation_id, stream_id, kernel, graph_node_id);
+            CREATE TABLE v_stream_wait (correlation_id, stream_id, source_correlation_id, source_stream_id, step_index);
+            CREATE TABLE v_graph_edge (from_node_id, from_kind, to_node_id, to_kind);
+            CREATE TABLE graph_node (node_id, parent_node_id);
+            CREATE TABLE v_stream (kind); CREATE TABLE v_host_function (call); CREATE TABLE v_memory_use (correlation_id, allocated_bytes);
+            INSERT INTO v_stream VALUES ('non_blocking'), ('non_blocking'), ('non_blocking'), ('blocking'), ('legacy');
+            INSERT INTO v_host_function VALUES ('host_function'), ('host_function');
+            INSERT INTO v_memory_use VALUES (1, 64), (2, 96), (3, 0);
+            INSERT INTO v_graph_edge VALUES (11, 'kernel', 12, 'kernel');
+            INSERT INTO graph_node VALUES (11, NULL), (12, 11);""")
+        for step in (0, 1):
+            base = 100 * step
+            self.db.executemany("INSERT INTO v_launch VALUES (?, ?, ?, ?)",
+                                [(base + 1, 7, "first()", None), (base + 4, 9, "side()", None), (base + 5, 7, "node_a", 11),
+                                 (base + 5, 7, "node_b", 12), (base + 6, 7, "last()", None)])
+            self.db.execute("INSERT INTO v_stream_wait VALUES (?, 9, ?, 7, ?)", (base + 3, base + 2, step))
+        self.db.commit()
+
+    def tearDown(self):
+        self.db.close()
+        self.directory.cleanup()
+
+    def failed_rows(self):
+        checks = Quiet()
+        dependencies.judge(checks, self.path, self.OUTPUT)
+        return sorted(row["check"] for row in checks.failed())
+
+    def test_what_the_program_says_passes(self):
+        self.assertEqual(self.failed_rows(), [])
+
+    def test_each_change_fails_its_row(self):
+        for change, row in (("UPDATE v_stream_wait SET source_correlation_id = 0 WHERE step_index = 1", "waits"),
+                            ("UPDATE v_stream_wait SET stream_id = 7", "waits"), ("DELETE FROM v_stream_wait WHERE step_index = 0", "waits"),
+                            ("UPDATE v_stream_wait SET source_correlation_id = NULL WHERE step_index = 0", "waits"),
+                            ("UPDATE v_graph_edge SET from_node_id = 12, to_node_id = 11", "graphs"), ("DELETE FROM v_graph_edge", "graphs"),
+                            ("UPDATE graph_node SET parent_node_id = NULL", "graphs"), ("DELETE FROM v_stream WHERE kind = 'legacy'", "streams"),
+                            ("DELETE FROM v_host_function WHERE rowid = 1", "streams"),
+                            ("UPDATE v_memory_use SET allocated_bytes = 97 WHERE correlation_id = 2", "memory"),
+                            ("UPDATE v_memory_use SET allocated_bytes = 1 WHERE correlation_id = 3", "memory")):
+            self.tearDown()
+            self.setUp()
+            self.db.execute(change)
+            self.db.commit()
+            self.assertEqual(self.failed_rows(), [row], change)
 
 
 class Limits(unittest.TestCase):

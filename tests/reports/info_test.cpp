@@ -1,6 +1,7 @@
 // What `info` says of a capture.
 #include <gtest/gtest.h>
 
+#include <map>
 #include <nlohmann/json.hpp>
 #include <set>
 
@@ -24,6 +25,45 @@ TEST(Info, ShowsEverySection) {
                               "tiers", "completeness", "messages", "rows"}) {
     EXPECT_EQ(sections.count(section), 1u) << section;
   }
+}
+
+TEST(Info, TellsWhatOrdersWorkAndHowMuchMemoryThereWas) {
+  TemporaryCapture capture;
+  const auto lines = [&] {
+    const json document = json::parse(info_document(capture.model, {}, as(Format::json)).text());
+    std::map<std::string, std::string> found;
+    for (const json& row : document["rows"]) {
+      const auto section = row["section"].get<std::string>();
+      if (section == "order" || section == "memory" || section == "left out" || section == "processes")
+        found[section + " " + row["name"].get<std::string>()] =
+            row["value"].is_string() ? row["value"].get<std::string>() : row["value"].dump();
+    }
+    return found;
+  };
+  const store::Id process = capture.model.processes.at(0).id;
+  const std::string name = "processes " + std::to_string(process);
+  EXPECT_EQ(lines().size(), capture.model.processes.size()) << "nothing was recorded of it: no lines";
+  store::OrderSummary order;
+  order.calls = {{StreamCall::event_record, 5},   {StreamCall::event_wait, 4},
+                 {StreamCall::host_function, 1},  {StreamCall::host_callback, 2},
+                 {StreamCall::semaphore_wait, 3}, {StreamCall::event_awaited, 9}};
+  order.graph_edges = 7;
+  order.memory = {{process, capture.model.devices.at(0).id, 45, 3'000'000'000, 1'000'000'000}};
+  order.left_out = {{process, LeftOut::memory_calls, 6}, {process + 1, LeftOut::memory_calls, 2}};
+  order.hosts = {{process, "node17"}};
+  capture.model.order_summary = order;
+  const auto found = lines();
+  EXPECT_EQ(found.at("order events recorded"), "5");
+  EXPECT_EQ(found.at("order waits of streams for events"), "4");
+  EXPECT_EQ(found.at("order host functions"), "3");
+  EXPECT_EQ(found.at("order waits of streams for memory"), "3");
+  EXPECT_EQ(found.at("order edges of graphs"), "7");
+  EXPECT_EQ(found.at("memory device 0"), "at most 3.00 GB, 1.00 GB at the end, in 45 calls");
+  EXPECT_EQ(found.at("left out calls for memory"), "8");
+  EXPECT_NE(found.at(name).find(", on node17"), std::string::npos) << found.at(name);
+  capture.model.run->host_name = "node17";
+  EXPECT_EQ(lines().at(name).find("on node17"), std::string::npos)
+      << "where the recording was started: said there";
 }
 
 // What the program that recorded took for the data sheet's peak is not what reports measure against.

@@ -13,6 +13,12 @@ struct RecordedStep {
   using Index = std::uint32_t;
   static constexpr Index kNone = UINT32_MAX;
 
+  /// Work that a call waited for, of this repetition or of one before.
+  struct Awaited {
+    Index work = 0;
+    std::uint32_t back = 0;
+  };
+
   /// A call of the host: it gave the devices work, or waited for them, or both.
   struct Call {
     std::int64_t start_ns = 0;
@@ -20,6 +26,8 @@ struct RecordedStep {
     std::int64_t thread_id = 0;
     bool waits = false;          ///< it may return only when work that was issued before has ended …
     bool waits_for_all = false;  ///< … and that of every stream
+    std::vector<Awaited> awaited =
+        {};  ///< of which this was recorded; empty: whatever ended last before it did
   };
 
   /// A kernel, a copy or a memset.
@@ -31,6 +39,7 @@ struct RecordedStep {
     Index after = kNone;           ///< where `call` is not recorded: the last call known to have come before
     bool graph = false;            ///< a node of a graph, whose launch is `call`
     std::uint32_t after_back = 0;  ///< `after` is of this many repetitions before: 0 or 1
+    bool order_known = false;      ///< of a node: what it waits for in its graph is among the dependencies
   };
 
   /// `to` waited for `from`, or would have: an event that a stream waits for, an edge of a graph. Either may be of the

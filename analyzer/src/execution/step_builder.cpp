@@ -155,6 +155,7 @@ class Builder {
   void find_streams() {
     previous_.assign(step_.works.size(), {});
     std::map<std::uint32_t, std::pair<Index, Index>> streams;  // first, last so far
+    std::unordered_map<Index, Index> before_graph;  // by the call that launched it: the last of its stream
     for (const Placed& placed : order_) {
       if (placed.kind != Kind::work) continue;
       const RecordedStep::Work& work = step_.works[placed.index];
@@ -164,6 +165,10 @@ class Builder {
       previous_[placed.index] = {last, 0, step_.works[last].end_ns};
       // The nodes of a graph may run side by side; what comes after them on the stream follows the last to end.
       const bool same_graph = work.graph && step_.works[last].graph && step_.works[last].call == work.call;
+      if (work.order_known) {
+        const Index before = before_graph.try_emplace(work.call, same_graph ? kNone : last).first->second;
+        previous_[placed.index] = before == kNone ? Source{} : Source{before, 0, step_.works[before].end_ns};
+      }
       if (!same_graph || step_.works[last].end_ns <= work.end_ns) stream->second.second = placed.index;
     }
     if (step_.repeats) {
@@ -187,6 +192,10 @@ class Builder {
     for (const auto& [call, nodes] : graphs) {
       for (const Index i : nodes) {
         const RecordedStep::Work& work = step_.works[i];
+        if (work.order_known) {
+          follow_in_graph(i);
+          continue;
+        }
         const auto after = std::upper_bound(
             nodes.begin(), nodes.end(), work.start_ns,
             [&](std::int64_t at_ns, Index node) { return at_ns < step_.works[node].end_ns; });
@@ -200,6 +209,18 @@ class Builder {
       }
     }
     std::sort(in_graph_.begin(), in_graph_.end());
+  }
+  // Of the nodes that it is recorded to wait for it follows the last to end.
+  void follow_in_graph(Index work) {
+    Source last;
+    for (const RecordedStep::Dependency& dependency : dependencies_of(work)) {
+      const RecordedStep::Work& from = step_.works[dependency.from];
+      if (dependency.back > 0 || from.call != step_.works[work].call || !usable(dependency)) continue;
+      if (from.end_ns > last.time_ns) last = {dependency.from, 0, from.end_ns};
+    }
+    if (last.index == kNone) return;
+    previous_[work] = last;
+    in_graph_.push_back(work);
   }
   [[nodiscard]] bool inside_graph(Index work) const {
     return std::binary_search(in_graph_.begin(), in_graph_.end(), work);
@@ -423,9 +444,22 @@ class Builder {
     const RecordedStep::Call& call = call_at(place);
     if (const Index own = own_work_[place]; own != kNone && step_.works[own].end_ns <= call.end_ns)
       return {own, 0, step_.works[own].end_ns};
+    if (const Source recorded = recorded_await(place); recorded.index != kNone) return recorded;
     return last_ended(call.end_ns, kFarthestBack, [&](Index i, std::uint32_t back) {
       return back > 0 || out_.node_of_work[i] < node_of_call_[place];
     });
+  }
+  // Of what the call is recorded to wait for the last to end.
+  [[nodiscard]] Source recorded_await(Index place) const {
+    const RecordedStep::Call& call = call_at(place);
+    Source last;
+    for (const RecordedStep::Awaited& awaited : call.awaited) {
+      if (awaited.back > 0 ? !step_.repeats : out_.node_of_work[awaited.work] >= node_of_call_[place])
+        continue;
+      const std::int64_t ended_ns = step_.works[awaited.work].end_ns - awaited.back * period_ns_;
+      if (ended_ns <= call.end_ns && ended_ns > last.time_ns) last = {awaited.work, awaited.back, ended_ns};
+    }
+    return last;
   }
   [[nodiscard]] static bool waited(const RecordedStep::Call& call, const Source& awaited) {
     return awaited.index != kNone && awaited.time_ns > call.start_ns;

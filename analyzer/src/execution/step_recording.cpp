@@ -6,6 +6,8 @@
 #include <tuple>
 #include <unordered_map>
 
+#include "execution/stream_order.h"
+
 namespace ridgeline::analyzer {
 
 namespace {
@@ -48,6 +50,7 @@ class Recorder {
     for (const std::size_t i : copies_) add_transfer(model_.memcpys[i]);
     for (const std::size_t i : sets_) add_transfer(model_.memsets[i]);
     if (step.works.empty() || !times_are_near()) return std::nullopt;
+    add_order();
     find_first();
     std::sort(out_.launches.begin(), out_.launches.end(),
               [](const auto& a, const auto& b) { return a.launch < b.launch; });
@@ -56,9 +59,10 @@ class Recorder {
 
  private:
   std::uint32_t stream(store::Id device_id, std::int64_t context_id, std::int64_t stream_id) {
-    return streams_
-        .try_emplace({device_id, context_id, stream_id}, static_cast<std::uint32_t>(streams_.size()))
-        .first->second;
+    const auto [known, fresh] =
+        streams_.try_emplace({device_id, context_id, stream_id}, static_cast<std::uint32_t>(streams_.size()));
+    if (fresh) ordered_.streams.push_back({context_id, std::nullopt});
+    return known->second;
   }
 
   void add_launch(LaunchIndex i) {
@@ -78,6 +82,7 @@ class Recorder {
     }
     out_.launches.push_back({i, static_cast<Index>(out_.step.works.size())});
     out_.step.works.push_back(work);
+    ordered_.works.push_back({row.correlation_id, work.stream, site.graph_node_id});
   }
 
   // Nodes of a graph share the call that launched it.
@@ -174,6 +179,50 @@ class Recorder {
       work.after_back = 1;
     }
     out_.step.works.push_back(work);
+    ordered_.works.push_back({row.correlation_id, work.stream, row.graph_node_id});
+  }
+
+  // What orders streams and nodes, as far as the capture has it.
+  void add_order() {
+    RecordedStep& step = out_.step;
+    out_.order = std::any_of(model_.recording_windows.begin(), model_.recording_windows.end(),
+                             [&](const store::RecordingWindow& window) {
+                               return window.stream_calls && window.process_id == process_id_;
+                             });
+    if (!out_.order) return;
+    std::map<std::pair<std::int64_t, std::int64_t>, std::uint32_t> by_id;
+    for (const auto& [key, index] : streams_) by_id[{std::get<1>(key), std::get<2>(key)}] = index;
+    for (const store::Stream& row : model_.streams) {
+      const auto known = by_id.find({row.context_id, row.stream_id});
+      if (row.process_id == process_id_ && known != by_id.end())
+        ordered_.streams[known->second].kind = row.kind;
+    }
+    for (const store::OrderingCall& row : model_.ordering_calls) {
+      if (row.process_id != process_id_ || row.time_ns < step.host_start_ns ||
+          row.time_ns >= step.host_end_ns)
+        continue;
+      OrderedStep::Call call{row.correlation_id, row.call, std::nullopt, row.event, row.source_id};
+      if (const auto known = by_id.find({row.context_id.value_or(0), row.stream_id.value_or(0)});
+          row.stream_id && known != by_id.end())
+        call.stream = known->second;
+      ordered_.calls.push_back(call);
+    }
+    for (const store::GraphNode& row : model_.graph_nodes) {
+      if (row.process_id == process_id_) ordered_.nodes[row.node_id] = {row.kind, row.parent_node_id};
+    }
+    for (const store::GraphEdge& row : model_.graph_edges) {
+      if (row.process_id == process_id_) ordered_.edges.push_back({row.from_node_id, row.to_node_id});
+    }
+    ordered_.repeats = step.repeats;
+    StepOrder order = order_of(ordered_);
+    step.dependencies = std::move(order.dependencies);
+    step.dependencies_recorded = order.complete && model_.stream_calls_left_out == 0;
+    for (Index i = 0; i < step.works.size(); ++i)
+      step.works[i].order_known = order.graph_known[i] && step.works[i].call != RecordedStep::kNone;
+    for (auto& [correlation_id, awaited] : order.awaited) {
+      if (const auto call = call_of_correlation_.find(correlation_id); call != call_of_correlation_.end())
+        step.calls[call->second].awaited = std::move(awaited);
+    }
   }
 
   [[nodiscard]] bool times_are_near() const {
@@ -214,6 +263,7 @@ class Recorder {
   std::unordered_map<std::int64_t, Index> call_of_correlation_;
   std::vector<std::pair<std::int64_t, Index>> by_correlation_;
   std::vector<std::size_t> copies_, sets_;
+  OrderedStep ordered_;
 };
 
 }  // namespace

@@ -19,6 +19,7 @@ struct StepRecording {
   std::vector<Launched> launches;
   std::int64_t launches_with_call = 0;  ///< whose call on the host is known
   bool waits = false;                   ///< what the host waited for was recorded
+  bool order = false;                   ///< what orders streams was: RecordedStep::dependencies are those
 };
 
 /// The stretch of time on the host's clock that is of use to simulate a step: its calls, and what it waited for. Empty:

@@ -82,6 +82,8 @@ void SavingReach::add_step(const Model& model, const RepresentativeStep& step) {
   reach_.launches += static_cast<std::int64_t>(recorded->launches.size());
   reach_.launches_with_call += recorded->launches_with_call;
   reach_.streams_joined += built.concluded;
+  reach_.order_recorded = recorded->step.dependencies_recorded && (steps_.empty() || reach_.order_recorded);
+  reach_.dependencies += static_cast<std::int64_t>(recorded->step.dependencies.size());
   for (const StepRecording::Launched& launched : recorded->launches) {
     launches_.push_back(
         {launched.launch, static_cast<std::uint32_t>(steps_.size()), built.node_of_work[launched.work]});

@@ -184,6 +184,47 @@ void Loader::add_waits(store::Id process_id, TimeWindow time, Model& model) {
     model.synchronisations.push_back(wait);
 }
 
+void Loader::add_order(store::Id process_id, const Selection& chosen, Model& model) {
+  const store::Order order(capture_);
+  if (!order.recorded()) return;
+  counts_.queries += 2;
+  model.streams = order.streams(process_id);
+  for (const store::LeftOutCount& row : order.left_out()) {
+    if (row.process_id == process_id && row.what == LeftOut::stream_calls)
+      model.stream_calls_left_out += row.count;
+  }
+  std::unordered_set<store::Id> steps;
+  bool all = false;
+  for (const Selection::Part& part : chosen.parts) {
+    all = all || part.step.whole_recording || part.step.summary.step_id == 0;
+    steps.insert(part.step.summary.step_id);
+  }
+  std::vector<bool> chosen_step(model.launches.step_ids().size(), all);
+  for (std::size_t i = 1; i < chosen_step.size(); ++i)
+    chosen_step[i] = all || steps.contains(model.launches.step_ids()[i]);
+  constexpr std::int64_t kNone = std::numeric_limits<std::int64_t>::max();
+  store::CallSpan span{kNone, -kNone};
+  bool graphs = false;
+  for (std::size_t i = 0; i < model.launches.size(); ++i) {
+    const Launches::Row& row = model.launches.row(i);
+    if (!chosen_step[row.step]) continue;
+    span.first = std::min(span.first, row.correlation_id);
+    span.last = std::max(span.last, row.correlation_id);
+    graphs = graphs || model.launches.site(i).graph_node_id.has_value();
+  }
+  if (span.first > span.last) return;
+  // What a step begins and ends with may be calls before its first launch and after its last.
+  constexpr std::int64_t kFarthest = std::int64_t{1} << 40;
+  span.first = std::clamp(span.first, -kFarthest, kFarthest);
+  span.last = std::clamp(span.last, -kFarthest, kFarthest);
+  const std::int64_t margin = (span.last - span.first) / 2 + 4096;
+  model.ordering_calls = order.calls(process_id, {span.first - margin, span.last + margin});
+  if (!graphs) return;
+  counts_.queries += 2;
+  model.graph_nodes = order.graph_nodes(process_id);
+  model.graph_edges = order.graph_edges(process_id);
+}
+
 void Loader::add_copies(const store::ActivityFilter& filter, const Ask& ask, Model& model) {
   counts_.queries += 2;
   Counter counter(ask, Stage::launches, counts_.copies);
@@ -375,6 +416,7 @@ Model Loader::slice(const Model& overview, const Selection& chosen, const Scope&
                 ask, model);
     model.graph_metrics = capture_.graph_metrics();
   }
+  add_order(process_id, chosen, model);
   add_ranges(ranges, scope.steps.kind == StepSelection::Kind::any ? scope.range : std::string(), ask, model);
   if (!model.stall_windows.empty()) {
     model.stall_samples = capture_.stall_samples();

@@ -34,6 +34,8 @@ class Loader {
   void add_overlapping(const Selection& chosen, const std::vector<store::Id>& loaded, store::Id process_id,
                        const Ask& ask, Model& model);
   void add_waits(store::Id process_id, TimeWindow time, Model& model);
+  /// What orders the streams and graphs of the launches that are there.
+  void add_order(store::Id process_id, const Selection& chosen, Model& model);
   void add_metrics(const store::ActivityFilter& filter, const Ask& ask, Model& model);
   void add_copies(const store::ActivityFilter& filter, const Ask& ask, Model& model);
   /// Those that declare work, and the outermost that the pattern means.

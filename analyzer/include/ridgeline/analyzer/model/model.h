@@ -18,6 +18,7 @@
 #include "ridgeline/analyzer/model/shared_vector.h"
 #include "ridgeline/store/activity.h"
 #include "ridgeline/store/capture.h"
+#include "ridgeline/store/order.h"
 #include "ridgeline/store/records.h"
 
 namespace ridgeline::analyzer {
@@ -84,6 +85,13 @@ struct Model {
   std::vector<store::Thread> threads;                     // by process, thread_id
   /// What the host waited for, in the time that `launches` are of; by process, thread_id, start_ns.
   std::vector<store::Synchronisation> synchronisations;
+  /// What orders streams in that time, by process, correlation_id; and the graphs that were launched in it.
+  std::vector<store::OrderingCall> ordering_calls;
+  std::vector<store::Stream> streams;
+  std::vector<store::GraphNode> graph_nodes;
+  std::vector<store::GraphEdge> graph_edges;
+  std::optional<store::OrderSummary> order_summary;  // of all of the recording; only who tells of it loads it
+  std::int64_t stream_calls_left_out = 0;           // of the process that the scope is of
   std::vector<store::ProcessTotal> process_totals;  // empty: `launches` are all there are
   /// Durations over the peers of the representative step, by ordinal, where these are not loaded themselves.
   std::vector<store::OrdinalSum> peer_sums;

@@ -36,7 +36,9 @@ struct StepReach {
   double stretch_ns = 0;
   std::int64_t launches = 0;
   std::int64_t launches_with_call = 0;  ///< the others are assumed to be issued early enough
-  std::int64_t streams_joined = 0;   ///< places where one stream waited for another, concluded from the times
+  std::int64_t streams_joined = 0;  ///< places where one stream waited for another, concluded from the times
+  bool order_recorded = false;  ///< all that orders streams was recorded: nothing is concluded from the times
+  std::int64_t dependencies = 0;     ///< between pieces of work, recorded
   std::int64_t other_processes = 0;  ///< of the recording, whose work is not simulated
   std::int64_t rows_left_out = 0;    ///< too many to be simulated on their own
   [[nodiscard]] bool known() const { return why.empty(); }
