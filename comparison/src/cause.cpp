@@ -9,8 +9,8 @@ namespace {
 
 // DRAM bytes of the same work differ by caches and refresh.
 constexpr double kBytesRatio = 0.005;
-// Instructions of a kernel that waits for others vary with the moment, by some millionths to hundred-thousandths: a thread that
-// looks again whether a tile is there executes what it would not have executed a microsecond later.
+// Instructions of a kernel that waits for others vary with the moment, by some millionths to hundred-thousandths:
+// a thread that looks again whether a tile is there executes what it would not have executed a microsecond later.
 constexpr double kInstructionsRatio = 0.005;
 
 using SiteList = std::vector<const KernelSite*>;
