@@ -36,7 +36,7 @@ TEST_F(CeilingsVerb, AMachineFileIsPrintedInEveryFormat) {
   EXPECT_EQ(
       run({"ceilings", "--show", kMade, "--format", "csv", "--columns", "roof,state,value", "--top", "1"})
           .out,
-      "roof,state,value\ndram.read,burst,4500000000000\n");
+      "roof,state,value\r\ndram.read,burst,4500000000000\r\n");
   EXPECT_NE(run({"ceilings", "--show", kMade, "--format", "markdown"}).out.find("| dram.read |"),
             std::string::npos);
 }

@@ -477,6 +477,9 @@ TEST(DefaultColumns, OfEveryTableAreThese) {
       "transfers: kind direction path outcome calls_a calls_b bytes_a bytes_b time_a_ns time_b_ns "
       "exposed_delta_ns\n"
       "history: series runs latest_ns commit before_ns after_ns change_ratio p accepted\n"
+      "ceilings: roof read_share_ratio state value spread_ratio sm_clock_hz per_cycle_sm of_most_ratio "
+      "power_w "
+      "joules_each counted_ratio verdict\n"
       "work: operation ranges launches kernels time_ns declared_bytes measured_bytes bytes_ratio "
       "declared_flops measured_tensor_ops ops_ratio minimum_ns minimum_limiter minimum_ratio\n");
 }
@@ -516,6 +519,8 @@ TEST(DefaultColumns, GoInThisOrder) {
             "parts: step_share_ratio\n"
             "transfers: calls_a calls_b > bytes_a bytes_b\n"
             "history: kind > runs\n"
+            "ceilings: counted_ratio > joules_each > of_most_ratio > per_cycle_sm > read_share_ratio > "
+            "spread_ratio > sm_clock_hz > power_w\n"
             "work: name measured_fp_ops > measured_tensor_ops > declared_flops > launches kernels > "
             "declared_bytes measured_bytes > ranges > minimum_limiter\n");
 }

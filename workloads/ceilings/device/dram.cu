@@ -131,6 +131,14 @@ Kernel kernel_of(Mix mix, int unroll) {
   return nullptr;
 }
 
+// What unrolls far holds many values: registers may not suffice for as many threads as were asked for.
+int threads_that_fit(Kernel kernel, int threads) {
+  cudaFuncAttributes attributes{};
+  RIDGELINE_CUDA_CHECK(cudaFuncGetAttributes(&attributes, kernel));
+  while (threads > 32 && threads > attributes.maxThreadsPerBlock) threads /= 2;
+  return threads;
+}
+
 // The word of the written array that the CPU computes.
 std::uint32_t expected_word(Mix mix, std::uint64_t i) {
   const auto in = [i](int array) { return as_float(random_float_bits(kSeeds[array], i)); };
@@ -177,7 +185,9 @@ Streams::Streams(const DeviceFacts& device, std::int64_t resident_bytes, cudaStr
 }
 
 Bench Streams::bench(Mix mix, const StreamConfiguration& how) {
-  const std::int64_t tile = static_cast<std::int64_t>(how.threads) * how.unroll;
+  const Kernel kernel = kernel_of(mix, how.unroll);
+  const int threads = threads_that_fit(kernel, how.threads);
+  const std::int64_t tile = static_cast<std::int64_t>(threads) * how.unroll;
   const std::int64_t tiles = vectors_ / tile;
   const std::int64_t blocks =
       how.blocks_per_sm == 0
@@ -189,15 +199,14 @@ Bench Streams::bench(Mix mix, const StreamConfiguration& how) {
   out.unit = "bytes_per_s";
   out.work = moved * static_cast<double>(array_bytes());
   out.limit_per_s = device_.bus_bytes_per_s();
-  out.configuration = std::to_string(array_bytes() >> 20) + " MiB an array, " + std::to_string(how.threads) +
+  out.configuration = std::to_string(array_bytes() >> 20) + " MiB an array, " + std::to_string(threads) +
                       " threads x " + std::to_string(how.unroll) + " x 16 B, " +
                       (how.blocks_per_sm == 0 ? std::string("a block a tile")
                                               : std::to_string(how.blocks_per_sm) + " blocks an SM");
-  const Kernel kernel = kernel_of(mix, how.unroll);
   const Arrays arrays{arrays_[0].data(), arrays_[1].data(), arrays_[2].data(), arrays_[3].data(),
                       sums_.data()};
   out.launch = [=, n = vectors_, mask = mask_](cudaStream_t st) {
-    kernel<<<static_cast<unsigned>(blocks), how.threads, 0, st>>>(arrays, n, mask);
+    kernel<<<static_cast<unsigned>(blocks), threads, 0, st>>>(arrays, n, mask);
     RIDGELINE_CUDA_CHECK_LAUNCH();
   };
   out.check = [this, mix, launch = out.launch] {
