@@ -136,9 +136,11 @@ constexpr Expected kNames[] = {
      "ncclDevKernel_AllReduce_Sum_bf16", KernelClass::communication},
     {"ncclDevKernel_ReduceScatter_Sum_f32_NVLS_LL128(ncclDevKernelArgsStorage<4096ul>)",
      "ncclDevKernel_ReduceScatter_Sum_f32", KernelClass::communication},
-    {"void deep_ep::internode::dispatch<7>(int*)", "deep_ep::internode::dispatch", KernelClass::communication},
+    {"void deep_ep::internode::dispatch<7>(int*)", "deep_ep::internode::dispatch",
+     KernelClass::communication},
     {"mscclpp::allreduceAdapter(int*)", "mscclpp::allreduceAdapter", KernelClass::communication},
-    {"userbuffers_fp16_sum_inplace_gpu_rr(int*)", "userbuffers_fp16_sum_inplace_gpu_rr", KernelClass::communication},
+    {"userbuffers_fp16_sum_inplace_gpu_rr(int*)", "userbuffers_fp16_sum_inplace_gpu_rr",
+     KernelClass::communication},
     {"ncclDevKernel_AllGather_RING_SIMPLE(ncclDevKernelArgsStorage<4096ul>)", "ncclDevKernel_AllGather",
      KernelClass::communication},
     // llm.c

@@ -91,8 +91,8 @@ struct Model {
   std::vector<store::GraphNode> graph_nodes;
   std::vector<store::GraphEdge> graph_edges;
   std::optional<store::OrderSummary> order_summary;  // of all of the recording; only who tells of it loads it
-  std::int64_t stream_calls_left_out = 0;           // of the process that the scope is of
-  std::vector<store::ProcessTotal> process_totals;  // empty: `launches` are all there are
+  std::int64_t stream_calls_left_out = 0;            // of the process that the scope is of
+  std::vector<store::ProcessTotal> process_totals;   // empty: `launches` are all there are
   /// Durations over the peers of the representative step, by ordinal, where these are not loaded themselves.
   std::vector<store::OrdinalSum> peer_sums;
   std::uint64_t peer_sequence = 0;  // the sequence that peer_sums are of
