@@ -33,7 +33,7 @@ std::vector<Row> rows_of(const MachineCeilings& machine) {
   return rows;
 }
 
-std::string rate_text(const CeilingRoof& roof, double value) {
+std::string roof_rate_text(const CeilingRoof& roof, double value) {
   store::Ceiling ceiling;
   ceiling.kind = roof.kind;
   ceiling.unit = roof.unit;
@@ -86,7 +86,7 @@ std::vector<Column<Row>> roof_columns() {
        [](const Row& r) { return Cell::text(std::string(to_string(r.reading->state))); }},
       {{.key = "value", .header = "value", .help = "in `unit`; of launches less is better"},
        [](const Row& r) {
-         return Cell::worded(rate_text(*r.roof, r.reading->value), r.reading->value,
+         return Cell::worded(roof_rate_text(*r.roof, r.reading->value), r.reading->value,
                              r.reading->voids.empty() ? Style::plain : Style::dim);
        }},
       {{.key = "unit",

@@ -16,7 +16,7 @@ namespace {
 using comparison::Change;
 using comparison::Comparison;
 using comparison::KernelChange;
-using Json = nlohmann::json;
+using ParsedJson = nlohmann::json;
 using nlohmann::ordered_json;
 
 template <typename T>
@@ -110,46 +110,46 @@ ordered_json ratio_json(const std::optional<comparison::Change>& change) {
   throw Error(ErrorKind::corrupt, what);
 }
 
-const Json& member(const Json& object, const char* key) {
+const ParsedJson& member(const ParsedJson& object, const char* key) {
   const auto found = object.find(key);
   if (found == object.end()) wrong(fmt::format("'{}' is missing", key));
   return *found;
 }
 
 template <typename T>
-T value_of(const Json& object, const char* key) {
-  const Json& found = member(object, key);
+T field_of(const ParsedJson& object, const char* key) {
+  const ParsedJson& found = member(object, key);
   try {
     return found.get<T>();
-  } catch (const Json::exception&) {
+  } catch (const ParsedJson::exception&) {
     wrong(fmt::format("'{}' is a {}", key, found.type_name()));
   }
 }
 
-std::string text(const Json& object, const char* key) {
-  const Json& found = member(object, key);
-  return found.is_null() ? std::string() : value_of<std::string>(object, key);
+std::string text(const ParsedJson& object, const char* key) {
+  const ParsedJson& found = member(object, key);
+  return found.is_null() ? std::string() : field_of<std::string>(object, key);
 }
 
-std::optional<double> number(const Json& object, const char* key) {
+std::optional<double> number(const ParsedJson& object, const char* key) {
   if (member(object, key).is_null()) return std::nullopt;
-  return value_of<double>(object, key);
+  return field_of<double>(object, key);
 }
 
-double number_if(const Json& object, const char* key) {
+double number_if(const ParsedJson& object, const char* key) {
   return object.contains(key) ? number(object, key).value_or(0) : 0;
 }
 
-bool flag_if(const Json& object, const char* key) {
-  return object.contains(key) && value_of<bool>(object, key);
+bool flag_if(const ParsedJson& object, const char* key) {
+  return object.contains(key) && field_of<bool>(object, key);
 }
 
 // A figure that cannot be, as the change of a kernel that was not there, is written as null.
-double figure(const Json& object, const char* key) {
+double figure_of(const ParsedJson& object, const char* key) {
   return number(object, key).value_or(0);
 }
 
-std::optional<std::int64_t> whole(const Json& object, const char* key) {
+std::optional<std::int64_t> whole(const ParsedJson& object, const char* key) {
   const auto value = number(object, key);
   if (!value) return std::nullopt;
   if (std::abs(*value) > 1e15) wrong(fmt::format("'{}' is too large", key));
@@ -157,14 +157,14 @@ std::optional<std::int64_t> whole(const Json& object, const char* key) {
 }
 
 template <typename E>
-E word(const Json& object, const char* key) {
+E word(const ParsedJson& object, const char* key) {
   const std::string name = text(object, key);
   const auto value = parse_word<E>(name);
   if (!value) wrong(fmt::format("'{}' is no {}: '{}'", key, Vocabulary<E>::kName, bounded_text(name, 40)));
   return *value;
 }
 
-analyzer::KernelBound bound(const Json& object, const char* key) {
+analyzer::KernelBound bound(const ParsedJson& object, const char* key) {
   using analyzer::KernelBound;
   const std::string name = text(object, key);
   for (const KernelBound each : {KernelBound::memory, KernelBound::compute, KernelBound::latency,
@@ -174,129 +174,130 @@ analyzer::KernelBound bound(const Json& object, const char* key) {
   wrong(fmt::format("'{}' is no bound: '{}'", key, bounded_text(name, 40)));
 }
 
-std::optional<comparison::ChangeInterval> interval(const Json& object, const char* low, const char* high) {
+std::optional<comparison::ChangeInterval> interval(const ParsedJson& object, const char* low,
+                                                   const char* high) {
   const auto from = number(object, low);
   const auto to = number(object, high);
   if (!from || !to) return std::nullopt;
   return comparison::ChangeInterval{*from, *to};
 }
 
-std::optional<Change> ratio_of(const Json& document, const char* key, const char* a, const char* b) {
-  const Json& object = member(document, key);
+std::optional<Change> ratio_of(const ParsedJson& document, const char* key, const char* a, const char* b) {
+  const ParsedJson& object = member(document, key);
   if (object.is_null()) return std::nullopt;
   Change change;
-  change.ratio = figure(object, "change_ratio");
+  change.ratio = figure_of(object, "change_ratio");
   change.interval = interval(object, "low_ratio", "high_ratio");
-  change.a = a != nullptr ? figure(object, a) : 1;
-  change.b = b != nullptr ? figure(object, b) : 1 + change.ratio;
+  change.a = a != nullptr ? figure_of(object, a) : 1;
+  change.b = b != nullptr ? figure_of(object, b) : 1 + change.ratio;
   return change;
 }
 
-comparison::ComparisonSide side_of(const Json& object) {
+comparison::ComparisonSide side_of(const ParsedJson& object) {
   comparison::ComparisonSide side;
-  side.captures = value_of<std::vector<std::string>>(object, "captures");
+  side.captures = field_of<std::vector<std::string>>(object, "captures");
   side.git_commit = text(object, "git_commit");
-  side.git_dirty = value_of<bool>(object, "git_dirty");
+  side.git_dirty = field_of<bool>(object, "git_dirty");
   side.command_line = text(object, "command_line");
   side.device = text(object, "device");
   side.sm_clock_hz = number(object, "sm_clock_hz");
   side.power_w = number(object, "power_w");
   if (const auto degrees = whole(object, "temperature_c"))
     side.temperature_c = static_cast<int>(std::clamp<std::int64_t>(*degrees, -300, 10000));
-  side.two_modes = value_of<bool>(object, "two_modes");
+  side.two_modes = field_of<bool>(object, "two_modes");
   // What came later within version 1 is nothing where it is not there.
   side.launches = number_if(object, "launches");
   return side;
 }
 
-comparison::ComparisonOptions options_of(const Json& object) {
+comparison::ComparisonOptions options_of(const ParsedJson& object) {
   comparison::ComparisonOptions options;
-  options.alpha = figure(object, "alpha");
-  options.equivalence_alpha = figure(object, "equivalence_alpha");
-  options.false_discovery_rate = figure(object, "false_discovery_rate");
-  options.step_ratio = figure(object, "step_ratio");
-  options.kernel_ratio = figure(object, "kernel_ratio");
-  options.kernel_ns = figure(object, "kernel_ns");
-  options.kernel_step_share = figure(object, "kernel_step_share_ratio");
+  options.alpha = figure_of(object, "alpha");
+  options.equivalence_alpha = figure_of(object, "equivalence_alpha");
+  options.false_discovery_rate = figure_of(object, "false_discovery_rate");
+  options.step_ratio = figure_of(object, "step_ratio");
+  options.kernel_ratio = figure_of(object, "kernel_ratio");
+  options.kernel_ns = figure_of(object, "kernel_ns");
+  options.kernel_step_share = figure_of(object, "kernel_step_share_ratio");
   if (object.contains("part_step_share_ratio"))
-    options.part_step_share = figure(object, "part_step_share_ratio");
+    options.part_step_share = figure_of(object, "part_step_share_ratio");
   options.any_order = flag_if(object, "any_order");
-  options.strict = value_of<bool>(object, "strict");
+  options.strict = field_of<bool>(object, "strict");
   options.least_pairs = whole(object, "least_pairs").value_or(0);
-  options.least_matched_share = figure(object, "least_matched_ratio");
+  options.least_matched_share = figure_of(object, "least_matched_ratio");
   return options;
 }
 
-void read_tests(const Json& row, Change& change) {
+void read_tests(const ParsedJson& row, Change& change) {
   change.interval = interval(row, "low_ratio", "high_ratio");
-  change.interval_level = figure(row, "level_ratio");
-  change.ratio = figure(row, "change_ratio");
+  change.interval_level = figure_of(row, "level_ratio");
+  change.ratio = figure_of(row, "change_ratio");
   change.p = number(row, "p");
   change.same_p = number(row, "same_p");
   change.detectable_ratio = number(row, "detectable_ratio");
   change.pairs_needed = whole(row, "pairs_needed");
 }
 
-comparison::Endpoint part_of(const Json& row) {
+comparison::Endpoint part_of(const ParsedJson& row) {
   comparison::Endpoint part;
   part.name = text(row, "part");
   part.outcome = word<comparison::Outcome>(row, "outcome");
   part.reason = word<comparison::OutcomeReason>(row, "reason");
-  part.time.a = figure(row, "time_a_ns");
-  part.time.b = figure(row, "time_b_ns");
-  part.time.delta = figure(row, "delta_ns");
+  part.time.a = figure_of(row, "time_a_ns");
+  part.time.b = figure_of(row, "time_b_ns");
+  part.time.delta = figure_of(row, "delta_ns");
   part.step_share = number_if(row, "step_share_ratio");
   if (row.contains("kind")) part.kind = word<comparison::PartKind>(row, "kind");
   read_tests(row, part.time);
   return part;
 }
 
-comparison::TransferChange transfer_of(const Json& row) {
+comparison::TransferChange transfer_of(const ParsedJson& row) {
   comparison::TransferChange change;
   change.path = text(row, "path");
   change.kind = word<comparison::TransferKind>(row, "kind");
   if (change.kind == comparison::TransferKind::copy) change.direction = word<CopyKind>(row, "direction");
   change.outcome = word<comparison::Outcome>(row, "outcome");
   change.reason = word<comparison::OutcomeReason>(row, "reason");
-  change.calls_a = figure(row, "calls_a");
-  change.calls_b = figure(row, "calls_b");
-  change.bytes_a = figure(row, "bytes_a");
-  change.bytes_b = figure(row, "bytes_b");
-  change.time.a = figure(row, "time_a_ns");
-  change.time.b = figure(row, "time_b_ns");
+  change.calls_a = figure_of(row, "calls_a");
+  change.calls_b = figure_of(row, "calls_b");
+  change.bytes_a = figure_of(row, "bytes_a");
+  change.bytes_b = figure_of(row, "bytes_b");
+  change.time.a = figure_of(row, "time_a_ns");
+  change.time.b = figure_of(row, "time_b_ns");
   change.time.delta = change.time.b - change.time.a;
-  change.exposed.a = figure(row, "exposed_a_ns");
-  change.exposed.b = figure(row, "exposed_b_ns");
-  change.exposed.delta = figure(row, "exposed_delta_ns");
+  change.exposed.a = figure_of(row, "exposed_a_ns");
+  change.exposed.b = figure_of(row, "exposed_b_ns");
+  change.exposed.delta = figure_of(row, "exposed_delta_ns");
   change.exposed.adjusted_p = number(row, "adjusted_p");
   return change;
 }
 
-KernelChange kernel_of(const Json& row, const Json& detail) {
+KernelChange kernel_of(const ParsedJson& row, const ParsedJson& detail) {
   KernelChange change;
-  change.kernels_a = value_of<std::vector<std::string>>(detail, "a");
-  change.kernels_b = value_of<std::vector<std::string>>(detail, "b");
+  change.kernels_a = field_of<std::vector<std::string>>(detail, "a");
+  change.kernels_b = field_of<std::vector<std::string>>(detail, "b");
   if (change.kernels_a.empty() && change.kernels_b.empty()) wrong("a row without a kernel");
   change.family = text(detail, "family");
   change.bound_a = bound(detail, "bound_a");
   change.bound_b = bound(detail, "bound_b");
-  change.hint = value_of<bool>(detail, "hint");
-  for (const Json& count : member(detail, "counts"))
-    change.counts.push_back({text(count, "name"), figure(count, "a"), figure(count, "b")});
+  change.hint = field_of<bool>(detail, "hint");
+  for (const ParsedJson& count : member(detail, "counts"))
+    change.counts.push_back({text(count, "name"), figure_of(count, "a"), figure_of(count, "b")});
   change.path = text(row, "path");
   change.kernel_class = word<KernelClass>(row, "class");
   if (!member(row, "match").is_null()) change.level = word<comparison::MatchLevel>(row, "match");
-  change.confidence = figure(row, "confidence");
-  change.calls_a = figure(row, "calls_a");
-  change.calls_b = figure(row, "calls_b");
-  change.time.a = figure(row, "time_a_ns");
-  change.time.b = figure(row, "time_b_ns");
-  change.time.delta = figure(row, "delta_ns");
-  change.time.ratio = figure(row, "measured_ratio");
+  change.confidence = figure_of(row, "confidence");
+  change.calls_a = figure_of(row, "calls_a");
+  change.calls_b = figure_of(row, "calls_b");
+  change.time.a = figure_of(row, "time_a_ns");
+  change.time.b = figure_of(row, "time_b_ns");
+  change.time.delta = figure_of(row, "delta_ns");
+  change.time.ratio = figure_of(row, "measured_ratio");
   change.time.interval = interval(detail, "measured_low_ratio", "measured_high_ratio");
   read_tests(row, change.adjusted);
   change.adjusted.adjusted_p = number(row, "adjusted_p");
-  change.adjusted.delta = figure(detail, "adjusted_delta_ns");
+  change.adjusted.delta = figure_of(detail, "adjusted_delta_ns");
   if (const auto cycles = number(row, "cycles_ratio")) {
     change.cycles.emplace();
     change.cycles->ratio = *cycles;
@@ -307,16 +308,16 @@ KernelChange kernel_of(const Json& row, const Json& detail) {
   change.compute_b = number(row, "compute_b_ratio");
   change.dram_bytes_a = number(row, "dram_a_bytes");
   change.dram_bytes_b = number(row, "dram_b_bytes");
-  if (!member(row, "code_changed").is_null()) change.code_changed = value_of<bool>(row, "code_changed");
+  if (!member(row, "code_changed").is_null()) change.code_changed = field_of<bool>(row, "code_changed");
   change.outcome = word<comparison::Outcome>(row, "outcome");
   change.reason = word<comparison::OutcomeReason>(row, "reason");
   change.cause = word<comparison::ChangeCause>(row, "cause");
-  change.confirmed = value_of<bool>(row, "confirmed");
+  change.confirmed = field_of<bool>(row, "confirmed");
   return change;
 }
 
-void read_budgets(const Json& list, Comparison& comparison) {
-  for (const Json& object : list) {
+void read_budgets(const ParsedJson& list, Comparison& comparison) {
+  for (const ParsedJson& object : list) {
     analyzer::KernelBudget budget;
     budget.kernel = text(object, "kernel");
     budget.max_time_ns = number(object, "max_time_ns");
@@ -330,53 +331,54 @@ void read_budgets(const Json& list, Comparison& comparison) {
         wrong("a budget is of a row that is not there");
       check.kernel = static_cast<std::size_t>(*row);
     }
-    check.missed = value_of<bool>(object, "missed");
-    check.measured = value_of<bool>(object, "measured");
+    check.missed = field_of<bool>(object, "missed");
+    check.measured = field_of<bool>(object, "measured");
     comparison.options.budgets.push_back(std::move(budget));
     comparison.budgets.push_back(check);
   }
 }
 
-Comparison comparison_of(const Json& document) {
-  if (!document.is_object() || document.value("format", Json()) != "ridgeline.compare")
+Comparison comparison_of(const ParsedJson& document) {
+  if (!document.is_object() || document.value("format", ParsedJson()) != "ridgeline.compare")
     wrong("no comparison: `ridgeline compare --format json` writes one");
-  if (value_of<std::int64_t>(document, "version") != 1)
+  if (field_of<std::int64_t>(document, "version") != 1)
     wrong("of another version: render it with the Ridgeline that wrote it");
   Comparison comparison;
   comparison.options = options_of(member(document, "options"));
   comparison.a = side_of(member(document, "a"));
   comparison.b = side_of(member(document, "b"));
   comparison.pairs = whole(document, "pairs").value_or(0);
-  comparison.paired = value_of<bool>(document, "paired");
+  comparison.paired = field_of<bool>(document, "paired");
   comparison.verdict = word<comparison::ComparisonVerdict>(document, "verdict");
-  comparison.matched_share = figure(document, "matched_ratio");
-  comparison.families_only = value_of<bool>(document, "families_only");
+  comparison.matched_share = figure_of(document, "matched_ratio");
+  comparison.families_only = field_of<bool>(document, "families_only");
   comparison.common_mode = ratio_of(document, "common_mode", nullptr, nullptr);
   if (comparison.common_mode) {
     comparison.common_mode_kernels = whole(document["common_mode"], "kernels").value_or(0);
-    comparison.common_mode_of_all = value_of<bool>(document["common_mode"], "of_all");
+    comparison.common_mode_of_all = field_of<bool>(document["common_mode"], "of_all");
   }
   comparison.clock = ratio_of(document, "clock", "a_hz", "b_hz");
-  for (const Json& difference : member(document, "environment"))
+  for (const ParsedJson& difference : member(document, "environment"))
     comparison.environment.push_back({word<comparison::EnvironmentWeight>(difference, "weight"),
                                       text(difference, "what"), text(difference, "a"),
                                       text(difference, "b")});
-  const Json& counts = member(document, "counts");
+  const ParsedJson& counts = member(document, "counts");
   const std::pair<const char*, std::int64_t*> counted[] = {
       {"regressed", &comparison.regressed}, {"improved", &comparison.improved},
       {"same", &comparison.same},           {"inconclusive", &comparison.inconclusive},
       {"added", &comparison.added},         {"removed", &comparison.removed}};
   for (const auto& [key, count] : counted) *count = whole(counts, key).value_or(0);
-  for (const Json& row : member(document, "parts")) comparison.endpoints.push_back(part_of(row));
+  for (const ParsedJson& row : member(document, "parts")) comparison.endpoints.push_back(part_of(row));
   if (comparison.endpoints.empty()) wrong("'parts' is empty: the step is the first");
-  comparison.endpoints.front().time.pair_ratios = value_of<std::vector<double>>(document, "pair_ratios");
-  const Json& rows = member(document, "rows");
-  const Json& kernels = member(document, "kernels");
+  comparison.endpoints.front().time.pair_ratios = field_of<std::vector<double>>(document, "pair_ratios");
+  const ParsedJson& rows = member(document, "rows");
+  const ParsedJson& kernels = member(document, "kernels");
   if (!rows.is_array() || !kernels.is_array() || rows.size() != kernels.size())
     wrong("'rows' and 'kernels' are not of the same kernels");
   for (std::size_t i = 0; i < rows.size(); ++i) comparison.kernels.push_back(kernel_of(rows[i], kernels[i]));
   if (document.contains("transfers")) {
-    for (const Json& row : member(document, "transfers")) comparison.transfers.push_back(transfer_of(row));
+    for (const ParsedJson& row : member(document, "transfers"))
+      comparison.transfers.push_back(transfer_of(row));
   }
   const auto count_if = [&](const char* name) {
     return static_cast<std::int64_t>(std::clamp(number_if(document, name), 0.0, 1e9));
@@ -452,8 +454,8 @@ Document compare_json(const Comparison& comparison) {
 
 Result<Comparison> parse_comparison(std::string_view text, const std::string& path) {
   try {
-    return comparison_of(Json::parse(text));
-  } catch (const Json::exception&) {
+    return comparison_of(ParsedJson::parse(text));
+  } catch (const ParsedJson::exception&) {
     return Failure{ErrorKind::corrupt, path + ": no JSON, or not that of a comparison"};
   } catch (const Error& error) {
     return Failure{error.kind(), one_line(fmt::format("{}: {}", path, error.message()))};
