@@ -37,7 +37,7 @@ int run(const QStringList& words, double stop_after_s) {
   window.run("record");
   auto* dialog = window.findChild<RecordDialog*>();
   if (dialog == nullptr) return complain("no dialog came");
-  if (!wait_for([&] { return !dialog->machine().contains("Asking"); }, 60'000))
+  if (!wait_for([&] { return !dialog->machine().contains("Checking"); }, 60'000))
     return complain("doctor did not answer");
   std::printf("machine: %s\n", qPrintable(dialog->machine()));
   RecordingPlan plan;
