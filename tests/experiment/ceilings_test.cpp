@@ -92,8 +92,9 @@ TEST_F(Ceilings, ARecordingThatFailsLeavesTheFiguresUnverifiedAndSaysWhy) {
   EXPECT_NE(told_.find("not verified by counters: the recording ended with 4: counters are not permitted"),
             std::string::npos)
       << told_;
-  for (const store::CeilingRoof& roof : store::parse_machine_ceilings(text.value()).value().roofs)
-    EXPECT_FALSE(roof.count);
+  const auto ceilings = store::parse_machine_ceilings(text.value());
+  ASSERT_TRUE(ceilings);
+  for (const store::CeilingRoof& roof : ceilings.value().roofs) EXPECT_FALSE(roof.count);
 }
 
 analyzer::DeclaredWork work(const std::string& operation) {

@@ -175,7 +175,8 @@ namespace {
 // One of them may have run alone, with the clock and the caches that this brings.
 bool takes_about_as_long(const store::Launch& launch, const store::Launch& other) {
   constexpr double kMostRatio = 1.3, kJitterNs = 2000;
-  const auto [less, more] = std::minmax(duration_ns(launch), duration_ns(other));
+  // Of a list, since two values that are gone at the end of the line would be referred to.
+  const auto [less, more] = std::minmax({duration_ns(launch), duration_ns(other)});
   return less <= 0 || static_cast<double>(more) <= kMostRatio * static_cast<double>(less) + kJitterNs;
 }
 
