@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "compare_parts.h"
+#include "ridgeline/base/json_field.h"
 #include "ridgeline/base/text.h"
 #include "ridgeline/reports/compare_documents.h"
 #include "ridgeline/reports/json_writer.h"
@@ -110,63 +111,23 @@ ordered_json ratio_json(const std::optional<comparison::Change>& change) {
   throw Error(ErrorKind::corrupt, what);
 }
 
-const ParsedJson& member(const ParsedJson& object, const char* key) {
-  const auto found = object.find(key);
-  if (found == object.end()) wrong(fmt::format("'{}' is missing", key));
-  return *found;
-}
-
-template <typename T>
-T field_of(const ParsedJson& object, const char* key) {
-  const ParsedJson& found = member(object, key);
-  try {
-    return found.get<T>();
-  } catch (const ParsedJson::exception&) {
-    wrong(fmt::format("'{}' is a {}", key, found.type_name()));
-  }
-}
-
-std::string text(const ParsedJson& object, const char* key) {
-  const ParsedJson& found = member(object, key);
-  return found.is_null() ? std::string() : field_of<std::string>(object, key);
-}
-
-std::optional<double> number(const ParsedJson& object, const char* key) {
-  if (member(object, key).is_null()) return std::nullopt;
-  return field_of<double>(object, key);
-}
-
-double number_if(const ParsedJson& object, const char* key) {
-  return object.contains(key) ? number(object, key).value_or(0) : 0;
-}
-
-bool flag_if(const ParsedJson& object, const char* key) {
-  return object.contains(key) && field_of<bool>(object, key);
-}
-
 // A figure that cannot be, as the change of a kernel that was not there, is written as null.
 double figure_of(const ParsedJson& object, const char* key) {
-  return number(object, key).value_or(0);
+  return field::number_or_null(object, key).value_or(0);
 }
 
-std::optional<std::int64_t> whole(const ParsedJson& object, const char* key) {
-  const auto value = number(object, key);
-  if (!value) return std::nullopt;
-  if (std::abs(*value) > 1e15) wrong(fmt::format("'{}' is too large", key));
-  return static_cast<std::int64_t>(*value);
+std::int64_t count_of(const ParsedJson& object, const char* key) {
+  return field::whole_or_null(object, key).value_or(0);
 }
 
-template <typename E>
-E word(const ParsedJson& object, const char* key) {
-  const std::string name = text(object, key);
-  const auto value = parse_word<E>(name);
-  if (!value) wrong(fmt::format("'{}' is no {}: '{}'", key, Vocabulary<E>::kName, bounded_text(name, 40)));
-  return *value;
+// What came later within version 1 is nothing where it is not there.
+double figure_if(const ParsedJson& object, const char* key) {
+  return object.contains(key) ? figure_of(object, key) : 0;
 }
 
 analyzer::KernelBound bound(const ParsedJson& object, const char* key) {
   using analyzer::KernelBound;
-  const std::string name = text(object, key);
+  const std::string name = field::text_or_null(object, key);
   for (const KernelBound each : {KernelBound::memory, KernelBound::compute, KernelBound::latency,
                                  KernelBound::launch_bound, KernelBound::no_roof, KernelBound::unmeasured}) {
     if (bound_key(each) == name) return each;
@@ -176,14 +137,14 @@ analyzer::KernelBound bound(const ParsedJson& object, const char* key) {
 
 std::optional<comparison::ChangeInterval> interval(const ParsedJson& object, const char* low,
                                                    const char* high) {
-  const auto from = number(object, low);
-  const auto to = number(object, high);
+  const auto from = field::number_or_null(object, low);
+  const auto to = field::number_or_null(object, high);
   if (!from || !to) return std::nullopt;
   return comparison::ChangeInterval{*from, *to};
 }
 
 std::optional<Change> ratio_of(const ParsedJson& document, const char* key, const char* a, const char* b) {
-  const ParsedJson& object = member(document, key);
+  const ParsedJson& object = field::member(document, key);
   if (object.is_null()) return std::nullopt;
   Change change;
   change.ratio = figure_of(object, "change_ratio");
@@ -195,18 +156,17 @@ std::optional<Change> ratio_of(const ParsedJson& document, const char* key, cons
 
 comparison::ComparisonSide side_of(const ParsedJson& object) {
   comparison::ComparisonSide side;
-  side.captures = field_of<std::vector<std::string>>(object, "captures");
-  side.git_commit = text(object, "git_commit");
-  side.git_dirty = field_of<bool>(object, "git_dirty");
-  side.command_line = text(object, "command_line");
-  side.device = text(object, "device");
-  side.sm_clock_hz = number(object, "sm_clock_hz");
-  side.power_w = number(object, "power_w");
-  if (const auto degrees = whole(object, "temperature_c"))
+  side.captures = field::texts(object, "captures");
+  side.git_commit = field::text_or_null(object, "git_commit");
+  side.git_dirty = field::flag(object, "git_dirty");
+  side.command_line = field::text_or_null(object, "command_line");
+  side.device = field::text_or_null(object, "device");
+  side.sm_clock_hz = field::number_or_null(object, "sm_clock_hz");
+  side.power_w = field::number_or_null(object, "power_w");
+  if (const auto degrees = field::whole_or_null(object, "temperature_c"))
     side.temperature_c = static_cast<int>(std::clamp<std::int64_t>(*degrees, -300, 10000));
-  side.two_modes = field_of<bool>(object, "two_modes");
-  // What came later within version 1 is nothing where it is not there.
-  side.launches = number_if(object, "launches");
+  side.two_modes = field::flag(object, "two_modes");
+  side.launches = figure_if(object, "launches");
   return side;
 }
 
@@ -221,9 +181,9 @@ comparison::ComparisonOptions options_of(const ParsedJson& object) {
   options.kernel_step_share = figure_of(object, "kernel_step_share_ratio");
   if (object.contains("part_step_share_ratio"))
     options.part_step_share = figure_of(object, "part_step_share_ratio");
-  options.any_order = flag_if(object, "any_order");
-  options.strict = field_of<bool>(object, "strict");
-  options.least_pairs = whole(object, "least_pairs").value_or(0);
+  options.any_order = field::flag_if(object, "any_order");
+  options.strict = field::flag(object, "strict");
+  options.least_pairs = count_of(object, "least_pairs");
   options.least_matched_share = figure_of(object, "least_matched_ratio");
   return options;
 }
@@ -232,33 +192,34 @@ void read_tests(const ParsedJson& row, Change& change) {
   change.interval = interval(row, "low_ratio", "high_ratio");
   change.interval_level = figure_of(row, "level_ratio");
   change.ratio = figure_of(row, "change_ratio");
-  change.p = number(row, "p");
-  change.same_p = number(row, "same_p");
-  change.detectable_ratio = number(row, "detectable_ratio");
-  change.pairs_needed = whole(row, "pairs_needed");
+  change.p = field::number_or_null(row, "p");
+  change.same_p = field::number_or_null(row, "same_p");
+  change.detectable_ratio = field::number_or_null(row, "detectable_ratio");
+  change.pairs_needed = field::whole_or_null(row, "pairs_needed");
 }
 
 comparison::Endpoint part_of(const ParsedJson& row) {
   comparison::Endpoint part;
-  part.name = text(row, "part");
-  part.outcome = word<comparison::Outcome>(row, "outcome");
-  part.reason = word<comparison::OutcomeReason>(row, "reason");
+  part.name = field::text_or_null(row, "part");
+  part.outcome = field::word<comparison::Outcome>(row, "outcome");
+  part.reason = field::word<comparison::OutcomeReason>(row, "reason");
   part.time.a = figure_of(row, "time_a_ns");
   part.time.b = figure_of(row, "time_b_ns");
   part.time.delta = figure_of(row, "delta_ns");
-  part.step_share = number_if(row, "step_share_ratio");
-  if (row.contains("kind")) part.kind = word<comparison::PartKind>(row, "kind");
+  part.step_share = figure_if(row, "step_share_ratio");
+  if (row.contains("kind")) part.kind = field::word<comparison::PartKind>(row, "kind");
   read_tests(row, part.time);
   return part;
 }
 
 comparison::TransferChange transfer_of(const ParsedJson& row) {
   comparison::TransferChange change;
-  change.path = text(row, "path");
-  change.kind = word<comparison::TransferKind>(row, "kind");
-  if (change.kind == comparison::TransferKind::copy) change.direction = word<CopyKind>(row, "direction");
-  change.outcome = word<comparison::Outcome>(row, "outcome");
-  change.reason = word<comparison::OutcomeReason>(row, "reason");
+  change.path = field::text_or_null(row, "path");
+  change.kind = field::word<comparison::TransferKind>(row, "kind");
+  if (change.kind == comparison::TransferKind::copy)
+    change.direction = field::word<CopyKind>(row, "direction");
+  change.outcome = field::word<comparison::Outcome>(row, "outcome");
+  change.reason = field::word<comparison::OutcomeReason>(row, "reason");
   change.calls_a = figure_of(row, "calls_a");
   change.calls_b = figure_of(row, "calls_b");
   change.bytes_a = figure_of(row, "bytes_a");
@@ -269,24 +230,26 @@ comparison::TransferChange transfer_of(const ParsedJson& row) {
   change.exposed.a = figure_of(row, "exposed_a_ns");
   change.exposed.b = figure_of(row, "exposed_b_ns");
   change.exposed.delta = figure_of(row, "exposed_delta_ns");
-  change.exposed.adjusted_p = number(row, "adjusted_p");
+  change.exposed.adjusted_p = field::number_or_null(row, "adjusted_p");
   return change;
 }
 
 KernelChange kernel_of(const ParsedJson& row, const ParsedJson& detail) {
   KernelChange change;
-  change.kernels_a = field_of<std::vector<std::string>>(detail, "a");
-  change.kernels_b = field_of<std::vector<std::string>>(detail, "b");
+  change.kernels_a = field::texts(detail, "a");
+  change.kernels_b = field::texts(detail, "b");
   if (change.kernels_a.empty() && change.kernels_b.empty()) wrong("a row without a kernel");
-  change.family = text(detail, "family");
+  change.family = field::text_or_null(detail, "family");
   change.bound_a = bound(detail, "bound_a");
   change.bound_b = bound(detail, "bound_b");
-  change.hint = field_of<bool>(detail, "hint");
-  for (const ParsedJson& count : member(detail, "counts"))
-    change.counts.push_back({text(count, "name"), figure_of(count, "a"), figure_of(count, "b")});
-  change.path = text(row, "path");
-  change.kernel_class = word<KernelClass>(row, "class");
-  if (!member(row, "match").is_null()) change.level = word<comparison::MatchLevel>(row, "match");
+  change.hint = field::flag(detail, "hint");
+  for (const ParsedJson& count : field::objects(detail, "counts"))
+    change.counts.push_back(
+        {field::text_or_null(count, "name"), figure_of(count, "a"), figure_of(count, "b")});
+  change.path = field::text_or_null(row, "path");
+  change.kernel_class = field::word<KernelClass>(row, "class");
+  if (!field::member(row, "match").is_null())
+    change.level = field::word<comparison::MatchLevel>(row, "match");
   change.confidence = figure_of(row, "confidence");
   change.calls_a = figure_of(row, "calls_a");
   change.calls_b = figure_of(row, "calls_b");
@@ -296,43 +259,43 @@ KernelChange kernel_of(const ParsedJson& row, const ParsedJson& detail) {
   change.time.ratio = figure_of(row, "measured_ratio");
   change.time.interval = interval(detail, "measured_low_ratio", "measured_high_ratio");
   read_tests(row, change.adjusted);
-  change.adjusted.adjusted_p = number(row, "adjusted_p");
+  change.adjusted.adjusted_p = field::number_or_null(row, "adjusted_p");
   change.adjusted.delta = figure_of(detail, "adjusted_delta_ns");
-  if (const auto cycles = number(row, "cycles_ratio")) {
+  if (const auto cycles = field::number_or_null(row, "cycles_ratio")) {
     change.cycles.emplace();
     change.cycles->ratio = *cycles;
   }
-  change.dram_a = number(row, "dram_a_ratio");
-  change.dram_b = number(row, "dram_b_ratio");
-  change.compute_a = number(row, "compute_a_ratio");
-  change.compute_b = number(row, "compute_b_ratio");
-  change.dram_bytes_a = number(row, "dram_a_bytes");
-  change.dram_bytes_b = number(row, "dram_b_bytes");
-  if (!member(row, "code_changed").is_null()) change.code_changed = field_of<bool>(row, "code_changed");
-  change.outcome = word<comparison::Outcome>(row, "outcome");
-  change.reason = word<comparison::OutcomeReason>(row, "reason");
-  change.cause = word<comparison::ChangeCause>(row, "cause");
-  change.confirmed = field_of<bool>(row, "confirmed");
+  change.dram_a = field::number_or_null(row, "dram_a_ratio");
+  change.dram_b = field::number_or_null(row, "dram_b_ratio");
+  change.compute_a = field::number_or_null(row, "compute_a_ratio");
+  change.compute_b = field::number_or_null(row, "compute_b_ratio");
+  change.dram_bytes_a = field::number_or_null(row, "dram_a_bytes");
+  change.dram_bytes_b = field::number_or_null(row, "dram_b_bytes");
+  if (!field::member(row, "code_changed").is_null()) change.code_changed = field::flag(row, "code_changed");
+  change.outcome = field::word<comparison::Outcome>(row, "outcome");
+  change.reason = field::word<comparison::OutcomeReason>(row, "reason");
+  change.cause = field::word<comparison::ChangeCause>(row, "cause");
+  change.confirmed = field::flag(row, "confirmed");
   return change;
 }
 
 void read_budgets(const ParsedJson& list, Comparison& comparison) {
   for (const ParsedJson& object : list) {
     analyzer::KernelBudget budget;
-    budget.kernel = text(object, "kernel");
-    budget.max_time_ns = number(object, "max_time_ns");
-    budget.max_dram_bytes = number(object, "max_dram_bytes");
-    budget.min_utilisation_ratio = number(object, "min_utilisation_ratio");
-    budget.reason = text(object, "reason");
+    budget.kernel = field::text_or_null(object, "kernel");
+    budget.max_time_ns = field::number_or_null(object, "max_time_ns");
+    budget.max_dram_bytes = field::number_or_null(object, "max_dram_bytes");
+    budget.min_utilisation_ratio = field::number_or_null(object, "min_utilisation_ratio");
+    budget.reason = field::text_or_null(object, "reason");
     comparison::BudgetCheck check;
     check.budget = comparison.options.budgets.size();
-    if (const auto row = whole(object, "row")) {
+    if (const auto row = field::whole_or_null(object, "row")) {
       if (*row < 0 || *row >= static_cast<std::int64_t>(comparison.kernels.size()))
         wrong("a budget is of a row that is not there");
       check.kernel = static_cast<std::size_t>(*row);
     }
-    check.missed = field_of<bool>(object, "missed");
-    check.measured = field_of<bool>(object, "measured");
+    check.missed = field::flag(object, "missed");
+    check.measured = field::flag(object, "measured");
     comparison.options.budgets.push_back(std::move(budget));
     comparison.budgets.push_back(check);
   }
@@ -341,53 +304,54 @@ void read_budgets(const ParsedJson& list, Comparison& comparison) {
 Comparison comparison_of(const ParsedJson& document) {
   if (!document.is_object() || document.value("format", ParsedJson()) != "ridgeline.compare")
     wrong("no comparison: `ridgeline compare --format json` writes one");
-  if (field_of<std::int64_t>(document, "version") != 1)
+  if (field::whole(document, "version") != 1)
     wrong("of another version: render it with the Ridgeline that wrote it");
   Comparison comparison;
-  comparison.options = options_of(member(document, "options"));
-  comparison.a = side_of(member(document, "a"));
-  comparison.b = side_of(member(document, "b"));
-  comparison.pairs = whole(document, "pairs").value_or(0);
-  comparison.paired = field_of<bool>(document, "paired");
-  comparison.verdict = word<comparison::ComparisonVerdict>(document, "verdict");
+  comparison.options = options_of(field::member(document, "options"));
+  comparison.a = side_of(field::member(document, "a"));
+  comparison.b = side_of(field::member(document, "b"));
+  comparison.pairs = count_of(document, "pairs");
+  comparison.paired = field::flag(document, "paired");
+  comparison.verdict = field::word<comparison::ComparisonVerdict>(document, "verdict");
   comparison.matched_share = figure_of(document, "matched_ratio");
-  comparison.families_only = field_of<bool>(document, "families_only");
+  comparison.families_only = field::flag(document, "families_only");
   comparison.common_mode = ratio_of(document, "common_mode", nullptr, nullptr);
   if (comparison.common_mode) {
-    comparison.common_mode_kernels = whole(document["common_mode"], "kernels").value_or(0);
-    comparison.common_mode_of_all = field_of<bool>(document["common_mode"], "of_all");
+    comparison.common_mode_kernels = count_of(document["common_mode"], "kernels");
+    comparison.common_mode_of_all = field::flag(document["common_mode"], "of_all");
   }
   comparison.clock = ratio_of(document, "clock", "a_hz", "b_hz");
-  for (const ParsedJson& difference : member(document, "environment"))
-    comparison.environment.push_back({word<comparison::EnvironmentWeight>(difference, "weight"),
-                                      text(difference, "what"), text(difference, "a"),
-                                      text(difference, "b")});
-  const ParsedJson& counts = member(document, "counts");
+  for (const ParsedJson& difference : field::objects(document, "environment"))
+    comparison.environment.push_back({field::word<comparison::EnvironmentWeight>(difference, "weight"),
+                                      field::text_or_null(difference, "what"),
+                                      field::text_or_null(difference, "a"),
+                                      field::text_or_null(difference, "b")});
+  const ParsedJson& counts = field::member(document, "counts");
   const std::pair<const char*, std::int64_t*> counted[] = {
       {"regressed", &comparison.regressed}, {"improved", &comparison.improved},
       {"same", &comparison.same},           {"inconclusive", &comparison.inconclusive},
       {"added", &comparison.added},         {"removed", &comparison.removed}};
-  for (const auto& [key, count] : counted) *count = whole(counts, key).value_or(0);
-  for (const ParsedJson& row : member(document, "parts")) comparison.endpoints.push_back(part_of(row));
+  for (const auto& [key, count] : counted) *count = count_of(counts, key);
+  for (const ParsedJson& row : field::objects(document, "parts"))
+    comparison.endpoints.push_back(part_of(row));
   if (comparison.endpoints.empty()) wrong("'parts' is empty: the step is the first");
-  comparison.endpoints.front().time.pair_ratios = field_of<std::vector<double>>(document, "pair_ratios");
-  const ParsedJson& rows = member(document, "rows");
-  const ParsedJson& kernels = member(document, "kernels");
-  if (!rows.is_array() || !kernels.is_array() || rows.size() != kernels.size())
-    wrong("'rows' and 'kernels' are not of the same kernels");
+  comparison.endpoints.front().time.pair_ratios = field::numbers(document, "pair_ratios");
+  const ParsedJson& rows = field::objects(document, "rows");
+  const ParsedJson& kernels = field::objects(document, "kernels");
+  if (rows.size() != kernels.size()) wrong("'rows' and 'kernels' are not of the same kernels");
   for (std::size_t i = 0; i < rows.size(); ++i) comparison.kernels.push_back(kernel_of(rows[i], kernels[i]));
   if (document.contains("transfers")) {
-    for (const ParsedJson& row : member(document, "transfers"))
+    for (const ParsedJson& row : field::objects(document, "transfers"))
       comparison.transfers.push_back(transfer_of(row));
   }
   const auto count_if = [&](const char* name) {
-    return static_cast<std::int64_t>(std::clamp(number_if(document, name), 0.0, 1e9));
+    return static_cast<std::int64_t>(std::clamp(figure_if(document, name), 0.0, 1e9));
   };
   comparison.two_mode_kernels = count_if("two_mode_kernels");
   comparison.other_shape_kernels = count_if("other_shape_kernels");
-  comparison.in_blocks = flag_if(document, "in_blocks");
-  comparison.same_recording = flag_if(document, "same_recording");
-  read_budgets(member(document, "budgets"), comparison);
+  comparison.in_blocks = field::flag_if(document, "in_blocks");
+  comparison.same_recording = field::flag_if(document, "same_recording");
+  read_budgets(field::objects(document, "budgets"), comparison);
   return comparison;
 }
 

@@ -9,6 +9,7 @@
 #include <nlohmann/json.hpp>
 
 #include "ridgeline/base/file.h"
+#include "ridgeline/base/json_field.h"
 
 namespace ridgeline::store {
 
@@ -20,70 +21,20 @@ namespace fs = std::filesystem;
 constexpr std::size_t kMostFileBytes = 16 << 20;
 constexpr int kFileVersion = 1;
 
-[[noreturn]] void refuse(const std::string& what) {
-  throw Error(ErrorKind::corrupt, what);
-}
+// A rate, a time, a share of the spread: never larger than what a sum can take.
+constexpr double kMaxAmount = 1e24;
 
-const Json& member(const Json& from, const char* key) {
-  const auto found = from.find(key);
-  if (found == from.end()) refuse(fmt::format("'{}' is missing", key));
-  return *found;
-}
-
-double number(const Json& from, const char* key) {
-  const Json& value = member(from, key);
-  if (!value.is_number() || !std::isfinite(value.get<double>()))
-    refuse(fmt::format("'{}' is no number", key));
-  return value.get<double>();
-}
-
-// A rate, a time, a share of the spread: never below 0, and never larger than what a sum can take.
 double amount(const Json& from, const char* key) {
-  const double value = number(from, key);
-  if (value < 0 || value > 1e24) refuse(fmt::format("'{}' is {:g}", key, value));
-  return value;
+  return field::amount(from, key, kMaxAmount);
 }
 
 std::optional<double> amount_if(const Json& from, const char* key) {
-  return from.contains(key) ? std::optional(amount(from, key)) : std::nullopt;
-}
-
-std::int64_t whole(const Json& from, const char* key) {
-  const Json& value = member(from, key);
-  if (!value.is_number_integer()) refuse(fmt::format("'{}' is no whole number", key));
-  return value.get<std::int64_t>();
-}
-
-std::string text(const Json& from, const char* key) {
-  const Json& value = member(from, key);
-  if (!value.is_string()) refuse(fmt::format("'{}' is no text", key));
-  return value.get<std::string>();
-}
-
-std::string text_if(const Json& from, const char* key) {
-  return from.contains(key) ? text(from, key) : std::string();
-}
-
-const Json& list(const Json& from, const char* key) {
-  const Json& value = member(from, key);
-  if (!value.is_array()) refuse(fmt::format("'{}' is no list", key));
-  for (const Json& each : value) {
-    if (!each.is_object() && !each.is_string()) refuse(fmt::format("'{}' holds something else", key));
-  }
-  return value;
-}
-
-template <typename E>
-E word(const Json& from, const char* key) {
-  const std::string value = text(from, key);
-  const std::optional<E> known = parse_word<E>(value);
-  if (!known) refuse(fmt::format("'{}' is no {}", value, Vocabulary<E>::kName));
-  return *known;
+  return field::amount_if(from, key, kMaxAmount);
 }
 
 CeilingReading reading_of(const Json& json) {
   CeilingReading r;
-  r.state = word<CeilingState>(json, "state");
+  r.state = field::word<CeilingState>(json, "state");
   r.value = amount(json, "value");
   r.spread_ratio = amount(json, "spread_ratio");
   r.seconds = amount(json, "seconds");
@@ -91,81 +42,76 @@ CeilingReading reading_of(const Json& json) {
   r.per_cycle_sm = amount_if(json, "per_cycle_sm");
   r.power_w = amount_if(json, "power_w");
   r.joules_each = amount_if(json, "joules_each");
-  if (json.contains("temperature_c")) r.temperature_c = whole(json, "temperature_c");
-  r.configuration = text_if(json, "configuration");
-  if (json.contains("throttle")) {
-    for (const Json& each : list(json, "throttle")) {
-      if (!each.is_string()) refuse("'throttle' holds something else");
-      r.throttle.push_back(each.get<std::string>());
-    }
-  }
+  r.temperature_c = field::whole_if(json, "temperature_c");
+  r.configuration = field::text_if(json, "configuration");
+  if (json.contains("throttle")) r.throttle = field::texts(json, "throttle");
   if (json.contains("void")) {
-    for (const Json& each : list(json, "void")) r.voids.push_back({text(each, "rule"), text(each, "detail")});
+    for (const Json& each : field::objects(json, "void"))
+      r.voids.push_back({field::text(each, "rule"), field::text(each, "detail")});
   }
   return r;
 }
 
 CeilingRoof roof_of(const Json& json) {
   CeilingRoof roof;
-  roof.level = word<CeilingLevel>(json, "level");
-  roof.kind = text(json, "kind");
-  roof.read_share = amount_if(json, "read_share");
-  if (roof.read_share.value_or(0) > 1) refuse("'read_share' is above 1");
-  roof.unit = text(json, "unit");
+  roof.level = field::word<CeilingLevel>(json, "level");
+  roof.kind = field::text(json, "kind");
+  roof.read_share = field::amount_if(json, "read_share", 1);
+  roof.unit = field::text(json, "unit");
   roof.work = amount_if(json, "work").value_or(0);
   roof.most_per_cycle_sm = amount_if(json, "most_per_cycle_sm");
-  roof.configuration = text_if(json, "configuration");
+  roof.configuration = field::text_if(json, "configuration");
   roof.call_ns = amount_if(json, "call_ns");
-  for (const Json& each : list(json, "readings")) roof.readings.push_back(reading_of(each));
+  for (const Json& each : field::objects(json, "readings")) roof.readings.push_back(reading_of(each));
   if (json.contains("count")) {
-    const Json& count = member(json, "count");
-    roof.count = {amount(count, "counted"), amount(count, "declared"), text(count, "counter")};
+    const Json& count = field::member(json, "count");
+    roof.count = {amount(count, "counted"), amount(count, "declared"), field::text(count, "counter")};
   }
   return roof;
 }
 
 CeilingSweep sweep_of(const Json& json) {
   CeilingSweep sweep;
-  sweep.level = word<CeilingLevel>(json, "level");
-  for (const Json& each : list(json, "points"))
-    sweep.points.push_back({whole(each, "bytes"), amount(each, "bytes_per_s")});
+  sweep.level = field::word<CeilingLevel>(json, "level");
+  for (const Json& each : field::objects(json, "points"))
+    sweep.points.push_back({field::whole(each, "bytes"), amount(each, "bytes_per_s")});
   sweep.plateau_bytes_per_s = amount_if(json, "plateau_bytes_per_s");
-  if (json.contains("knee_bytes")) sweep.knee_bytes = whole(json, "knee_bytes");
+  sweep.knee_bytes = field::whole_if(json, "knee_bytes");
   return sweep;
 }
 
 CeilingEnergy energy_of(const Json& json) {
-  CeilingEnergy energy{.idle_w = number(json, "idle_w"),
+  CeilingEnergy energy{.idle_w = field::number(json, "idle_w"),
                        .idle_error_w = amount(json, "idle_error_w"),
-                       .points = whole(json, "points"),
+                       .points = field::whole(json, "points"),
                        .rms_w = amount(json, "rms_w"),
                        .max_w = amount(json, "max_w"),
                        .terms = {}};
-  for (const Json& each : list(json, "terms"))
-    energy.terms.push_back({text(each, "name"), number(each, "joules"), amount(each, "error")});
+  for (const Json& each : field::objects(json, "terms"))
+    energy.terms.push_back({field::text(each, "name"), field::number(each, "joules"), amount(each, "error")});
   return energy;
 }
 
 MachineCeilings machine_of(const Json& json) {
   MachineCeilings machine;
-  machine.measured = text(json, "measured");
-  machine.mode = text(json, "mode");
+  machine.measured = field::text(json, "measured");
+  machine.mode = field::text(json, "mode");
   machine.seconds = amount(json, "seconds");
-  const Json& device = member(json, "device");
-  machine.device = text(device, "name");
-  machine.uuid = text(device, "uuid");
-  machine.driver = text(device, "driver");
-  machine.sm_count = whole(device, "sm_count");
+  const Json& device = field::member(json, "device");
+  machine.device = field::text(device, "name");
+  machine.uuid = field::text(device, "uuid");
+  machine.driver = field::text(device, "driver");
+  machine.sm_count = field::whole(device, "sm_count");
   machine.max_sm_clock_hz = amount(device, "max_sm_clock_hz");
   machine.power_limit_w = amount_if(device, "power_limit_w");
   if (device.contains("ecc") && device["ecc"].is_boolean()) machine.ecc = device["ecc"].get<bool>();
-  for (const Json& each : list(json, "roofs")) machine.roofs.push_back(roof_of(each));
-  for (const Json& each : list(json, "sweeps")) machine.sweeps.push_back(sweep_of(each));
-  for (const Json& each : list(json, "shapes")) {
-    machine.shapes.push_back({text(each, "precision"), text(each, "shape"), amount(each, "burst_ops_per_s"),
-                              amount_if(each, "sustained_ops_per_s")});
+  for (const Json& each : field::objects(json, "roofs")) machine.roofs.push_back(roof_of(each));
+  for (const Json& each : field::objects(json, "sweeps")) machine.sweeps.push_back(sweep_of(each));
+  for (const Json& each : field::objects(json, "shapes")) {
+    machine.shapes.push_back({field::text(each, "precision"), field::text(each, "shape"),
+                              amount(each, "burst_ops_per_s"), amount_if(each, "sustained_ops_per_s")});
   }
-  if (json.contains("energy")) machine.energy = energy_of(member(json, "energy"));
+  if (json.contains("energy")) machine.energy = energy_of(field::member(json, "energy"));
   return machine;
 }
 
