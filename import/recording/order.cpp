@@ -94,49 +94,15 @@ void RecordedOrder::write_calls() {
   }
 }
 
-// Kernels and copies name the nodes that the instantiation made, where it made others; rows are of those. What a node
-// was made of may itself have been made of another.
+// Kernels and copies name the nodes that the instantiation made, where it made others; rows are of those.
 void RecordedOrder::write_graphs() {
-  constexpr int kMostHops = 16;
-  struct Graph {
-    std::unordered_map<std::uint64_t, std::uint64_t> made;  // by the program's own node
-    bool ran = false;
-  };
-  std::unordered_map<std::uint32_t, Graph> graphs;
-  std::unordered_map<std::uint64_t, std::uint32_t>
-      graph_of;  // of the program's own nodes: the newest with it
-  for (const GraphNode& node : nodes_) {
-    graph_of[node.node_id] = node.graph;
-    graphs.try_emplace(node.graph);
-  }
-  std::unordered_map<std::uint64_t, GraphNodeClone> clones;  // by what was made
-  for (const GraphNodeClone& clone : clones_) clones[clone.node_id] = clone;
-  const auto note = [&](std::uint64_t id, bool ran) {
-    std::uint64_t own = id;
-    std::uint32_t number = 0;
-    for (int hop = 0; hop < kMostHops && !graph_of.contains(own); ++hop) {
-      const auto clone = clones.find(own);
-      if (clone == clones.end()) return;
-      if (number == 0) number = clone->second.graph;
-      own = clone->second.original_id;
-    }
-    const auto newest = graph_of.find(own);
-    if (newest == graph_of.end()) return;
-    const auto graph = graphs.find(number);
-    Graph& of = graph != graphs.end() ? graph->second : graphs[newest->second];
-    of.made.try_emplace(own, id);
-    of.ran = of.ran || ran;
-  };
-  for (const std::uint64_t id : ran_) note(id, true);
-  for (const GraphNodeClone& clone : clones_) {
-    if (clone.graph != 0) note(clone.node_id, false);  // what does nothing itself
-  }
-  const auto executed = [&](const Graph& graph, std::uint64_t id) {
+  std::unordered_map<std::uint32_t, JoinedGraph> graphs = join_graphs(nodes_, clones_, ran_);
+  const auto executed = [&](const JoinedGraph& graph, std::uint64_t id) {
     const auto made = graph.made.find(id);
     return as_row(made == graph.made.end() ? id : made->second);
   };
   for (const GraphNode& node : nodes_) {
-    const Graph& graph = graphs[node.graph];
+    const JoinedGraph& graph = graphs[node.graph];
     if (!graph.ran || !is_known(node.kind)) continue;
     store::GraphNode row{rows_.process_id(), executed(graph, node.node_id), node.graph, node.kind, {}};
     if (node.parent_id != 0) row.parent_node_id = executed(graph, node.parent_id);

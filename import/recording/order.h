@@ -7,9 +7,9 @@
 #include <cstdint>
 #include <map>
 #include <unordered_map>
-#include <unordered_set>
 #include <vector>
 
+#include "recording/graph_join.h"
 #include "recording/process_rows.h"
 #include "recording/steps.h"
 #include "ridgeline/store/order.h"
@@ -30,8 +30,9 @@ class RecordedOrder {
   void add(const GraphNodeClone& clone);
   void add(const GraphEdge& edge);
   void add(const MemoryUse& use);
-  /// A node of a graph that was executed: only graphs that ran are kept.
-  void ran(std::uint64_t node_id) { ran_.insert(node_id); }
+  /// A node of a graph that was executed, and the executable graph that it is of (0: not known): only graphs that ran
+  /// are kept.
+  void ran(std::uint64_t node_id, std::uint32_t executable) { ran_.try_emplace(node_id, executable); }
   /// What the source itself left out.
   void left_out(LeftOut what, std::uint64_t count) { left_out_[what] = count; }
 
@@ -53,7 +54,7 @@ class RecordedOrder {
   std::vector<GraphNodeClone> clones_;
   std::vector<GraphEdge> edges_;
   std::vector<MemoryUse> memory_;
-  std::unordered_set<std::uint64_t> ran_;
+  ExecutedNodes ran_;
   std::map<LeftOut, std::uint64_t> left_out_, not_kept_;
 };
 

@@ -166,21 +166,21 @@ class Process {
     };
     RecordedActivities activities(rows_, kernels_, spool_, ranges_, samples_, code_of);
     RecordedOrder order(rows_, spool_);
-    const auto copy = [&](const Copy& event) {
-      if (event.graph_node) order.ran(*event.graph_node);
+    const auto copy = [&](const Copy& event, std::uint32_t executable) {
+      if (event.graph_node) order.ran(*event.graph_node, executable);
       activities.add(event);
     };
     constexpr RecordTypes kRows = RecordTypes::all().without({RecordType::string, RecordType::counter_value});
     visit_records(reader_, kRows, in_.progress_rows, [&](const RecordView& view) {
       if (const auto* kernel = view.as<KernelRecord>()) {
-        if ((kernel->header.flags & kGraphNode) != 0) order.ran(kernel->graph_node_id);
+        if ((kernel->header.flags & kGraphNode) != 0) order.ran(kernel->graph_node_id, kernel->graph_id);
         activities.add(execution_of(*kernel));
       } else if (const auto* call = view.as<LaunchRecord>()) {
         if (expects_kernel(*call)) activities.add(call_of(*call));
       } else if (const auto* copied = view.as<MemcpyRecord>()) {
-        copy(copy_of(*copied));
+        copy(copy_of(*copied), copied->graph_id);
       } else if (const auto* set = view.as<MemsetRecord>()) {
-        copy(copy_of(*set));
+        copy(copy_of(*set), set->graph_id);
       } else if (const auto* range = view.as<NvtxRangeRecord>()) {
         if (range->kind != NvtxKind::mark) ranges_.add(range_of(*range));
       } else if (const auto* payload = view.as<NvtxPayloadRecord>()) {

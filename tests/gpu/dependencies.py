@@ -60,6 +60,14 @@ def edges_of(db):
     return edges, inside
 
 
+def node_ids(db):
+    """What there is to join by, where it was not joined."""
+    ran = sorted({(row["graph_node_id"], row["graph_id"], kernel_base(row["kernel"])) for row in db.execute(
+        "SELECT graph_node_id, graph_id, kernel FROM v_launch WHERE graph_node_id IS NOT NULL")})
+    nodes = [tuple(row) for row in db.execute("SELECT node_id, graph, kind, parent_node_id FROM graph_node ORDER BY graph, node_id")]
+    return f"executed (node, executable, kernel) {ran}; nodes (node, graph, kind, parent) {nodes}"
+
+
 def judge(checks, capture, output):
     pairs, numbers, memory = declared(output)
     with open_capture(capture) as db:
@@ -70,8 +78,9 @@ def judge(checks, capture, output):
                    f"{dict(seen)} in {steps} steps, {unresolved} for nothing; the program's: {pairs['wait']}")
         edges, inside = edges_of(db)
         wanted = sorted(re.findall(r"^inside (\S+)$", output, re.MULTILINE))
-        checks.add("graphs", edges == pairs["edge"] and inside == wanted and bool(edges),
-                   f"edges {edges}, inside of nodes {inside}; the program's: {pairs['edge']}, {wanted}")
+        good = edges == pairs["edge"] and inside == wanted and bool(edges)
+        checks.add("graphs", good, f"edges {edges}, inside of nodes {inside}; the program's: {pairs['edge']}, {wanted}"
+                   + ("" if good else f"; {node_ids(db)}"))
         kinds = Counter(row["kind"] for row in db.execute("SELECT kind FROM v_stream"))
         functions = db.execute("SELECT count(*) FROM v_host_function WHERE call = 'host_function'").fetchone()[0]
         checks.add("streams", kinds == {"non_blocking": 3, "blocking": 1, "legacy": 1}

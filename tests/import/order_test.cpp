@@ -16,6 +16,7 @@ class OrderImport : public Importer {
     for (const std::uint64_t node : nodes) {
       spool::KernelRecord kernel = spool.kernel_of(call);
       kernel.header.flags = spool::kGraphNode;
+      kernel.graph_id = call.correlation_id;
       kernel.graph_node_id = node;
       spool.put(kernel);
     }
@@ -146,6 +147,53 @@ TEST_F(OrderImport, ANodeThatWasMadeInSeveralTurnsIsFollowedToTheProgramsOwn) {
   launch_graph(spool, {101, 102, 77});
   const store::Capture capture = import();
   EXPECT_EQ(scalar(capture, "SELECT from_node_id || ' ' || to_node_id FROM v_graph_edge"), "101 102");
+}
+
+// The inner graph's node 5 was built first; 2 is its copy in node 1. What runs is said to be made of 5.
+TEST_F(OrderImport, ANodeInsideANodeIsJoinedByWhatBothWereMadeOf) {
+  FakeSpool spool(directory_.path());
+  spool.graph_clone(0, 5, 2);
+  spool.graph_node(1, 1, GraphNodeKind::graph);
+  spool.graph_node(1, 2, GraphNodeKind::kernel, 1);
+  spool.graph_node(1, 3, GraphNodeKind::kernel);
+  spool.graph_edge(1, 1, 3);
+  spool.graph_clone(1, 1, 11);
+  spool.graph_clone(1, 5, 12);
+  spool.graph_clone(1, 3, 13);
+  launch_graph(spool, {12, 13});
+  const store::Capture capture = import();
+  EXPECT_EQ(scalar(capture, "SELECT parent_node_id FROM graph_node WHERE node_id = 12"), "11");
+  EXPECT_EQ(scalar(capture, "SELECT count(*) FROM graph_node"), "3");
+}
+
+TEST_F(OrderImport, TwoCopiesOfOneGraphInsideAnotherAreNotToldApart) {
+  FakeSpool spool(directory_.path());
+  spool.graph_clone(0, 5, 2);
+  spool.graph_clone(0, 5, 4);
+  spool.graph_node(1, 1, GraphNodeKind::graph);
+  spool.graph_node(1, 2, GraphNodeKind::kernel, 1);
+  spool.graph_node(1, 3, GraphNodeKind::graph);
+  spool.graph_node(1, 4, GraphNodeKind::kernel, 3);
+  spool.graph_clone(1, 5, 12);
+  spool.graph_clone(1, 5, 14);
+  spool.graph_node(1, 6, GraphNodeKind::kernel);
+  spool.graph_clone(1, 6, 16);
+  launch_graph(spool, {12, 14, 16});
+  const store::Capture capture = import();
+  EXPECT_EQ(
+      scalar(capture, "SELECT group_concat(node_id) FROM (SELECT node_id FROM graph_node ORDER BY node_id)"),
+      "1,2,3,4,16");
+}
+
+TEST_F(OrderImport, TheOneNodeThatNothingIsKnownOfIsTheOneThatIsLeft) {
+  FakeSpool spool(directory_.path());
+  spool.graph_node(1, 1, GraphNodeKind::graph);
+  spool.graph_node(1, 2, GraphNodeKind::kernel, 1);
+  spool.graph_node(1, 3, GraphNodeKind::kernel);
+  spool.graph_clone(1, 3, 13);
+  launch_graph(spool, {12, 13});
+  const store::Capture capture = import();
+  EXPECT_EQ(scalar(capture, "SELECT parent_node_id FROM graph_node WHERE node_id = 12"), "1");
 }
 
 TEST_F(OrderImport, ANodeInsideANodeKeepsItsParentAndACopyItsNode) {
