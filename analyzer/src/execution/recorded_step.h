@@ -2,6 +2,8 @@
 // values, so that a test writes one down by hand and every source of recordings can fill one in.
 #pragma once
 
+#include <algorithm>
+#include <cmath>
 #include <cstdint>
 #include <optional>
 #include <vector>
@@ -65,5 +67,22 @@ struct RecordedStep {
   std::int64_t host_start_ns = 0;
   std::int64_t host_end_ns = 0;
 };
+
+/// How far a simulated length is from the recorded one, as a share of it.
+///
+/// A step is as long on the host as on the devices, but a single one may not be: its first work and that of the next
+/// step are not launched equally promptly. Where the two lengths differ by at most a twentieth, one between them is
+/// the step's.
+[[nodiscard]] inline double deviation_ratio(const RecordedStep& step, double simulated_ns) {
+  constexpr double kSameStep = 0.05;
+  const auto device_ns = static_cast<double>(step.end_ns - step.start_ns);
+  const auto host_ns = static_cast<double>(step.host_end_ns - step.host_start_ns);
+  double low_ns = device_ns, high_ns = device_ns;
+  if (step.repeats && std::fabs(host_ns - device_ns) <= kSameStep * device_ns) {
+    low_ns = std::min(device_ns, host_ns);
+    high_ns = std::max(device_ns, host_ns);
+  }
+  return std::max({low_ns - simulated_ns, simulated_ns - high_ns, 0.0}) / device_ns;
+}
 
 }  // namespace ridgeline::analyzer

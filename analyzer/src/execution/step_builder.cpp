@@ -46,8 +46,8 @@ struct Source {
 
 class Builder {
  public:
-  Builder(const RecordedStep& step, const BuildOptions& options)
-      : step_(step), options_(options), period_ns_(step.end_ns - step.start_ns) {
+  Builder(const RecordedStep& step, const BuildOptions& options, const StepEdit& edit)
+      : step_(step), options_(options), edit_(edit), period_ns_(step.end_ns - step.start_ns) {
     host_period_ns_ = step.host_end_ns - step.host_start_ns;
   }
 
@@ -403,21 +403,23 @@ class Builder {
     const std::int64_t release_ns = begins ? std::max<std::int64_t>(call.start_ns - origin_ns_, 0) : 0;
     if (returns_apart(place)) {
       out_.graph.add_node(0, release_ns);
-      follow_call(before, call.start_ns);
+      follow_call(before, place);
       return;
     }
     if (call.waits) {
       const Source awaited = awaited_by(place);
-      out_.graph.add_node(waited(call, awaited) ? std::min(length_ns, kShortWaitNs) : length_ns, release_ns);
-      follow_call(before, call.start_ns);
+      const std::int64_t own_ns = waited(call, awaited) ? std::min(length_ns, kShortWaitNs) : length_ns;
+      out_.graph.add_node(length_with_edit(place, own_ns), release_ns);
+      follow_call(before, place);
       await(call, awaited);
       return;
     }
     const Index work = own_work_[place];
     const Source room = work == kNone ? Source{} : room_behind(work);
     const bool full = room.index != kNone && blocked(call);
-    out_.graph.add_node(full ? std::min(length_ns, usual_call_ns_) : length_ns, release_ns);
-    follow_call(before, call.start_ns);
+    out_.graph.add_node(length_with_edit(place, full ? std::min(length_ns, usual_call_ns_) : length_ns),
+                        release_ns);
+    follow_call(before, place);
     if (room.index == kNone) return;
     const std::int64_t lag_ns =
         full ? std::clamp<std::int64_t>(call.end_ns - room.time_ns, 0, kBlockedCallNs) : 0;
@@ -428,14 +430,22 @@ class Builder {
     const RecordedStep::Call& call = call_at(place);
     const std::int64_t length_ns = std::max<std::int64_t>(call.end_ns - call.start_ns, 0);
     const Source awaited = awaited_by(place);
-    out_.graph.add_node(waited(call, awaited) ? std::min(length_ns, kShortWaitNs) : length_ns);
+    const std::int64_t own_ns = waited(call, awaited) ? std::min(length_ns, kShortWaitNs) : length_ns;
+    out_.graph.add_node(length_with_edit(place, own_ns));
     out_.graph.add_start_edge({begin_of_call_[place], 0, 0, Point::start});
     await(call, awaited);
   }
 
-  void follow_call(const Source& before, std::int64_t start_ns) {
+  [[nodiscard]] std::int64_t length_with_edit(Index place, std::int64_t length_ns) const {
+    const auto edit = edit_.calls.find(calls_[place]);
+    return edit == edit_.calls.end() ? length_ns : edit->second.length_ns.value_or(length_ns);
+  }
+
+  void follow_call(const Source& before, Index place) {
     if (before.index == kNone) return;
-    const std::int64_t lag_ns = std::max<std::int64_t>(start_ns - before.time_ns, 0);
+    std::int64_t lag_ns = std::max<std::int64_t>(call_at(place).start_ns - before.time_ns, 0);
+    if (const auto edit = edit_.calls.find(calls_[place]); edit != edit_.calls.end())
+      lag_ns = std::min(lag_ns, edit->second.most_own_ns.value_or(lag_ns));
     out_.graph.add_start_edge({node_of_call_[before.index], before.back, lag_ns, Point::end});
   }
 
@@ -484,7 +494,9 @@ class Builder {
     const bool has_call = (work.call != kNone || work.after != kNone) && !in_graph;
     // Without a call nothing but its stream holds it back; the first of a stream begins when it was recorded to.
     const bool released = !has_call || !step_.repeats;
-    out_.graph.add_node(std::max<std::int64_t>(work.end_ns - work.start_ns, 0),
+    const auto edit = edit_.works.find(index);
+    const StepEdit::Work changed = edit == edit_.works.end() ? StepEdit::Work{} : edit->second;
+    out_.graph.add_node(changed.duration_ns.value_or(std::max<std::int64_t>(work.end_ns - work.start_ns, 0)),
                         alone && released ? work.start_ns - origin_ns_ : 0);
     const std::int64_t idle_ns = before.index == kNone ? kNever : before.time_ns;
     const std::int64_t call_ns = has_call ? issued_ns(work) : kNever;
@@ -511,9 +523,11 @@ class Builder {
       }
     }
     if (before.index != kNone) {
-      if (!late && !caused && pause_ns > options_.launch_latency_ns && !in_graph)
-        out_.unexplained_ns += pause_ns;
-      follow_on_stream(work, before, late || caused ? std::min(pause_ns, pause_ns_) : pause_ns);
+      const bool unexplained = !late && !caused && pause_ns > options_.launch_latency_ns;
+      if (unexplained && !in_graph) out_.unexplained_ns += pause_ns;
+      const std::int64_t kept_ns = late || caused ? std::min(pause_ns, pause_ns_) : pause_ns;
+      const std::int64_t most_ns = unexplained ? kept_ns : changed.most_pause_ns.value_or(kept_ns);
+      follow_on_stream(work, before, std::min(kept_ns, most_ns));
     }
     if (cause.index != kNone) {
       out_.graph.add_start_edge({out_.node_of_work[cause.index], cause.back,
@@ -592,6 +606,7 @@ class Builder {
 
   const RecordedStep& step_;
   const BuildOptions& options_;
+  const StepEdit& edit_;
   const std::int64_t period_ns_;
   std::int64_t host_period_ns_ = 0;
   std::int64_t origin_ns_ = 0;
@@ -617,8 +632,8 @@ class Builder {
 
 }  // namespace
 
-BuiltStep build_graph(const RecordedStep& step, const BuildOptions& options) {
-  return Builder(step, options).build();
+BuiltStep build_graph(const RecordedStep& step, const BuildOptions& options, const StepEdit& edit) {
+  return Builder(step, options, edit).build();
 }
 
 }  // namespace ridgeline::analyzer

@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "execution/recorded_step.h"
+#include "execution/step_edit.h"
 #include "execution/step_graph.h"
 
 namespace ridgeline::analyzer {
@@ -30,6 +31,10 @@ struct BuiltStep {
 /// - Work of a stream runs in the order of issue. It starts after its predecessor by the recorded pause, or, where the
 ///   stream was idle when the call came, after the call by the recorded latency.
 /// - Issued in time, its stream idle, and yet not started: it waited for the work of another stream that ended then.
-[[nodiscard]] BuiltStep build_graph(const RecordedStep& step, const BuildOptions& options = {});
+///
+/// With an edit the same step as it would be with it: what waits for what is concluded from the recorded times, so that
+/// the nodes are those of the step without it.
+[[nodiscard]] BuiltStep build_graph(const RecordedStep& step, const BuildOptions& options = {},
+                                    const StepEdit& edit = {});
 
 }  // namespace ridgeline::analyzer

@@ -74,7 +74,7 @@ StepSimulation::StepSimulation(StepGraph graph, const Options& options)
   durations_ns_.reserve(graph_.size());
   for (NodeIndex i = 0; i < graph_.size(); ++i) durations_ns_.push_back(graph_.duration_ns(i));
   if (options_.anchor == kNoNode) {
-    total_ns_ = total_ns(durations_ns_);
+    total_ns_ = total_ns(graph_, durations_ns_);
     length_ns_ = static_cast<double>(total_ns_);
     return;
   }
@@ -96,10 +96,11 @@ StepSimulation::StepSimulation(StepGraph graph, const Options& options)
   length_ns_ = mean(0, repetitions_);
 }
 
-std::int64_t StepSimulation::total_ns(std::span<const std::int64_t> durations_ns) const {
+std::int64_t StepSimulation::total_ns(const StepGraph& graph,
+                                      std::span<const std::int64_t> durations_ns) const {
   std::int64_t total_ns = 0;
   const bool repeats = options_.anchor != kNoNode;
-  graph_.run(durations_ns, repeats ? repetitions_ + 1 : 1, [&](std::size_t, const StepGraph::Times& times) {
+  graph.run(durations_ns, repeats ? repetitions_ + 1 : 1, [&](std::size_t, const StepGraph::Times& times) {
     if (!times.start_ns.empty()) total_ns = repeats ? times.start_ns[options_.anchor] : times.start_ns.back();
   });
   return total_ns;
@@ -109,7 +110,27 @@ double StepSimulation::saving_ns(std::span<const Change> changes) const {
   std::vector<std::int64_t> durations_ns = durations_ns_;
   for (const Change& change : changes)
     durations_ns[change.node] = std::max<std::int64_t>(change.duration_ns, 0);
-  return static_cast<double>(total_ns_ - total_ns(durations_ns)) / static_cast<double>(repetitions_);
+  return static_cast<double>(total_ns_ - total_ns(graph_, durations_ns)) / static_cast<double>(repetitions_);
+}
+
+double StepSimulation::saving_ns(const StepGraph& edited) const {
+  if (edited.size() != graph_.size()) throw std::logic_error("an edited step has the nodes of the step");
+  std::vector<std::int64_t> durations_ns;
+  durations_ns.reserve(edited.size());
+  for (NodeIndex i = 0; i < edited.size(); ++i) durations_ns.push_back(edited.duration_ns(i));
+  return static_cast<double>(total_ns_ - total_ns(edited, durations_ns)) / static_cast<double>(repetitions_);
+}
+
+StepGraph::Times StepSimulation::settled_times() const {
+  StepGraph::Times settled;
+  const bool repeats = options_.anchor != kNoNode;
+  graph_.run(durations_ns_, repeats ? repetitions_ + 1 : 1,
+             [&](std::size_t, const StepGraph::Times& times) { settled = times; });
+  if (!repeats) return settled;
+  const std::int64_t origin_ns = settled.start_ns[options_.anchor];
+  for (std::int64_t& time_ns : settled.start_ns) time_ns -= origin_ns;
+  for (std::int64_t& time_ns : settled.end_ns) time_ns -= origin_ns;
+  return settled;
 }
 
 std::int64_t StepSimulation::visits() const {

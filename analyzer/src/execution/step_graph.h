@@ -95,12 +95,18 @@ class StepSimulation {
   [[nodiscard]] double length_ns() const { return length_ns_; }
   /// How much shorter the step is with these. Of a node named twice the last counts.
   [[nodiscard]] double saving_ns(std::span<const Change> changes) const;
+  /// How much shorter the step is if it is this graph, of the same nodes with other durations and lags.
+  [[nodiscard]] double saving_ns(const StepGraph& edited) const;
+  /// When each node begins and ends in a repetition whose pace has settled, from the beginning of the anchor in it; of
+  /// a step that does not repeat from 0.
+  [[nodiscard]] StepGraph::Times settled_times() const;
   [[nodiscard]] const StepGraph& graph() const { return graph_; }
   /// Nodes worked on to answer one question.
   [[nodiscard]] std::int64_t visits() const;
 
  private:
-  [[nodiscard]] std::int64_t total_ns(std::span<const std::int64_t> durations_ns) const;
+  [[nodiscard]] std::int64_t total_ns(const StepGraph& graph,
+                                      std::span<const std::int64_t> durations_ns) const;
 
   StepGraph graph_;
   Options options_;

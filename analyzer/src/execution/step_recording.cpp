@@ -47,7 +47,14 @@ class Recorder {
     if (is_step(model_, source_)) add_what_no_step_has();
     find_host_time();
     add_waits();
-    for (const std::size_t i : copies_) add_transfer(model_.memcpys[i]);
+    for (const std::size_t i : copies_) {
+      const std::size_t before = step.works.size();
+      add_transfer(model_.memcpys[i]);
+      const CopyKind kind = model_.memcpys[i].kind;
+      if (step.works.size() > before &&
+          (kind == CopyKind::host_to_device || kind == CopyKind::device_to_host))
+        out_.host_copies.push_back({static_cast<Index>(before), kind});
+    }
     for (const std::size_t i : sets_) add_transfer(model_.memsets[i]);
     if (step.works.empty() || !times_are_near()) return std::nullopt;
     add_order();

@@ -17,6 +17,12 @@ struct StepRecording {
     RecordedStep::Index work = 0;
   };
   std::vector<Launched> launches;
+  /// Copies between host and device among RecordedStep::works.
+  struct HostCopy {
+    RecordedStep::Index work = 0;
+    CopyKind kind = CopyKind::host_to_device;
+  };
+  std::vector<HostCopy> host_copies;
   std::int64_t launches_with_call = 0;  ///< whose call on the host is known
   bool waits = false;                   ///< what the host waited for was recorded
   bool order = false;                   ///< what orders streams was: RecordedStep::dependencies are those

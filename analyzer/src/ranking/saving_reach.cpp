@@ -68,11 +68,10 @@ void SavingReach::add_step(const Model& model, const RepresentativeStep& step) {
   }
   BuiltStep built = build_graph(recorded->step, {options_.launch_latency_ns});
   StepSimulation simulation(std::move(built.graph), {.anchor = built.anchor});
-  const auto measured_ns = static_cast<double>(recorded->step.end_ns - recorded->step.start_ns);
   const double simulated_ns = simulation.length_ns() - static_cast<double>(built.offset_ns);
   reach_.measured_ns += recorded->step.end_ns - recorded->step.start_ns;
   reach_.simulated_ns += simulated_ns;
-  if (std::fabs(simulated_ns - measured_ns) > options_.tolerance_ratio * measured_ns) {
+  if (deviation_ratio(recorded->step, simulated_ns) > options_.tolerance_ratio) {
     reach_.why.push_back(absence(AbsenceCause::not_reproduced));
     return;
   }
