@@ -98,6 +98,10 @@ std::string absence_text(const Absence& absence) {
       return "what the CPU waited for was not recorded";
     case Cause::not_reproduced:
       return "a simulation with the recorded times does not give the recorded step";
+    case Cause::phase_not_reproduced:
+      return fmt::format("a simulation with the recorded times does not give the recorded {}", absence.name);
+    case Cause::calls_not_recorded:
+      return "when the CPU launched the work was not recorded";
     case Cause::cut_in_time:
       return "it begins and ends in the middle of what the program did, and only what is whole is simulated";
   }

@@ -21,8 +21,10 @@ bool counts_steps(std::string_view name) {
   return word == "step" || word == "iteration" || word == "iter" || word == "batch" || word == "epoch";
 }
 
-// Whether the pattern, with * and ?, means the name. Where a * took too little it is taken up again, one further.
-bool matches(std::string_view pattern, std::string_view name) {
+}  // namespace
+
+// Where a * took too little it is taken up again, one further.
+bool name_matches(std::string_view pattern, std::string_view name) {
   std::size_t p = 0, n = 0;
   std::size_t star = std::string_view::npos, taken_up_to = 0;
   while (n < name.size()) {
@@ -41,8 +43,6 @@ bool matches(std::string_view pattern, std::string_view name) {
   }
   return pattern.find_first_not_of('*', p) == std::string_view::npos;
 }
-
-}  // namespace
 
 std::vector<std::string_view> parts_of_path(std::string_view path) {
   std::vector<std::string_view> parts;
@@ -75,7 +75,7 @@ std::optional<std::string_view> RangePattern::outermost(std::string_view path) c
   const std::vector<std::string_view> parts = parts_of_path(path);
   for (std::size_t first = 0; !names_.empty() && first + names_.size() <= parts.size(); ++first) {
     const auto here = parts.begin() + static_cast<std::ptrdiff_t>(first);
-    if (!std::equal(names_.begin(), names_.end(), here, matches)) continue;
+    if (!std::equal(names_.begin(), names_.end(), here, name_matches)) continue;
     const std::string_view last = parts[first + names_.size() - 1];
     return path.substr(0, static_cast<std::size_t>(last.data() - path.data()) + last.size());
   }

@@ -18,4 +18,13 @@ Scope Scope::of_range(std::string pattern) {
   return scope;
 }
 
+Scope whole_step(const Scope& scope) {
+  Scope whole;
+  whole.process_id = scope.process_id;
+  const auto kind = scope.steps.kind;
+  const bool one = kind == StepSelection::Kind::listed && scope.steps.indices.size() == 1;
+  if (kind == StepSelection::Kind::representative || one) whole.steps = scope.steps;
+  return whole;
+}
+
 }  // namespace ridgeline::analyzer

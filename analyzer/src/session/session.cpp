@@ -60,6 +60,7 @@ struct Session::State {
   std::shared_ptr<const Model> overview;  // facts and totals
   std::vector<SampleTrace> traces;        // for sampled_step()
   std::map<Scope, std::unique_ptr<ScopeAnalysis>> scopes;
+  std::map<Scope, std::shared_ptr<const Replay>> replays;
 
   // Runs one question under the lock.
   template <typename T, typename Work>
@@ -102,6 +103,29 @@ struct Session::State {
           analyzer::sampled_step(*known.model(), *measured, traces, known.accounting(ask)->device_id, bins);
     }
     return share(std::move(made));
+  }
+
+  std::shared_ptr<const Replay> replay(const Scope& scope, const Ask& ask) {
+    auto& known = replays[scope];
+    if (known) return known;
+    ReplayOptions wanted = options.replay;
+    wanted.launch_latency_ns = options.accounting.launch_latency_ns;
+    const Scope whole = whole_step(scope);
+    const StepAnalysis& steps = at(whole, ask).selection()->steps;
+    const std::vector<std::int64_t> numbers = steps_to_replay(steps, wanted);
+    if (numbers.size() < 2)
+      return known =
+                 share(Replay(*at(whole, ask).model(), steps.representative, {steps.representative}, wanted));
+    Scope together = whole;
+    together.process_id = steps.process_id;
+    together.steps = StepSelection::many(numbers);
+    ScopeAnalysis& all = at(together, ask);
+    std::vector<RepresentativeStep> parts;
+    for (const Selection::Part& part : all.selection()->parts) parts.push_back(part.step);
+    const auto own = std::find_if(parts.begin(), parts.end(), [&](const RepresentativeStep& part) {
+      return part.summary.step_id == steps.representative.summary.step_id;
+    });
+    return known = share(Replay(*all.model(), own == parts.end() ? parts.front() : *own, parts, wanted));
   }
 
   ScopeAnalysis& at(const Scope& asked, const Ask& ask) {
@@ -169,6 +193,25 @@ Answer<Accounting> Session::accounting(const Scope& scope, const Ask& ask) {
 
 Answer<Roofline> Session::roofline(const Scope& scope, const RankKeys& key, const Ask& ask) {
   return state_->answer<Roofline>([&] { return state_->at(scope, ask).roofline(key, ask); });
+}
+
+Answer<Replay> Session::replay(const Scope& scope, const Ask& ask) {
+  return state_->answer<Replay>([&] { return state_->replay(scope, ask); });
+}
+
+Answer<WhatIf> Session::what_if(const Scope& scope, const WhatIfRequest& request, const Ask& ask) {
+  return state_->answer<WhatIf>([&] {
+    if (scope.window)
+      throw Refused{
+          {ErrorKind::usage, "a stretch of time is not simulated, only whole steps: leave the window out"}};
+    WhatIfRequest wanted = request;
+    if (wanted.range.empty()) wanted.range = scope.range;
+    ScopeAnalysis& whole = state_->at(whole_step(scope), ask);
+    const auto measured = whole.utilisation(ask);
+    const auto replay = state_->replay(scope, ask);
+    return share(granted(analyzer::what_if(*whole.model(), whole.selection()->steps, *measured, *replay,
+                                           state_->options.utilisation.peaks, wanted)));
+  });
 }
 
 Answer<Quality> Session::quality(const Scope& scope, const Ask& ask) {

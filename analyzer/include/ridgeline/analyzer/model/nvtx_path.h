@@ -8,6 +8,9 @@
 
 namespace ridgeline::analyzer {
 
+/// Whether the pattern means the whole name: `*` stands for any text, `?` for one character.
+[[nodiscard]] bool name_matches(std::string_view pattern, std::string_view name);
+
 /// The names of its ranges, outermost first; the results refer to `path`.
 [[nodiscard]] std::vector<std::string_view> parts_of_path(std::string_view path);
 

@@ -66,4 +66,8 @@ struct Scope {
   [[nodiscard]] static Scope of_range(std::string pattern);
 };
 
+/// The step, whatever part of it the scope means: without range, device and window. Several steps are the one that
+/// stands for them.
+[[nodiscard]] Scope whole_step(const Scope& scope);
+
 }  // namespace ridgeline::analyzer

@@ -15,6 +15,7 @@
 #include "ridgeline/analyzer/steps/steps.h"
 #include "ridgeline/analyzer/trace/sampled_step.h"
 #include "ridgeline/analyzer/utilisation/utilisation.h"
+#include "ridgeline/analyzer/whatif/replay.h"
 #include "ridgeline/analyzer/work/declared_work.h"
 
 namespace ridgeline::analyzer {
@@ -30,6 +31,7 @@ struct AnalysisOptions {
   QualityOptions quality;
   StallOptions stalls;
   ReachOptions reach;
+  ReplayOptions replay;
 };
 
 struct Analysis {

@@ -15,6 +15,7 @@
 #include "ridgeline/analyzer/model/scope.h"
 #include "ridgeline/analyzer/roofline/roofline.h"
 #include "ridgeline/analyzer/session/analysis.h"
+#include "ridgeline/analyzer/whatif/what_if.h"
 #include "ridgeline/store/capture.h"
 
 namespace ridgeline::analyzer {
@@ -54,6 +55,14 @@ class Session {
                                           const Ask& ask = {});
   /// With what a reader must know, worst first.
   [[nodiscard]] Answer<Quality> quality(const Scope& scope = {}, const Ask& ask = {});
+
+  /// The step of the scope simulated, with others that launch the same beside it. It is of whole_step(scope), and
+  /// positions of changes are those of the launches in utilisation() of that.
+  [[nodiscard]] Answer<Replay> replay(const Scope& scope = {}, const Ask& ask = {});
+
+  /// What whole_step(scope) gains; changes are of launches in the scope's range. Failure: usage too, for what what_if()
+  /// refuses and for a window.
+  [[nodiscard]] Answer<WhatIf> what_if(const Scope& scope, const WhatIfRequest& request, const Ask& ask = {});
 
   /// Parts of analysis() that cost something beyond the ranking, to be joined by |.
   static constexpr unsigned kRanking = 0;

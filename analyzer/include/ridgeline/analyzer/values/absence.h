@@ -45,6 +45,8 @@ enum class AbsenceCause : std::uint8_t {
   too_many_launches,        ///< for a step to be simulated
   waits_not_recorded,       ///< a pause of the CPU may be work or a wait for the GPU
   not_reproduced,           ///< a simulation with the recorded durations gives another step
+  phase_not_reproduced,     ///< `name`: it gives this phase of the step another length
+  calls_not_recorded,       ///< of the host: nothing says when the work was given to the device
   cut_in_time,              ///< a window or a range begins and ends in the middle of what the program did
 };
 

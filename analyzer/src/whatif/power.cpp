@@ -1,0 +1,108 @@
+#include "ridgeline/analyzer/whatif/power.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "ridgeline/analyzer/utilisation/bound.h"
+#include "ridgeline/base/statistics.h"
+
+namespace ridgeline::analyzer {
+
+namespace {
+
+// NVML's nvmlClocksEventReasonSwPowerCap.
+constexpr std::int64_t kPowerCap = 0x4;
+constexpr double kHolds = 0.5;
+// Power as the clock to the alpha, near the limit of a data-centre GPU (docs/metrics.md, "What if").
+constexpr Interval kAlpha{1.4, 2.0, 2.4};
+// The share of the energy that stays: of pauses what an idle device does not draw; of traffic and of operations that
+// are cheaper anything between.
+constexpr Interval kSameEnergy{1, 1, 1};
+constexpr Interval kIdle{0.6, 0.7, 0.8};
+constexpr Interval kTraffic{0.3, 0.65, 1};
+
+// How much of the step's time goes with the clock of the SMs: all of what a pipe bounds, nothing of what DRAM bounds,
+// of the rest something between.
+Interval beta_of(const UtilisationAnalysis& utilisation) {
+  Interval beta;
+  double all_ns = 0;
+  for (const LaunchUtilisations::Group& group : utilisation.launches.groups()) {
+    const auto ns = static_cast<double>(group.time_ns);
+    all_ns += ns;
+    switch (bound_of(group)) {
+      case KernelBound::memory:
+        break;
+      case KernelBound::compute:
+        beta.low += ns;
+        beta.value += ns;
+        beta.high += ns;
+        break;
+      default:
+        beta.value += 0.5 * ns;
+        beta.high += ns;
+        break;
+    }
+  }
+  if (all_ns <= 0) return {0, 0.5, 1};
+  return {beta.low / all_ns, beta.value / all_ns, beta.high / all_ns};
+}
+
+// Of a gain what is left: 1 - beta / alpha e.
+double left_of(double beta, double alpha, double e) {
+  return std::clamp(1 - beta / alpha * e, 0.0, 1.0);
+}
+
+}  // namespace
+
+PowerTerm power_term(const Model& model, const StepAnalysis& steps, const UtilisationAnalysis& utilisation) {
+  PowerTerm term;
+  std::int64_t begin_ns = INT64_MAX, end_ns = 0;
+  for (const StepSummary& step : steps.steps) {
+    const auto& peers = steps.representative.peers;
+    if (step.gpu_duration_ns <= 0 || std::find(peers.begin(), peers.end(), step.index) == peers.end())
+      continue;
+    begin_ns = std::min(begin_ns, step.gpu_start_ns);
+    end_ns = std::max(end_ns, step.gpu_start_ns + step.gpu_duration_ns);
+  }
+  std::int64_t known = 0, limited = 0;
+  std::vector<double> power;
+  for (const store::ClockSample& sample : model.clock_samples) {
+    if (begin_ns < end_ns && (sample.time_ns < begin_ns || sample.time_ns > end_ns)) continue;
+    if (sample.power_mw) power.push_back(static_cast<double>(*sample.power_mw) / 1e3);
+    if (!sample.throttle_reasons) continue;
+    ++known;
+    if ((*sample.throttle_reasons & kPowerCap) != 0) ++limited;
+  }
+  if (!power.empty()) term.power_w = median(std::move(power));
+  if (known == 0) return term;
+  term.limited_ratio = static_cast<double>(limited) / static_cast<double>(known);
+  term.state = term.limited_ratio >= kHolds ? PowerTerm::State::holds : PowerTerm::State::clear;
+  if (term.state != PowerTerm::State::holds) return term;
+  term.alpha = kAlpha;
+  term.beta = beta_of(utilisation);
+  return term;
+}
+
+void apply_power(const PowerTerm& term, const SavedWork& saved, Gain& gain) {
+  gain.after_power.reset();
+  if (term.state != PowerTerm::State::holds || !gain.simulated) return;
+  const double all_ns = saved.same_energy_ns + saved.idle_ns + saved.traffic_ns;
+  const auto mixed = [&](double Interval::*part) {
+    if (all_ns <= 0) return kSameEnergy.*part;
+    return (saved.same_energy_ns * kSameEnergy.*part + saved.idle_ns * kIdle.*part +
+            saved.traffic_ns * kTraffic.*part) /
+           all_ns;
+  };
+  const double least = left_of(term.beta.high, term.alpha.low, mixed(&Interval::high));
+  const double likely = left_of(term.beta.value, term.alpha.value, mixed(&Interval::value));
+  const double most = left_of(term.beta.low, term.alpha.high, mixed(&Interval::low));
+  const GainRange& simulated = *gain.simulated;
+  GainRange after;
+  after.value = simulated.value * likely;
+  const double low = simulated.low.value_or(simulated.value), high = simulated.high.value_or(simulated.value);
+  after.low = std::min(low * least, low * most);
+  after.high = std::max(high * least, high * most);
+  gain.after_power = after;
+}
+
+}  // namespace ridgeline::analyzer
