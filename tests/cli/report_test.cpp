@@ -199,7 +199,7 @@ TEST_F(ReportVerb, WhatIsNoComparisonIsNamed) {
   refused(changed, "budget");
   changed = document;
   changed["kernels"][0]["a"] = 7;
-  refused(changed, "'a' is a number");
+  refused(changed, "'a' is not a list");
   changed = document;
   changed.erase("options");
   refused(changed, "'options' is missing");
