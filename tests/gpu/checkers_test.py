@@ -32,6 +32,7 @@ import price
 import programs
 import shared_gpu
 import streams
+import what_if
 from common import Checks, chosen, open_capture
 
 CAPTURE, GENERATE = sys.argv.pop(1), sys.argv.pop(1)
@@ -68,19 +69,19 @@ class Dependencies(unittest.TestCase):
         self.db = sqlite3.connect(self.path)
         self.db.executescript("""
             CREATE TABLE step (id); INSERT INTO step VALUES (1), (2);
-            CREATE TABLE v_launch (correlation_id, stream_id, kernel, graph_node_id);
+            CREATE TABLE v_launch (correlation_id, stream_id, kernel, graph_node_id, graph_id);
             CREATE TABLE v_stream_wait (correlation_id, stream_id, source_correlation_id, source_stream_id, step_index);
             CREATE TABLE v_graph_edge (from_node_id, from_kind, to_node_id, to_kind);
-            CREATE TABLE graph_node (node_id, parent_node_id);
+            CREATE TABLE graph_node (node_id, parent_node_id, graph DEFAULT 1, kind DEFAULT 'kernel');
             CREATE TABLE v_stream (kind); CREATE TABLE v_host_function (call); CREATE TABLE v_memory_use (correlation_id, allocated_bytes);
             INSERT INTO v_stream VALUES ('non_blocking'), ('non_blocking'), ('non_blocking'), ('blocking'), ('legacy');
             INSERT INTO v_host_function VALUES ('host_function'), ('host_function');
             INSERT INTO v_memory_use VALUES (1, 64), (2, 96), (3, 0);
             INSERT INTO v_graph_edge VALUES (11, 'kernel', 12, 'kernel');
-            INSERT INTO graph_node VALUES (11, NULL), (12, 11);""")
+            INSERT INTO graph_node (node_id, parent_node_id) VALUES (11, NULL), (12, 11);""")
         for step in (0, 1):
             base = 100 * step
-            self.db.executemany("INSERT INTO v_launch VALUES (?, ?, ?, ?)",
+            self.db.executemany("INSERT INTO v_launch VALUES (?, ?, ?, ?, NULL)",
                                 [(base + 1, 7, "first()", None), (base + 4, 9, "side()", None), (base + 5, 7, "node_a", 11),
                                  (base + 5, 7, "node_b", 12), (base + 6, 7, "last()", None)])
             self.db.execute("INSERT INTO v_stream_wait VALUES (?, 9, ?, 7, ?)", (base + 3, base + 2, step))
@@ -112,6 +113,40 @@ class Dependencies(unittest.TestCase):
             self.db.execute(change)
             self.db.commit()
             self.assertEqual(self.failed_rows(), [row], change)
+
+
+class WhatIfPredictions(unittest.TestCase):
+    """Two switches predicted within a tenth, and one whose gain is in the noise."""
+
+    def failed_rows(self, **changes):
+        results = {name: {"replay": {"known": True, "why": [], "worst": None}, "power": "clear", "asked": ["--graph"], "naive_ms": 2 * gain, "bound_ms": gain,
+                          "simulated_ms": gain, "predicted_ms": gain * 1.1, "low_ms": gain, "high_ms": gain * 1.2, "measured_ms": gain,
+                          "slow_ms": 50.0, "fast_ms": 50.0 - gain, "noise_ms": 0.1}
+                   for name, gain in (("attention", 2.0), ("gelu", 3.0), ("optimizer", 0.05))}
+        results["attention"].update(changes)
+        checks = Quiet()
+        what_if.judge(checks, results)
+        with contextlib.redirect_stdout(io.StringIO()) as table:
+            what_if.print_table(results)
+        self.assertEqual(len(table.getvalue().splitlines()), 4)
+        return sorted(row["check"] for row in checks.failed())
+
+    def test_near_predictions_pass(self):
+        self.assertEqual(self.failed_rows(), [])
+
+    def test_each_fault_fails_its_row(self):
+        self.assertEqual(self.failed_rows(predicted_ms=-2.2, low_ms=-2.4, high_ms=-2.0), ["median", "sign"])
+        self.assertEqual(self.failed_rows(predicted_ms=-0.2, low_ms=-0.5, high_ms=0.5), ["median"], "the interval holds both signs")
+        self.assertEqual(self.failed_rows(predicted_ms=4.0, low_ms=3.8, high_ms=4.2), ["median"])
+        unknown = {"known": False, "why": ["a reason"], "worst": None}
+        self.assertEqual(self.failed_rows(replay=unknown, predicted_ms=None, simulated_ms=None, low_ms=None, high_ms=None), ["replay"])
+
+    def test_kernels_that_differ_are_so_many_times_faster(self):
+        part = ("attention", "forward")
+        slow = {part: {"own": 4e6, "same": 1e6}, ("gemm", "forward"): {"product": 9e6}}
+        fast = {part: {"hopper": 2e6, "same": 1.01e6}, ("gemm", "forward"): {"product": 9.1e6}}
+        self.assertEqual(what_if.changes_between(slow, fast), ["own=2.0000x"])
+        self.assertEqual(what_if.changes_between({part: {"gone": 1e6}}, {}), ["gone=1000.0000x"])
 
 
 class Limits(unittest.TestCase):
