@@ -40,7 +40,7 @@ KINDS = os.path.join(os.path.dirname(os.path.abspath(__file__)), "kinds")
 ENVIRONMENT = {"PYTHONPATH": KINDS, "JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS": "0", "JAX_PERSISTENT_CACHE_MIN_ENTRY_SIZE_BYTES": "-1"}
 CACHES = ("JAX_COMPILATION_CACHE_DIR", "TORCHINDUCTOR_CACHE_DIR", "TRITON_CACHE_DIR", "CUPY_CACHE_DIR")
 FRESH = 0.25  # of the runs of a kind that compiles find nothing compiled
-UNMARKED_STEPS = {"context": 150, "library": 400}  # each of these takes long; of the others 1500, for the search for steps
+UNMARKED_STEPS = {"context": 150, "library": 400, "host-waits-long": 600}  # each of these takes long; of the others 1500, for the search
 PYTHON_A_ROUND = 6  # beside one run of each case in C++; they take three times as long
 
 

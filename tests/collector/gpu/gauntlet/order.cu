@@ -3,6 +3,7 @@
 #include <cooperative_groups.h>
 
 #include <atomic>
+#include <chrono>
 #include <memory>
 #include <thread>
 
@@ -46,20 +47,96 @@ Step callback_case(const Bench& bench) {
   };
 }
 
+/// Waited for in a host function, and let go by a thread of the program.
+struct Gate {
+  std::atomic<bool> open{false};
+  static void wait(void* gate) {
+    while (!static_cast<Gate*>(gate)->open.load()) std::this_thread::yield();
+  }
+};
+
+void hold_stream(cudaStream_t stream, Gate& gate) {
+  gate.open.store(false);
+  check(cudaLaunchHostFunc(stream, Gate::wait, &gate), "launching a host function");
+}
+
 /// The stream waits for a host function that waits for this thread, which launches behind it first.
 Step host_waits_case(const Bench& bench) {
-  auto go = std::make_shared<std::atomic<bool>>(false);
-  return [bench, go](int number) {
-    go->store(false);
-    check(cudaLaunchHostFunc(
-              bench.stream,
-              [](void* flag) {
-                while (!static_cast<std::atomic<bool>*>(flag)->load()) std::this_thread::yield();
-              },
-              go.get()),
-          "launching a host function");
+  auto gate = std::make_shared<Gate>();
+  return [bench, gate](int number) {
+    hold_stream(bench.stream, *gate);
     for (int i = 0; i < 3; ++i) mix(bench.stream, bench.words, static_cast<std::uint32_t>(number + i));
-    go->store(true);
+    gate->open.store(true);
+    check(cudaStreamSynchronize(bench.stream), "waiting");
+  };
+}
+
+/// For so long that whatever a recording does beside the program falls into it: every 16th time.
+Step long_host_waits_case(const Bench& bench) {
+  auto gate = std::make_shared<Gate>();
+  return [bench, gate](int number) {
+    hold_stream(bench.stream, *gate);
+    for (int i = 0; i < 3; ++i) {
+      mix(bench.stream, bench.words, static_cast<std::uint32_t>(number + i));
+      if (number % 16 == 0) std::this_thread::sleep_for(std::chrono::milliseconds(20));
+    }
+    gate->open.store(true);
+    check(cudaStreamSynchronize(bench.stream), "waiting");
+  };
+}
+
+/// Another stream waits for an event behind the host function, and what this thread does first is no launch alone.
+Step host_waits_event_case(const Bench& bench) {
+  auto gate = std::make_shared<Gate>();
+  return [bench, gate](int number) {
+    cudaEvent_t behind = nullptr;
+    check(cudaEventCreateWithFlags(&behind, cudaEventDisableTiming), "creating an event");
+    hold_stream(bench.stream, *gate);
+    check(cudaEventRecord(behind, bench.stream), "recording an event");
+    check(cudaStreamWaitEvent(bench.beside, behind, 0), "waiting for an event");
+    mix(bench.beside, bench.spare, static_cast<std::uint32_t>(number));
+    check(cudaMemsetAsync(bench.spare, number & 0xFF, 1024, bench.beside), "filling");
+    mix(bench.stream, bench.words, static_cast<std::uint32_t>(number));
+    gate->open.store(true);
+    check(cudaStreamSynchronize(bench.beside), "waiting");
+    check(cudaEventDestroy(behind), "destroying an event");
+  };
+}
+
+/// It waits for another thread, which launches into a stream of its own first, while this one waits for the stream.
+Step host_waits_thread_case(const Bench& bench) {
+  auto gate = std::make_shared<Gate>();
+  return [bench, gate](int number) {
+    hold_stream(bench.stream, *gate);
+    mix(bench.stream, bench.words, static_cast<std::uint32_t>(number));
+    std::thread other([&] {
+      mix(bench.beside, bench.spare, static_cast<std::uint32_t>(number));
+      mix(bench.beside, bench.spare, static_cast<std::uint32_t>(number + 1));
+      gate->open.store(true);
+    });
+    check(cudaStreamSynchronize(bench.stream), "waiting");
+    other.join();
+    check(cudaStreamSynchronize(bench.beside), "waiting");
+  };
+}
+
+/// The host function is a node of a graph.
+Step host_waits_graph_case(const Bench& bench) {
+  auto gate = std::make_shared<Gate>();
+  cudaGraph_t graph = nullptr;
+  cudaGraphNode_t node = nullptr;
+  cudaGraphExec_t exec = nullptr;
+  cudaHostNodeParams host{};
+  host.fn = Gate::wait;
+  host.userData = gate.get();
+  check(cudaGraphCreate(&graph, 0), "creating a graph");
+  check(cudaGraphAddHostNode(&node, graph, nullptr, 0, &host), "adding a host function");
+  check(cudaGraphInstantiate(&exec, graph, 0), "instantiating a graph");
+  return [bench, gate, exec](int number) {
+    gate->open.store(false);
+    check(cudaGraphLaunch(exec, bench.stream), "launching a graph");
+    for (int i = 0; i < 3; ++i) mix(bench.stream, bench.words, static_cast<std::uint32_t>(number + i));
+    gate->open.store(true);
     check(cudaStreamSynchronize(bench.stream), "waiting");
   };
 }
@@ -239,6 +316,10 @@ std::vector<Case> order_cases() {
   return {{"host-function", host_function_case},
           {"callback", callback_case},
           {"host-waits", host_waits_case},
+          {"host-waits-long", long_host_waits_case},
+          {"host-waits-event", host_waits_event_case},
+          {"host-waits-thread", host_waits_thread_case},
+          {"host-waits-graph", host_waits_graph_case},
           {"value-waits", value_waits_case},
           {"cooperative", cooperative_case},
           {"dependent", dependent_case},
