@@ -5,6 +5,7 @@
 #include <cstdlib>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "cupti/device_info.h"
 #include "spool_testing.h"  // what a leak checker need not report
@@ -80,6 +81,13 @@ TEST_F(Devices, AnotherOrderIsFollowed) {
   ASSERT_TRUE(first && second);
   EXPECT_EQ(first->clocks.sm_hz, 1500 * kMhz);
   EXPECT_EQ(second->clocks.sm_hz, 345 * kMhz);
+}
+
+TEST_F(Devices, OthersOnACardAreThoseThatAreNotThisProcess) {
+  EXPECT_EQ(nvml_.other_processes(nvml_.device("0000:1B:00.0")), (std::vector<std::uint32_t>{4711, 4712}));
+  EXPECT_TRUE(nvml_.other_processes(nvml_.device("0000:3B:00.0")).empty())
+      << "in a container the one that is listed may be this one";
+  EXPECT_TRUE(nvml_.other_processes(nullptr).empty());
 }
 
 TEST_F(Devices, ACardThatNvmlDoesNotKnowHasNoClocks) {

@@ -50,8 +50,12 @@ def judge(checks, name, captures, processes):
         tiers += own
         said = [text for _, text in facts.messages if "counters were this process's from" in text]
         told += bool(said)
+        beside = [text for _, text in facts.messages if "beside other processes on the GPU" in text]
+        missing = any(of.get(tier) != "ok" for of in own for tier in ("T1", "T2"))
+        why = "; all that was said: " + " / ".join(text for _, text in facts.messages) if missing else ""
         texts.append(f"{facts.step_text()}; {facts.counts()}; " + "; ".join(", ".join(f"{t} {s}" for t, s in sorted(of.items())) for of in own)
-                     + f"; {len(said)} turns told of" + (f", the first: {said[0]}" if said else ""))
+                     + f"; {len(said)} turns told of" + (f", the first: {said[0]}" if said else "")
+                     + f"; beside others: {beside[0] if beside else 'not said'}" + why)
     known = len(tiers) == processes and all(of.get("T1") == "ok" and of.get("T2") == "ok" for of in tiers)
     checks.add(name, complete and known and (processes == 1 or told == len(captures)), " | ".join(texts))
 

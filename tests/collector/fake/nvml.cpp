@@ -1,5 +1,7 @@
 // libnvidia-ml.so.1 of the machine of driver.cpp. It knows nothing of CUDA_VISIBLE_DEVICES, like the real
 // one.
+#include <unistd.h>
+
 #include <cstring>
 
 namespace {
@@ -39,6 +41,23 @@ int nvmlDeviceGetMaxClockInfo(void* device, int type, unsigned* mhz) {
 
 int nvmlDeviceGetPowerUsage(void* device, unsigned* mw) {
   *mw = static_cast<Card*>(device)->power_mw;
+  return 0;
+}
+
+// The first card has this process and two others, the second nobody that is seen here but one.
+struct Process {
+  unsigned pid;
+  unsigned long long used_bytes;
+  unsigned gpu_instance, compute_instance;
+};
+int nvmlDeviceGetComputeRunningProcesses_v3(void* device, unsigned* count, Process* processes) {
+  const unsigned own = static_cast<unsigned>(getpid());
+  const unsigned first[] = {4711, own, 4712}, second[] = {4713};
+  const bool is_first = device == &g_cards[0];
+  const unsigned all = is_first ? 3 : 1;
+  if (*count < all) return 7;  // NVML_ERROR_INSUFFICIENT_SIZE
+  *count = all;
+  for (unsigned i = 0; i < all; ++i) processes[i] = {is_first ? first[i] : second[i], 1u << 20, 0, 0};
   return 0;
 }
 

@@ -2,7 +2,9 @@
 
 #include <cuda.h>
 #include <dlfcn.h>
+#include <unistd.h>
 
+#include <algorithm>
 #include <cstring>
 
 namespace ridgeline::agent {
@@ -43,6 +45,8 @@ bool Nvml::open(std::string* error) noexcept {
   find(library, "nvmlDeviceGetPowerUsage", &power_);
   find(library, "nvmlDeviceGetTemperature", &temperature_);
   find(library, "nvmlDeviceGetCurrentClocksEventReasons", &reasons_);
+  find(library, "nvmlDeviceGetComputeRunningProcesses_v3", &processes_);
+  if (processes_ == nullptr) find(library, "nvmlDeviceGetComputeRunningProcesses_v2", &processes_);
   if (reasons_ == nullptr) find(library, "nvmlDeviceGetCurrentClocksThrottleReasons", &reasons_);
   const int code = init_ != nullptr ? init_() : -1;
   if (code != kNvmlSuccess || handle_by_bus_id_ == nullptr) {
@@ -78,6 +82,22 @@ std::int64_t Nvml::max_memory_hz(void* device) const noexcept {
       max_clock_(device, kNvmlClockMemory, &mhz) != kNvmlSuccess)
     return 0;
   return std::int64_t{mhz} * 1'000'000;
+}
+
+std::vector<std::uint32_t> Nvml::other_processes(void* device) const {
+  constexpr unsigned kMost = 32;
+  Process processes[kMost] = {};
+  unsigned count = kMost;
+  if (!ready_ || device == nullptr || processes_ == nullptr ||
+      processes_(device, &count, processes) != kNvmlSuccess)
+    return {};
+  std::vector<std::uint32_t> others;
+  for (unsigned i = 0; i < std::min(count, kMost); ++i)
+    if (processes[i].pid != static_cast<unsigned>(getpid())) others.push_back(processes[i].pid);
+  // In a container this process goes by another number in the list: one of them is it, and which cannot be told.
+  const bool without_own = others.size() == std::min(count, kMost);
+  if (without_own && others.size() <= 1) return {};
+  return others;
 }
 
 bool Nvml::sample(void* device, spool::ClockSampleRecord* record) const noexcept {

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <string>
+#include <vector>
 
 #include "ridgeline/spool/writer.h"
 
@@ -20,6 +21,8 @@ class Nvml {
   void* device(const std::string& pci_bus_id) const noexcept;
   std::int64_t max_sm_hz(void* device) const noexcept;
   std::int64_t max_memory_hz(void* device) const noexcept;
+  /// Processes that have a context on the device, without this one, as far as NVML tells: none inside many a container.
+  std::vector<std::uint32_t> other_processes(void* device) const;
   /// Fills clocks, power, temperature and reasons; what fails stays 0. False if nothing could be read.
   bool sample(void* device, spool::ClockSampleRecord* record) const noexcept;
 
@@ -34,6 +37,12 @@ class Nvml {
   int (*power_)(Device, unsigned*) = nullptr;
   int (*temperature_)(Device, int, unsigned*) = nullptr;
   int (*reasons_)(Device, unsigned long long*) = nullptr;
+  struct Process {  // nvmlProcessInfo_t
+    unsigned pid;
+    unsigned long long used_bytes;
+    unsigned gpu_instance, compute_instance;
+  };
+  int (*processes_)(Device, unsigned*, Process*) = nullptr;
 };
 
 /// Fills everything but chip_name. False if the driver cannot be asked. `pci_bus_id` receives the bus id.

@@ -96,6 +96,13 @@ void CounterTurns::begun() noexcept {
   begun_ = true;
 }
 
+bool CounterTurns::others() noexcept {
+  const std::lock_guard<std::mutex> guard(mutex_);
+  return std::any_of(turns_.begin(), turns_.end(), [](const auto& turn) {
+    return turn != nullptr && (turn->others_wait() || turn->holder() != 0);
+  });
+}
+
 bool CounterTurns::to_hand_over(std::int64_t now_ns) noexcept {
   const std::lock_guard<std::mutex> guard(mutex_);
   if (taken_ns_ == 0 || now_ns - taken_ns_ < kTurnNs) return false;

@@ -51,6 +51,8 @@ class CounterTurns {
   /// is over. False: it has done so for long enough.
   bool refused(std::int64_t now_ns) noexcept;
   bool held() const noexcept;
+  /// Another recorded process has a turn, or waits for one, as far as this process has asked for turns.
+  bool others() noexcept;
 
  private:
   static constexpr std::int64_t kFirstPauseNs = 100'000'000, kLongestPauseNs = 2'000'000'000;
