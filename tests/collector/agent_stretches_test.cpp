@@ -140,7 +140,7 @@ TEST(Stretches, WithoutStepsTheDeviceIsSampledByTime) {
     for (int i = 0; i < 3; ++i) {
       p.wait(3);
       p.launches(300, grid);
-      cupti.clock_ns += 100'000'000;
+      cupti.clock_ns += 300'000'000;
       p.launches(300, grid);
       p.wait(1);
     }
@@ -172,7 +172,40 @@ TEST(Stretches, AProgramThatLaunchesOtherThingsEachTimeIsNotSampledWithoutEnd) {
     cupti.clock_ns += 100'000'000;
   }
   EXPECT_GT(cupti.pm_windows, 2);
-  EXPECT_LE(cupti.pm_windows, 6);
+  EXPECT_LE(cupti.pm_windows, 4);
+}
+
+TEST(Stretches, LaterWindowsAreLongerAndCoarser) {
+  FakeCupti cupti;
+  WithoutSteps p(cupti, {{"RIDGELINE_SCHEDULE", "timeline=2,sample=3"}});
+  std::vector<std::int64_t> intervals_ns;
+  for (unsigned i = 0; i < 60; ++i) {
+    p.launches(600, 1u << (i % 28));
+    p.wait(2);
+    cupti.clock_ns += 100'000'000;
+    if (static_cast<std::size_t>(cupti.pm_windows) > intervals_ns.size())
+      intervals_ns.push_back(cupti.pm_interval_ns);
+  }
+  ASSERT_EQ(intervals_ns.size(), 4u);
+  EXPECT_GT(intervals_ns[1], intervals_ns[0]);
+  EXPECT_GT(intervals_ns[2], intervals_ns[1]);
+  EXPECT_EQ(intervals_ns[3], intervals_ns[2]);
+  EXPECT_LE(cupti.pm_buffer_bytes, std::size_t{512} << 20) << "as dear as the first";
+}
+
+// 0.3 s each, as setting one up takes; what is left is too little for a third.
+TEST(Stretches, WindowsArePaidForFromTheBudgetOfCounting) {
+  FakeCupti cupti;
+  cupti.pm_config_ns = 300'000'000;
+  WithoutSteps p(cupti,
+                 {{"RIDGELINE_SCHEDULE", "timeline=2,sample=3,replay=2"}, {"RIDGELINE_BUDGET_MS", "800"}});
+  for (unsigned i = 0; i < 30; ++i) {
+    p.launches(600, 1u << (i % 28));
+    p.wait(2);
+    cupti.clock_ns += 100'000'000;
+  }
+  EXPECT_GT(cupti.pm_windows, 0);
+  EXPECT_LE(cupti.pm_windows, 2);
 }
 
 // Each step launches another sequence. What the schedule measured of some says little of the others.

@@ -128,6 +128,9 @@ struct FakeCupti {
   int capture_queries = 0;
   int availability_calls = 0;
   int events_not_ready = 0;  // so many more queries find an event not ready
+  /// A stream waits for the host: no event is ready, and what may wait for the device must not be called.
+  bool stream_waits = false;
+  std::vector<std::string> beside_waits;  // what was, all the same
   int events_recorded = 0;
   CUresult allocation_result = CUDA_SUCCESS;
   std::size_t allocated = 0;
@@ -463,7 +466,47 @@ struct FakeCupti {
       return CUPTI_SUCCESS;
     };
     add_pc_sampling(a);
+    watch_what_waits(a);
     return a;
+  }
+
+  /// Calls that may wait for the device.
+  static void watch_what_waits(CuptiApi& a) {
+    watch<&CuptiApi::profiler_initialize>(a, "starting the profiler");
+    watch<&CuptiApi::profiler_get_counter_availability>(a, "availability of counters");
+    watch<&CuptiApi::range_enable>(a, "enabling counters");
+    watch<&CuptiApi::range_disable>(a, "disabling counters");
+    watch<&CuptiApi::range_set_config>(a, "configuring counters");
+    watch<&CuptiApi::range_start>(a, "starting counters");
+    watch<&CuptiApi::range_stop>(a, "stopping counters");
+    watch<&CuptiApi::range_pop>(a, "closing a range");
+    watch<&CuptiApi::range_decode_data>(a, "reading counters");
+    watch<&CuptiApi::pm_get_counter_availability>(a, "availability of samples");
+    watch<&CuptiApi::pm_enable>(a, "enabling samples");
+    watch<&CuptiApi::pm_disable>(a, "disabling samples");
+    watch<&CuptiApi::pm_set_config>(a, "configuring samples");
+    watch<&CuptiApi::pm_start>(a, "starting samples");
+    watch<&CuptiApi::pm_stop>(a, "stopping samples");
+    watch<&CuptiApi::pm_decode_data>(a, "reading samples");
+    watch<&CuptiApi::pc_enable>(a, "enabling stalls");
+    watch<&CuptiApi::pc_disable>(a, "disabling stalls");
+    watch<&CuptiApi::pc_set_configuration>(a, "configuring stalls");
+    watch<&CuptiApi::pc_start>(a, "starting stalls");
+    watch<&CuptiApi::pc_stop>(a, "stopping stalls");
+    watch<&CuptiApi::pc_get_data>(a, "reading stalls");
+    watch<&CuptiApi::activity_enable>(a, "switching records on");
+    watch<&CuptiApi::activity_disable>(a, "switching records off");
+  }
+  template <auto kCall>
+  static void watch(CuptiApi& a, const char* what) {
+    static auto inner = a.*kCall;
+    static const char* name = nullptr;
+    inner = a.*kCall;
+    name = what;
+    a.*kCall = [](auto... arguments) {
+      if (current()->stream_waits) current()->beside_waits.emplace_back(name);
+      return inner(arguments...);
+    };
   }
 
   static void add_pc_sampling(CuptiApi& a) {
@@ -581,6 +624,7 @@ inline DriverApi fake_driver() noexcept {
   d.event_query = [](CUevent) {
     FakeCupti& f = *FakeCupti::current();
     f.clock_ns += 1'000'000;
+    if (f.stream_waits) return CUDA_ERROR_NOT_READY;
     return f.events_not_ready > 0 ? (--f.events_not_ready, CUDA_ERROR_NOT_READY) : CUDA_SUCCESS;
   };
   d.mem_alloc = [](CUdeviceptr* p, std::size_t bytes) {
@@ -760,6 +804,11 @@ class FakeProgram {
   std::uint32_t call_with(CUpti_CallbackId id, const void* params, CUresult result = CUDA_SUCCESS,
                           const std::function<void()>& meanwhile = {}) {
     return call(id, 0, meanwhile, result, params);
+  }
+  void create_node(CUpti_GraphData& node) {
+    CUpti_ResourceData data{};
+    data.resourceDescriptor = &node;
+    cupti_.callback(cupti_.user, CUPTI_CB_DOMAIN_RESOURCE, CUPTI_CBID_RESOURCE_GRAPHNODE_CREATED, &data);
   }
   void clone_node(std::uintptr_t original, std::uintptr_t clone) {
     CUpti_GraphData graph{};

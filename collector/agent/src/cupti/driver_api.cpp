@@ -14,6 +14,8 @@ DriverApi load_driver() noexcept {
     *function = reinterpret_cast<std::remove_pointer_t<decltype(function)>>(dlsym(library, name));
   };
   find("cuCtxSynchronize", &d.ctx_synchronize);
+  find("cuCtxPushCurrent_v2", &d.ctx_push_current);
+  find("cuCtxPopCurrent_v2", &d.ctx_pop_current);
   find("cuStreamIsCapturing", &d.stream_is_capturing);
   find("cuThreadExchangeStreamCaptureMode", &d.exchange_capture_mode);
   find("cuEventCreate", &d.event_create);

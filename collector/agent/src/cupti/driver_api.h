@@ -18,6 +18,8 @@ static_assert(sizeof(GraphEdgeData) == sizeof(CUgraphEdgeData));
 
 struct DriverApi {
   decltype(&::cuCtxSynchronize) ctx_synchronize = nullptr;
+  decltype(&::cuCtxPushCurrent) ctx_push_current = nullptr;
+  decltype(&::cuCtxPopCurrent) ctx_pop_current = nullptr;
   decltype(&::cuStreamIsCapturing) stream_is_capturing = nullptr;
   decltype(&::cuThreadExchangeStreamCaptureMode) exchange_capture_mode = nullptr;
   decltype(&::cuEventCreate) event_create = nullptr;

@@ -1,5 +1,7 @@
 #include "cupti/launch_params.h"
 
+#include <array>
+
 namespace ridgeline::agent {
 namespace {
 
@@ -18,10 +20,21 @@ constexpr CUpti_CallbackId kLaunchCallbacks[] = {
     CUPTI_DRIVER_TRACE_CBID_cuGraphLaunch_ptsz,
 };
 
+// By callback id: asked first at every callback, so a look-up and no search.
+constexpr auto kIsLaunch = [] {
+  std::array<bool, CUPTI_DRIVER_TRACE_CBID_SIZE> launches{};
+  for (const CUpti_CallbackId id : kLaunchCallbacks) launches[id] = true;
+  return launches;
+}();
+
 }  // namespace
 
 std::span<const CUpti_CallbackId> launch_callbacks() noexcept {
   return kLaunchCallbacks;
+}
+
+bool is_launch(CUpti_CallbackId id) noexcept {
+  return id < kIsLaunch.size() && kIsLaunch[id];
 }
 
 const void* function_of(CUpti_CallbackId id, const void* params) noexcept {

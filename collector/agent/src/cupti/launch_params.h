@@ -10,6 +10,7 @@ namespace ridgeline::agent {
 
 /// Every driver call that launches kernels.
 std::span<const CUpti_CallbackId> launch_callbacks() noexcept;
+bool is_launch(CUpti_CallbackId id) noexcept;
 
 inline bool is_graph_launch(CUpti_CallbackId id) {
   return id == CUPTI_DRIVER_TRACE_CBID_cuGraphLaunch || id == CUPTI_DRIVER_TRACE_CBID_cuGraphLaunch_ptsz;

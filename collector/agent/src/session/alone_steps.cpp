@@ -90,6 +90,8 @@ void AloneSteps::begin(Kind kind, StepTracker::Step* step, std::int64_t usual_ns
     refuse("the program uses CUDA graphs, beside which tracing is not switched off");
   if (parts_.agreement.takes_part())
     refuse("the program launches collectives, and its processes would be in different steps");
+  if (parts_.host_waits.seen())
+    refuse("streams of the program wait for the host, beside which tracing is not switched off");
   if (refused_.load(std::memory_order_relaxed)) return;
   const std::int64_t since_ns = parts_.now_ns();
   if (!device_is_through(usual_ns)) return refuse("the device was never through with what was launched");
@@ -100,7 +102,7 @@ void AloneSteps::begin(Kind kind, StepTracker::Step* step, std::int64_t usual_ns
   launches_.store(0, std::memory_order_relaxed);
   own_ns_.store(0, std::memory_order_relaxed);
   if (kind == Kind::alone) {
-    const CaptureHold hold(parts_.captures);
+    const QuietHold hold(parts_.captures, parts_.host_waits);
     if (!hold) return;
     block_.header.flags =
         static_cast<std::uint16_t>(spool::kBlockAlone | (by_period ? spool::kBlockByPeriod : 0));

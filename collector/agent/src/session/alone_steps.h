@@ -51,6 +51,10 @@ class AloneSteps {
   /// The program loads a module, makes a node of a graph, begins a capture. In callbacks.
   void module_loaded() noexcept;
   void graph_begins() noexcept;
+  /// The program is about to make a stream wait for the host; none does yet.
+  void stream_will_wait() noexcept {
+    if (active()) drop();
+  }
   /// The program ends and had no steps.
   void without_steps() noexcept {
     if (parts_.settings.alone_steps > 0 && parts_.totals.get(&Count::launches_seen) > 0)

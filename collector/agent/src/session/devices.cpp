@@ -27,7 +27,7 @@ void Devices::describe(std::uint32_t device_id) {
   parts_.writer.put(record);
 }
 
-void Devices::describe() {
+void Devices::describe(bool profiler) {
   const std::uint64_t pending = pending_.exchange(0, std::memory_order_acq_rel);
   if (pending == 0) return;
   if (!nvml_tried_) {
@@ -45,9 +45,22 @@ void Devices::describe() {
       parts_.write_version(spool::Component::kernel_driver, v, 0);
   }
   // It loads CUPTI's counter libraries, which the end of the program is made safe for only where they are used.
-  if (parts_.wants_counters()) start_profiler();
+  if (parts_.wants_counters() && profiler) start_profiler();
+  if (parts_.wants_counters() && !profiler && !profiler_initialized_)
+    profiler_refusal_ = "a stream of the program always waited for the host, beside which it is not started";
   for (std::uint32_t id = 0; id < kMaxDevices; ++id)
     if ((pending >> id & 1) != 0 && chips_[id].empty()) describe(id);
+}
+
+void Devices::look_for_others() noexcept try {
+  std::vector<std::uint32_t> pids;
+  for (std::uint32_t id = 0; id < kMaxDevices; ++id) {
+    if (nvml_devices_[id] == nullptr || (parts_.device_launches.used() >> id & 1) == 0) continue;
+    const std::vector<std::uint32_t> here = nvml_.other_processes(nvml_devices_[id]);
+    pids.insert(pids.end(), here.begin(), here.end());
+  }
+  parts_.others.seen(pids, parts_.turns.others());
+} catch (...) {  // without memory: nobody was seen
 }
 
 void Devices::sample_clocks(std::int64_t now_ns) noexcept {

@@ -23,7 +23,10 @@ class Devices {
   /// Writes a record of each device that was noted since, and the versions of the drivers once. Starts
   /// CUPTI's profiler, which tells what chip a device has; why it cannot be started is in profiler_refusal()
   /// then.
-  void describe();
+  /// Without `profiler` it is not started: a stream of the program waits for the host all the time.
+  void describe(bool profiler);
+  /// A device was noted since.
+  bool due() const noexcept { return pending_.load(std::memory_order_relaxed) != 0; }
   /// "GH100"; "unknown" if CUPTI cannot tell; empty before the device is described.
   const std::string& chip(std::uint32_t device_id) const noexcept {
     static const auto* const none = new std::string;  // leaked: its end would be an exit handler of its own
@@ -33,6 +36,8 @@ class Devices {
   const std::string& profiler_refusal() const noexcept { return profiler_refusal_; }
   /// Clocks, power, temperature of each device, by NVML.
   void sample_clocks(std::int64_t now_ns) noexcept;
+  /// Whether other processes are on the devices (tiers/other_processes.h).
+  void look_for_others() noexcept;
 
  private:
   void start_profiler();

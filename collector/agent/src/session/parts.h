@@ -13,6 +13,7 @@
 #include "cupti/cupti_api.h"
 #include "cupti/device_launches.h"
 #include "cupti/driver_api.h"
+#include "cupti/host_waits.h"
 #include "cupti/kernel_table.h"
 #include "cupti/stream_table.h"
 #include "cupti/timeline.h"
@@ -27,6 +28,7 @@
 #include "tiers/concurrency.h"
 #include "tiers/counter_turns.h"
 #include "tiers/exclusions.h"
+#include "tiers/other_processes.h"
 #include "tiers/pc_sampling.h"
 #include "tiers/replay.h"
 #include "tiers/sampling.h"
@@ -47,7 +49,8 @@ struct Parts {
         steps(its_writer, its_settings.schedule, its_settings.step_range),
         control(map_control(its_settings.spool_directory)),
         agreement(control, !its_settings.wait && its_settings.after_ms == 0),
-        turns(its_writer, its_settings.lock_directory) {}
+        turns(its_writer, its_settings.lock_directory),
+        others(its_writer) {}
   Parts(const Parts&) = delete;
   Parts& operator=(const Parts&) = delete;
 
@@ -91,11 +94,13 @@ struct Parts {
   spool::Control* const control;  // null: there is none
   Agreement agreement;
   CounterTurns turns;
+  OtherProcesses others;
 
   /// From start_cupti() on; the tiers only where the schedule asks for them.
   const CuptiApi* api = nullptr;
   DriverApi driver;
   CaptureWatch captures;
+  HostWaits host_waits;
   std::unique_ptr<Timeline> timeline;
   std::unique_ptr<Replay> replay;
   std::unique_ptr<Sampling> sampling;

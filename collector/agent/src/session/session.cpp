@@ -5,6 +5,7 @@
 #include <chrono>
 #include <mutex>
 
+#include "cupti/launch_params.h"
 #include "cupti/order_calls.h"
 #include "cupti/wait_calls.h"
 #include "process_info.h"
@@ -64,6 +65,7 @@ void Session::on_callback(CUpti_CallbackDomain domain, CUpti_CallbackId id, cons
   try {
     if (domain == CUPTI_CB_DOMAIN_DRIVER_API) {
       const auto& call = *static_cast<const CUpti_CallbackData*>(data);
+      if (is_launch(id)) return on_launch(id, call);  // most of them
       if (id == AloneSteps::kTimedCall) return;
       const auto memory = memory_call(id);
       if (memory) memory_.on_call(*memory, id, call);  // freeing waits as well
@@ -75,8 +77,6 @@ void Session::on_callback(CUpti_CallbackDomain domain, CUpti_CallbackId id, cons
         on_hold(id, call);
       else if (const OrderCall order = order_call(id); order != OrderCall::none)
         on_order(order, id, call);
-      else if (!memory)
-        launches_.on_launch(id, call);
     } else if (domain == CUPTI_CB_DOMAIN_RESOURCE) {
       on_resource(id, *static_cast<const CUpti_ResourceData*>(data));
     } else if (domain == CUPTI_CB_DOMAIN_STATE) {
@@ -85,6 +85,13 @@ void Session::on_callback(CUpti_CallbackDomain domain, CUpti_CallbackId id, cons
   } catch (...) {
     parts_.totals.add(&Count::callback_errors);
   }
+}
+
+void Session::on_launch(CUpti_CallbackId id, const CUpti_CallbackData& call) noexcept {
+  const bool may_wait = parts_.host_waits.in_graphs() && is_graph_launch(id);
+  if (may_wait && call.callbackSite == CUPTI_API_ENTER) stream_calls_.on_graph_launch(id, call);
+  launches_.on_launch(id, call);
+  if (may_wait && call.callbackSite != CUPTI_API_ENTER) stream_calls_.on_graph_launch(id, call);
 }
 
 void Session::on_hold(CUpti_CallbackId id, const CUpti_CallbackData& data) noexcept {
@@ -121,6 +128,8 @@ void Session::on_resource(CUpti_CallbackId id, const CUpti_ResourceData& data) n
     case CUPTI_CBID_RESOURCE_GRAPHNODE_CREATED:
       if (ThreadState* thread = this_thread(parts_.generation)) thread->graph_node_created = true;
       alone_.graph_begins();
+      if (const auto* node = static_cast<const CUpti_GraphData*>(data.resourceDescriptor))
+        if (HostWaits::is_waiting_node(node->nodeType)) parts_.host_waits.node_waits();
       if (!parts_.graphs_seen.load(std::memory_order_relaxed))
         parts_.graphs_seen.store(true, std::memory_order_relaxed);
       return;
@@ -162,6 +171,7 @@ void Session::on_resource(CUpti_CallbackId id, const CUpti_ResourceData& data) n
       if (std::unique_lock<std::timed_mutex> lock(parts_.context_mutex, std::defer_lock);
           lock.try_lock_for(kContextPatience))
         lock.unlock();
+      parts_.host_waits.context_destroyed(context);
       ThreadState* thread = this_thread(parts_.generation);
       if (thread == nullptr) return;
       if (const AgentCall call{parts_.gate, *thread}) {

@@ -94,6 +94,7 @@ class Session {
   void enable_callbacks() noexcept;
   void on_resource(CUpti_CallbackId id, const CUpti_ResourceData& data) noexcept;
   void on_state(const CUpti_StateData& state) noexcept;
+  void on_launch(CUpti_CallbackId id, const CUpti_CallbackData& data) noexcept;
   void on_hold(CUpti_CallbackId id, const CUpti_CallbackData& data) noexcept;
   void on_order(OrderCall order, CUpti_CallbackId id, const CUpti_CallbackData& data) noexcept;
   /// The agent's threads (session_thread.cpp).
@@ -101,6 +102,7 @@ class Session {
   void run_sampling() noexcept;
   /// The device of the first context that launched a kernel, once it is described. False: not yet.
   bool described_device(std::uint32_t* device_id) const noexcept;
+  void describe_devices(std::int64_t now_ns);
   void prepare_replay() noexcept;
   void prepare_sampling() noexcept;
   void prepare_further_devices() noexcept;
@@ -133,14 +135,15 @@ class Session {
 
   /// The agent's thread only.
   bool replay_prepared_ = false;
-  std::int64_t ask_again_ns_ = 0;  // what can be counted, of a GPU in use
+  std::int64_t describing_since_ns_ = 0;  // put off since; 0: nothing is
+  std::int64_t ask_again_ns_ = 0;         // what can be counted, of a GPU in use
   bool sampling_prepared_ = false;
   std::uint64_t prepared_devices_ = 0;  // a bit a device
   std::int64_t hang_since_ns_ = 0;      // a launch of a replay step hangs, the program was asked to end
   bool hang_killed_ = false;
   bool losses_reported_ = false;
   bool paths_reported_ = false;
-  std::int64_t last_flush_ns_ = 0, last_clock_ns_ = 0, last_pair_ns_ = 0;
+  std::int64_t last_flush_ns_ = 0, last_clock_ns_ = 0, last_pair_ns_ = 0, last_look_ns_ = 0;
 
   std::mutex thread_mutex_;
   std::condition_variable wake_;

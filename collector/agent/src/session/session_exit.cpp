@@ -88,6 +88,7 @@ void Session::at_exit(spool::EndReason reason) noexcept {
   if (cupti_started_ && parts_.steps.steps_begun() == 0) alone_.without_steps();
   if (cupti_started_ && window_.collecting()) parts_.timeline->flush_final();
   conductor_.end_unused_turn();
+  parts_.others.tell(parts_.now_ns());
   const std::int64_t now = parts_.now_ns();
   window_.end_with_program(now);
   for (ThreadState* t = all_threads(); t != nullptr; t = t->next)

@@ -57,13 +57,17 @@ void Session::make_tiers() {
   if (wants_replay)
     parts_.replay = std::make_unique<Replay>(
         *parts_.api, parts_.driver, parts_.writer, parts_.steps, parts_.timeline->intervals(),
-        parts_.exclusions, parts_.gate, parts_.captures, parts_.times,
+        parts_.exclusions, parts_.gate, parts_.captures, parts_.host_waits, parts_.times,
         CounterPlan{
             wanted_sets(parts_.settings),
             parts_.settings.schedule.has(Phase::flops) ? built_in_flop_sets() : std::vector<MetricSet>{},
             parts_.settings.budget_ms * std::int64_t{1'000'000}});
   if (parts_.replay) parts_.replay->put_off_by([this] { return conductor_.put_off(); });
   parts_.driver = load_driver_();
+  if (parts_.wants_counters() || parts_.settings.schedule.has(Phase::sample) ||
+      parts_.settings.schedule.has(Phase::stalls) || parts_.settings.alone_steps > 0 ||
+      parts_.settings.wait || parts_.settings.after_ms > 0 || parts_.settings.duration_ms > 0)
+    parts_.host_waits.start(*parts_.api, parts_.driver);
   if (wants_replay || parts_.settings.schedule.has(Phase::sample))
     parts_.timeline->time_launches(&parts_.times);
   if (wants_replay) {
@@ -77,7 +81,8 @@ void Session::make_tiers() {
 
   if (parts_.settings.schedule.has(Phase::sample)) {
     parts_.sampling = std::make_unique<Sampling>(
-        *parts_.api, parts_.writer, *parts_.timeline, parts_.gate, parts_.captures, parts_.device_launches,
+        *parts_.api, parts_.writer, *parts_.timeline, parts_.gate, parts_.captures, parts_.host_waits,
+        parts_.device_launches,
         SamplingLimits{parts_.settings.sample_interval_ns, parts_.settings.sample_buffer_bytes});
     parts_.sampling->meet_by([this] { parts_.agreement.meet([this] { return parts_.gate.closed(); }); });
     if (!parts_.settings.sampling_allowed) {
@@ -89,7 +94,8 @@ void Session::make_tiers() {
     }
   }
   if (parts_.settings.schedule.has(Phase::stalls)) {
-    parts_.stalls = std::make_unique<PcSampling>(*parts_.api, parts_.writer, parts_.kernels, parts_.captures);
+    parts_.stalls = std::make_unique<PcSampling>(*parts_.api, parts_.writer, parts_.kernels, parts_.captures,
+                                                 parts_.host_waits);
     if (!parts_.settings.third_tier_allowed)
       parts_.stalls->rule_out(std::string("no stall reasons: they were switched off by ") +
                               spool::environment::kTiers);

@@ -18,6 +18,9 @@ constexpr std::int64_t kMillisecond = 1'000'000;
 constexpr std::int64_t kHangGraceNs = 3000 * kMillisecond;
 // Until it is asked again what can be counted, of a GPU whose counters are in use.
 constexpr std::int64_t kAskPauseNs = 500 * kMillisecond;
+// With streams that wait for the host, until the devices are described without CUPTI's profiler.
+constexpr std::int64_t kLookForOthersNs = 250 * kMillisecond;
+constexpr std::int64_t kDescribePatienceNs = 10'000 * kMillisecond;
 
 std::int64_t monotonic_ns() noexcept {
   timespec t{};
@@ -94,8 +97,7 @@ void Session::tick(std::int64_t now) noexcept {
   if (alone_.active()) return;
   period_.look_for_period(now);
   try {
-    // It starts CUPTI's profiler, which waits for contexts.
-    if (const CaptureHold hold(parts_.captures); hold) devices_.describe();
+    describe_devices(now);
     if (parts_.replay && !replay_prepared_ && parts_.settings.replay_allowed) prepare_replay();
     if (parts_.replay) parts_.replay->evaluate();
     if (parts_.replay) parts_.replay->tend(now);
@@ -125,6 +127,10 @@ void Session::tick(std::int64_t now) noexcept {
     last_clock_ns_ = now;
     devices_.sample_clocks(now);
   }
+  if (parts_.wants_counters() && now - last_look_ns_ >= kLookForOthersNs) {
+    last_look_ns_ = now;
+    devices_.look_for_others();
+  }
   if (now - last_pair_ns_ >= 1000 * kMillisecond) {
     last_pair_ns_ = now;
     spool::ClockPairRecord pair{};
@@ -133,6 +139,17 @@ void Session::tick(std::int64_t now) noexcept {
     pair.monotonic_ns = monotonic_ns();
     parts_.writer.put(pair);
   }
+}
+
+// It starts CUPTI's profiler, which waits for contexts, and so for a stream that waits for the host. Where there always
+// is such a stream, devices are described without it.
+void Session::describe_devices(std::int64_t now) {
+  if (!devices_.due()) return;
+  if (describing_since_ns_ == 0) describing_since_ns_ = now;
+  const QuietHold hold(parts_.captures, parts_.host_waits);
+  if (!hold && !(hold.stream_waits() && now - describing_since_ns_ >= kDescribePatienceNs)) return;
+  devices_.describe(static_cast<bool>(hold));
+  describing_since_ns_ = 0;
 }
 
 bool Session::described_device(std::uint32_t* device_id) const noexcept {

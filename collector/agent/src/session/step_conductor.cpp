@@ -1,12 +1,20 @@
 #include "session/step_conductor.h"
 
 #include <algorithm>
+#include <chrono>
 
 namespace ridgeline::agent {
+namespace {
+
+constexpr std::chrono::milliseconds kPatienceWithStreams{1};
+constexpr std::int64_t kLongestPutOffNs = 10'000'000'000;
+
+}  // namespace
 
 // Flags of the step's start.
 std::uint16_t StepConductor::prepare_sampling(StepTracker::Step& step) noexcept {
   if (!parts_.sampling) return 0;
+  const std::int64_t since_ns = parts_.now_ns();
   if (step.phase == Phase::sample) {
     sampled_ = parts_.sampling->step_begin(step, usual_step_ns());
     if (parts_.sampling->in_use_elsewhere()) {
@@ -17,11 +25,12 @@ std::uint16_t StepConductor::prepare_sampling(StepTracker::Step& step) noexcept 
         return 0;
       }
     }
+    pay_for_samples(since_ns);
     if (parts_.sampling->busy()) wake_threads_();  // its thread turns slowly between windows
     return sampled_ ? 0 : spool::kStepUnmeasured;
   }
   // Both want the device's counters.
-  if (step.phase != Phase::warmup && step.phase != Phase::timeline) parts_.sampling->close_now();
+  if (step.phase != Phase::warmup && step.phase != Phase::timeline) close_samples();
   return 0;
 }
 
@@ -89,18 +98,43 @@ bool StepConductor::has_its_turn(StepTracker::Step& step) noexcept {
   if (!sampled && !counted && !looked_into) return true;
   if (sampled && parts_.sampling->phase_goes_on(step)) return true;
   const std::int64_t now = parts_.now_ns();
+  if (sampled && puts_off_for_streams(now)) {  // counters and stalls begin at a launch, when they may
+    parts_.steps.defer(&step, false);
+    return false;
+  }
   if (counted && parts_.turns.to_hand_over(now)) {
     parts_.replay->close_kept();
     end_unused_turn();
   }
   // The hold on what was decided before: an open window of samples is read first, and its turn goes on.
   if (parts_.turns.take(parts_.device_launches.used(), now, usual_step_ns()) != CounterTurns::Turn::wait &&
-      !(sampled ? parts_.sampling->waits_for_counters() : counted && parts_.replay->waits_for_counters()))
+      !(sampled ? parts_.sampling->waits_for_counters() : counted && parts_.replay->waits_for_counters()) &&
+      (sampled || !parts_.sampling || close_samples() || !parts_.host_waits.seen()))
     return true;
   parts_.turns.begun();  // and is over, if it was taken
   end_unused_turn();
   parts_.steps.defer(&step, false);
   return false;
+}
+
+bool StepConductor::puts_off_for_streams(std::int64_t now_ns) noexcept {
+  if (!parts_.host_waits.seen()) return false;
+  if (parts_.host_waits.hold(kPatienceWithStreams)) {
+    parts_.host_waits.release();
+    waiting_streams_since_ns_ = 0;
+    return false;
+  }
+  if (waiting_streams_since_ns_ == 0) {
+    waiting_streams_since_ns_ = now_ns;
+    tell_put_off();
+  }
+  return now_ns - waiting_streams_since_ns_ < kLongestPutOffNs;
+}
+
+void StepConductor::tell_put_off() noexcept {
+  if (put_off_said_.exchange(true)) return;
+  parts_.message(Severity::info, spool::Topic::steps,
+                 "samples and counters are put off while a stream of the program waits for the host");
 }
 
 bool StepConductor::put_off() noexcept {
@@ -119,6 +153,7 @@ void StepConductor::end(ThreadState& thread, std::int64_t now_ns) noexcept {
   if (!call) return;
   const StepTracker::Step step = parts_.steps.end(now_ns);
   if (step.phase == Phase::sample && parts_.sampling) end_sampled(step);
+  if (Replay::measures(step.phase) && parts_.replay) parts_.others.measured(step.index, now_ns);
   bool done = true;
   if (Replay::measures(step.phase) && parts_.replay) {
     done = parts_.replay->step_end(thread.thread_id);
@@ -136,12 +171,26 @@ bool StepConductor::has_turn_for_stretch() noexcept {
 }
 
 void StepConductor::prepare_counted_stretch() noexcept {
-  if (parts_.sampling) parts_.sampling->close_now();
+  if (parts_.sampling) close_samples();
+}
+
+bool StepConductor::close_samples() noexcept {
+  const std::int64_t since_ns = parts_.now_ns();
+  const bool closed = parts_.sampling->close_now();
+  pay_for_samples(since_ns);
+  return closed;
+}
+
+// What samples keep the program from doing is paid for from the one budget.
+void StepConductor::pay_for_samples(std::int64_t since_ns) noexcept {
+  if (parts_.replay) parts_.replay->pay_for_samples(parts_.now_ns() - since_ns);
 }
 
 bool StepConductor::prepare_sampled_stretch(const StepTracker::Step& step, std::int64_t window_ns) noexcept {
   if (parts_.replay) parts_.replay->close_kept();
+  const std::int64_t since_ns = parts_.now_ns();
   sampled_ = parts_.sampling->step_begin(step, window_ns);
+  pay_for_samples(since_ns);
   put_off_ = parts_.sampling->in_use_elsewhere() && parts_.turns.refused(parts_.now_ns());
   parts_.sampling->settle_refusal(put_off_);
   if (parts_.sampling->busy()) wake_threads_();
@@ -151,6 +200,7 @@ bool StepConductor::prepare_sampled_stretch(const StepTracker::Step& step, std::
 void StepConductor::end_sampled(const StepTracker::Step& step) noexcept {
   parts_.sampling->step_end(step);
   if (!sampled_) return;
+  parts_.others.measured(step.index, parts_.now_ns());
   const LaunchSequence& launches = parts_.steps.last();
   for (std::uint32_t i = 0; i < std::min(launches.count(), LaunchSequence::kCapacity); ++i)
     parts_.sampled_kinds.add(counting::size_kind_of(launches[i].kernel_id, launches[i].grid_x,

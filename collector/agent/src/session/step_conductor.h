@@ -32,6 +32,8 @@ class StepConductor {
   bool was_put_off() const noexcept { return put_off_; }
   /// Ends a turn with the counters in which nothing is open any more. Any thread.
   void end_unused_turn() noexcept;
+  /// Samples or counters were put off since a stream waits for the host. Says so once.
+  void tell_put_off() noexcept;
   /// CUPTI says that another process has the counters of the open step, whose start is written. True: the next step is
   /// to try again.
   bool put_off() noexcept;
@@ -40,6 +42,12 @@ class StepConductor {
   bool may_begin_schedule() noexcept;
   /// The step that has begun needs counters and has its turn with them, or needs none; else it is deferred.
   bool has_its_turn(StepTracker::Step& step) noexcept;
+  /// Setting up waits for the device, and a stream there for the host: for this very thread, it may be. False once that
+  /// was put off for long enough: it is then tried, and fails with that for its reason.
+  bool puts_off_for_streams(std::int64_t now_ns) noexcept;
+  /// Ends a window of samples that is open, and waits for it. False: it still is.
+  bool close_samples() noexcept;
+  void pay_for_samples(std::int64_t since_ns) noexcept;
   std::uint16_t prepare_sampling(StepTracker::Step& step) noexcept;
   std::uint32_t prepare_replay(const StepTracker::Step& step, const ThreadState& thread,
                                bool by_period) noexcept;
@@ -51,7 +59,9 @@ class StepConductor {
   const std::function<void()> wake_threads_;
   bool concurrency_looked_at_ = false;
   bool put_off_ = false;  // the latest sampled stretch
-  bool sampled_ = false;  // samples are taken in the latest step of a sample phase
+  std::atomic<bool> put_off_said_{false};
+  std::int64_t waiting_streams_since_ns_ = 0;  // 0: nothing is put off for them
+  bool sampled_ = false;                       // samples are taken in the latest step of a sample phase
   std::atomic_flag agreeing_ = ATOMIC_FLAG_INIT;
   /// Begin of the latest steps, by index; written at a step's start only, one step at a time.
   static constexpr std::uint32_t kStepHistory = 16;

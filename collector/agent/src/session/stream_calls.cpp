@@ -1,5 +1,7 @@
 #include "session/stream_calls.h"
 
+#include "cupti/launch_params.h"
+
 namespace ridgeline::agent {
 
 void StreamCalls::on_capture(CaptureCall call, CUpti_CallbackId id, const CUpti_CallbackData& data) noexcept {
@@ -29,16 +31,28 @@ void StreamCalls::on_capture(CaptureCall call, CUpti_CallbackId id, const CUpti_
 }
 
 void StreamCalls::on_stream_wait(CUpti_CallbackId id, const CUpti_CallbackData& data) noexcept {
-  if (!parts_.replay) return;
+  wait(waiting_stream(id, data.functionParams), data);
+}
+
+void StreamCalls::on_graph_launch(CUpti_CallbackId id, const CUpti_CallbackData& data) noexcept {
+  wait(stream_of(id, data.functionParams), data);
+}
+
+void StreamCalls::wait(CUstream stream, const CUpti_CallbackData& data) noexcept {
   ThreadState* thread = this_thread(parts_.generation);
   if (thread == nullptr || thread->inside) return;
   const AgentCall inside{parts_.gate, *thread};
   if (!inside) return;
-  const CUstream stream = waiting_stream(id, data.functionParams);
-  if (data.callbackSite == CUPTI_API_ENTER)
-    parts_.replay->stream_will_wait(thread->thread_id);
-  else
-    parts_.replay->stream_waits(thread->thread_id, data.context, stream);
+  if (data.callbackSite == CUPTI_API_ENTER) {
+    parts_.host_waits.will_wait(thread->thread_id);
+    alone_.stream_will_wait();
+    if (parts_.replay) parts_.replay->stream_will_wait();
+    return;
+  }
+  const bool failed = data.functionReturnValue != nullptr &&
+                      *static_cast<const CUresult*>(data.functionReturnValue) != CUDA_SUCCESS;
+  parts_.host_waits.waits(thread->thread_id, data.context, stream,
+                          !failed && !parts_.driver.captures(stream));
 }
 
 }  // namespace ridgeline::agent

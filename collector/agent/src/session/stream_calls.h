@@ -13,8 +13,12 @@ class StreamCalls {
   /// Any thread, in the driver's callbacks; these are enabled whether or not a window is open.
   void on_capture(CaptureCall call, CUpti_CallbackId id, const CUpti_CallbackData& data) noexcept;
   void on_stream_wait(CUpti_CallbackId id, const CUpti_CallbackData& data) noexcept;
+  /// A launch of a graph, once there may be nodes in it that wait for the host (HostWaits::in_graphs()).
+  void on_graph_launch(CUpti_CallbackId id, const CUpti_CallbackData& data) noexcept;
 
  private:
+  void wait(CUstream stream, const CUpti_CallbackData& data) noexcept;
+
   Parts& parts_;
   AloneSteps& alone_;
 };

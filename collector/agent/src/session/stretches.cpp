@@ -1,6 +1,7 @@
 #include "session/stretches.h"
 
 #include <algorithm>
+#include <iterator>
 
 namespace ridgeline::agent {
 namespace {
@@ -16,10 +17,15 @@ constexpr std::uint32_t kMostLaunches = 20'000;
 // Kinds that came too seldom are waited for that often.
 constexpr std::uint32_t kRounds = 3;
 constexpr std::uint32_t kMostFailures = 3;
-// A window takes 0.3 s to set up and a second to read, beside the program. What it saw of the time by then is enough.
-constexpr std::int64_t kWindowNs = 90 * kMillisecond;
+// A window takes 0.3 s to set up and as many samples to read as any other, beside the program: later ones are longer,
+// coarser, and see more of the program for the same price. What they saw of the time by then is enough.
+constexpr std::int64_t kWindowsNs[] = {90 * kMillisecond, 180 * kMillisecond, 270 * kMillisecond,
+                                       270 * kMillisecond};
+constexpr std::uint32_t kMostWindows = std::size(kWindowsNs);
+constexpr std::int64_t kSetUpNs = 300 * kMillisecond;
 constexpr std::int64_t kBetweenWindowsNs = 700 * kMillisecond;
-constexpr std::uint32_t kMostWindows = 6;
+// While streams wait for the host. After that it makes room for steps, and is due again later.
+constexpr std::int64_t kDueNs = 1000 * kMillisecond;
 constexpr double kShareSeen = 0.98;
 
 }  // namespace
@@ -35,6 +41,8 @@ bool Stretches::wants_samples(std::int64_t now_ns) noexcept {
     return false;
   sampling_over_ =
       no_samples_.load(std::memory_order_relaxed) || windows_.load(std::memory_order_relaxed) >= kMostWindows;
+  // Out of the same budget as counters.
+  sampling_over_ = sampling_over_ || (parts_.replay && !parts_.replay->affords(kSetUpNs));
   if (sampling_over_ || parts_.sampling->open() || now_ns - sampled_ns_ < kBetweenWindowsNs) return false;
   sampled_ns_ = now_ns;
   double all_ns = 0, seen_ns = 0;
@@ -82,6 +90,7 @@ void Stretches::tick(std::int64_t now_ns) noexcept {
   if (!samples && !counters && (counters_next || !wants_counters())) return;
   samples_.store(samples, std::memory_order_relaxed);
   parts_.steps.reserve(parts_.steps.steps_begun() > 0);
+  due_ns_.store(now_ns, std::memory_order_relaxed);
   state_.store(State::due, std::memory_order_release);
 }
 
@@ -104,7 +113,7 @@ void Stretches::note_launch(ThreadState& thread, bool graph) noexcept {
 bool Stretches::is_over() noexcept {
   if (launches_ >= kMostLaunches || parts_.steps.held()) return true;
   const std::int64_t lasts_ns = parts_.now_ns() - begun_ns_;
-  if (samples_.load(std::memory_order_relaxed)) return lasts_ns >= kWindowNs;
+  if (samples_.load(std::memory_order_relaxed)) return lasts_ns >= window_ns_;
   return parts_.replay->stretch_done() || lasts_ns >= kLongestNs;
 }
 
@@ -112,7 +121,11 @@ void Stretches::begin(ThreadState& thread) noexcept {
   if (parts_.steps.open()) return;  // the step before it is not over
   const AgentCall call{parts_.gate, thread};
   if (!call) return;
-  if (!conductor_.has_turn_for_stretch()) {  // another process has the counters: after a pause
+  // What it sets up waits for the device, and a stream there perhaps for this thread: at a launch to come.
+  const bool waits = parts_.host_waits.pending();
+  if (waits && parts_.now_ns() - due_ns_.load(std::memory_order_relaxed) < kDueNs) return;
+  if (waits) conductor_.tell_put_off();
+  if (waits || !conductor_.has_turn_for_stretch()) {  // another process has the counters: after a pause
     parts_.steps.reserve(false);
     ended_ns_.store(parts_.now_ns(), std::memory_order_release);
     return state_.store(State::idle, std::memory_order_release);
@@ -146,7 +159,8 @@ void Stretches::begin_counting(const StepTracker::Step& step, ThreadState& threa
 }
 
 void Stretches::begin_sampling(const StepTracker::Step& step, ThreadState& thread) noexcept {
-  const bool measured = conductor_.prepare_sampled_stretch(step, kWindowNs);
+  window_ns_ = kWindowsNs[std::min(windows_.load(std::memory_order_relaxed), kMostWindows - 1)];
+  const bool measured = conductor_.prepare_sampled_stretch(step, window_ns_);
   no_samples_.store(!measured && !conductor_.was_put_off(), std::memory_order_relaxed);
   begun_ns_ = parts_.now_ns();
   const std::uint16_t unmeasured = measured ? 0 : spool::kStepUnmeasured;
@@ -165,6 +179,7 @@ void Stretches::end(ThreadState& thread) noexcept {
       conductor_.end_sampled(step);
     else
       done = parts_.replay->step_end(thread.thread_id);
+    if (!samples_.load(std::memory_order_relaxed)) parts_.others.measured(step.index, parts_.now_ns());
     if (done) parts_.steps.release();
   }
   ended_ns_.store(parts_.now_ns(), std::memory_order_release);

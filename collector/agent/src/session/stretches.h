@@ -52,8 +52,10 @@ class Stretches {
   std::atomic<std::uint32_t> windows_{0};  // that samples were taken in
   std::atomic<bool> no_samples_{false};    // a window could not be opened
   std::atomic<std::int64_t> ended_ns_{0};  // the latest
+  std::atomic<std::int64_t> due_ns_{0};    // since when the next one is
   std::int64_t begun_ns_ = 0;              // with lock_
   std::uint32_t launches_ = 0;             // with lock_, of the open one
+  std::int64_t window_ns_ = 0;             // likewise, if it is sampled
   std::int64_t launching_since_ns_ = 0;    // the agent's thread, as what follows
   std::int64_t sampled_ns_ = 0;            // when it was last asked whether a window is due
   bool sampling_over_ = false, counting_over_ = false;

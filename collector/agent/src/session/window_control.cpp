@@ -2,6 +2,7 @@
 
 #include <chrono>
 #include <thread>
+#include <utility>
 
 #include "cupti/launch_params.h"
 #include "cupti/order_calls.h"
@@ -80,6 +81,8 @@ void WindowControl::enable_call_callbacks(bool on) noexcept {
   for (const auto& callbacks : {launch_callbacks(), wait_callbacks(), event_callbacks()})
     for (const CUpti_CallbackId id : callbacks) {
       if (!on && memory_call(id)) continue;  // what is freed meanwhile must be known
+      if (!on && is_graph_launch(id) && parts_.host_waits.in_graphs())
+        continue;  // and what a stream waits for
       parts_.api->enable_callback(on ? 1 : 0, subscriber_, CUPTI_CB_DOMAIN_DRIVER_API, id);
     }
 }
@@ -119,9 +122,21 @@ void WindowControl::record_calls(bool on) noexcept {
   order_.record(on);
 }
 
+void WindowControl::put_off(bool stream_waits) noexcept {
+  if (!stream_waits || std::exchange(put_off_said_, true)) return;
+  parts_.message(
+      Severity::info, spool::Topic::window,
+      "the recording window opens later: a stream of the program waits for the host, beside which tracing "
+      "is not switched on");
+}
+
 void WindowControl::open(WindowCause cause, std::int64_t now) noexcept {
   if (!collecting_) {
-    if (tracing_off_) parts_.timeline->switch_on();
+    if (tracing_off_) {
+      const QuietHold hold(parts_.captures, parts_.host_waits);
+      if (!hold) return put_off(hold.stream_waits());  // another turn comes soon
+      parts_.timeline->switch_on();
+    }
     tracing_off_ = false;
     enable_call_callbacks(true);
     collecting_ = true;
@@ -206,8 +221,10 @@ void WindowControl::tend(std::int64_t now) noexcept {
 
 void WindowControl::close(WindowCause cause) noexcept {
   enable_call_callbacks(false);
-  // Another window may come, and tracing must not come back on in a program with graphs.
-  tracing_off_ = !parts_.graphs_seen.load(std::memory_order_relaxed);
+  // Another window may come, and tracing must not come back on in a program with graphs. Nor is it switched beside a
+  // stream that waits for the host: it stays on then.
+  const QuietHold hold(parts_.captures, parts_.host_waits);
+  tracing_off_ = hold && !parts_.graphs_seen.load(std::memory_order_relaxed);
   if (tracing_off_) parts_.timeline->switch_off();
   collecting_ = false;
   parts_.nvtx.mute(true);

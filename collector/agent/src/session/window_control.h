@@ -50,6 +50,8 @@ class WindowControl {
   enum class State { dormant, open, last_step, draining };
 
   void open(WindowCause cause, std::int64_t now) noexcept;
+  /// It could not be opened in this turn.
+  void put_off(bool stream_waits) noexcept;
   void close(WindowCause cause) noexcept;
   void write(spool::WindowEdge edge, WindowCause cause, std::int64_t now) noexcept;
   void enable_call_callbacks(bool on) noexcept;
@@ -66,6 +68,7 @@ class WindowControl {
   std::atomic<State> state_{State::dormant};
   bool collecting_ = true;
   bool tracing_off_ = false;
+  bool put_off_said_ = false;
   WindowCause cause_{};  // of the close that is under way
   std::int64_t opened_ns_ = 0, closed_ns_ = 0, deadline_ns_ = 0, quiet_since_ns_ = 0;
   std::uint64_t records_ = 0;

@@ -11,7 +11,6 @@
 #include <functional>
 #include <limits>
 #include <new>
-#include <optional>
 #include <thread>
 
 #include "cupti/permission.h"
@@ -27,6 +26,7 @@ constexpr std::size_t kHelpers = 3;                   // threads that help to ev
 constexpr std::int64_t kReadingNsPerSample = 60'000;  // decoding and evaluation, with the helpers
 constexpr std::size_t kFewSamples = 1000;             // not worth a thread
 constexpr std::chrono::seconds kReadyTimeout{10};
+constexpr std::chrono::milliseconds kReadyLook{20};
 
 // Of somebody else, when this device is asked what it can sample: 60 s in all.
 constexpr int kAsksWhileInUse = 120;
@@ -40,6 +40,11 @@ std::string permission_remedy() {
 constexpr std::chrono::milliseconds kCapturePatience{20};
 constexpr std::chrono::seconds kAvailabilityPatience{10};
 constexpr char kCapturing[] = "the program was capturing a stream when sampling had to be set up";
+
+// Nor while a stream waits for the host (host_waits.h).
+constexpr char kWaiting[] =
+    "a stream of the program was waiting for the host when sampling had to be set up: put off until it was "
+    "too late";
 
 constexpr char kEndedEarly[] = "the program ended while its samples were being taken or read";
 
@@ -58,14 +63,15 @@ std::uint64_t available_memory() noexcept {
 }  // namespace
 
 DeviceSampling::DeviceSampling(const CuptiApi& api, spool::Writer& writer, Timeline& timeline,
-                               const CallGate& gate, CaptureWatch& captures, const DeviceLaunches& launches,
-                               const SamplingLimits& limits, std::atomic<std::uint32_t>& window_ids,
-                               std::uint32_t first_metric_id)
+                               const CallGate& gate, CaptureWatch& captures, HostWaits& host_waits,
+                               const DeviceLaunches& launches, const SamplingLimits& limits,
+                               std::atomic<std::uint32_t>& window_ids, std::uint32_t first_metric_id)
     : api_(api),
       writer_(writer),
       timeline_(timeline),
       gate_(gate),
       captures_(captures),
+      host_waits_(host_waits),
       launches_(launches),
       limits_(limits),
       window_ids_(window_ids),
@@ -92,8 +98,15 @@ void DeviceSampling::prepare(std::uint32_t device_id, const std::string& chip) n
     return rule_out(spool::Topic::sampling_refused,
                     "no sampled counters: this CUPTI has no PM sampling; use the CUPTI of CUDA 12.6 or later",
                     {RefusalCause::not_available});
-  std::optional<CaptureHold> hold(std::in_place, captures_, kAvailabilityPatience);
-  if (!*hold)
+  QuietHold hold(captures_, host_waits_, kAvailabilityPatience);
+  if (!hold && hold.stream_waits()) {
+    if (ask_later(device_id, chip)) return;
+    return rule_out(
+        spool::Topic::sampling_refused,
+        "no sampled counters: whenever it was to be asked what can be sampled, a stream of the program "
+        "waited for the host, beside which it cannot be asked");
+  }
+  if (!hold)
     return rule_out(spool::Topic::sampling_refused,
                     "no sampled counters: a stream capture of the program lasted for more than 10 s, and "
                     "what can be sampled "
@@ -109,18 +122,8 @@ void DeviceSampling::prepare(std::uint32_t device_id, const std::string& chip) n
     p.pCounterAvailabilityImage = availability.data();
     result = api_.pm_get_counter_availability(&p);
   }
-  hold.reset();
-  if (result == CUPTI_ERROR_HARDWARE_BUSY && asked_in_vain_ < kAsksWhileInUse) {
-    {
-      std::lock_guard<std::mutex> guard(mutex_);
-      chip_ = chip;
-      device_id_ = device_id;
-    }
-    ++asked_in_vain_;
-    ask_again_ns_ = api_.now_ns() + kAskPauseNs;
-    asks_again_.store(true, std::memory_order_relaxed);
-    return;
-  }
+  hold.release();
+  if (result == CUPTI_ERROR_HARDWARE_BUSY && ask_later(device_id, chip)) return;
   asks_again_.store(false, std::memory_order_relaxed);
   if (is_permission(result))
     return rule_out(spool::Topic::sampling_refused, permission_remedy(), refusal_of(result));
@@ -168,6 +171,28 @@ void DeviceSampling::prepare(std::uint32_t device_id, const std::string& chip) n
   changed_.notify_all();
 }
 
+bool DeviceSampling::ask_later(std::uint32_t device_id, const std::string& chip) noexcept {
+  const bool again = asked_in_vain_ < kAsksWhileInUse;
+  asks_again_.store(again, std::memory_order_relaxed);
+  if (!again) return false;
+  {
+    const std::lock_guard<std::mutex> guard(mutex_);
+    chip_ = chip;
+    device_id_ = device_id;
+  }
+  ++asked_in_vain_;
+  ask_again_ns_ = api_.now_ns() + kAskPauseNs;
+  return true;
+}
+
+bool DeviceSampling::await_readiness(std::unique_lock<std::mutex>& lock) noexcept {
+  const auto decided = [&] { return readiness_ != Readiness::pending || gate_.closed(); };
+  const auto until = std::chrono::steady_clock::now() + kReadyTimeout;
+  while (!decided() && !host_waits_.pending() && std::chrono::steady_clock::now() < until)
+    changed_.wait_for(lock, kReadyLook, decided);
+  return decided();
+}
+
 // Ids wrap round; the difference tells which is newer.
 bool DeviceSampling::device_passed(std::uint32_t correlation_id) const noexcept {
   timeline_.flush();
@@ -179,10 +204,9 @@ void DeviceSampling::phase_begin(const StepTracker::Step& step, std::int64_t ste
   std::unique_lock<std::mutex> lock(mutex_);
   phase_first_ = step.phase_first;
   phase_given_up_ = true;
-  const bool ready = changed_.wait_for(lock, kReadyTimeout,
-                                       [&] { return readiness_ != Readiness::pending || gate_.closed(); });
+  const bool ready = await_readiness(lock);
   if (gate_.closed()) return;
-  const CaptureHold hold(captures_, kCapturePatience);
+  const QuietHold hold(captures_, host_waits_, kCapturePatience);
   if (hold && ready && readiness_ == Readiness::ready && !open()) {
     phase_given_up_ = !configure(step.phase_steps, step_ns, devices);
     return;
@@ -192,7 +216,8 @@ void DeviceSampling::phase_begin(const StepTracker::Step& step, std::int64_t ste
   window_.first_step = step.index;
   window_.last_step = phase_first_ + step.phase_steps - 1;
   window_.status = WindowStatus::failed;
-  reason_ = !ready   ? "sampling was not ready after 10 s; give the schedule more warm-up steps"
+  reason_ = !hold && hold.stream_waits() ? kWaiting
+            : !ready ? "sampling was not ready after 10 s; give the schedule more warm-up steps"
             : open() ? "the window before is still being read"
             : !hold  ? kCapturing
                      : ruled_out_reason_;
@@ -205,6 +230,7 @@ bool DeviceSampling::step_begin(const StepTracker::Step& step) noexcept {
   const std::uint32_t at = step.index - phase_first_;
   if (at < plan_.settle_steps || at >= plan_.settle_steps + plan_.sampled_steps) return false;
   if (state_.load(std::memory_order_relaxed) == State::configured && !start()) {
+    if (state_.load(std::memory_order_relaxed) == State::configured && start_later(step)) return false;
     phase_given_up_ = true;
     return false;
   }
@@ -330,15 +356,30 @@ std::int64_t DeviceSampling::capacity_ns() const noexcept {
   return static_cast<std::int64_t>(plan_.buffer_bytes / kFullBytesPerSample * 3 / 4) * plan_.interval_ns;
 }
 
+// Of a window of several steps the first may be missed.
+bool DeviceSampling::start_later(const StepTracker::Step& step) noexcept {
+  if (plan_.sampled_steps > 1) {
+    ++plan_.settle_steps;
+    --plan_.sampled_steps;
+    window_.first_step = step.index + 1;
+    return true;
+  }
+  window_.status = WindowStatus::failed;
+  reason_ = kWaiting;
+  close_soon();
+  return false;
+}
+
 bool DeviceSampling::start() noexcept {
   const std::uint32_t last_correlation_id = launches_.latest(device_id_);
   // The host is ahead by up to the steps that settled. What the buffer holds is too precious for them: wait
   // for the device, which the set-up had left without work.
   const std::int64_t settle_limit = api_.now_ns() + 10'000 * kMillisecond;
   while (plan_.settle_steps > 0 && !gate_.closed() && !device_passed(last_correlation_id) &&
-         api_.now_ns() < settle_limit)
+         !host_waits_.pending() && api_.now_ns() < settle_limit)
     std::this_thread::sleep_for(std::chrono::microseconds(200));
-  const CaptureHold hold(captures_, kCapturePatience);
+  const QuietHold hold(captures_, host_waits_, kCapturePatience);
+  if (!hold && hold.stream_waits()) return false;
   if (!hold) {
     window_.status = WindowStatus::failed;
     reason_ = kCapturing;
@@ -390,7 +431,7 @@ bool DeviceSampling::plan_anew(std::int64_t step_ns) noexcept {
 void DeviceSampling::stop_if_due(std::int64_t now_ns) noexcept {
   if (!running()) return;
   std::lock_guard<std::mutex> guard(mutex_);
-  const CaptureHold hold(captures_);
+  const QuietHold hold(captures_, host_waits_);
   if (!hold) return;
   const State state = state_.load(std::memory_order_relaxed);
   if (state == State::sampling) {
@@ -447,7 +488,7 @@ void DeviceSampling::read() noexcept {
 }
 
 void DeviceSampling::close_soon() noexcept {
-  if (const CaptureHold hold(captures_, kCapturePatience); hold) return close();
+  if (const QuietHold hold(captures_, host_waits_, kCapturePatience); hold) return close();
   read_ = true;
   state_.store(State::stopped, std::memory_order_release);
 }
@@ -493,8 +534,8 @@ std::vector<double> DeviceSampling::evaluate(std::size_t count) const {
 bool DeviceSampling::read_samples() {
   const auto expected =
       static_cast<std::uint64_t>((window_.stop_ns - window_.start_ns) / window_.interval_ns + 1);
-  std::optional<CaptureHold> hold(std::in_place, captures_, kCapturePatience);
-  if (!*hold) return false;
+  QuietHold hold(captures_, host_waits_, kCapturePatience);
+  if (!hold) return false;
   CUpti_PmSampling_GetCounterDataSize_Params size = {CUpti_PmSampling_GetCounterDataSize_Params_STRUCT_SIZE};
   size.pPmSamplingObject = session_;
   size.pMetricNames = config_.metric_names();
@@ -524,7 +565,7 @@ bool DeviceSampling::read_samples() {
   const bool overflow = decoded == CUPTI_ERROR_OUT_OF_MEMORY || decode.overflow != 0;
   if (decoded != CUPTI_SUCCESS && !overflow) return fail("reading the samples", decoded), false;
 
-  hold.reset();
+  hold.release();
   CUpti_PmSampling_GetCounterDataInfo_Params info = {CUpti_PmSampling_GetCounterDataInfo_Params_STRUCT_SIZE};
   info.pCounterDataImage = image_.get();
   info.counterDataImageSize = image_.get_deleter().bytes;
@@ -605,7 +646,7 @@ void DeviceSampling::end_phase() noexcept {
     close_soon();
   } else if (state == State::sampling) {
     constexpr char kWhy[] = "the phase ended before its last step";
-    if (const CaptureHold hold(captures_, kCapturePatience); hold)
+    if (const QuietHold hold(captures_, host_waits_, kCapturePatience); hold)
       stop(kWhy);
     else
       cut_short_ = kWhy;
@@ -634,9 +675,10 @@ void DeviceSampling::finish_at_exit(std::int64_t deadline_ns) noexcept {
     std::this_thread::sleep_for(std::chrono::milliseconds(1));
     lock.try_lock();
   }
-  const CaptureHold hold(captures_, kCapturePatience);  // without it too: nobody needs the capture any more
+  // Beside a capture too: nobody needs it any more. Not beside a stream that waits: the program would never end.
+  const QuietHold hold(captures_, host_waits_, kCapturePatience);
   const State state = state_.load(std::memory_order_relaxed);
-  if (state == State::idle) return;
+  if (state == State::idle || hold.stream_waits()) return;  // abandon() says it
   const std::int64_t now = api_.now_ns();
   if (state == State::configured) {
     window_.status = WindowStatus::failed;

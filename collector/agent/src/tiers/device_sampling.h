@@ -34,6 +34,7 @@
 #include "cupti/capture_watch.h"
 #include "cupti/cupti_api.h"
 #include "cupti/device_launches.h"
+#include "cupti/host_waits.h"
 #include "cupti/timeline.h"
 #include "messages.h"
 #include "ridgeline/spool/writer.h"
@@ -47,8 +48,9 @@ class DeviceSampling {
  public:
   /// `window_ids`: the next one, shared by the devices; `first_metric_id`: of ids that are this device's own.
   DeviceSampling(const CuptiApi& api, spool::Writer& writer, Timeline& timeline, const CallGate& gate,
-                 CaptureWatch& captures, const DeviceLaunches& launches, const SamplingLimits& limits,
-                 std::atomic<std::uint32_t>& window_ids, std::uint32_t first_metric_id);
+                 CaptureWatch& captures, HostWaits& host_waits, const DeviceLaunches& launches,
+                 const SamplingLimits& limits, std::atomic<std::uint32_t>& window_ids,
+                 std::uint32_t first_metric_id);
 
   /// Once, on the agent's thread. Errors become messages, after which windows are reported as failed.
   void prepare(std::uint32_t device_id, const std::string& chip) noexcept;
@@ -113,21 +115,28 @@ class DeviceSampling {
   bool configure(std::uint32_t phase_steps, std::int64_t step_ns, std::uint32_t devices) noexcept;
   /// Opens a session with the hardware buffer and the interval of plan_. False if it failed, and all is closed.
   bool enable() noexcept;
+  /// The counters are in use, or a stream waits for the host: true if prepare() is to ask again.
+  bool ask_later(std::uint32_t device_id, const std::string& chip) noexcept;
   std::int64_t capacity_ns() const noexcept;
   bool device_passed(std::uint32_t correlation_id) const noexcept;
   bool start() noexcept;
+  /// It could not be started in this step: with the next one, if the window has another.
+  bool start_later(const StepTracker::Step& step) noexcept;
+  /// With `lock` on mutex_: waits until it is decided whether there is something to sample. Not while a stream waits
+  /// for the host, for this very thread it may be.
+  bool await_readiness(std::unique_lock<std::mutex>& lock) noexcept;
   /// Steps turned out to take `step_ns` on the device. False if it failed, and all is closed.
   bool plan_anew(std::int64_t step_ns) noexcept;
   /// `early`: why before the window's end, else empty. False if it failed, and all is closed.
   bool stop(const std::string& early) noexcept;
-  /// Reads once, and closes once no capture is under way.
+  /// Reads once, and closes once CUPTI may be called.
   void read() noexcept;
-  /// False: a capture is under way, not now.
+  /// False: a capture is under way or a stream waits for the host, not now.
   bool read_samples();
   /// Values of samples 1 to `count` - 1, sample after sample; NaN where CUPTI fails.
   std::vector<double> evaluate(std::size_t count) const;
   void close() noexcept;
-  /// Now, or when the capture under way is over.
+  /// Now, or when the capture under way, or what a stream waits for, is over.
   void close_soon() noexcept;
   void fail(const char* what, CUptiResult result) noexcept;
   void refuse(const char* what, CUptiResult result) noexcept;
@@ -140,6 +149,7 @@ class DeviceSampling {
   Timeline& timeline_;
   const CallGate& gate_;
   CaptureWatch& captures_;
+  HostWaits& host_waits_;
   const DeviceLaunches& launches_;
   const SamplingLimits limits_;
   std::atomic<std::uint32_t>& window_ids_;

@@ -59,8 +59,13 @@ PcSampling::PcBuffer::PcBuffer(std::size_t pcs, std::size_t reasons) : pcs_(pcs)
 }
 
 PcSampling::PcSampling(const CuptiApi& api, spool::Writer& writer, KernelTable& kernels,
-                       CaptureWatch& captures)
-    : api_(api), writer_(writer), kernels_(kernels), captures_(captures), lines_(api, writer) {}
+                       CaptureWatch& captures, HostWaits& host_waits)
+    : api_(api),
+      writer_(writer),
+      kernels_(kernels),
+      captures_(captures),
+      host_waits_(host_waits),
+      lines_(api, writer) {}
 
 void PcSampling::rule_out(const std::string& reason) noexcept {
   put_message(writer_, api_.now_ns(), Severity::warning, spool::Topic::stalls, reason);
@@ -79,7 +84,7 @@ void PcSampling::note_step(const StepTracker::Step& step, std::int64_t now_ns) n
   last_begin_ns_ = now_ns;
   // The schedule began anew inside the phase.
   if (enabled_ && step.phase != Phase::stalls) {
-    const CaptureHold hold(captures_);
+    const QuietHold hold(captures_, host_waits_);
     if (!hold) return;  // the next step does it
     finish_window();
     state_.store(State::idle, std::memory_order_release);
@@ -98,7 +103,7 @@ void PcSampling::arm(const StepTracker::Step& step, std::uint64_t steps_left) no
 void PcSampling::launch_enter(CUcontext context) noexcept {
   std::lock_guard<std::mutex> guard(mutex_);
   if (state_.load(std::memory_order_relaxed) != State::armed) return;
-  const CaptureHold hold(captures_);
+  const QuietHold hold(captures_, host_waits_);
   if (!hold) return;
   const std::int64_t begin = api_.now_ns();
   std::string why;
@@ -238,7 +243,7 @@ void PcSampling::step_end() noexcept {
   std::lock_guard<std::mutex> guard(mutex_);
   const State state = state_.load(std::memory_order_relaxed);
   if (state != State::armed && state != State::sampling) return;
-  const CaptureHold hold(captures_, kCapturePatience);
+  const QuietHold hold(captures_, host_waits_, kCapturePatience);
   if (!hold) return;
   const bool last = steps_left_ <= 1;
   const std::int64_t begin = api_.now_ns();

@@ -21,6 +21,7 @@
 
 #include "cupti/capture_watch.h"
 #include "cupti/cupti_api.h"
+#include "cupti/host_waits.h"
 #include "cupti/kernel_table.h"
 #include "ridgeline/spool/writer.h"
 #include "steps/step_tracker.h"
@@ -34,10 +35,12 @@ inline constexpr double kPcSamplesWanted = 4e6;
 std::uint32_t pc_sampling_period_log2(std::uint32_t sm_count, std::int64_t sm_hz,
                                       std::int64_t window_ns) noexcept;
 
-/// Starts, stops and ends a session only while nothing is being captured (capture_watch.h): later, where it may not.
+/// Starts, stops and ends a session only while nothing is being captured and no stream waits for the host
+/// (host_waits.h): later, where it may not.
 class PcSampling {
  public:
-  PcSampling(const CuptiApi& api, spool::Writer& writer, KernelTable& kernels, CaptureWatch& captures);
+  PcSampling(const CuptiApi& api, spool::Writer& writer, KernelTable& kernels, CaptureWatch& captures,
+             HostWaits& host_waits);
 
   /// Steps of the phase are not sampled, and why.
   void rule_out(const std::string& reason) noexcept;
@@ -94,6 +97,7 @@ class PcSampling {
   spool::Writer& writer_;
   KernelTable& kernels_;
   CaptureWatch& captures_;
+  HostWaits& host_waits_;
   SourceLines lines_;
 
   std::atomic<std::uint32_t> sm_count_{0};

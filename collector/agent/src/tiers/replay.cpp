@@ -15,10 +15,13 @@ namespace {
 constexpr std::int64_t kMillisecond = 1'000'000;
 // The first replay step may come before prepare() is through; it waits in the launch, this long at most.
 constexpr std::chrono::seconds kReadyTimeout{10};
+constexpr std::chrono::milliseconds kReadyLook{20};
 // For those that are under way when this device is asked what it can count.
 constexpr std::chrono::seconds kAvailabilityPatience{10};
 // Of somebody else, when it is asked which counters there are: 60 s in all, half a second apart.
 constexpr int kAsksWhileInUse = 120;
+// After another failure.
+constexpr int kAsksAfterFailure = 6;
 
 std::string permission_remedy() {
   return with_permission_remedy("timeline only: this user may not read GPU counters");
@@ -54,7 +57,8 @@ std::vector<MetricSet> joined(const CounterPlan& plan) {
 
 Replay::Replay(const CuptiApi& api, const DriverApi& driver, spool::Writer& writer, StepTracker& steps,
                CounterIntervals& intervals, Exclusions& exclusions, const CallGate& gate,
-               CaptureWatch& captures, const counting::ProgramTimes& times, CounterPlan plan)
+               CaptureWatch& captures, HostWaits& host_waits, const counting::ProgramTimes& times,
+               CounterPlan plan)
     : api_(api),
       driver_(driver),
       writer_(writer),
@@ -63,6 +67,7 @@ Replay::Replay(const CuptiApi& api, const DriverApi& driver, spool::Writer& writ
       exclusions_(exclusions),
       gate_(gate),
       captures_(captures),
+      host_waits_(host_waits),
       times_(times),
       replay_sets_(static_cast<std::uint32_t>(plan.replay.size())),
       flops_sets_(static_cast<std::uint32_t>(plan.flops.size())),
@@ -93,7 +98,19 @@ bool Replay::ask_availability(CUcontext context, std::uint32_t device_id, const 
              {RefusalCause::not_available});
     return false;
   }
-  const CaptureHold hold(captures_, kAvailabilityPatience);
+  const QuietHold hold(captures_, host_waits_, kAvailabilityPatience);
+  if (!hold && hold.stream_waits() && ++asked_in_vain_ <= kAsksWhileInUse) {
+    in_use_at_start_.store(true, std::memory_order_relaxed);
+    return false;
+  }
+  if (!hold && hold.stream_waits()) {
+    in_use_at_start_.store(false, std::memory_order_relaxed);
+    rule_out(
+        spool::Topic::counters_refused,
+        "timeline only: whenever it was to be asked which counters are available, a stream of the program "
+        "waited for the host, beside which it cannot be asked");
+    return false;
+  }
   if (!hold) {
     rule_out(spool::Topic::counters_refused,
              "timeline only: a stream capture of the program lasted for more than 10 s, and which counters "
@@ -111,7 +128,10 @@ bool Replay::ask_availability(CUcontext context, std::uint32_t device_id, const 
     p.pCounterAvailabilityImage = availability.data();
     result = api_.profiler_get_counter_availability(&p);
   }
-  const bool in_use = result == CUPTI_ERROR_HARDWARE_BUSY && ++asked_in_vain_ <= kAsksWhileInUse;
+  // Asked by several processes at once CUPTI may fail in other ways, too.
+  const bool in_use =
+      result != CUPTI_SUCCESS && !is_permission(result) &&
+      ++asked_in_vain_ <= (result == CUPTI_ERROR_HARDWARE_BUSY ? kAsksWhileInUse : kAsksAfterFailure);
   in_use_at_start_.store(in_use, std::memory_order_relaxed);
   if (in_use) return false;
   if (result != CUPTI_SUCCESS) {
@@ -208,6 +228,7 @@ std::uint32_t Replay::arm(const StepTracker::Step& step, std::uint32_t thread_id
   left_over_.store(false, std::memory_order_relaxed);
   session_thread_ = thread_id;
   open_ns_ = in_calls_ns_ = closing_ns_ = 0;
+  put_off_launches_ = 0;
   graph_launches_ = 0;
   graph_correlation_ids_.clear();
   in_doubt_.clear();
@@ -243,6 +264,16 @@ void Replay::pay(bool whole) noexcept {
     cost_ns = whole ? took_ns - usual_ns_ : std::max(cost_ns, took_ns - usual_ns_);
   }
   if (step_.phase == Phase::replay) count_plan_.spent(cost_ns);
+}
+
+void Replay::pay_for_samples(std::int64_t ns) noexcept {
+  const std::lock_guard<std::mutex> guard(mutex_);
+  count_plan_.spent(ns);
+}
+
+bool Replay::affords(std::int64_t ns) noexcept {
+  const std::unique_lock<std::mutex> lock(mutex_, std::try_to_lock);  // whose holder may hang
+  return !lock.owns_lock() || count_plan_.spent_ns() + ns <= count_plan_.budget_ns();
 }
 
 void Replay::tell_of_plan() noexcept try {
@@ -295,11 +326,12 @@ Verdict Replay::launch_enter(const LaunchCall& call) noexcept try {
   if (state_.load(std::memory_order_relaxed) == State::armed) {
     std::string why;
     auto status = spool::CounterStatus::failed;
-    const auto decided = [&] { return readiness_ != Readiness::pending || gate_.closed(); };
     bool later = false;  // a launch to come opens the session
-    const bool ready = ready_.wait_for(lock, kReadyTimeout, decided);
+    const Awaited awaited = await_readiness(lock);
     watch_.begin_anew(call.thread_id, api_.now_ns());
-    if (!ready) {
+    if (awaited == Awaited::put_off) {
+      later = true;
+    } else if (awaited == Awaited::too_late) {
       why = "the counters were not ready after 10 s; give the schedule more warm-up steps";
     } else if (gate_.closed()) {
       why = "the program ended inside this step";
@@ -314,6 +346,7 @@ Verdict Replay::launch_enter(const LaunchCall& call) noexcept try {
         state_.store(State::collecting, std::memory_order_release);
       }
     }
+    if (later) ++put_off_launches_;
     // Another thread may have been let in while this one waited.
     if (!later && state_.load(std::memory_order_relaxed) == State::armed) {
       close();
@@ -334,6 +367,18 @@ Verdict Replay::launch_enter(const LaunchCall& call) noexcept try {
   const State state = state_.load(std::memory_order_relaxed);
   if (state == State::armed || state == State::collecting) give_up_step("out of memory while counting");
   return Verdict::not_asked;
+}
+
+// Not while a stream waits for the host: for this very thread, it may be, and so would the agent's own.
+Replay::Awaited Replay::await_readiness(std::unique_lock<std::mutex>& lock) {
+  const auto decided = [&] { return readiness_ != Readiness::pending || gate_.closed(); };
+  const auto until = std::chrono::steady_clock::now() + kReadyTimeout;
+  while (!decided()) {
+    if (host_waits_.pending()) return Awaited::put_off;
+    if (std::chrono::steady_clock::now() >= until) return Awaited::too_late;
+    ready_.wait_for(lock, kReadyLook, decided);
+  }
+  return Awaited::decided;
 }
 
 bool Replay::open(const LaunchCall& call, std::string* why, spool::CounterStatus* status) {
@@ -568,7 +613,7 @@ bool Replay::step_end(std::uint32_t thread_id) noexcept {
     case State::to_close:
       return true;
     case State::armed:
-      report(spool::CounterStatus::failed, "the step launched no kernel");
+      report(spool::CounterStatus::failed, put_off_launches_ > 0 ? kPutOff : "the step launched no kernel");
       state_.store(State::idle, std::memory_order_release);
       return true;
     case State::collecting:
@@ -691,7 +736,6 @@ void Replay::context_destroyed(CUcontext context) noexcept {
   eviction_.forget();
   events_.clear();
   events_pending_ = 0;
-  host_waits_pending_ = false;
   close();
   if (state == State::to_close) return state_.store(State::idle, std::memory_order_release);
   if (state != State::collecting && state != State::to_finish) return;

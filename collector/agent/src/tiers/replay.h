@@ -38,6 +38,7 @@
 #include "cupti/cupti_api.h"
 #include "cupti/device_launches.h"
 #include "cupti/driver_api.h"
+#include "cupti/host_waits.h"
 #include "cupti/timeline.h"
 #include "messages.h"
 #include "ridgeline/counting/count_plan.h"
@@ -82,7 +83,7 @@ class Replay {
  public:
   Replay(const CuptiApi& api, const DriverApi& driver, spool::Writer& writer, StepTracker& steps,
          CounterIntervals& intervals, Exclusions& exclusions, const CallGate& gate, CaptureWatch& captures,
-         const counting::ProgramTimes& times, CounterPlan plan);
+         HostWaits& host_waits, const counting::ProgramTimes& times, CounterPlan plan);
 
   /// Asks what this machine can count, for 0.1 s or so, in which `context` must not be destroyed; false if it
   /// cannot: replay steps are then reported as failed.
@@ -93,7 +94,8 @@ class Replay {
   /// After that. May take a second, less if the process ends. Errors become messages, after which replay steps
   /// are reported as failed.
   void prepare() noexcept;
-  /// ask_availability() found the counters in use by somebody else: it is to be asked again.
+  /// ask_availability() found the counters in use by somebody else, or a stream that waits for the host: it is to be
+  /// asked again.
   bool waits_for_counters() const noexcept { return in_use_at_start_.load(std::memory_order_relaxed); }
   /// `put_off`: the counters of the step that is about to be counted are in use by somebody else; true if a step to
   /// come tries again, so that nothing is reported of this one.
@@ -116,6 +118,10 @@ class Replay {
   /// enabled, in case it serves that one. `usual_ns`: how long a step takes otherwise; 0: not known.
   std::uint32_t arm(const StepTracker::Step& step, std::uint32_t thread_id, bool keep,
                     std::int64_t usual_ns) noexcept;
+  /// Setting samples up and reading them kept the program for so long: out of the same budget. Any thread.
+  void pay_for_samples(std::int64_t ns) noexcept;
+  /// So much of the budget is left, as far as can be told now. The agent's own thread.
+  bool affords(std::int64_t ns) noexcept;
   /// How many sets there are for stretches (session/stretches.h); 0: not ready.
   std::uint32_t stretch_sets() const noexcept { return stretch_sets_.load(std::memory_order_acquire); }
   /// Of the stretch's set more is worth knowing than it costs. The agent's own thread.
@@ -132,10 +138,9 @@ class Replay {
   void launch_exit(const LaunchCall& call, Verdict verdict) noexcept;
   /// The program is about to begin a capture; no hold is given any more. Counters that are running pause.
   void capture_begins() noexcept;
-  /// Before and after a call of the program behind which a stream may wait for the host. Whether or not a
-  /// step is measured: the wait may last into one that is. In between nothing is started on any thread.
-  void stream_will_wait(std::uint32_t thread_id) noexcept;
-  void stream_waits(std::uint32_t thread_id, CUcontext context, CUstream stream) noexcept;
+  /// The program is about to make a stream wait for the host (host_waits.h), which is announced there: nothing is
+  /// started on any thread any more. Counters that are running pause.
+  void stream_will_wait() noexcept;
   /// A step that is not measured begins: a session that was kept for it, since another schedule was in force, is
   /// closed.
   void close_kept() noexcept;
@@ -172,6 +177,8 @@ class Replay {
   /// still to be closed. Both as soon as CUPTI may be called.
   static constexpr char kNotNow[] =
       "a stream was being captured, or waited for the host, when the counters had to be read";
+  static constexpr char kPutOff[] =
+      "a stream was being captured, or waited for the host, whenever the counters could have been started";
 
   enum class State { idle, armed, collecting, to_finish, to_close };
   enum class Readiness { pending, ready, ruled_out };
@@ -223,6 +230,9 @@ class Replay {
   /// The step is over, or is given up: it is paid for.
   void pay(bool whole) noexcept;
   void tell_of_plan() noexcept;
+  /// Whether there are counters, as far as that can be waited for. With `lock` on mutex_.
+  enum class Awaited { decided, put_off, too_late };
+  Awaited await_readiness(std::unique_lock<std::mutex>& lock);
   bool open(const LaunchCall& call, std::string* why, spool::CounterStatus* status);
   bool takes_turns() const noexcept;
   bool may_rotate(const StepTracker::Step& step) const noexcept;
@@ -274,6 +284,7 @@ class Replay {
   Exclusions& exclusions_;
   const CallGate& gate_;
   CaptureWatch& captures_;
+  HostWaits& host_waits_;
   const counting::ProgramTimes& times_;
   const std::uint32_t replay_sets_, flops_sets_;
   const std::vector<MetricSet> sets_;  // of all phases; configuration id - 1
@@ -314,8 +325,9 @@ class Replay {
   CUcontext context_ = nullptr;
   CounterSession session_;
   Eviction eviction_;
-  std::int64_t open_ns_ = 0;                          // host time of opening, this step
-  std::uint32_t graph_launches_ = 0;                  // seen in this step
+  std::int64_t open_ns_ = 0;            // host time of opening, this step
+  std::uint32_t put_off_launches_ = 0;  // of this step, at which the session could not be opened
+  std::uint32_t graph_launches_ = 0;    // seen in this step
   std::vector<std::uint32_t> graph_correlation_ids_;  // 0: not measured
   struct UnderWay {
     std::uint32_t thread_id, number;
@@ -330,14 +342,8 @@ class Replay {
   std::size_t events_pending_ = 0;    // the first so many: excluded kernels under way
   bool collectives_pending_ = false;  // all of them are collectives
   bool patience_spent_ = false;
-  struct ComingWait {
-    std::uint32_t thread_id;
-    std::int64_t since_ns;
-  };
-  std::vector<ComingWait> waits_coming_;  // threads inside a call that makes a stream wait for the host
   std::uint32_t failures_of_cupti_ = 0;   // in a row
   std::int64_t finished_ns_ = 0;          // the latest step
-  bool host_waits_pending_ = false;       // one of events_ stands behind a wait for the host
   bool pauses_ = false;                   // steps of this program pause: no rotation
   bool waits_ = false;                    // and have waits for the host: kernels are marked
   std::int64_t waited_for_peers_ns_ = 0;  // in this recording, in vain or not

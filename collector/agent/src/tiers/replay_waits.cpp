@@ -23,9 +23,7 @@ constexpr std::chrono::microseconds kPollPause{50};
 constexpr std::size_t kMostEvents = 64;
 // For captures on other threads, where something has to be done now or never.
 constexpr std::chrono::milliseconds kCapturePatience{20};
-// A call that makes a stream wait for the host takes microseconds; one whose end was not seen is forgotten.
-constexpr std::int64_t kLongestCallNs = 2000 * kMillisecond;
-// Before one, for the measured launches of other threads.
+// Before a call that makes a stream wait for the host, for the measured launches of other threads.
 constexpr std::chrono::seconds kLongestLaunch{2};
 // A session that is kept for a step to come.
 constexpr std::int64_t kKeptNs = 2000 * kMillisecond;
@@ -35,24 +33,24 @@ constexpr std::uint32_t kMostFailures = 3;
 
 // True if no excluded kernel is under way, and no thread is about to make a stream wait for the host.
 bool Replay::settled(std::uint32_t thread_id) noexcept {
-  std::erase_if(waits_coming_, [now_ns = api_.now_ns()](const ComingWait& wait) {
-    return now_ns - wait.since_ns > kLongestCallNs;
-  });
-  if (!waits_coming_.empty()) return false;
-  if (events_pending_ == 0) return true;
+  if (host_waits_.coming()) return false;
+  const bool for_host = host_waits_.pending();
+  if (events_pending_ == 0 && !for_host) return true;
   RelaxedCapture relaxed(driver_);
-  const bool for_peers = collectives_pending_ && !patience_spent_;
+  const bool for_peers = collectives_pending_ && !patience_spent_ && !for_host;
   std::int64_t limit_ns = patience_spent_ ? kImpatienceNs : kPatienceNs;
   if (for_peers)
     limit_ns =
         std::clamp(kPatienceWithPeersInAllNs - waited_for_peers_ns_, kPatienceNs, kPatienceWithPeersNs);
   const std::int64_t begin_ns = api_.now_ns();
   std::int64_t waited_ns = 0;
+  bool over = false;
   while (true) {
     while (events_pending_ > 0 && driver_.event_query(events_[events_pending_ - 1]) != CUDA_ERROR_NOT_READY)
       --events_pending_;
     waited_ns = api_.now_ns() - begin_ns;
-    if (events_pending_ == 0 || waited_ns > limit_ns || gate_.closed()) break;
+    over = events_pending_ == 0 && !(for_host && host_waits_.pending());
+    if (over || waited_ns > limit_ns || gate_.closed()) break;
     if (waited_ns > kPatienceNs) {
       watch_.begin_anew(thread_id, begin_ns + waited_ns);  // this is no kernel that hangs
       std::this_thread::sleep_for(kPollPause);
@@ -60,13 +58,12 @@ bool Replay::settled(std::uint32_t thread_id) noexcept {
   }
   // Shorter waits are what a collective takes.
   if (for_peers && waited_ns > kPatienceNs) waited_for_peers_ns_ += waited_ns;
-  patience_spent_ = events_pending_ > 0;
-  if (!patience_spent_) host_waits_pending_ = false;
-  return !patience_spent_;
+  patience_spent_ = !over;
+  return over;
 }
 
 bool Replay::host_waits_over(std::uint32_t thread_id) noexcept {
-  return (!host_waits_pending_ && waits_coming_.empty()) || settled(thread_id);
+  return !(host_waits_.coming() || host_waits_.pending()) || settled(thread_id);
 }
 
 bool Replay::watch(CUstream stream) noexcept try {
@@ -104,7 +101,7 @@ void Replay::capture_begins() noexcept {
   // With another capture under way nothing of CUPTI's may be called; it has had the counters stopped.
   if (!session_.running() || !captures_.only_one()) return;
   // A kept session may run on while a stream waits for the host: it measures marked ranges alone, and none is open.
-  if (host_waits_pending_) return;
+  if (host_waits_.pending()) return;
   if (state_.load(std::memory_order_relaxed) != State::collecting) return settle_what_is_due();
   if (session_.rotates()) {
     give_up_step("the program captures a stream in this step, for which its counters have to pause");
@@ -115,12 +112,8 @@ void Replay::capture_begins() noexcept {
   if (!session_.pause(&failure)) fail_step(failure);
 }
 
-void Replay::stream_will_wait(std::uint32_t thread_id) noexcept {
+void Replay::stream_will_wait() noexcept {
   std::unique_lock<std::mutex> lock(mutex_);
-  try {
-    waits_coming_.push_back({thread_id, api_.now_ns()});
-  } catch (...) {  // out of memory: what stands behind it is told by its event all the same
-  }
   // What closes a range waits for the device, under the lock that this thread takes behind its call.
   const auto until = std::chrono::steady_clock::now() + kLongestLaunch;
   while (session_.running() && !under_way_.empty() && std::chrono::steady_clock::now() < until) {
@@ -128,7 +121,7 @@ void Replay::stream_will_wait(std::uint32_t thread_id) noexcept {
     std::this_thread::sleep_for(kPollPause);
     lock.lock();
   }
-  if (!session_.running() || host_waits_pending_) return;
+  if (!session_.running() || host_waits_.pending()) return;
   const bool collecting = state_.load(std::memory_order_relaxed) == State::collecting;
   if (collecting) waits_ = true;
   if (session_.marks_kernels() && collecting) return;
@@ -143,28 +136,6 @@ void Replay::stream_will_wait(std::uint32_t thread_id) noexcept {
   }
   CounterSession::Failure failure;
   if (!session_.pause(&failure)) fail_step(failure);
-}
-
-void Replay::stream_waits(std::uint32_t thread_id, CUcontext context, CUstream stream) noexcept {
-  std::lock_guard<std::mutex> guard(mutex_);
-  const auto mine = std::find_if(waits_coming_.begin(), waits_coming_.end(),
-                                 [&](const ComingWait& wait) { return wait.thread_id == thread_id; });
-  if (mine != waits_coming_.end()) waits_coming_.erase(mine);
-  if (readiness_ == Readiness::ruled_out || (context_ != nullptr && context != context_) ||
-      driver_.captures(stream))
-    return;
-  // What is over already makes room; nobody waits here.
-  while (events_pending_ > 0 && driver_.event_query != nullptr &&
-         driver_.event_query(events_[events_pending_ - 1]) != CUDA_ERROR_NOT_READY)
-    --events_pending_;
-  if (events_pending_ == 0) host_waits_pending_ = collectives_pending_ = false;
-  if (watch(stream)) {
-    host_waits_pending_ = true;
-    collectives_pending_ = false;
-  } else if (state_.load(std::memory_order_relaxed) == State::collecting) {
-    host_waits_pending_ = true;
-    fail_step({"watching a stream that waits for the host", CUPTI_ERROR_UNKNOWN});
-  }
 }
 
 // Something went wrong between two launches: the step is given up, the program goes on.
@@ -183,7 +154,7 @@ void Replay::give_up_step(std::string_view why) noexcept {
   } catch (...) {  // out of memory: the step's record says it
   }
   report(spool::CounterStatus::failed, why);
-  if (host_waits_pending_) return state_.store(State::to_close, std::memory_order_release);
+  if (host_waits_.pending()) return state_.store(State::to_close, std::memory_order_release);
   close();
   state_.store(State::idle, std::memory_order_release);
 }

@@ -11,27 +11,31 @@ namespace {
 constexpr std::chrono::seconds kCloseTimeout{60};
 // The capture may be this very thread's.
 constexpr std::chrono::milliseconds kCloseTimeoutInCapture{100};
+// Likewise what a stream waits for. The agent's threads go on closing.
+constexpr std::chrono::milliseconds kCloseTimeoutWithWaits{5};
 // Of a device's metrics; there are a dozen.
 constexpr std::uint32_t kMetricIdsPerDevice = 256;
 
 }  // namespace
 
 Sampling::Sampling(const CuptiApi& api, spool::Writer& writer, Timeline& timeline, const CallGate& gate,
-                   CaptureWatch& captures, const DeviceLaunches& launches, const SamplingLimits& limits)
+                   CaptureWatch& captures, HostWaits& host_waits, const DeviceLaunches& launches,
+                   const SamplingLimits& limits)
     : api_(api),
       writer_(writer),
       timeline_(timeline),
       gate_(gate),
       captures_(captures),
+      host_waits_(host_waits),
       launches_(launches),
       limits_(limits) {
   make(0);
 }
 
 DeviceSampling& Sampling::make(std::uint32_t number) {
-  devices_[number] =
-      std::make_unique<DeviceSampling>(api_, writer_, timeline_, gate_, captures_, launches_, limits_,
-                                       window_ids_, kFirstSampledMetricId + number * kMetricIdsPerDevice);
+  devices_[number] = std::make_unique<DeviceSampling>(api_, writer_, timeline_, gate_, captures_, host_waits_,
+                                                      launches_, limits_, window_ids_,
+                                                      kFirstSampledMetricId + number * kMetricIdsPerDevice);
   devices_[number]->meet_by([this] {
     if (met_ || !meet_) return;
     met_ = true;
@@ -121,7 +125,8 @@ bool Sampling::close_now() noexcept {
   const auto begin = std::chrono::steady_clock::now();
   const auto give_up = [&] {
     const auto waited = std::chrono::steady_clock::now() - begin;
-    return waited > kCloseTimeout || (waited > kCloseTimeoutInCapture && captures_.any());
+    return waited > kCloseTimeout || (waited > kCloseTimeoutInCapture && captures_.any()) ||
+           (waited > kCloseTimeoutWithWaits && host_waits_.pending());
   };
   each([](DeviceSampling& device) { device.end_phase(); });
   while (open() && !gate_.closed() && !give_up()) {

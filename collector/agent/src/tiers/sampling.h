@@ -19,7 +19,8 @@ namespace ridgeline::agent {
 class Sampling {
  public:
   Sampling(const CuptiApi& api, spool::Writer& writer, Timeline& timeline, const CallGate& gate,
-           CaptureWatch& captures, const DeviceLaunches& launches, const SamplingLimits& limits);
+           CaptureWatch& captures, HostWaits& host_waits, const DeviceLaunches& launches,
+           const SamplingLimits& limits);
 
   /// Prepares a device, once each, on the agent's thread. Until the first one is ready, a sample phase waits for
   /// it; further ones take part from the next phase on. Devices beyond kMostDevices are not sampled, and that is
@@ -43,7 +44,8 @@ class Sampling {
   bool in_use_elsewhere() const noexcept;
   /// What becomes of that: it begins `again`, or was refused.
   void settle_refusal(bool again) noexcept;
-  /// What can be sampled could not be asked yet, since another process or profiler has the counters.
+  /// What can be sampled could not be asked yet, since another process or profiler has the counters, or a stream
+  /// waited for the host.
   bool waits_for_counters() const noexcept;
   /// Asks again, if so. The agent's thread.
   void prepare_again() noexcept {
@@ -58,7 +60,7 @@ class Sampling {
   /// A session is open on a device.
   bool open() const noexcept;
   /// Ends sessions that are open, doing what tick() does until they are closed. False if one is still open after
-  /// a minute, or a tenth of a second in which the program captures.
+  /// a minute, a tenth of a second in which the program captures, or when a stream waits for the host.
   bool close_now() noexcept;
   /// Called once a phase, just before samples are taken: waits for processes that this one waits for in
   /// collectives, so that none of them is still setting up.
@@ -86,6 +88,7 @@ class Sampling {
   Timeline& timeline_;
   const CallGate& gate_;
   CaptureWatch& captures_;
+  HostWaits& host_waits_;
   const DeviceLaunches& launches_;
   const SamplingLimits limits_;
   std::function<void()> meet_;
