@@ -97,12 +97,31 @@ void add_step_options(Command app, AnalysisArguments& arguments) {
                  "Analyse this process (id from `info`); default: the busiest")
       .whole_number(0)
       .type_name("ID");
+  add_roof_options(app, arguments.roofs);
   app.add_option("--dram-peak", arguments.dram_peak,
-                 "Source of the DRAM roof: spec, measured, clock, counter (default spec)")
+                 "Source of the DRAM roof alone: spec, burst, sustained, measured, clock, counter")
       .type_name("SOURCE");
   app.add_option("--compute-peak", arguments.compute_peak,
-                 "Source of the compute roof: clock, spec, measured (default clock)")
+                 "Source of the compute roof alone: clock (pipe cycles, the default), spec, burst, "
+                 "sustained, measured")
       .type_name("SOURCE");
+}
+
+void add_roof_options(Command app, RoofArguments& arguments) {
+  app.add_option(
+         "--roof", arguments.roof,
+         "Roofs: spec (data sheet), burst or sustained (measured on the card: docs/ceilings.md); default: "
+         "sustained where the capture has it, else spec")
+      .type_name("ROOF");
+  app.add_option("--ceilings", arguments.ceilings,
+                 "Take the measured roofs from this machine file of `ridgeline ceilings`")
+      .type_name("FILE");
+}
+
+void take_roofs(const RoofArguments& arguments, analyzer::AnalysisOptions& options) {
+  if (!arguments.roof.empty()) options.utilisation.peaks = analyzer::roof_policy(arguments.roof).value();
+  if (!arguments.ceilings.empty())
+    options.ceilings = store::read_machine_ceilings(arguments.ceilings).value();
 }
 
 double parse_ratio(const std::string& option, const std::string& text) {
@@ -140,8 +159,11 @@ analyzer::AnalysisOptions analysis_options(const AnalysisArguments& arguments) {
   options.rank.target = options.targets.target = target;
   options.rank.stretch = options.targets.stretch = stretch;
   options.window_key = analyzer::RankKey::kernel_and_grid;
-  options.utilisation.peaks.dram = analyzer::parse_peak_source(arguments.dram_peak).value();
-  options.utilisation.peaks.compute = analyzer::parse_peak_source(arguments.compute_peak).value();
+  take_roofs(arguments.roofs, options);
+  analyzer::PeakPolicy& peaks = options.utilisation.peaks;
+  if (!arguments.dram_peak.empty()) peaks.dram = analyzer::parse_peak_source(arguments.dram_peak).value();
+  if (!arguments.compute_peak.empty())
+    peaks.compute = analyzer::parse_peak_source(arguments.compute_peak).value();
   return options;
 }
 

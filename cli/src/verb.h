@@ -56,8 +56,17 @@ void add_print_options(Command app, PrintOptions& options, bool with_rows = true
 /// To the file of -o, else to standard output.
 void print(const PrintOptions& options, const reports::Document& document);
 
+/// What utilisations are held against: --roof, --ceilings.
+struct RoofArguments {
+  std::string roof;      // "": measured where the capture has it
+  std::string ceilings;  // a machine file
+};
+void add_roof_options(Command app, RoofArguments& arguments);
+/// Throws Error(usage), and what reading the machine file throws.
+void take_roofs(const RoofArguments& arguments, analyzer::AnalysisOptions& options);
+
 /// What of a capture is analysed, and against what: CAPTURE, --step, --range, --window, --process, --target, --stretch,
-/// peaks.
+/// roofs.
 struct AnalysisArguments {
   std::string capture;
   std::string target = "0.70";
@@ -67,8 +76,8 @@ struct AnalysisArguments {
   std::int64_t process = -1;  // likewise
   std::string range;          // "": everything
   std::string window;         // "FROM..TO"; "": no window
-  std::string dram_peak = "spec";
-  std::string compute_peak = "clock";
+  RoofArguments roofs;
+  std::string dram_peak, compute_peak;  // "": as the roofs say
 };
 void add_analysis_options(Command app, AnalysisArguments& arguments);
 /// The same without CAPTURE.

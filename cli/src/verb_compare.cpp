@@ -12,6 +12,7 @@ Verb add_compare(Command program) {
     std::vector<std::string> captures;
     std::vector<std::string> against;
     CompareArguments compare;
+    RoofArguments roofs;
     ComparePrint print;
   };
   auto options = std::make_shared<Options>();
@@ -28,6 +29,7 @@ Verb add_compare(Command program) {
       .type_name("CAPTURES");
   add_sides_options(app, options->compare);
   add_compare_options(app, options->compare);
+  add_roof_options(app, options->roofs);
   add_compare_print(app, options->print);
   return {app, [options] {
             check_print(options->print);
@@ -36,7 +38,9 @@ Verb add_compare(Command program) {
                 experiment::read_project(options->compare.project).value();
             const comparison::ComparisonOptions how = comparison_options(options->compare, project);
             const comparison::FailOn fail = fail_on(options->compare, project);
-            const auto comparison = queries::ask(queries::CompareQuery{a, b, how});
+            analyzer::AnalysisOptions analysis;
+            take_roofs(options->roofs, analysis);
+            const auto comparison = queries::ask(queries::CompareQuery{a, b, how, analysis});
             print_comparison(options->print, comparison.value());
             return comparison::exit_code(comparison.value(), fail);
           }};

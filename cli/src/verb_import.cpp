@@ -11,6 +11,7 @@
 #include "ridgeline/import/importer.h"
 #include "ridgeline/reports/reason_text.h"
 #include "ridgeline/store/capture.h"
+#include "ridgeline/store/machine_ceilings.h"
 #include "verb.h"
 
 namespace ridgeline::cli {
@@ -55,6 +56,7 @@ Verb add_import(Command program) {
         ProgressLine line;
         import::ImportOptions how;
         how.overwrite = options->force;
+        how.ceilings_directory = store::ceilings_directory();
         if (!options->quiet) {
           how.progress = [&line](const import::ImportProgress& progress) {
             const double total = static_cast<double>(progress.total_bytes);

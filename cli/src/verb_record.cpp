@@ -13,10 +13,12 @@
 #include "ridgeline/base/units.h"
 #include "ridgeline/import/importer.h"
 #include "ridgeline/launch/duration.h"
+#include "ridgeline/launch/power_limits.h"
 #include "ridgeline/launch/recorder.h"
 #include "ridgeline/launch/schedule.h"
 #include "ridgeline/launch/tiers.h"
 #include "ridgeline/reports/reason_text.h"
+#include "ridgeline/store/machine_ceilings.h"
 #include "verb.h"
 
 namespace ridgeline::cli {
@@ -43,6 +45,8 @@ std::string progress_text(const launch::RecordProgress& progress) {
 Result<launch::CaptureOutcome> import_capture(const launch::CaptureRequest& request) {
   import::ImportOptions options;
   options.overwrite = request.overwrite;
+  options.ceilings_directory = store::ceilings_directory();
+  options.power_limits_w = launch::power_limits_w();
   if (request.progress) {
     options.progress = [&request](const import::ImportProgress& progress) {
       request.progress({progress.done_bytes, progress.total_bytes});

@@ -170,6 +170,7 @@ std::vector<EnvironmentDifference> environment_differences(const Runs& a, const 
     out.compare(is_path ? Weight::note : Weight::explains, "variable " + name,
                 [&](const RunProfile& run) { return at(run.environment, name); });
   }
+  out.compare(Weight::explains, "dram_roof", [](const RunProfile& run) { return run.dram_roof; });
   out.compare(Weight::note, "host", [](const RunProfile& run) { return run.host_name; });
   compare_state(out, a, b);
   return out.take();

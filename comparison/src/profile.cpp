@@ -9,6 +9,7 @@
 
 #include "profile_parts.h"
 #include "ridgeline/base/statistics.h"
+#include "ridgeline/base/units.h"
 #include "ridgeline/store/activity.h"
 
 namespace ridgeline::comparison {
@@ -393,6 +394,10 @@ RunProfile read_profile(const std::string& path, const ProfileOptions& options, 
   }
   for (const auto& [id, clock_hz] : utilisation->sm_clock_hz) {
     if (used.contains(id) && !profile.sm_clock_hz) profile.sm_clock_hz = clock_hz;
+  }
+  for (const analyzer::Peak& peak : utilisation->peaks) {
+    if (peak.quantity == Quantity::dram_bytes_per_s)
+      profile.dram_roof = bandwidth_text(peak.value) + ", " + std::string(to_string(peak.source));
   }
   return profile;
 }

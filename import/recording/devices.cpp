@@ -6,6 +6,7 @@
 
 #include "ridgeline/base/statistics.h"
 #include "ridgeline/store/device_peaks.h"
+#include "ridgeline/store/machine_ceilings.h"
 
 namespace ridgeline::import {
 
@@ -63,6 +64,19 @@ void RecordedDevices::write_peaks() {
         .detail =
             fmt::format("dram__bytes.sum.peak_sustained_elapsed.per_second, median by time over {} launches",
                         values.size())});
+  }
+}
+
+void RecordedDevices::write_ceilings(const std::string& directory,
+                                     const std::map<std::string, double>& power_limits_w) {
+  for (const auto& [key, device] : by_key_) {
+    store::CeilingsWanted wanted{
+        .uuid = device.uuid.value_or(""), .device = device.name, .power_limit_w = {}};
+    if (const auto limit = power_limits_w.find(wanted.uuid); limit != power_limits_w.end())
+      wanted.power_limit_w = limit->second;
+    const auto machine = store::find_machine_ceilings(directory, wanted);
+    if (!machine) continue;
+    for (const store::Ceiling& ceiling : ceiling_rows(*machine, device)) writer_.add(ceiling);
   }
 }
 

@@ -23,6 +23,9 @@ class RecordedDevices {
   void add_counter_dram_peak(store::Id device_id, double bytes_per_s, std::int64_t duration_ns);
   /// The peaks of every device, once all processes are in.
   void write_peaks();
+  /// Their measured roofs, where the folder has a machine file of theirs. `power_limits_w`: by UUID; a device that is
+  /// not in it may have any.
+  void write_ceilings(const std::string& directory, const std::map<std::string, double>& power_limits_w);
 
  private:
   store::CaptureWriter& writer_;

@@ -286,6 +286,7 @@ Result<ImportSummary> import_checked(const std::string& directory, const std::st
       each.scanned = {};
     }
     devices.write_peaks();
+    devices.write_ceilings(options.ceilings_directory, options.power_limits_w);
     writer.finish();
   }
   summary.warnings.insert(summary.warnings.begin(), warnings.begin(), warnings.end());

@@ -2,8 +2,9 @@
 
 namespace ridgeline::queries {
 
-Result<comparison::RunProfile> profile_of(const std::string& capture, const analyzer::Ask& how) {
-  auto profile = comparison::profile_run(capture, {}, how);
+Result<comparison::RunProfile> profile_of(const std::string& capture, const analyzer::Ask& how,
+                                          const analyzer::AnalysisOptions& analysis) {
+  auto profile = comparison::profile_run(capture, {.analysis = analysis}, how);
   if (profile) return profile;
   const Failure& failure = profile.failure();
   const bool named = failure.message.find(capture) != std::string::npos;
@@ -16,7 +17,7 @@ Result<comparison::Comparison> ask(const CompareQuery& query, const analyzer::As
   for (const bool of_a : {true, false}) {
     for (const std::string& capture : of_a ? query.a : query.b) {
       if (progress) progress(a.size() + b.size(), query.a.size() + query.b.size());
-      auto profile = profile_of(capture, how);
+      auto profile = profile_of(capture, how, query.analysis);
       if (!profile) return profile.failure();
       (of_a ? a : b).push_back(std::move(profile).value());
     }

@@ -223,6 +223,16 @@ std::string above_peak_text(const Finding& f) {
       f.find("shown_ratio") != nullptr ? "; shown as 100 %" : "");
 }
 
+std::string above_measured_roof_text(const Finding& f) {
+  return fmt::format(
+      "{} reaches {} of the measured {} roof{}, where {} is within what the roof and the figure vary by: its "
+      "bytes or "
+      "operations are counted wrong, or the roof was measured on a slower card or at a lower clock",
+      kernel_of(f), percent_text(f.value("utilisation_ratio")), f.peak ? roof_label(*f.peak) : "",
+      f.count == 1 ? "" : fmt::format(", the most of {} above theirs", counted(f.count, "kernel")),
+      percent_text(f.value("allowed_ratio")));
+}
+
 std::string clock_text_of(const Finding& f) {
   const std::string others =
       f.count == 1 ? "" : fmt::format(" (the worst of {})", counted(f.count, "device"));
@@ -353,6 +363,8 @@ std::string words_of(const Finding& f) {
                          f.peak ? peak_text(*f.peak) : kMissing);
     case FindingCode::above_peak:
       return above_peak_text(f);
+    case FindingCode::above_measured_roof:
+      return above_measured_roof_text(f);
     case FindingCode::tensor_only:
       return "only the tensor pipe was counted: kernels that use the FP pipes show a compute utilisation of "
              "about 0";

@@ -68,11 +68,12 @@ void add_rate_columns(std::vector<Column<RankLine>>& columns) {
        }});
   columns.push_back(
       {extra({.key = "tensor_spec_ratio",
-              .header = "of spec",
+              .header = "of peak",
               .unit = "%",
-              .help = "that ÷ the data sheet's peak of the type (`--compute-peak measured`: the "
-                      "measured one)",
-              .title = "of the data sheet's peak"}),
+              .help =
+                  "that ÷ the peak of the type: the data sheet's, or the roof that was measured on the card "
+                  "(`--roof`)",
+              .title = "of the peak"}),
        [](const RankLine& l) { return Cell::number(l.row->tensor_spec_ratio, Form::percent); }});
 }
 

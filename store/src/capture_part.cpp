@@ -95,6 +95,10 @@ class PartWriter {
       peak.device_id = row_of(devices_, peak.device_id);
       out_.add(peak);
     }
+    for (Ceiling ceiling : whole_.ceilings()) {
+      ceiling.device_id = row_of(devices_, ceiling.device_id);
+      out_.add(ceiling);
+    }
     for (ClockSample sample : whole_.clock_samples()) {
       sample.device_id = row_of(devices_, sample.device_id);
       out_.add(sample);

@@ -180,6 +180,13 @@ void CaptureWriter::add(const DevicePeak& row) {
       "INSERT OR REPLACE INTO device_peak(device_id, quantity, source, value, detail) VALUES (?,?,?,?,?)",
       row.device_id, row.quantity, row.source, row.value, row.detail);
 }
+void CaptureWriter::add(const Ceiling& row) {
+  state_->insert(
+      "INSERT OR REPLACE INTO ceiling(device_id, level, kind, state, read_share, value, unit, spread_ratio,"
+      " sm_clock_hz, power_w, joules_each, conditions) VALUES (?,?,?,?,?,?,?,?,?,?,?,?)",
+      row.device_id, row.level, row.kind, row.state, row.read_share, row.value, row.unit, row.spread_ratio,
+      row.sm_clock_hz, row.power_w, row.joules_each, row.conditions);
+}
 void CaptureWriter::add(const ClockSample& row) {
   state_->insert_clock.bind_all(row.device_id, row.time_ns, row.sm_clock_hz, row.memory_clock_hz,
                                 row.power_mw, row.temperature_c, row.throttle_reasons);

@@ -125,6 +125,11 @@ std::string plain(const std::string& text) {
   return out;
 }
 
+// A file of the limit that the card has: watts are set in whole ones.
+bool is_of_limit(const MachineCeilings& machine, const std::optional<double>& power_limit_w) {
+  return !power_limit_w || !machine.power_limit_w || std::fabs(*machine.power_limit_w - *power_limit_w) < 1;
+}
+
 std::string conditions_of(const MachineCeilings& machine, const CeilingRoof& roof, const CeilingReading& r) {
   std::string out = r.configuration.empty() ? roof.configuration : r.configuration;
   const auto add = [&](const std::string& part) { out += (out.empty() ? "" : "; ") + part; };
@@ -189,8 +194,15 @@ std::string with_counts(std::string_view text, const std::vector<NamedCount>& co
   return json.dump(1) + "\n";
 }
 
-std::vector<Ceiling> ceiling_rows(const MachineCeilings& machine, Id device_id) {
+bool measures(const MachineCeilings& machine, const Device& device) {
+  return (device.uuid && machine.uuid == *device.uuid) || machine.device == device.name;
+}
+
+std::vector<Ceiling> ceiling_rows(const MachineCeilings& machine, const Device& device) {
   std::vector<Ceiling> rows;
+  const Id device_id = device.id;
+  const std::string other =
+      device.uuid && machine.uuid == *device.uuid ? "" : "; measured on another card of the model";
   for (const CeilingRoof& roof : machine.roofs) {
     for (const CeilingReading& reading : roof.readings) {
       if (!reading.voids.empty() || !(reading.value > 0)) continue;
@@ -205,13 +217,13 @@ std::vector<Ceiling> ceiling_rows(const MachineCeilings& machine, Id device_id) 
                       .sm_clock_hz = reading.sm_clock_hz,
                       .power_w = reading.power_w,
                       .joules_each = reading.joules_each,
-                      .conditions = conditions_of(machine, roof, reading)});
+                      .conditions = conditions_of(machine, roof, reading) + other});
     }
   }
   if (!machine.energy) return rows;
   const std::string conditions =
-      fmt::format("fit over {} loads, {}; residuals {:.1f} W rms, {:.1f} W at most", machine.energy->points,
-                  machine.measured, machine.energy->rms_w, machine.energy->max_w);
+      fmt::format("fit over {} loads, {}; residuals {:.1f} W rms, {:.1f} W at most{}", machine.energy->points,
+                  machine.measured, machine.energy->rms_w, machine.energy->max_w, other);
   const auto add = [&](const std::string& kind, double value, double error, const char* unit) {
     rows.push_back({.device_id = device_id,
                     .level = CeilingLevel::energy,
@@ -245,18 +257,21 @@ std::string ceilings_path(const std::string& directory, const MachineCeilings& m
   return directory + "/" + plain(machine.uuid) + limit + ".json";
 }
 
-std::optional<MachineCeilings> find_machine_ceilings(const std::string& directory, const std::string& uuid) {
-  std::optional<MachineCeilings> newest;
-  if (directory.empty() || uuid.empty()) return newest;
+std::optional<MachineCeilings> find_machine_ceilings(const std::string& directory,
+                                                     const CeilingsWanted& wanted) {
+  std::optional<MachineCeilings> own, alike;
+  if (directory.empty()) return own;
   std::error_code ignored;
   for (const fs::directory_entry& entry : fs::directory_iterator(directory, ignored)) {
-    const std::string name = entry.path().filename().string();
-    if (!name.starts_with(plain(uuid)) || !name.ends_with(".json")) continue;
+    if (entry.path().extension() != ".json") continue;
     Result<MachineCeilings> read = read_machine_ceilings(entry.path().string());
-    if (!read || read.value().uuid != uuid) continue;
+    if (!read || !is_of_limit(read.value(), wanted.power_limit_w)) continue;
+    const bool itself = !wanted.uuid.empty() && read.value().uuid == wanted.uuid;
+    if (!itself && (wanted.device.empty() || read.value().device != wanted.device)) continue;
+    std::optional<MachineCeilings>& newest = itself ? own : alike;
     if (!newest || read.value().measured > newest->measured) newest = std::move(read).value();
   }
-  return newest;
+  return own ? own : alike;
 }
 
 }  // namespace ridgeline::store

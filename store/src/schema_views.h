@@ -230,6 +230,12 @@ JOIN process p ON p.id = l.process_id
 LEFT JOIN node n ON n.id = p.node_id
 WHERE l.class = 'communication';
 
+CREATE VIEW v_ceiling AS           -- one row a roof that was measured on a device, or a term of its energy model
+SELECT c.device_id, d.name AS device, d.uuid, c.level, c.kind, c.state, c.read_share, c.value, c.unit,
+       c.spread_ratio,             -- how far rounds were apart
+       c.sm_clock_hz, c.power_w, c.joules_each, c.conditions
+FROM ceiling c JOIN device d ON d.id = c.device_id;
+
 CREATE VIEW v_stall AS             -- one row a stall reason of an instruction, over all sampled steps
 SELECT s.kernel_id, k.demangled_name AS kernel,
        s.pc_offset,                -- bytes from the function's start
@@ -281,9 +287,9 @@ FROM range_work m JOIN declared_work w ON w.id = m.work_id;
 )sql";
 
 inline constexpr const char* kViewNames[] = {
-    "v_collective", "v_memory_use", "v_graph_edge", "v_host_function", "v_stream_wait",
-    "v_stream",     "v_process",    "v_message",    "v_tier",          "v_synchronisation",
-    "v_stall",      "v_pm_sample",  "v_rank",       "v_kernel_step",   "v_launch_metric",
-    "v_launch",     "v_step",       "launch",       "nvtx_range",      "annotation"};
+    "v_ceiling",   "v_collective", "v_memory_use",  "v_graph_edge",    "v_host_function",   "v_stream_wait",
+    "v_stream",    "v_process",    "v_message",     "v_tier",          "v_synchronisation", "v_stall",
+    "v_pm_sample", "v_rank",       "v_kernel_step", "v_launch_metric", "v_launch",          "v_step",
+    "launch",      "nvtx_range",   "annotation"};
 
 }  // namespace ridgeline::store

@@ -191,8 +191,10 @@ TEST(Peaks, TheClockIsThatOfTheAnalysedSteps) {
   EXPECT_NEAR(peak.value, 132.0 * 4096 * 1.4e9, 1);
   EXPECT_NE(peak.detail.find("1400 MHz median SM clock of the analysed steps"), std::string::npos)
       << peak.detail;
-  EXPECT_EQ(rate_source({}), PeakSource::spec);
-  EXPECT_EQ(rate_source({.compute = PeakSource::measured}), PeakSource::measured);
+  EXPECT_EQ(rate_source(m, 1, {}), PeakSource::spec);
+  EXPECT_EQ(rate_source(m, 1, {{}, PeakSource::measured}), PeakSource::measured);
+  EXPECT_EQ(rate_source(m, 1, {{}, PeakSource::clock}), PeakSource::spec) << "cycles have no rate";
+  EXPECT_EQ(rate_source(m, 1, {{}, PeakSource::sustained}), PeakSource::sustained);
 }
 
 }  // namespace

@@ -454,7 +454,7 @@ TEST(Utilisation, ComputeAgainstAnOperationPeakOnRequest) {
   FabricatedModel f =
       one_launch({{kRead, 1e6}, {kWritten, 0}, {kTensor, 90}, {kOperations, 50e9}, {kDuration, 100e3}});
   f.model.device_peaks.push_back({1, Quantity::bf16_flops_per_s, PeakSource::spec, 1e15, {}});
-  const UtilisationOptions options{.peaks = {.compute = PeakSource::spec}};
+  const UtilisationOptions options{.peaks = {{}, PeakSource::spec}};
   const auto u = run(f.done(), options);
   EXPECT_DOUBLE_EQ(u.launches[0].values->compute_utilisation->value, 0.5);
   EXPECT_DOUBLE_EQ(u.launches[0].values->tensor_ops->value, 50e9);

@@ -141,8 +141,16 @@ TEST(CeilingMachineFile, TheStoreReadsWhatWasWritten) {
   EXPECT_EQ(m.energy->terms[1].joules, 1e-10);
 }
 
+store::Device card() {
+  store::Device device;
+  device.id = 7;
+  device.name = made().device.name;
+  device.uuid = made().device.uuid;
+  return device;
+}
+
 TEST(CeilingMachineFile, RowsOfACaptureAreTheReadingsThatAreRoofsAndTheEnergyModel) {
-  const auto rows = store::ceiling_rows(store::read_machine_ceilings(kMade).value(), 7);
+  const auto rows = store::ceiling_rows(store::read_machine_ceilings(kMade).value(), card());
   ASSERT_EQ(rows.size(), 9 * 2 + 1 - 1 + 3u) << "one reading is void; three terms of energy";
   EXPECT_EQ(rows[0].device_id, 7);
   EXPECT_EQ(rows[0].kind, "read");
@@ -154,6 +162,21 @@ TEST(CeilingMachineFile, RowsOfACaptureAreTheReadingsThatAreRoofsAndTheEnergyMod
   }
   EXPECT_EQ(rows.back().level, CeilingLevel::energy);
   EXPECT_EQ(rows.back().unit, "J");
+}
+
+TEST(CeilingMachineFile, RoofsOfAnotherCardOfTheModelSayThatTheyAre) {
+  const store::MachineCeilings machine = store::read_machine_ceilings(kMade).value();
+  store::Device other = card();
+  EXPECT_TRUE(store::measures(machine, other));
+  for (const store::Ceiling& row : store::ceiling_rows(machine, other))
+    EXPECT_EQ(row.conditions.find("another card"), std::string::npos) << row.conditions;
+  other.uuid = "GPU-other";
+  EXPECT_TRUE(store::measures(machine, other));
+  for (const store::Ceiling& row : store::ceiling_rows(machine, other))
+    EXPECT_NE(row.conditions.find("measured on another card of the model"), std::string::npos)
+        << row.conditions;
+  other.name = "NVIDIA A100";
+  EXPECT_FALSE(store::measures(machine, other));
 }
 
 TEST(CeilingMachineFile, CountersThatDisagreeVoidTheRoofAndOthersAreNoted) {
@@ -219,17 +242,40 @@ TEST(CeilingMachineFile, OfSeveralFilesOfADeviceTheNewestCounts) {
   std::ofstream(folder + "/" + made().device.uuid + "-700W.json") << older;
   std::ofstream(folder + "/" + made().device.uuid + "-500W.json") << machine_file_text(other);
   std::ofstream(folder + "/" + made().device.uuid + "-1W.json") << "damaged";
-  const auto found = store::find_machine_ceilings(folder, made().device.uuid);
+  const store::CeilingsWanted itself{.uuid = made().device.uuid, .device = "", .power_limit_w = {}};
+  const auto found = store::find_machine_ceilings(folder, itself);
   ASSERT_TRUE(found);
   EXPECT_EQ(found->power_limit_w, 500);
-  EXPECT_FALSE(store::find_machine_ceilings(folder, "GPU-other"));
-  EXPECT_FALSE(store::find_machine_ceilings(folder + "/none", made().device.uuid));
-  EXPECT_FALSE(store::find_machine_ceilings("", made().device.uuid));
+  EXPECT_FALSE(
+      store::find_machine_ceilings(folder, {.uuid = "GPU-other", .device = "", .power_limit_w = {}}));
+  EXPECT_FALSE(store::find_machine_ceilings(folder + "/none", itself));
+  EXPECT_FALSE(store::find_machine_ceilings("", itself));
   EXPECT_EQ(store::ceilings_path("/d", *found), "/d/GPU-00112233-4455-6677-8899-aabbccddeeff-500W.json");
   store::MachineCeilings hostile = *found;
   hostile.uuid = "../../etc";
   hostile.power_limit_w.reset();
   EXPECT_EQ(store::ceilings_path("/d", hostile), "/d/______etc.json");
+}
+
+TEST(CeilingMachineFile, AFileOfAnotherPowerLimitIsNotTakenAndTheCardsOwnComesBeforeItsModels) {
+  const testing::TemporaryDirectory directory;
+  const std::string folder = directory.path();
+  Findings other = made();
+  other.measured = "2026-12-26T09:00:00Z";
+  other.device.uuid = "GPU-of-another";
+  std::ofstream(folder + "/own.json") << machine_file_text(made());
+  std::ofstream(folder + "/another.json") << machine_file_text(other);
+  store::CeilingsWanted wanted{
+      .uuid = made().device.uuid, .device = made().device.name, .power_limit_w = 700.2};
+  EXPECT_EQ(store::find_machine_ceilings(folder, wanted)->uuid, made().device.uuid);
+  wanted.uuid = "GPU-without-a-file";
+  EXPECT_EQ(store::find_machine_ceilings(folder, wanted)->uuid, "GPU-of-another")
+      << "of its model, the newest";
+  wanted.power_limit_w = 500;
+  EXPECT_FALSE(store::find_machine_ceilings(folder, wanted));
+  wanted.power_limit_w.reset();
+  wanted.device = "NVIDIA A100";
+  EXPECT_FALSE(store::find_machine_ceilings(folder, wanted));
 }
 
 TEST(CeilingMachineFile, EnergyPointsAreSustainedReadingsWithPowerThatAreRoofs) {

@@ -57,6 +57,26 @@ TEST(WholeNumber, IsOneOfAtLeastTheBound) {
     EXPECT_NE(wrong(0, text), "") << text;
 }
 
+TEST(AnalysisOptions, RoofIsOneWordForBothAndWhatIsNamedAloneComesBeforeIt) {
+  AnalysisArguments arguments;
+  arguments.roofs.roof = "spec";
+  analyzer::PeakPolicy peaks = analysis_options(arguments).utilisation.peaks;
+  EXPECT_EQ(peaks.dram, PeakSource::spec);
+  EXPECT_EQ(peaks.compute, PeakSource::clock) << "as if nothing had been measured";
+  arguments.roofs.roof = "burst";
+  arguments.compute_peak = "clock";
+  peaks = analysis_options(arguments).utilisation.peaks;
+  EXPECT_EQ(peaks.dram, PeakSource::burst);
+  EXPECT_EQ(peaks.compute, PeakSource::clock);
+  arguments.roofs.roof = "counter";
+  EXPECT_NE(
+      complaint([&] { static_cast<void>(analysis_options(arguments)); }).find("spec, burst or sustained"),
+      std::string::npos);
+  arguments.roofs = {.roof = "", .ceilings = "/nonexistent/file.json"};
+  EXPECT_NE(complaint([&] { static_cast<void>(analysis_options(arguments)); }).find("/nonexistent/file.json"),
+            std::string::npos);
+}
+
 TEST(AnalysisOptions, AreWhatIsAskedFor) {
   const analyzer::AnalysisOptions usual = analysis_options({});
   EXPECT_DOUBLE_EQ(usual.rank.target, 0.70);
@@ -65,8 +85,8 @@ TEST(AnalysisOptions, AreWhatIsAskedFor) {
   EXPECT_DOUBLE_EQ(usual.targets.stretch, 0.85);
   EXPECT_EQ(usual.window_key, analyzer::RankKey::kernel_and_grid);
   EXPECT_EQ(scope_of({}), analyzer::Scope{});
-  EXPECT_EQ(usual.utilisation.peaks.dram, PeakSource::spec);
-  EXPECT_EQ(usual.utilisation.peaks.compute, PeakSource::clock);
+  EXPECT_FALSE(usual.utilisation.peaks.dram) << "as the capture has it";
+  EXPECT_FALSE(usual.utilisation.peaks.compute);
   AnalysisArguments arguments;
   arguments.target = "60%";
   arguments.stretch = "0.65";

@@ -81,6 +81,28 @@ TEST_F(Importer, PeaksSayTheirSource) {
   EXPECT_EQ(scalar(capture, "SELECT count(*) FROM device_peak WHERE detail IS NULL OR detail = ''"), "0");
 }
 
+TEST_F(Importer, MeasuredRoofsOfTheModelAndItsPowerLimitGoIn) {
+  FakeSpool(directory_.path()).whole_run();
+  const TemporaryDirectory machines;
+  std::filesystem::copy_file(std::string(RIDGELINE_SOURCE_DIR) + "/tests/ceilings/made.json",
+                             machines / "other-card-700W.json");
+  EXPECT_TRUE(import().ceilings().empty()) << "nobody said where they are";
+  ImportOptions options{.overwrite = true, .ceilings_directory = machines.path()};
+  const std::string itself = "GPU-07070707-0707-0707-0707-070707070707";
+  options.power_limits_w = {{itself, 700.0}};
+  ASSERT_TRUE(import_spools(directory_.path(), output_, options).ok());
+  const store::Capture capture = open_capture(output_);
+  ASSERT_EQ(capture.ceilings().size(), 21u);
+  EXPECT_EQ(capture.ceilings()[0].device_id, capture.devices()[0].id);
+  EXPECT_EQ(scalar(capture,
+                   "SELECT count(*) FROM v_ceiling WHERE device = 'NVIDIA H200' AND conditions LIKE "
+                   "'%measured on another card%'"),
+            "21");
+  options.power_limits_w = {{itself, 500.0}};
+  ASSERT_TRUE(import_spools(directory_.path(), output_, options).ok());
+  EXPECT_TRUE(open_capture(output_).ceilings().empty()) << "roofs of another limit are not this card's";
+}
+
 TEST_F(Importer, ClockSamplesGiveThePeakAtTheMeasuredClock) {
   FakeSpool spool(directory_.path());
   spool.begin_step(0, Phase::timeline);

@@ -84,6 +84,52 @@ TEST_F(RoundTrip, Process) {
   EXPECT_SAME(end_ns);
 }
 
+TEST_F(RoundTrip, Ceiling) {
+  store::Device device;
+  device.name = "NVIDIA H200";
+  const Id id = writer_->add(device);
+  const store::Ceiling written{.device_id = id,
+                               .level = CeilingLevel::dram,
+                               .kind = "triad",
+                               .state = CeilingState::sustained,
+                               .read_share = 0.667,
+                               .value = 4.04e12,
+                               .unit = "bytes_per_s",
+                               .spread_ratio = 0.002,
+                               .sm_clock_hz = 1.9e9,
+                               .power_w = 550,
+                               .joules_each = 1.4e-10,
+                               .conditions = "1 s, quick"};
+  store::Ceiling bare = written;
+  bare.state = CeilingState::burst;
+  bare.read_share = bare.spread_ratio = bare.sm_clock_hz = bare.power_w = bare.joules_each = std::nullopt;
+  store::Ceiling before = bare;
+  before.value = 1;
+  writer_->add(written);
+  writer_->add(before);
+  writer_->add(bare);
+  const Capture capture = finished();
+  const std::vector<store::Ceiling> rows = capture.ceilings();
+  ASSERT_EQ(rows.size(), 2u) << "the same again replaces";
+  EXPECT_EQ(rows[0].state, CeilingState::burst);
+  EXPECT_EQ(rows[0].value, 4.04e12);
+  EXPECT_FALSE(rows[0].read_share || rows[0].spread_ratio || rows[0].sm_clock_hz || rows[0].power_w ||
+               rows[0].joules_each);
+  const store::Ceiling& read = rows[1];
+  EXPECT_SAME(device_id);
+  EXPECT_SAME(level);
+  EXPECT_SAME(kind);
+  EXPECT_SAME(state);
+  EXPECT_SAME(read_share);
+  EXPECT_SAME(value);
+  EXPECT_SAME(unit);
+  EXPECT_SAME(spread_ratio);
+  EXPECT_SAME(sm_clock_hz);
+  EXPECT_SAME(power_w);
+  EXPECT_SAME(joules_each);
+  EXPECT_SAME(conditions);
+}
+
 TEST_F(RoundTrip, DeviceItsPeaksAndClocks) {
   store::Device written;
   written.device_index = 5;

@@ -134,6 +134,7 @@ Model load_recording(const store::Capture& capture) {
   model.processes = capture.processes();
   model.devices = capture.devices();
   model.device_peaks = capture.device_peaks();
+  model.ceilings = capture.ceilings();
   model.clock_samples = capture.clock_samples();
   for (auto& kernel : capture.kernels()) model.kernels.emplace(kernel.id, std::move(kernel));
   for (auto& set : capture.counter_configurations()) model.configurations.emplace(set.id, std::move(set));

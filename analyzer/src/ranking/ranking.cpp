@@ -389,7 +389,7 @@ RankRow make_row(const Model& model, const UtilisationAnalysis& utilisation,
   }
   if (longest != nullptr) describe_kernel(model, model.launches.site(launch_of(*longest)), row);
   tier_sums.finish(row);
-  rates.finish(utilisation, options.rate, row);
+  rates.finish(utilisation, options.peaks, row);
   shown.finish(row);
   savings.finish(row);
   bounds.finish(options.bounds, row);

@@ -75,7 +75,7 @@ void RateSums::add(const LaunchValues& values, std::int64_t time_ns, const store
     sampled_.add(site.device_id, rate->quantity, rate->ops_per_s * time * 1e-9, time);
 }
 
-void RateSums::finish(const UtilisationAnalysis& utilisation, PeakSource source, RankRow& row) const {
+void RateSums::finish(const UtilisationAnalysis& utilisation, const PeakPolicy& policy, RankRow& row) const {
   const auto mean = [](const std::pair<double, double>& sum) {
     return sum.second > 0 ? std::optional(sum.first / sum.second) : std::nullopt;
   };
@@ -93,7 +93,7 @@ void RateSums::finish(const UtilisationAnalysis& utilisation, PeakSource source,
   row.tensor_ops_tier = is_counted ? Tier::t2 : Tier::t1;
   const auto clock = utilisation.sm_clock_hz.find(device_id);
   const auto peak =
-      choose_peak(model_, device_id, quantity, source,
+      choose_peak(model_, device_id, quantity, rate_source(model_, device_id, policy),
                   clock == utilisation.sm_clock_hz.end() ? std::nullopt : std::optional(clock->second));
   if (peak && peak.value().value > 0) row.tensor_spec_ratio = *row.tensor_ops_per_s / peak.value().value;
 }

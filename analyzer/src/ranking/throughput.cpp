@@ -35,9 +35,11 @@ std::optional<Quantity> quantity_in_names(const Model& model, const UtilisationA
 }
 
 std::optional<Peak> peak_of(const Model& model, const UtilisationAnalysis& utilisation,
-                            const std::set<store::Id>& devices, Quantity quantity, PeakSource source) {
+                            const std::set<store::Id>& devices, Quantity quantity, const PeakPolicy& policy) {
   std::optional<Peak> common;
   for (const store::Id device_id : devices) {
+    // MFU is of the data sheet unless somebody asks for other roofs: it is read beside other cards' figures.
+    const PeakSource source = policy.compute ? rate_source(model, device_id, policy) : PeakSource::spec;
     const auto clock = utilisation.sm_clock_hz.find(device_id);
     const auto peak =
         choose_peak(model, device_id, quantity, source,
@@ -84,7 +86,7 @@ Throughput step_throughput(const Model& model, const UtilisationAnalysis& utilis
   const std::optional<Quantity> quantity = !types.empty() ? most_of(types)
                                            : complete     ? Quantity::fp32_flops_per_s
                                                           : quantity_in_names(model, utilisation);
-  if (quantity) out.peak = peak_of(model, utilisation, devices, *quantity, rate_source(peaks));
+  if (quantity) out.peak = peak_of(model, utilisation, devices, *quantity, peaks);
   const auto rate = [&](const std::optional<double>& amount, std::optional<double>& per_s,
                         std::optional<double>& ratio) {
     if (!amount) return;

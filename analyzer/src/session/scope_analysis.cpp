@@ -106,7 +106,7 @@ std::shared_ptr<const Ranking> ScopeAnalysis::ranking(const RankKeys& key, const
   RankOptions wanted = options_.rank;
   wanted.key = key;
   wanted.bounds = options_.accounting.bounds;
-  wanted.rate = rate_source(options_.utilisation.peaks);
+  wanted.peaks = options_.utilisation.peaks;
   Ranking made = rank_kernels(*model_, selection_->steps, *measured, exposure(ask), wanted);
   reach(ask).add_to(*measured, made);
   if (DeclaredRanges& declared = ranges(ask); !declared.empty()) {
@@ -158,8 +158,9 @@ std::shared_ptr<const Roofline> ScopeAnalysis::roofline(const RankKeys& key, con
   auto& slot = rooflines_[key];
   if (slot) return slot;
   const auto ranked = ranking(key, ask);
-  return slot = share(make_roofline(*model_, *utilisation_, *ranked, accounting(ask)->device_id,
-                                    rate_source(options_.utilisation.peaks)));
+  const store::Id device_id = accounting(ask)->device_id;
+  return slot = share(make_roofline(*model_, *utilisation_, *ranked, device_id,
+                                    rate_source(*model_, device_id, options_.utilisation.peaks)));
 }
 
 std::shared_ptr<const std::vector<DeclaredWork>> ScopeAnalysis::declared_work(bool by_operation,
@@ -199,8 +200,8 @@ const Quality& ScopeAnalysis::assessed(const Ask& ask) {
   Quality made = assess_quality(*model_, steps, *measured, options_.quality);
   if (!measured->launches.empty() && !ranges(ask).empty()) {
     const store::Id device_id = model_->launches.site(measured->launches.row(0).launch).device_id;
-    if (const auto peak =
-            choose_peak(*model_, device_id, Quantity::dram_bytes_per_s, options_.utilisation.peaks.dram)) {
+    if (const auto peak = choose_peak(*model_, device_id, Quantity::dram_bytes_per_s,
+                                      dram_source(*model_, device_id, options_.utilisation.peaks))) {
       const RepresentativeStep& step = steps.representative;
       const Findings found = excess_findings(*declared_work(true, ask), peak.value().value,
                                              step.window_end_ns - step.window_start_ns);

@@ -46,6 +46,24 @@ TimeWindow within_recording(const Model& model, TimeWindow window) {
   }
   return {common.start_ns + origin_ns, common.end_ns + origin_ns};
 }
+
+// In the place of those that the devices have.
+void take_ceilings(const store::MachineCeilings& machine, Model& model) {
+  std::string names;
+  bool any = false;
+  for (const store::Device& device : model.devices) {
+    names += (names.empty() ? "" : ", ") + device.name;
+    if (!store::measures(machine, device)) continue;
+    any = true;
+    std::erase_if(model.ceilings, [&](const store::Ceiling& row) { return row.device_id == device.id; });
+    const std::vector<store::Ceiling> rows = store::ceiling_rows(machine, device);
+    model.ceilings.insert(model.ceilings.end(), rows.begin(), rows.end());
+  }
+  if (any) return;
+  throw Refused{{ErrorKind::usage, "the machine file is of " + machine.device + ", the recording of " +
+                                       (names.empty() ? "no device" : names) +
+                                       ": give the file of that card, or of another of its model"}};
+}
 }  // namespace
 
 struct Session::State {
@@ -74,8 +92,10 @@ struct Session::State {
   }
 
   const std::shared_ptr<const Model>& facts(const Ask& ask) {
-    if (!overview) overview = share(loader.overview(ask));
-    return overview;
+    if (overview) return overview;
+    Model made = loader.overview(ask);
+    if (options.ceilings) take_ceilings(*options.ceilings, made);
+    return overview = share(std::move(made));
   }
 
   // Two scopes that mean the same are one.

@@ -25,9 +25,9 @@ inline void set_missing(TierUtilisation& tier, MissingReason missing, AbsenceCau
 
 /// quantity ÷ (the launch's duration × peak), its error from the replay steps' and the timeline steps' spread. The
 /// duration must not be 0.
-[[nodiscard]] inline Measured ratio_of(const Measured& quantity, const Draft& launch, const Peak& peak) {
+[[nodiscard]] inline Measured ratio_of(const Measured& quantity, const Draft& launch, double peak_per_s) {
   const auto duration_ns = static_cast<double>(launch.duration_ns);
-  const double peak_per_ns = peak.value / 1e9;
+  const double peak_per_ns = peak_per_s / 1e9;
   Measured ratio;
   ratio.value = quantity.value / duration_ns / peak_per_ns;
   ratio.sample_count = quantity.sample_count;
@@ -37,6 +37,9 @@ inline void set_missing(TierUtilisation& tier, MissingReason missing, AbsenceCau
     ratio.error = std::hypot(*quantity.error / duration_ns / peak_per_ns, from_duration);
   }
   return ratio;
+}
+[[nodiscard]] inline Measured ratio_of(const Measured& quantity, const Draft& launch, const Peak& peak) {
+  return ratio_of(quantity, launch, peak.value);
 }
 
 }  // namespace ridgeline::analyzer

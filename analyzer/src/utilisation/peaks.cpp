@@ -1,8 +1,10 @@
 #include "ridgeline/analyzer/utilisation/peaks.h"
 
 #include <algorithm>
-#include <array>
+#include <vector>
 
+#include "ridgeline/analyzer/values/measured_roofs.h"
+#include "ridgeline/analyzer/values/roof.h"
 #include "ridgeline/base/statistics.h"
 #include "ridgeline/base/units.h"
 #include "ridgeline/store/device_peaks.h"
@@ -23,8 +25,31 @@ Peak make_peak(Quantity quantity, double value, PeakSource source, std::string_v
   return peak;
 }
 
+// What the mixes reach: a kernel's roof is that of its own share of reads.
+std::string mixes_text(const MeasuredRoofs& roofs, CeilingState state) {
+  std::string text;
+  for (const auto& [share, per_s] : roofs.dram_mixes(state)) {
+    text += (text.empty() ? "" : ", ") + percent_text(share, 0) + " reads " + bandwidth_text(per_s);
+  }
+  return text;
+}
+
+std::optional<Peak> measured_peak(const Model& model, store::Id device_id, Quantity quantity,
+                                  CeilingState state, std::optional<double> read_share) {
+  const MeasuredRoofs roofs(model.ceilings, device_id);
+  const auto roof = roofs.of(roof_of(quantity), state, read_share);
+  if (!roof) return std::nullopt;
+  Peak peak = make_peak(quantity, roof->per_s,
+                        state == CeilingState::burst ? PeakSource::burst : PeakSource::sustained,
+                        quantity == Quantity::dram_bytes_per_s ? mixes_text(roofs, state) : roof->conditions);
+  peak.spread_ratio = roof->spread_ratio;
+  return peak;
+}
+
 std::optional<Peak> peak_of(const Model& model, store::Id device_id, Quantity quantity, PeakSource source,
-                            std::optional<double> sm_clock_hz) {
+                            std::optional<double> sm_clock_hz, std::optional<double> read_share) {
+  if (const auto state = state_of(source))
+    return measured_peak(model, device_id, quantity, *state, read_share);
   if (const store::Device* device = model.device(device_id); device != nullptr) {
     std::optional<store::DevicePeak> known;
     if (source == PeakSource::spec) known = store::datasheet_operations(*device, quantity);
@@ -69,27 +94,60 @@ std::optional<Peak> peak_of(const Model& model, store::Id device_id, Quantity qu
   return std::nullopt;
 }
 
-constexpr std::array kSources = {PeakSource::spec, PeakSource::measured, PeakSource::clock,
-                                 PeakSource::counter};
+// In the order in which they stand in for one that is missing.
+std::vector<PeakSource> stand_ins(PeakSource source) {
+  std::vector<PeakSource> sources = {PeakSource::spec,     PeakSource::sustained, PeakSource::burst,
+                                     PeakSource::measured, PeakSource::clock,     PeakSource::counter};
+  std::erase(sources, source);
+  if (state_of(source)) std::rotate(sources.begin(), sources.begin() + 1, sources.begin() + 2);
+  return sources;
+}
 
 }  // namespace
 
 Result<PeakSource> parse_peak_source(std::string_view text) {
   if (const std::optional<PeakSource> source = parse_word<PeakSource>(text)) return *source;
-  return Failure{ErrorKind::usage, std::string(text).insert(0, 1, '\'') +
-                                       "' is no source of a peak: use spec, clock, measured or counter"};
+  return Failure{ErrorKind::usage,
+                 std::string(text).insert(0, 1, '\'') +
+                     "' is no source of a peak: use spec, burst, sustained, clock, measured or counter"};
 }
 
-PeakSource rate_source(const PeakPolicy& policy) {
-  return policy.compute == PeakSource::measured ? PeakSource::measured : PeakSource::spec;
+Result<PeakPolicy> roof_policy(std::string_view text) {
+  const std::optional<PeakSource> source = parse_word<PeakSource>(text);
+  if (source == PeakSource::spec) return PeakPolicy{PeakSource::spec, PeakSource::clock};
+  if (source && state_of(*source)) return PeakPolicy{source, source};
+  return Failure{ErrorKind::usage, "'" + std::string(text) + "' is no roof: use spec, burst or sustained"};
+}
+
+PeakSource default_source(const Model& model, store::Id device_id) {
+  PeakSource best = PeakSource::spec;
+  for (const store::Ceiling& row : model.ceilings) {
+    if (row.device_id != device_id || row.level == CeilingLevel::energy) continue;
+    if (row.state == CeilingState::sustained) return PeakSource::sustained;
+    best = PeakSource::burst;
+  }
+  return best;
+}
+
+PeakSource dram_source(const Model& model, store::Id device_id, const PeakPolicy& policy) {
+  return policy.dram ? *policy.dram : default_source(model, device_id);
+}
+
+PeakSource compute_source(const PeakPolicy& policy) {
+  return policy.compute.value_or(PeakSource::clock);
+}
+
+PeakSource rate_source(const Model& model, store::Id device_id, const PeakPolicy& policy) {
+  if (!policy.compute) return default_source(model, device_id);
+  return policy.compute == PeakSource::measured || state_of(*policy.compute) ? *policy.compute
+                                                                             : PeakSource::spec;
 }
 
 Result<Peak> choose_peak(const Model& model, store::Id device_id, Quantity quantity, PeakSource source,
-                         std::optional<double> sm_clock_hz) {
-  if (auto peak = peak_of(model, device_id, quantity, source, sm_clock_hz)) return *peak;
-  for (const PeakSource other : kSources) {
-    if (other == source) continue;
-    if (auto peak = peak_of(model, device_id, quantity, other, sm_clock_hz)) {
+                         std::optional<double> sm_clock_hz, std::optional<double> read_share) {
+  if (auto peak = peak_of(model, device_id, quantity, source, sm_clock_hz, read_share)) return *peak;
+  for (const PeakSource other : stand_ins(source)) {
+    if (auto peak = peak_of(model, device_id, quantity, other, sm_clock_hz, read_share)) {
       peak->fallback = true;
       return *peak;
     }

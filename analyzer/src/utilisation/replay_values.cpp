@@ -108,6 +108,13 @@ std::optional<Measured> value_of(const ReplayValues& values, std::string_view me
   return mean_of(values.values, metric, Tier::t2);
 }
 
+std::optional<double> dram_read_share(const ReplayValues& values) {
+  const auto read = value_of(values, metric_name::kDramRead);
+  const auto written = value_of(values, metric_name::kDramWrite);
+  if (!read || !written || !(read->value + written->value > 0)) return std::nullopt;
+  return read->value / (read->value + written->value);
+}
+
 std::vector<Operations> operations_of(const ReplayValues& values) {
   std::vector<Operations> found;
   for (const OperationMetric& type : kOperationMetrics) {

@@ -47,6 +47,9 @@ inline constexpr std::string_view kIssueSlots = "smsp__issue_active.avg.pct_of_p
 
 [[nodiscard]] std::optional<Measured> value_of(const ReplayValues& values, std::string_view metric);
 
+/// Bytes that the launch read of DRAM of those that it moved; empty unless both were counted.
+[[nodiscard]] std::optional<double> dram_read_share(const ReplayValues& values);
+
 struct Operations {
   Quantity peak_quantity = Quantity::bf16_flops_per_s;
   Measured count;

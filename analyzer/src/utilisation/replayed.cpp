@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "measured_pipes.h"
 #include "pipe_utilisation.h"
 #include "ridgeline/analyzer/values/measured.h"
 #include "ridgeline/base/statistics.h"
@@ -22,7 +23,8 @@ void fill_dram(const store::Launch& launch, const ReplayValues& values, Roofs& r
     return;
   }
   if (out.duration_ns > 0) {
-    out.t2.dram_utilisation = ratio_of(*out.t2.dram_bytes, out, *roof);
+    const double per_s = roofs.dram_bytes_per_s(launch.device_id, *roof, dram_read_share(values));
+    out.t2.dram_utilisation = ratio_of(*out.t2.dram_bytes, out, per_s);
   }
 }
 
@@ -42,6 +44,21 @@ void fill_compute_by_pipes(const ReplayValues& values, std::set<Pipe>& pipes, Dr
                        .clock_hz = out.timeline_clock_hz};
   if (!fill_pipes(values, in_situ, out, pipes))
     set_missing(out.t2, MissingReason::metric_missing, AbsenceCause::replayed_without_pipes);
+}
+
+// Operations of the tensor pipe ÷ their measured roofs; empty unless all types have one.
+std::optional<double> tensor_at_measured_roofs(const store::Launch& launch, const ReplayValues& values,
+                                               Roofs& roofs, const Draft& out) {
+  const std::vector<Operations> types = operations_of(values);
+  if (types.empty() || out.duration_ns <= 0) return std::nullopt;
+  double ratio = 0;
+  for (const Operations& type : types) {
+    if (type.count.value == 0) continue;
+    const Peak* roof = roofs.measured_operations(launch.device_id, type.peak_quantity);
+    if (roof == nullptr) return std::nullopt;
+    ratio += ratio_of(type.count, out, *roof).value;
+  }
+  return ratio;
 }
 
 void fill_compute_by_operations(const store::Launch& launch, const ReplayValues& values, Roofs& roofs,
@@ -95,16 +112,20 @@ void fill_operations(const ReplayValues& values, Draft& out) {
 
 }  // namespace
 
-void fill_replayed(const store::Launch& launch, const ReplayValues& values, const PeakPolicy& policy,
-                   Roofs& roofs, std::set<Pipe>& pipes, Draft& out) {
+void fill_replayed(const store::Launch& launch, const ReplayValues& values, PeakSource compute, Roofs& roofs,
+                   std::set<Pipe>& pipes, Draft& out) {
   out.replay_duration = value_of(values, metric_name::kDuration);
   out.t2.duration = measured_mean(values.duration_ns, Tier::t2);
   if (!values.clock_hz.empty()) out.replay_clock_hz = mean(values.clock_hz);
   fill_operations(values, out);
   fill_dram(launch, values, roofs, out);
   fill_metrics(launch, values, roofs, out);
-  if (policy.compute == PeakSource::clock || policy.compute == PeakSource::counter) {
+  if (compute == PeakSource::clock || compute == PeakSource::counter || state_of(compute)) {
     fill_compute_by_pipes(values, pipes, out);
+    if (state_of(compute)) {
+      hold_pipes_against_roofs(roofs, launch.device_id, out.timeline_clock_hz, out.tensor_quantity,
+                               tensor_at_measured_roofs(launch, values, roofs, out), out.t2);
+    }
   } else {
     fill_compute_by_operations(launch, values, roofs, pipes, out);
   }
@@ -123,7 +144,8 @@ void fill_cold(const store::Launch& launch, const TierRows& rows, bool any_cold_
     if (moved) bytes.push_back(*moved);
     if (!duration || !moved) continue;
     if (const Peak* roof = roofs.dram(launch.device_id))
-      ratios.push_back(*moved / *duration / (roof->value / 1e9));
+      ratios.push_back(*moved / *duration /
+                       (roofs.dram_bytes_per_s(launch.device_id, *roof, row.dram_read_share()) / 1e9));
   }
   out.duration = measured_mean(durations, Tier::t3);
   out.dram_bytes = measured_mean(bytes, Tier::t3);

@@ -24,6 +24,7 @@ struct Samples {
   std::vector<double> clocks_hz;
   std::vector<Estimate> cycles;
   std::vector<Estimate> dram;                       // bytes a ns
+  double read_bytes = 0, moved_bytes = 0;           // over all steps
   std::map<Metric, std::vector<Estimate>> metrics;  // bytes: a ns
   std::map<std::string_view, std::vector<Estimate>> pipes;
 
@@ -43,6 +44,8 @@ void Samples::add(const TierRow& row, const store::Device* device) {
   if (read != nullptr && written != nullptr) {
     Estimate both = rate(*read, own);
     const Estimate other = rate(*written, own);
+    read_bytes += read->value;
+    moved_bytes += read->value + written->value;
     both.value += other.value;
     both.error =
         both.error && other.error ? std::optional(std::hypot(*both.error, *other.error)) : std::nullopt;
@@ -92,14 +95,16 @@ class Means {
   const SampledKind* kind_;
 };
 
-void fill_dram(const std::vector<Estimate>& estimates, const Means& means, store::Id device_id, Roofs& roofs,
+void fill_dram(const Samples& samples, const Means& means, store::Id device_id, Roofs& roofs,
                TierUtilisation& out) {
-  const std::optional<Measured> bytes_per_ns = means.of(estimates, LaunchKinds::kDramInAll);
+  const std::optional<Measured> bytes_per_ns = means.of(samples.dram, LaunchKinds::kDramInAll);
   out.dram_bytes = scaled(bytes_per_ns, out.duration->value);
   if (!bytes_per_ns) {
     set_missing(out, MissingReason::metric_missing, AbsenceCause::sampled_without_dram);
   } else if (const Peak* roof = roofs.dram(device_id)) {
-    out.dram_utilisation = scaled(bytes_per_ns, 1e9 / roof->value);
+    const std::optional<double> read_share =
+        samples.moved_bytes > 0 ? std::optional(samples.read_bytes / samples.moved_bytes) : std::nullopt;
+    out.dram_utilisation = scaled(bytes_per_ns, 1e9 / roofs.dram_bytes_per_s(device_id, *roof, read_share));
   } else {
     set_missing(out, MissingReason::no_peak, roofs.no_dram(device_id));
   }
@@ -158,7 +163,7 @@ void fill_sampled(const Model& model, const store::Launch& launch, const TierRow
     out.cycles = mean_of_estimates(samples.cycles, Tier::t1);
   }
   const Means means(kind);
-  fill_dram(samples.dram, means, launch.device_id, roofs, out);
+  fill_dram(samples, means, launch.device_id, roofs, out);
   fill_metrics(samples, means, launch.device_id, roofs, out);
   fill_pipes(samples, means, out);
 }

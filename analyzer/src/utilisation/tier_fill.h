@@ -24,8 +24,8 @@ void fill_sampled(const Model& model, const store::Launch& launch, const TierRow
                   const SampledKind* kind, Roofs& roofs, TierUtilisation& out);
 
 /// T2, of a launch that was replayed. Adds the names of the pipes that were counted.
-void fill_replayed(const store::Launch& launch, const ReplayValues& values, const PeakPolicy& policy,
-                   Roofs& roofs, std::set<Pipe>& pipes, Draft& out);
+void fill_replayed(const store::Launch& launch, const ReplayValues& values, PeakSource compute, Roofs& roofs,
+                   std::set<Pipe>& pipes, Draft& out);
 
 /// T3, as Nsight Compute shows it: bytes and time both of the launch with cold caches.
 void fill_cold(const store::Launch& launch, const TierRows& rows, bool any_cold_step, Roofs& roofs,

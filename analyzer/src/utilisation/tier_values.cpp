@@ -37,6 +37,12 @@ std::optional<double> TierRow::duration_ns() const {
   return duration && *duration > 0 ? duration : std::nullopt;
 }
 
+std::optional<double> TierRow::dram_read_share() const {
+  const auto read = value(metric_name::kDramRead);
+  const auto written = value(metric_name::kDramWrite);
+  return read && written && *read + *written > 0 ? std::optional(*read / (*read + *written)) : std::nullopt;
+}
+
 std::optional<double> TierRow::dram_bytes() const {
   if (const auto read = value(metric_name::kDramRead), written = value(metric_name::kDramWrite);
       read && written) {

@@ -36,6 +36,8 @@ struct TierRow {
   [[nodiscard]] std::optional<double> duration_ns() const;
   /// Read + written, as far as counted; empty if neither pair nor sum is there.
   [[nodiscard]] std::optional<double> dram_bytes() const;
+  /// Read of read + written; empty unless both were counted.
+  [[nodiscard]] std::optional<double> dram_read_share() const;
 };
 
 /// A value for each step that has one, by metric.

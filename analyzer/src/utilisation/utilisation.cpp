@@ -12,6 +12,7 @@
 #include "absences.h"
 #include "counted_kinds.h"
 #include "draft.h"
+#include "measured_pipes.h"
 #include "replay_values.h"
 #include "ridgeline/base/statistics.h"
 #include "roofs.h"
@@ -21,6 +22,8 @@
 namespace ridgeline::analyzer {
 
 namespace {
+
+constexpr double kLeastNoise = 0.01;  // of a figure beside a measured roof
 
 // What the launches of a site have in common, and the groups of those of which nothing was measured.
 struct Site {
@@ -120,12 +123,24 @@ class Analyzer {
     return out.t1.clock_hz ? out.t1.clock_hz : roofs_.timeline_clock(launch.device_id);
   }
 
-  void clamp(std::optional<Measured>& ratio, Draft& out) {
+  // `roof`: what the ratio is of; null: cycles, or not known.
+  void clamp(std::optional<Measured>& ratio, const Peak* roof, Draft& out) {
     if (!ratio || ratio->value <= 1.0) return;
-    above_[out.kernel_id] = std::max(above_[out.kernel_id], ratio->value);
+    const bool is_measured = roof != nullptr && state_of(roof->source);
+    const double allowed =
+        is_measured ? 1 + std::max(kLeastNoise, roof->spread_ratio + 2 * ratio->error.value_or(0)) : 1.0;
+    Above& worst = above_[{out.kernel_id, is_measured}];
+    if (ratio->value > std::max(allowed, worst.ratio))
+      worst = {ratio->value, allowed, is_measured ? std::optional(*roof) : std::nullopt};
     if (!options_.clamp) return;
     ratio->value = 1.0;
     out.clamped = true;
+  }
+
+  const Peak* compute_roof_of(store::Id device_id, const Draft& out) {
+    if (!out.busiest_pipe) return nullptr;
+    const std::optional<Quantity> quantity = operations_of_pipe(*out.busiest_pipe, out.tensor_quantity);
+    return quantity ? roofs_.measured_operations(device_id, *quantity) : nullptr;
   }
 
   // T2 where there is one, else T1; what neither has keeps T2's reason, and T1's if T1 was asked for.
@@ -262,6 +277,8 @@ class Analyzer {
     } else {
       absences_.explain_no_samples(sampled, out.t1);
     }
+    if (state_of(compute_source(options_.peaks)))
+      hold_pipes_against_roofs(roofs_, launch.device_id, out.t1.clock_hz, {}, {}, out.t1);
     if (!out.t1.concurrent) out.in_situ_cycles = out.t1.cycles;
     if (!is_nothing(sampled) || !alike.empty() || values.replayed || values.mismatched > 0 ||
         !is_nothing(cold))
@@ -269,13 +286,13 @@ class Analyzer {
     if (!values.replayed) {
       absences_.explain_no_values(launch, values, out.t2);
     } else {
-      fill_replayed(launch, values, options_.peaks, roofs_, pipes_, out);
+      fill_replayed(launch, values, compute_source(options_.peaks), roofs_, pipes_, out);
       out.t2.by_kind = values.by_kind;
     }
     fill_cold(launch, cold, cold_.seen() > 0, roofs_, out.cold);
     choose(out);
-    clamp(out.dram_utilisation, out);
-    clamp(out.compute_utilisation, out);
+    clamp(out.dram_utilisation, roofs_.dram(launch.device_id), out);
+    clamp(out.compute_utilisation, compute_roof_of(launch.device_id, out), out);
     judge(launch, out);
     out.values = std::make_shared<const LaunchValues>(std::move(static_cast<LaunchValues&>(out)));
     return std::move(static_cast<LaunchVerdict&>(out));
@@ -295,21 +312,25 @@ class Analyzer {
   void report() {
     result_.peaks = roofs_.take_used();
     result_.findings = roofs_.take_findings();
-    std::vector<std::pair<double, store::Id>> worst;
-    for (const auto& [kernel_id, ratio] : above_) worst.emplace_back(ratio, kernel_id);
+    std::vector<std::tuple<double, store::Id, const Above*>> worst;
+    for (const auto& [kernel, above] : above_) {
+      if (above.ratio > 0) worst.emplace_back(above.ratio, kernel.first, &above);
+    }
     std::sort(worst.rbegin(), worst.rend());
-    for (const auto& [ratio, kernel_id] : worst) {
+    for (const auto& [ratio, kernel_id, above] : worst) {
       const store::Kernel* kernel = model_.kernel(kernel_id);
-      Finding finding{.severity = ratio > 1.05 ? Severity::warning : Severity::info,
-                      .code = FindingCode::above_peak};
+      Finding finding{.severity = above->roof || ratio > 1.05 ? Severity::warning : Severity::info,
+                      .code = above->roof ? FindingCode::above_measured_roof : FindingCode::above_peak};
       finding.subject.name = kernel == nullptr ? "?" : kernel->demangled_name;
       finding.subject.kernel_id = kernel_id;
       finding.evidence = {{"utilisation_ratio", ratio, {}, {}}};
+      if (above->roof) finding.evidence.push_back({"allowed_ratio", above->allowed, {}, {}});
+      finding.peak = above->roof;
       if (options_.clamp) finding.evidence.push_back({"shown_ratio", 1.0, {}, {}});
       result_.findings.push_back(std::move(finding));
     }
     result_.findings = merged(result_.findings);
-    if (!result_.pipes.empty() && options_.peaks.compute == PeakSource::clock &&
+    if (!result_.pipes.empty() && compute_source(options_.peaks) == PeakSource::clock &&
         std::all_of(result_.pipes.begin(), result_.pipes.end(),
                     [](Pipe pipe) { return pipe == Pipe::tensor; })) {
       result_.findings.push_back({.severity = Severity::info, .code = FindingCode::tensor_only});
@@ -336,7 +357,13 @@ class Analyzer {
   // Values of launches of which nothing was measured, by what makes the reasons differ: time, excluded kernel, graph.
   std::map<std::tuple<bool, store::Id, bool>, std::pair<std::shared_ptr<const LaunchValues>, MissingReason>>
       unmeasured_;
-  std::map<store::Id, double> above_;  // kernel → its largest ratio above 1
+  struct Above {
+    double ratio = 0;
+    double allowed = 1;
+    std::optional<Peak> roof;  // that was measured
+  };
+  // Kernel, and whether it is of a measured roof → its largest ratio above what is allowed; 0: none is.
+  std::map<std::pair<store::Id, bool>, Above> above_;
 };
 
 }  // namespace

@@ -63,6 +63,8 @@ std::string_view to_string(Roof roof) {
       return "DRAM";
     case RoofLevel::l2:
       return "L2";
+    case RoofLevel::l1:
+      return "L1";
     case RoofLevel::issue:
       return "issue";
     case RoofLevel::pipe:
@@ -99,6 +101,13 @@ Roof roof_of(Quantity quantity) {
 
 std::string_view roof_name(Quantity quantity) {
   return row_of(quantity).name;
+}
+
+std::optional<Roof> compute_roof(std::string_view name) {
+  for (const QuantityRoof& row : kQuantities) {
+    if (row.roof.level == RoofLevel::pipe && row.name == name) return row.roof;
+  }
+  return std::nullopt;
 }
 
 bool is_bandwidth(Quantity quantity) {

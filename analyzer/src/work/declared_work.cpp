@@ -245,7 +245,8 @@ void DeclaredRanges::find_peaks(const PeakPolicy& policy) {
     needed.emplace(device_id, item.values->tensor_quantity.value_or(kFp32Peak));
   }
   for (const auto& [device_id, quantity] : needed) {
-    const PeakSource source = quantity == kDramPeak ? policy.dram : rate_source(policy);
+    const PeakSource source = quantity == kDramPeak ? dram_source(model_, device_id, policy)
+                                                    : rate_source(model_, device_id, policy);
     if (const auto peak = choose_peak(model_, device_id, quantity, source))
       peaks_[{device_id, quantity}] = peak.value().value;
   }

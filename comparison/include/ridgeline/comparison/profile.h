@@ -118,6 +118,7 @@ struct RunProfile {
   std::optional<int> temperature_c;   ///< highest
   double throttled_share = 0;         ///< of the clock samples that name a reason
   std::vector<std::string> throttle_reasons;
+  std::string dram_roof;       ///< that dram_ratio is of, "4.80 TB/s, spec"; "" not known
   std::int64_t processes = 0;  ///< that ran kernels; the profile is of the busiest
 
   analyzer::StepSpread step;     ///< over the steps that the medians are of

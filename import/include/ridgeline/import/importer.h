@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -19,6 +20,11 @@ struct ImportProgress {
 struct ImportOptions {
   bool overwrite = false;  // replace an existing output; the old file stays until the new one is whole
   std::function<void(const ImportProgress&)> progress;  // called a few times a second at most; may be empty
+  /// Folder of machine files (docs/ceilings.md): the measured roofs of the recorded devices go into the capture. "":
+  /// none do.
+  std::string ceilings_directory = {};
+  std::map<std::string, double> power_limits_w =
+      {};  // of devices, by UUID; a file of another limit is not taken
 };
 
 /// A process that did not end in order: the line about it among the warnings, and what is known to be missing

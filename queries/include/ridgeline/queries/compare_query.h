@@ -14,6 +14,7 @@ namespace ridgeline::queries {
 struct CompareQuery {
   std::vector<std::string> a, b;  ///< captures of the runs of either side, in the order of recording
   comparison::ComparisonOptions options;
+  analyzer::AnalysisOptions analysis = {};  ///< of either side: its roofs
 };
 
 /// Before each capture is read: how many were, of how many.
@@ -21,7 +22,8 @@ using CompareProgress = std::function<void(std::size_t done, std::size_t all)>;
 
 /// One run. Failures: those of comparison::profile_run(), naming the capture.
 [[nodiscard]] Result<comparison::RunProfile> profile_of(const std::string& capture,
-                                                        const analyzer::Ask& how = {});
+                                                        const analyzer::Ask& how = {},
+                                                        const analyzer::AnalysisOptions& analysis = {});
 /// Failures: those of reading the captures, naming the one, and of comparison::compare().
 [[nodiscard]] Result<comparison::Comparison> ask(const CompareQuery& query, const analyzer::Ask& how = {},
                                                  const CompareProgress& progress = {});

@@ -48,6 +48,8 @@ class Capture {
   [[nodiscard]] std::vector<Process> processes() const;
   [[nodiscard]] std::vector<Device> devices() const;
   [[nodiscard]] std::vector<DevicePeak> device_peaks() const;
+  /// By device, level, kind, state; none before version kCeilingsAreMeasured.
+  [[nodiscard]] std::vector<Ceiling> ceilings() const;
   [[nodiscard]] std::vector<ClockSample> clock_samples() const;  // by device, time
   [[nodiscard]] std::vector<Kernel> kernels() const;
   [[nodiscard]] std::vector<CounterConfiguration> counter_configurations() const;

@@ -50,6 +50,7 @@ class CaptureWriter {
   void set_host(Id process_id, std::string_view host_name);  // where it ran
   Id add(const Device&);
   void add(const DevicePeak&);   // the same (device, quantity, source) again replaces
+  void add(const Ceiling&);      // the same (device, level, kind, state) again replaces
   void add(const ClockSample&);  // the same instant again is ignored
   Id add(const CounterConfiguration&);
   Id add(const Step&);

@@ -122,17 +122,27 @@ struct NamedCount {
 [[nodiscard]] std::string with_counts(std::string_view text, const std::vector<NamedCount>& counts,
                                       double most_apart_ratio = 0.02);
 
-/// Rows of a capture: readings that are roofs, and the energy model. `device_id` is theirs.
-[[nodiscard]] std::vector<Ceiling> ceiling_rows(const MachineCeilings& machine, Id device_id);
+/// Rows of a capture: readings that are roofs, and the energy model. The conditions say so where they are of another
+/// card than `device`.
+[[nodiscard]] std::vector<Ceiling> ceiling_rows(const MachineCeilings& machine, const Device& device);
 
 /// Where machine files are kept: $XDG_DATA_HOME/ridgeline/ceilings, else ~/.local/share/ridgeline/ceilings.
 /// Empty: neither is set.
 [[nodiscard]] std::string ceilings_directory();
 /// "GPU-01234567-…-700W.json" in that folder.
 [[nodiscard]] std::string ceilings_path(const std::string& directory, const MachineCeilings& machine);
-/// Of a device, by its UUID: of several power limits the file that was measured last. Files that cannot be read
-/// are passed over. Empty: there is none.
+
+/// The card whose roofs are looked for.
+struct CeilingsWanted {
+  std::string uuid;
+  std::string device;                   ///< its model's name; "": only the card itself will do
+  std::optional<double> power_limit_w;  ///< empty: not known, any will do
+};
+/// Of the card itself, else of another card of its model; of several the file that was measured last. A file of another
+/// power limit is none. Files that cannot be read are passed over. Empty: there is none.
 [[nodiscard]] std::optional<MachineCeilings> find_machine_ceilings(const std::string& directory,
-                                                                   const std::string& uuid);
+                                                                   const CeilingsWanted& wanted);
+/// Whether the file's roofs may stand for the device's: its own, or those of another card of the model.
+[[nodiscard]] bool measures(const MachineCeilings& machine, const Device& device);
 
 }  // namespace ridgeline::store

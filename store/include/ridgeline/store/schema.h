@@ -33,6 +33,8 @@ inline constexpr int kReasonsAreCodes = 9;
 
 /// From this version on a capture has what orders work beside streams: order.h.
 inline constexpr int kOrderIsRecorded = 10;
+/// From this version on the table `ceiling` has the columns that records.h names.
+inline constexpr int kCeilingsAreMeasured = 11;
 
 /// The version this build writes: the last migration's.
 [[nodiscard]] int schema_version();

@@ -63,6 +63,7 @@ struct Model {
   std::vector<store::Process> processes;
   std::vector<store::Device> devices;
   std::vector<store::DevicePeak> device_peaks;
+  std::vector<store::Ceiling> ceilings;           // measured roofs; none: nobody measured them
   std::vector<store::ClockSample> clock_samples;  // by device, time
   std::map<store::Id, store::Kernel> kernels;
   std::map<store::Id, store::CounterConfiguration> configurations;

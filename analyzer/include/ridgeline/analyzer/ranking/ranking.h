@@ -25,7 +25,7 @@ struct RankOptions {
   double target = 0.70;
   double stretch = 0.85;
   BoundOptions bounds;
-  PeakSource rate = PeakSource::spec;  // of the peaks that operations a second are held against
+  PeakPolicy peaks;  // rate_source() of it is what operations a second are held against
 };
 
 struct RankRow {

@@ -17,10 +17,14 @@
 #include "ridgeline/analyzer/utilisation/utilisation.h"
 #include "ridgeline/analyzer/whatif/replay.h"
 #include "ridgeline/analyzer/work/declared_work.h"
+#include "ridgeline/store/machine_ceilings.h"
 
 namespace ridgeline::analyzer {
 
 struct AnalysisOptions {
+  /// Roofs of a machine file, in the place of those that the capture has of such devices. Questions fail (usage) if the
+  /// capture has no device that it measures.
+  std::optional<store::MachineCeilings> ceilings;
   StepOptions steps;
   UtilisationOptions utilisation;
   RankOptions rank;

@@ -29,6 +29,7 @@ enum class FindingCode : std::uint8_t {
   steps_kinds,
   peak_fallback,
   above_peak,
+  above_measured_roof,  ///< by more than the roof's and the figure's own spread
   tensor_only,
   completeness_launches,
   completeness_unknown,
@@ -91,6 +92,7 @@ struct Vocabulary<analyzer::FindingCode> {
       {Code::steps_kinds, "steps.kinds"},
       {Code::peak_fallback, "peak.fallback"},
       {Code::above_peak, "utilisation.above_peak"},
+      {Code::above_measured_roof, "utilisation.above_measured_roof"},
       {Code::tensor_only, "pipes.tensor_only"},
       {Code::completeness_launches, "completeness.launches"},
       {Code::completeness_unknown, "completeness.unknown"},
@@ -179,7 +181,8 @@ struct Finding {
   std::vector<Absence> why;                     ///< likewise
   Reason detail;                                ///< what the recording says; empty if nothing
   std::vector<std::string> also;                ///< names of the other cases
-  /// Of FindingCode::peak_fallback: the peak that was taken, and the source that had none.
+  /// Of FindingCode::above_measured_roof: the roof. Of FindingCode::peak_fallback: the peak that was taken, and the
+  /// source that had none.
   std::optional<Peak> peak;
   std::optional<PeakSource> missing_source;
 

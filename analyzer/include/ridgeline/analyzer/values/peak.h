@@ -11,8 +11,9 @@ struct Peak {
   Quantity quantity = Quantity::dram_bytes_per_s;
   double value = 0;  // in the quantity's unit
   PeakSource source = PeakSource::spec;
-  bool fallback = false;  // the policy's source was not there
-  std::string detail;     // what the source is: "NVIDIA H200 datasheet"; "" if it says nothing
+  bool fallback = false;    // the policy's source was not there
+  double spread_ratio = 0;  // of a measured roof: how far its rounds were apart
+  std::string detail;       // what the source is: "NVIDIA H200 datasheet"; "" if it says nothing
 };
 
 }  // namespace ridgeline::analyzer

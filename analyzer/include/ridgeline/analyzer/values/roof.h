@@ -17,6 +17,7 @@ namespace ridgeline::analyzer {
 enum class RoofLevel : std::uint8_t {
   dram,
   l2,
+  l1,
   issue,  ///< instructions issued of those that could have been
   pipe,   ///< one of an SM's
 };
@@ -34,10 +35,11 @@ struct Roof {
   Precision precision = Precision::any;  ///< any: cycles of the pipe, whatever it works on
   friend constexpr auto operator<=>(const Roof&, const Roof&) = default;
 
-  static const Roof kDram, kL2, kIssue, kTensor, kFma, kFp16, kFp64, kAlu, kXu;
+  static const Roof kDram, kL2, kL1, kIssue, kTensor, kFma, kFp16, kFp64, kAlu, kXu;
 };
 inline constexpr Roof Roof::kDram{RoofLevel::dram};
 inline constexpr Roof Roof::kL2{RoofLevel::l2};
+inline constexpr Roof Roof::kL1{RoofLevel::l1};
 inline constexpr Roof Roof::kIssue{RoofLevel::issue};
 inline constexpr Roof Roof::kTensor{RoofLevel::pipe, Pipe::tensor};
 inline constexpr Roof Roof::kFma{RoofLevel::pipe, Pipe::fma};
@@ -50,11 +52,13 @@ inline constexpr Roof Roof::kXu{RoofLevel::pipe, Pipe::xu};
 inline constexpr std::array kRoofs = {Roof::kDram, Roof::kL2,   Roof::kIssue, Roof::kTensor, Roof::kFma,
                                       Roof::kFp16, Roof::kFp64, Roof::kAlu,   Roof::kXu};
 
-[[nodiscard]] std::string_view to_string(Roof roof);            // "DRAM", "L2", "issue", "tensor", "fma", …
+[[nodiscard]] std::string_view to_string(Roof roof);  // "DRAM", "L2", "L1", "issue", "tensor", "fma", …
 [[nodiscard]] std::string_view to_string(Precision precision);  // "bf16", …; "" of any
 
 /// The roof that a peak of the quantity is.
 [[nodiscard]] Roof roof_of(Quantity quantity);
+/// The roof of operations that is called so: roof_name() backwards. Empty: none is.
+[[nodiscard]] std::optional<Roof> compute_roof(std::string_view name);
 /// The peak of floating-point operations of that type; of FP64 that of the pipe of its own, not of the tensor pipe.
 /// Empty: there is none.
 [[nodiscard]] std::optional<Quantity> flops_of(Precision precision);
