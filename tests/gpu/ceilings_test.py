@@ -39,6 +39,21 @@ class Checker(unittest.TestCase):
         differences, _ = ceilings.apart(document(), self.changed("launch.graph", "burst", value=1360 * 1.2))
         self.assertEqual(len(ceilings.too_far(differences)), 1)
 
+    def test_a_second_run_is_held_against_what_it_measured_only(self):
+        part = document()
+        part["rows"] = [row for row in part["rows"] if ceilings.measured_again(row["roof"], ["dram", "compute.bf16"])]
+        differences, alone = ceilings.apart(document(), part, ["dram", "compute.bf16"])
+        self.assertEqual(alone, [])
+        self.assertEqual({key[0].split(".")[0] for _, key in differences}, {"dram", "compute"})
+        self.assertEqual({key[0] for _, key in differences if key[0].startswith("compute")}, {"compute.bf16"})
+
+    def test_the_reason_is_that_of_the_rule_and_not_of_another(self):
+        made = document()
+        made["voids"] = [{"roof": "a", "state": "burst", "rule": "no_burst", "detail": "1900 MHz"},
+                         {"roof": "a", "state": "burst", "rule": "counters_disagree", "detail": "200 %"}]
+        self.assertEqual(ceilings.reasons(made, "counters_disagree"), "200 %")
+        self.assertEqual(ceilings.reasons(made, "foreign_process"), "")
+
     def test_what_is_void_in_one_run_stands_alone(self):
         _, alone = ceilings.apart(document(), self.changed("l2.read", "burst", verdict="void: rounds_disagree"))
         self.assertEqual(alone, [("l2.read", "burst")])

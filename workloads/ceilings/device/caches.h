@@ -3,6 +3,8 @@
 
 #include <cstdint>
 #include <functional>
+#include <optional>
+#include <string>
 
 #include "ceilings/core/machine_file.h"
 #include "ceilings/device/bench.h"
@@ -24,7 +26,11 @@ class CacheReads {
   [[nodiscard]] Bench shared();
 
  private:
-  [[nodiscard]] std::string check(std::uint32_t expected_each, std::int64_t times);
+  /// Launches once and holds each block's sum against what is expected of it, where something is. What is wrong; "":
+  /// nothing.
+  [[nodiscard]] std::string wrong_sums(
+      const std::function<void(cudaStream_t)>& launch, const std::string& where,
+      const std::function<std::optional<std::uint32_t>(std::int64_t block)>& expected);
 
   const DeviceFacts& device_;
   cudaStream_t stream_;
