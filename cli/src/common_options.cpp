@@ -18,9 +18,12 @@ constexpr double kMostNs = 1e18;  // 31 years
 
 }  // namespace
 
-void add_print_options(Command app, PrintOptions& options, bool with_rows) {
+void add_print_options(Command app, PrintOptions& options, bool with_rows,
+                       const std::vector<std::string>& more_formats) {
+  std::vector<std::string> formats = {"text", "json", "csv", "markdown"};
+  formats.insert(formats.end(), more_formats.begin(), more_formats.end());
   app.add_option("--format", options.format, "How to print (default text)")
-      .one_of({"text", "json", "csv", "markdown"})
+      .one_of(formats)
       .type_name("FORMAT");
   if (with_rows) {
     app.add_option("--columns", options.columns,

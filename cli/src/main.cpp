@@ -93,6 +93,7 @@ int run(int argc, char** argv) {
                                    add_rank(program),
                                    add_check(program),
                                    add_steps(program),
+                                   add_roofline(program),
                                    add_report(program),
                                    add_compare(program),
                                    add_commits(program, command),

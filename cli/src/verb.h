@@ -29,6 +29,7 @@ struct Verb {
 [[nodiscard]] Verb add_rank(Command program);
 [[nodiscard]] Verb add_check(Command program);
 [[nodiscard]] Verb add_steps(Command program);
+[[nodiscard]] Verb add_roofline(Command program);
 [[nodiscard]] Verb add_report(Command program);
 [[nodiscard]] Verb add_compare(Command program);
 [[nodiscard]] Verb add_history(Command program);
@@ -51,7 +52,9 @@ struct PrintOptions {
   std::string output;  // "": standard output
   std::string link;    // of a comment
 };
-void add_print_options(Command app, PrintOptions& options, bool with_rows = true);
+/// `more_formats`: beside text, json, csv and markdown.
+void add_print_options(Command app, PrintOptions& options, bool with_rows = true,
+                       const std::vector<std::string>& more_formats = {});
 [[nodiscard]] reports::DocumentOptions document_options(const PrintOptions& options);
 /// To the file of -o, else to standard output.
 void print(const PrintOptions& options, const reports::Document& document);

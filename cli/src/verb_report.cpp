@@ -77,7 +77,9 @@ int report_sides(const ReportOptions& options) {
   const experiment::ProjectFile project = experiment::read_project(options.compare.project).value();
   const comparison::ComparisonOptions how = comparison_options(options.compare, project);
   static_cast<void>(fail_on(options.compare, project));  // wrong words end it before anything long begins
-  const auto comparison = queries::ask(queries::CompareQuery{a, b, how});
+  analyzer::AnalysisOptions roofs;
+  take_roofs(options.analysis.roofs, roofs);
+  const auto comparison = queries::ask(queries::CompareQuery{a, b, how, roofs});
   return report_comparison(options, comparison.value(), project);
 }
 

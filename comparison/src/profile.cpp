@@ -396,7 +396,7 @@ RunProfile read_profile(const std::string& path, const ProfileOptions& options, 
     if (used.contains(id) && !profile.sm_clock_hz) profile.sm_clock_hz = clock_hz;
   }
   for (const analyzer::Peak& peak : utilisation->peaks) {
-    if (peak.quantity == Quantity::dram_bytes_per_s)
+    if (peak.quantity == ridgeline::Quantity::dram_bytes_per_s)
       profile.dram_roof = bandwidth_text(peak.value) + ", " + std::string(to_string(peak.source));
   }
   return profile;

@@ -72,6 +72,19 @@ class CaptureQueries::State {
     const Scoped of = scoped(query.scope, Session::kAccounting, ask);
     return {keeping(reports::steps_document(*of.model, *of.analysis, how), of)};
   }
+  DocumentAnswer answer_to(const RooflineQuery& query, const reports::DocumentOptions& how,
+                           const analyzer::Ask& ask) {
+    const Scoped of = scoped(query.scope, Session::kRoofline, ask);
+    switch (query.form) {
+      case RooflineQuery::Form::svg:
+        return {reports::Document(reports::roofline_svg(*of.analysis, query.shown))};
+      case RooflineQuery::Form::page:
+        return {reports::Document(reports::roofline_page(*of.model, *of.analysis, query.shown))};
+      case RooflineQuery::Form::table:
+        break;
+    }
+    return {keeping(reports::roofline_document(*of.model, *of.analysis, query.shown, how), of)};
+  }
   DocumentAnswer answer_to(const ReportQuery& query, const reports::DocumentOptions& how,
                            const analyzer::Ask& ask) {
     const Scoped of = scoped(query.scope, parts_of(query), ask);

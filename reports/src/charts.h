@@ -42,13 +42,19 @@ struct SampleChart {
 };
 [[nodiscard]] SampleChart sample_chart(const analyzer::SampledStep& step);
 
-/// Log-log roofline of the ranking's rows, numbered as in the ranking; those without operations stand below, by
-/// their share of the DRAM roof.
+/// Log-log roofline of the ranking's rows; those without operations stand below, by their share of the DRAM roof.
 struct RooflineChart {
   std::string svg;   // empty: not drawn
   std::string note;  // why not, or what was left out
 };
-/// `target`: of the DRAM roof, drawn as a line.
-[[nodiscard]] RooflineChart roofline_chart(const analyzer::Roofline& roofline, double target);
+struct RooflineDrawing {
+  double target = 0.70;  ///< of the DRAM roof, drawn as a line
+  bool names = false;    ///< kernels by name; else numbered as in the ranking
+  bool alone = false;    ///< a file of its own, colours and all; else the page has them
+  bool step = true;      ///< all kernels together as a ring
+};
+[[nodiscard]] RooflineChart roofline_chart(const analyzer::Roofline& roofline, const RooflineDrawing& how);
+/// The same kernels by their times at the roofs of memory and of the SMs, with their headroom.
+[[nodiscard]] RooflineChart roof_times_chart(const analyzer::Roofline& roofline, const RooflineDrawing& how);
 
 }  // namespace ridgeline::reports

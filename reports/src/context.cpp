@@ -207,6 +207,41 @@ std::string roofs_line(const analyzer::UtilisationAnalysis& utilisation) {
   return text.empty() ? "" : "Roofs: " + text + ".";
 }
 
+std::string clock_cost_line(const analyzer::Ranking& ranking) {
+  const std::optional<analyzer::ClockCost>& cost = ranking.power.clock;
+  if (!cost || ranking.totals.step_ns <= 0) return "";
+  const auto share = [&](double ns) {
+    return percent_text(ns / static_cast<double>(ranking.totals.step_ns));
+  };
+  std::string text = fmt::format("Clock: kernels ran at {} of at most {}", clock_text(cost->clock_hz),
+                                 clock_text(cost->reference_hz));
+  std::string held;
+  for (const std::string& reason : analyzer::throttle_words(cost->throttle_reasons))
+    held += (held.empty() ? "" : ", ") + reason;
+  if (!held.empty()) text += fmt::format(", held by {}", held);
+  text += fmt::format("; that costs the {} {} ({}), 95 % between {} and {}", scope_noun(ranking.scope),
+                      time_text(cost->cost_ns), share(cost->cost_ns), time_text(cost->low_ns),
+                      time_text(cost->high_ns));
+  text += cost->steps > 0 ? fmt::format(", as the times of {} steps followed their clocks", cost->steps)
+                          : ", by what bounds each kernel: the steps' clocks hardly differ";
+  return text + ".";
+}
+
+std::string energy_line(const analyzer::Ranking& ranking) {
+  const std::optional<analyzer::StepEnergy>& energy = ranking.power.energy;
+  if (!energy) return "";
+  std::string text;
+  if (energy->modelled_j) {
+    text = fmt::format("Energy: {} J by the energy model of the measured ceilings, ± {}",
+                       fixed(*energy->modelled_j, 2), fixed(energy->modelled_error_j, 2));
+  }
+  if (energy->measured_j) {
+    text += fmt::format("{}{} J by {} s of power samples", text.empty() ? "Energy: " : ", ",
+                        fixed(*energy->measured_j, 2), fixed(energy->measured_s, 1));
+  }
+  return text + fmt::format(" for the {}.", scope_noun(ranking.scope));
+}
+
 std::string ceiling_text(const store::Ceiling& ceiling) {
   if (ceiling.unit == "ns") return time_text(ceiling.value);
   if (ceiling.unit == "W") return fixed(ceiling.value, 0) + " W";

@@ -6,6 +6,7 @@
 #include "ridgeline/reports/compare_documents.h"
 #include "ridgeline/reports/escape.h"
 #include "ridgeline/reports/history_documents.h"
+#include "ridgeline/reports/roofline_document.h"
 #include "ridgeline/reports/tables.h"
 
 namespace ridgeline::reports {
@@ -45,6 +46,7 @@ const std::vector<DeclaredTable>& declared_tables() {
          transfers_table(kTransfers)},
         {"history", "rows of `history show`, largest change first", history_table(kSeries)},
         {"ceilings", "rows of `ceilings`, one for each roof and state", ceilings_table(kCeilings)},
+        {"roofline", "rows of `roofline`, most headroom first", roofline_table(kAnalysis.roofline)},
         {"work", "declared work, in `report --format json`", declared_work_table(kAnalysis.declared_work)},
     };
   }();

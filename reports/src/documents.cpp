@@ -89,6 +89,7 @@ Document ranking_document(const analyzer::Model& model, const analyzer::Analysis
           markdown_headline(model, analysis) + render_markdown(table) + "\n" + markdown_paragraph(cut) +
           markdown_paragraph(brief) + markdown_paragraph(no_range_line(analysis.ranking)) +
           markdown_paragraph(ranking_sums(analysis.ranking)) + markdown_paragraph(gap_line(model, analysis)) +
+          markdown_paragraph(clock_cost_line(analysis.ranking)) +
           markdown_paragraph(throughput_line(analysis.throughput)) +
           markdown_paragraph(undeclared_line(analysis.throughput)) + markdown_paragraph(work) +
           (options.stalls ? stalls_markdown(analysis.stalls, "###") : "") +
@@ -104,6 +105,7 @@ Document ranking_document(const analyzer::Model& model, const analyzer::Analysis
         out.value("totals", ranking_totals_json(analysis.ranking));
         out.value("throughput", throughput_json(analysis.throughput));
         out.value("declared", declared_json(analysis.ranking.totals.work));
+        out.value("power", power_json(analysis.ranking.power));
         out.value("longest_gap", longest_gap_json(model, analysis.accounting));
         if (stalls) out.value("stalls", stalls_json(analysis.stalls));
         out.value("quality", quality_json(analysis.quality));
@@ -120,6 +122,7 @@ Document ranking_document(const analyzer::Model& model, const analyzer::Analysis
       paragraph(no_range_line(analysis.ranking), options.text) +
       paragraph(ranking_sums(analysis.ranking), options.text) +
       paragraph(gap_line(model, analysis), options.text) +
+      paragraph(clock_cost_line(analysis.ranking), options.text) +
       paragraph(throughput_line(analysis.throughput), options.text) +
       paragraph(undeclared_line(analysis.throughput), options.text) + paragraph(work, options.text) +
       (options.stalls ? stalls_text(analysis.stalls, options.text) : "") + footing(model, analysis, options));

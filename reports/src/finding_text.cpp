@@ -233,6 +233,28 @@ std::string above_measured_roof_text(const Finding& f) {
       percent_text(f.value("allowed_ratio")));
 }
 
+std::string above_cache_roof_text(const Finding& f) {
+  return fmt::format(
+      "{} moves {} of what the roof of {} lets through{}: the counter counts more than the benchmark's "
+      "reads, or the "
+      "roof was measured on a slower card",
+      kernel_of(f), percent_text(f.value("utilisation_ratio")), f.roof ? to_string(*f.roof) : "the caches",
+      f.count == 1 ? "" : fmt::format(", the most of {} above theirs", counted(f.count, "kernel")));
+}
+
+std::string operations_disagree_text(const Finding& f) {
+  std::string amounts;
+  for (const analyzer::Evidence& each : f.evidence) {
+    amounts +=
+        fmt::format("{}{} {} GFLOP", amounts.empty() ? "" : ", ", each.name, fixed(each.value * 1e-9, 3));
+  }
+  return fmt::format(
+      "{}: its operations differ by their source by more than 5 % ({}){}; the first is used, and what is "
+      "counted beyond what is declared is padding of tiles, or the declaration is of other work",
+      kernel_of(f), amounts,
+      f.count == 1 ? "" : fmt::format(", as do those of {}", counted(f.count - 1, "other kernel")));
+}
+
 std::string clock_text_of(const Finding& f) {
   const std::string others =
       f.count == 1 ? "" : fmt::format(" (the worst of {})", counted(f.count, "device"));
@@ -365,6 +387,10 @@ std::string words_of(const Finding& f) {
       return above_peak_text(f);
     case FindingCode::above_measured_roof:
       return above_measured_roof_text(f);
+    case FindingCode::above_cache_roof:
+      return above_cache_roof_text(f);
+    case FindingCode::operations_disagree:
+      return operations_disagree_text(f);
     case FindingCode::tensor_only:
       return "only the tensor pipe was counted: kernels that use the FP pipes show a compute utilisation of "
              "about 0";

@@ -18,6 +18,7 @@
 #include "ridgeline/reports/elide.h"
 #include "ridgeline/reports/escape.h"
 #include "ridgeline/reports/finding_text.h"
+#include "ridgeline/reports/roofline_document.h"
 #include "ridgeline/reports/tables.h"
 #include "ridgeline/reports/version.h"
 
@@ -305,6 +306,7 @@ std::string chart_sections(const analyzer::Model& model, const analyzer::Analysi
   out += html_table(accounting_table(analysis.accounting), {});
   const std::string longest = longest_gap_line(model, analysis.accounting);
   if (!longest.empty()) out += paragraph(longest);
+  out += paragraph(clock_cost_line(analysis.ranking)) + paragraph(energy_line(analysis.ranking));
   out += "</section>\n" + bounds_section(analysis.accounting);
 
   out += "<section>\n<h2>Kernel time by class</h2>\n";
@@ -324,9 +326,25 @@ std::string chart_sections(const analyzer::Model& model, const analyzer::Analysi
       caption += fmt::format("The {} longest of {} kernels. ", kChartRows, analysis.ranking.rows.size());
     out += figure(bars, caption) + "</section>\n";
   }
-  const RooflineChart roofline = roofline_chart(analysis.roofline, analysis.ranking.options.target);
-  out += "<section>\n<h2>Roofline</h2>\n" + figure(roofline.svg, roofline.note);
+  const RooflineDrawing how{.target = analysis.ranking.options.target};
+  const RooflineChart roofline = roofline_chart(analysis.roofline, how);
+  out += "<section class=\"long\">\n<h2>Roofline</h2>\n" + figure(roofline.svg, roofline.note);
   if (roofline.svg.empty()) out += paragraph(roofline.note, "soft");
+  const RooflineChart times = roof_times_chart(analysis.roofline, how);
+  if (!times.svg.empty()) {
+    out += figure(times.svg, times.note);
+    Table points = roofline_table(analysis.roofline);
+    points.sort("-headroom_ns");
+    points.keep(kChartRows);
+    HtmlTable table;
+    table.name_key = "kernel";
+    table.class_key = "class";
+    table.hidden = {"class"};
+    table.also_shown = {"class"};
+    table.ratio_bars = {"sol_ratio"};
+    table.noun = "kernel";
+    out += html_table(points, table);
+  }
   return out + "</section>\n";
 }
 

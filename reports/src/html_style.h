@@ -64,6 +64,9 @@ svg .grid{stroke:var(--line);stroke-width:1}svg .track{fill:var(--track)}svg .go
 svg .roof{stroke:var(--roof);stroke-width:1.8}svg .roof-target{stroke:var(--soft);stroke-width:1.2;stroke-dasharray:6 4}
 svg .dot{fill-opacity:.75;stroke:var(--bg);stroke-width:1}svg .dot-number{font-size:11.5px;font-weight:600}
 svg .pale{fill-opacity:.35}
+svg .dot-name{font-size:11.5px}svg .level{fill-opacity:.9;stroke:var(--bg);stroke-width:.6}svg .level-l1{fill-opacity:.35}
+svg .level-line{stroke:var(--soft);stroke-width:1}svg .roof-cache{stroke:var(--soft);stroke-width:1.4}
+svg .step-dot{fill:none;stroke:var(--text);stroke-width:2.2}svg .step-name{font-size:11.5px;font-weight:600}
 svg .m-dram{fill:var(--elementwise)}svg .m-tensor{fill:var(--gemm)}
 .k-gemm{fill:var(--gemm);background:var(--gemm)}.k-attention{fill:var(--attention);background:var(--attention)}
 .k-normalisation{fill:var(--normalisation);background:var(--normalisation)}.k-elementwise{fill:var(--elementwise);background:var(--elementwise)}

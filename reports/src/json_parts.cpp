@@ -93,6 +93,41 @@ JsonPart peaks_json(const analyzer::UtilisationAnalysis& utilisation) {
   return out;
 }
 
+JsonPart roofline_json(const analyzer::Roofline& roofline) {
+  const auto peak = [](const std::optional<analyzer::Peak>& roof) {
+    return roof ? peak_json(*roof) : Json(nullptr);
+  };
+  Json compute = Json::array();
+  for (const analyzer::Peak& each : roofline.compute) compute.push_back(peak_json(each));
+  const analyzer::RooflinePoint& step = roofline.step;
+  Json roofs = Json::array();
+  for (const analyzer::RoofTime& time : step.roofs) {
+    roofs.push_back({{"roof", to_string(time.roof)},
+                     {"precision", to_string(time.roof.precision)},
+                     {"time_ns", time.time_ns},
+                     {"work", time.work > 0 ? Json(time.work) : Json(nullptr)},
+                     {"source", to_string(time.source)}});
+  }
+  const auto if_known = [&](double value) { return step.sol_ns ? Json(value) : Json(nullptr); };
+  return Json({{"source", to_string(roofline.source)},
+               {"dram", peak(roofline.dram)},
+               {"l2", peak(roofline.l2)},
+               {"compute", compute},
+               {"launch_floor_ns", roofline.launch_floor_ns},
+               {"step_ns", roofline.step_ns},
+               {"time_ns", step.time_ns},
+               {"covered_ns", if_known(step.covered_ns)},
+               {"sol_ns", optional_json(step.sol_ns)},
+               {"filled_ns", optional_json(step.filled_ns)},
+               {"headroom_ns", if_known(step.headroom_ns)},
+               {"intensity_flop_per_byte", optional_json(step.intensity_flop_per_byte)},
+               {"l2_intensity_flop_per_byte", optional_json(step.l2_intensity)},
+               {"l1_intensity_flop_per_byte", optional_json(step.l1_intensity)},
+               {"flops_per_s", optional_json(step.flops_per_s)},
+               {"dram_bytes_per_s", optional_json(step.dram_bytes_per_s)},
+               {"roofs", roofs}});
+}
+
 JsonPart throughput_json(const analyzer::Throughput& t) {
   return Json({{"declared_flops", optional_json(t.declared_flops)},
                {"declared_flops_per_s", optional_json(t.declared_flops_per_s)},
@@ -106,6 +141,28 @@ JsonPart throughput_json(const analyzer::Throughput& t) {
                {"samples", optional_json(t.size.samples)},
                {"samples_per_s", optional_json(t.samples_per_s)},
                {"peak", t.peak ? peak_json(*t.peak) : Json(nullptr)}});
+}
+
+JsonPart power_json(const analyzer::StepPower& power) {
+  Json clock = nullptr, energy = nullptr;
+  if (const auto& c = power.clock) {
+    clock = {{"reference_hz", c->reference_hz},
+             {"sm_clock_hz", c->clock_hz},
+             {"cost_ns", c->cost_ns},
+             {"low_ns", c->low_ns},
+             {"high_ns", c->high_ns},
+             {"covered_ns", c->covered_ns},
+             {"steps", c->steps},
+             {"held_by", analyzer::throttle_words(c->throttle_reasons)}};
+  }
+  if (const auto& e = power.energy) {
+    energy = {{"modelled_j", optional_json(e->modelled_j)},
+              {"modelled_error_j", e->modelled_j ? Json(e->modelled_error_j) : Json(nullptr)},
+              {"covered_ratio", e->covered_ratio},
+              {"measured_j", optional_json(e->measured_j)},
+              {"measured_s", e->measured_s}};
+  }
+  return Json({{"clock", clock}, {"energy", energy}});
 }
 
 JsonPart ranking_options_json(const analyzer::RankOptions& options) {

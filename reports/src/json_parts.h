@@ -10,6 +10,10 @@ namespace ridgeline::reports {
 [[nodiscard]] JsonPart capture_json(const analyzer::Model& model);
 [[nodiscard]] JsonPart step_json(const analyzer::StepAnalysis& steps);
 [[nodiscard]] JsonPart peaks_json(const analyzer::UtilisationAnalysis& utilisation);
+/// Roofs and the step under them; its kernels are rows of roofline_table().
+[[nodiscard]] JsonPart roofline_json(const analyzer::Roofline& roofline);
+/// Cost of the clock and joules of the step; null what is not known.
+[[nodiscard]] JsonPart power_json(const analyzer::StepPower& power);
 [[nodiscard]] JsonPart ranking_options_json(const analyzer::RankOptions& options);
 [[nodiscard]] JsonPart ranking_totals_json(const analyzer::Ranking& ranking);
 [[nodiscard]] JsonPart throughput_json(const analyzer::Throughput& throughput);

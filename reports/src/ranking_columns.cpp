@@ -659,6 +659,7 @@ std::vector<Column<RankLine>> ranking_columns(const RankView& view) {
   add_tier_times(columns);
   add_metrics(columns);
   add_rate_columns(columns);
+  add_power_columns(columns);
   add_shape_columns(columns);
   add_cold(columns);
   add_work_columns(columns);
@@ -682,6 +683,9 @@ const std::vector<ColumnGroup>& ranking_groups() {
       {"clock",
        {"key", "time_ns", "compute_utilisation_ratio", "limiter", "precision", "sm_clock_hz",
         "tensor_ops_per_s", "tensor_ops_tier", "tensor_spec_ratio", "clock_limit"}},
+      {"power",
+       {"key", "time_ns", "limiter", "limiter_utilisation_ratio", "sm_clock_hz", "clock_loss_ratio",
+        "clock_cost_ns", "energy_j", "clock_limit"}},
       {"shape",
        {"key", "time_ns", "precision", "product", "tile", "alignment_elements", "waves", "wave_waste_ratio",
         "tile_waste_ratio", "theoretical_occupancy_ratio", "occupancy_ratio"},

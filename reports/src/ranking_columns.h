@@ -36,5 +36,7 @@ struct RankView {
 void add_work_columns(std::vector<Column<RankLine>>& columns);
 void add_rate_columns(std::vector<Column<RankLine>>& columns);
 void add_shape_columns(std::vector<Column<RankLine>>& columns);
+/// What the clock costs, and joules.
+void add_power_columns(std::vector<Column<RankLine>>& columns);
 
 }  // namespace ridgeline::reports

@@ -77,6 +77,33 @@ void add_rate_columns(std::vector<Column<RankLine>>& columns) {
        [](const RankLine& l) { return Cell::number(l.row->tensor_spec_ratio, Form::percent); }});
 }
 
+// What the clock costs and the joules that launches take.
+void add_power_columns(std::vector<Column<RankLine>>& columns) {
+  columns.push_back(
+      {extra({.key = "clock_cost_ns",
+              .header = "clock",
+              .unit = "ms",
+              .help =
+                  "what the row would take less at the device's highest SM clock, by what bounds it and by "
+                  "how its time followed the clock",
+              .title = "cost of the clock"}),
+       [](const RankLine& l) { return Cell::number(l.row->clock_cost_ns, Form::milliseconds); }});
+  columns.push_back(
+      {extra({.key = "clock_loss_ratio",
+              .header = "clock loss",
+              .unit = "%",
+              .help = "how far below the device's highest SM clock the row ran; `pipe` is of the cycles that "
+                      "there were"}),
+       [](const RankLine& l) { return Cell::number(l.row->clock_loss_ratio, Form::percent); }});
+  columns.push_back(
+      {extra(
+           {.key = "energy_j",
+            .header = "energy",
+            .unit = "J",
+            .help = "joules by the energy model of the measured ceilings, the device's own watts included"}),
+       [](const RankLine& l) { return Cell::number(l.row->energy_j, Form::general); }});
+}
+
 // From the launch's configuration, the kernel's name and what the program declares: nothing here is measured.
 void add_shape_columns(std::vector<Column<RankLine>>& columns) {
   using analyzer::RankRow;

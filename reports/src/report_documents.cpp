@@ -98,6 +98,7 @@ Document json_report(const analyzer::Model& model, const analyzer::Analysis& ana
     out.end_object();
     out.rows("check", check_table(analysis.check, analysis.check_ranking, true));
     out.value("accounting", accounting_json(model, analysis.accounting));
+    out.value("power", power_json(analysis.ranking.power));
     write_kernel_time(out, analysis.accounting);
     out.rows("gaps", gaps_table(model, analysis.accounting));
     out.value("stalls", stalls_json(analysis.stalls));

@@ -57,7 +57,9 @@ Document steps_document(const analyzer::Model& model, const analyzer::Analysis& 
       std::string out = markdown_headline(model, analysis) + render_markdown(phases_table(phases)) + "\n" +
                         render_markdown(table) + "\n" + markdown_paragraph(left_out);
       out += "### " + time_heading(analysis.accounting) + "\n\n" + render_markdown(accounting) + "\n" +
-             markdown_paragraph(gap_line(model, analysis));
+             markdown_paragraph(gap_line(model, analysis)) +
+             markdown_paragraph(clock_cost_line(analysis.ranking)) +
+             markdown_paragraph(energy_line(analysis.ranking));
       out += "### What bounds the kernels\n\n" + render_markdown(bounds) + "\n";
       if (gaps.size() > 0) out += "### Longest gaps\n\n" + render_markdown(gaps) + "\n";
       return Document(out + markdown_footing(model, analysis, options));
@@ -70,6 +72,7 @@ Document steps_document(const analyzer::Model& model, const analyzer::Analysis& 
         out.rows("phases", phases_table(phases));
         out.rows("rows", table);
         out.value("accounting", accounting_json(model, analysis.accounting));
+        out.value("power", power_json(analysis.ranking.power));
         write_kernel_time(out, analysis.accounting);
         out.rows("gaps", gaps);
         out.value("quality", quality_json(analysis.quality));
@@ -96,7 +99,8 @@ Document steps_document(const analyzer::Model& model, const analyzer::Analysis& 
     out += "\n";
   }
   out += heading(time_heading(analysis.accounting), style) + render_text(accounting, style) +
-         paragraph(gap_line(model, analysis), style);
+         paragraph(gap_line(model, analysis), style) + paragraph(clock_cost_line(analysis.ranking), style) +
+         paragraph(energy_line(analysis.ranking), style);
   out += "\n" + heading("What bounds the kernels", style) + render_text(bounds, style);
   if (gaps.size() > 0) out += "\n" + heading("Longest gaps", style) + render_text(gaps, style);
   return Document(out + "\n" + footing(model, analysis, options));

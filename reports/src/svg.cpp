@@ -26,10 +26,14 @@ std::string closed(std::string_view element, std::string_view title) {
 
 }  // namespace
 
-Svg::Svg(double width, double height, std::string_view label)
+Svg::Svg(double width, double height, std::string_view label, std::string_view style)
     : head_(fmt::format("<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {} {}\" role=\"img\" "
                         "aria-label=\"{}\">\n",
-                        coordinate(width), coordinate(height), html_escape(label))) {}
+                        coordinate(width), coordinate(height), html_escape(label))) {
+  if (style.empty()) return;
+  head_ += fmt::format("<style>{}</style>\n<rect width=\"{}\" height=\"{}\" fill=\"#ffffff\"/>\n", style,
+                       coordinate(width), coordinate(height));
+}
 
 void Svg::rect(double x, double y, double width, double height, std::string_view css, std::string_view title,
                double radius) {

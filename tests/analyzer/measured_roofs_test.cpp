@@ -118,7 +118,7 @@ TEST(MeasuredRoofs, ALaunchIsHeldAgainstTheRoofOfItsOwnShareOfReads) {
   EXPECT_EQ(measured.peaks[0].source, PeakSource::sustained);
   EXPECT_FALSE(measured.peaks[0].fallback);
   EXPECT_DOUBLE_EQ(measured.peaks[0].value, 1e12);
-  EXPECT_NE(measured.peaks[0].detail.find("50 % reads 800 GB/s"), std::string::npos)
+  EXPECT_NE(measured.peaks[0].detail.find("50 % reads 800.00 GB/s"), std::string::npos)
       << measured.peaks[0].detail;
   EXPECT_DOUBLE_EQ(
       utilisation_of(model, roof_policy("spec").value()).launches[0].values->dram_utilisation->value, 0.4);

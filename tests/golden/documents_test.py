@@ -34,6 +34,7 @@ CAPTURES = {
     "nosteps": ["nosteps", "fast", "layers=1"],
 }
 WITH_SCOPES = ("whole", "nosteps")
+WITH_ROOFS = ("whole", "hostile")
 # Two sides, each of the runs that these words make.
 COMPARISONS = {
     "slower": (["codes"], ["codes", "slow=layernorm_backward:1.5"], 5),
@@ -70,14 +71,14 @@ def reports(*arguments):
 
 def of_capture(capture):
     """(document, arguments, width) of all documents of one capture."""
-    for verb in ("info", "rank", "check", "steps"):
+    for verb in ("info", "rank", "check", "steps", "roofline"):
         yield from tables(verb, capture)
     for by in ("kernel-grid", "family", "class", "nvtx", "phase", "layer", "layer,phase"):
         yield f"rank-by-{by.replace(',', '-')}.txt", ["rank", capture, "--by", by], 160
     yield "rank-by-launch-80.txt", ["rank", capture, "--by", "launch", "--top", "12"], 80
     yield "rank-long-80.txt", ["rank", capture, "--by", "layer,kernel", "--min-share", "1%", "--sort", "dram_utilisation"], 80
     yield "rank-by-launch.csv", ["rank", capture, "--by", "launch", "--top", "30", "--format", "csv"], 100
-    for columns in ("tiers", "bounds", "clock", "sms", "shape", "caches", "cold", "work"):
+    for columns in ("tiers", "bounds", "clock", "power", "sms", "shape", "caches", "cold", "work"):
         yield f"rank-{columns}.txt", ["rank", capture, "--columns", columns], 160
     yield "rank-all-columns.csv", ["rank", capture, "--columns", "all", "--format", "csv"], 100
     yield "rank-verbose.txt", ["rank", capture, "--verbose"], 100
@@ -86,6 +87,23 @@ def of_capture(capture):
     yield "sql.txt", ["sql", capture, "SELECT phase, status, count(*) AS steps, min(step_index) AS first FROM v_step GROUP BY 1, 2"], 100
     yield from reports(capture)
     yield "report-failing.xml", ["report", capture, "--project", "project.toml", "--fail-on", "budget,target,unmeasured", "--format", "junit"], 100
+
+
+def of_roofs(capture):
+    """Pictures, and what measured roofs change."""
+    yield "roofline.svg", ["roofline", capture, "--format", "svg"], 100
+    yield "roofline-time.svg", ["roofline", capture, "--format", "svg", "--time"], 100
+    yield "roofline.html", ["roofline", capture, "--format", "html"], 100
+    yield "roofline-all-columns.csv", ["roofline", capture, "--columns", "all", "--format", "csv"], 100
+    yield "roofline-match.txt", ["roofline", capture, "--match", "*norm*", "--by", "kernel-grid"], 100
+    yield "roofline-no-match.txt", ["roofline", capture, "--match", "no such kernel"], 100
+    yield "roofline-png.txt", ["roofline", capture, "-o", "x.png"], 100
+    for name, roof in (("default", []), ("burst", ["--roof", "burst"]), ("spec", ["--roof", "spec"])):
+        yield f"measured-rank-{name}.txt", ["rank", capture, "--ceilings", "ceilings.json", *roof], 160
+        yield f"measured-roofline-{name}.txt", ["roofline", capture, "--ceilings", "ceilings.json", *roof], 160
+    yield "measured-rank-power.txt", ["rank", capture, "--ceilings", "ceilings.json", "--columns", "power"], 160
+    yield "measured-steps.txt", ["steps", capture, "--ceilings", "ceilings.json"], 100
+    yield "measured-check.json", ["check", capture, "--ceilings", "ceilings.json", "--format", "json"], 100
 
 
 def of_scopes(capture):
@@ -123,7 +141,8 @@ class Group:
     def commands(self):
         if self.name == "bundled":
             shutil.copy(BUNDLED, self.folder / "bundled.ridge")
-            return list(of_capture("bundled.ridge"))
+            shutil.copy(CEILINGS, self.folder / "ceilings.json")
+            return list(of_capture("bundled.ridge")) + list(of_roofs("bundled.ridge"))
         if self.name == "damaged":
             whole = BUNDLED.read_bytes()
             (self.folder / "damaged.ridge").write_bytes(whole[: len(whole) * 6 // 10])
@@ -139,7 +158,9 @@ class Group:
             return list(self.history())
         if self.name in CAPTURES:
             capture = self.make(f"{self.name}.ridge", *CAPTURES[self.name])
-            return list(of_capture(capture)) + (list(of_scopes(capture)) if self.name in WITH_SCOPES else [])
+            shutil.copy(CEILINGS, self.folder / "ceilings.json")
+            return (list(of_capture(capture)) + (list(of_scopes(capture)) if self.name in WITH_SCOPES else []) +
+                    (list(of_roofs(capture)) if self.name in WITH_ROOFS else []))
         words_a, words_b, runs = COMPARISONS[self.name]
         a = [self.make(f"a{i}.ridge", f"run={i}", *words_a) for i in range(1, runs + 1)]
         b = [self.make(f"b{i}.ridge", f"run={i + 20}", *words_b) for i in range(1, runs + 1)]

@@ -7,20 +7,23 @@ usage: ceilings.py --ridgeline RIDGELINE --benchmarks RIDGELINE_CEILINGS [--out 
             BF16, FP32 and launches agrees with it within 2 % (launches 10 %)
   counters  of the first run: what counters saw of each benchmark of device memory and of arithmetic is within 2 % of what it declares
   bands     on an H200 at 700 W: figures that others have published of the same board
+  captured  the roofs of the first run are in a recording of the benchmarks, and each stream through device memory stands at 97 to 103 % of the
+            roof of its own mix (needs `twice`; 25 s)
   halved    half of the operations counted: void by the counters, whatever else is wrong with a reading (a burst may be void for its clock too)
   resident  "device memory" that L2 holds: void, for the bus carries less
   foreign   another process computes meanwhile: void
-About 140 s: 60 and 20 (recorded) for the first run, 20 for the second, 20, 8 and 12 for the faults. Every reading that is void is printed
+About 150 s: 55 and 15 (recorded) for the first run, 15 for the second, 20 for what is captured, 20, 8 and 12 for the faults. Every reading that is void is printed
 with all its rules.
 """
 import argparse
 import json
 import os
+import shutil
 import time
 
 from common import Checks, Started, chosen, run
 
-NAMES = ("twice", "halved", "resident", "foreign")
+NAMES = ("twice", "captured", "halved", "resident", "foreign")
 AGAIN = ("dram", "l2", "compute.bf16", "compute.fp32", "launch")  # in the second run
 MOST_APART = 0.02
 MOST_APART_LINKS = 0.10
@@ -135,6 +138,51 @@ def reasons(document, rule):
     return next((void["detail"] for void in document["voids"] if void["rule"] == rule), "")
 
 
+def streams_off(rows):
+    """Streams whose DRAM utilisation is not 97 to 103 % of the measured roof, in words; rows of `rank --by nvtx`."""
+    found = []
+    for mix in ("read", "write", "copy", "triad", "3:1"):
+        row = next((row for row in rows if row["key"].endswith("dram." + mix)), None)
+        ratio = row and row["dram_utilisation_ratio"]
+        if ratio is None or not 0.97 <= ratio <= 1.03:
+            found.append(f"dram.{mix} {'not measured' if ratio is None else f'{100 * ratio:.1f} %'}")
+    return found
+
+
+def captured(checks, options):
+    data = os.path.join(options.out, "ceilings-data")
+    folder = os.path.join(data, "ridgeline", "ceilings")
+    os.makedirs(folder, exist_ok=True)
+    first = os.path.join(options.out, "ceilings-first.json")
+    if not os.path.exists(first):
+        return checks.add("captured", False, f"{first} is not there: run with twice")
+    shutil.copy(first, os.path.join(folder, "card.json"))
+    capture = os.path.join(options.out, "ceilings-captured.ridge")
+    done = run([options.ridgeline, "record", "--force", "--quiet", "--step-range", "step", "-o", capture, "--", options.benchmarks,
+                "--declare", "40", "--only", "dram,compute.bf16,compute.fp32"], env={"XDG_DATA_HOME": data}, timeout=120)
+    if done.status != 0:
+        return checks.add("captured", False, f"record: exit {done.status}: {done.tail()}")
+    rows = run([options.ridgeline, "sql", capture, "SELECT count(*) AS n, min(conditions) AS c FROM v_ceiling", "--format", "json"])
+    count = json.loads(rows.out)["rows"][0]["n"] if rows.status == 0 else 0
+    ranked = run([options.ridgeline, "rank", capture, "--by", "nvtx", "--format", "json"])
+    light = run([options.ridgeline, "roofline", capture, "--by", "nvtx", "--format", "json", "-o",
+                 os.path.join(options.out, "ceilings-roofline.json")])
+    run([options.ridgeline, "roofline", capture, "-o", os.path.join(options.out, "ceilings-roofline.svg")])
+    if ranked.status != 0 or light.status != 0:
+        return checks.add("captured", False, f"rank ended with {ranked.status}, roofline with {light.status}: {ranked.tail()} {light.tail()}")
+    document = json.loads(ranked.out)
+    off = streams_off(document["rows"])
+    sources = sorted({peak["source"] for peak in document["peaks"] if peak["quantity"] == "dram_bytes_per_s"})
+    with open(os.path.join(options.out, "ceilings-roofline.json")) as file:
+        whole = json.load(file)
+    for row in whole["rows"]:
+        print(f"  {row['kernel']}: {row['time_ns'] / 1e6:.3f} ms, at roofs {(row['sol_ns'] or 0) / 1e6:.3f} ms, bound {row['bound']}, "
+              f"DRAM {row['dram_ratio']}, pipe {row['pipe_ratio']}, operations {row['operations']}")
+    print(f"  power: {json.dumps(document['power'])}")
+    checks.add("captured", count > 0 and not off and sources == ["sustained"],
+               f"{count} rows; DRAM roof {', '.join(sources) or 'none'}; " + ("; ".join(off) or "five streams at 97 to 103 % of their own mix"))
+
+
 def all_void(document, names, rule):
     rules = [broken for name in names for broken in void_rules(document, name)]
     return bool(rules) and all(rule in broken for broken in rules)
@@ -174,6 +222,8 @@ def main():
     for name in chosen(parser, options.only, NAMES):
         if name == "twice":
             twice(checks, options)
+        elif name == "captured":
+            captured(checks, options)
         elif name == "halved":
             fault(checks, options, name, "counters_disagree", ["compute.fp32", "compute.bf16"], "--verify", "--plant", "half-operations")
         elif name == "resident":

@@ -47,6 +47,11 @@ class Checker(unittest.TestCase):
         self.assertEqual({key[0].split(".")[0] for _, key in differences}, {"dram", "compute"})
         self.assertEqual({key[0] for _, key in differences if key[0].startswith("compute")}, {"compute.bf16"})
 
+    def test_streams_off_their_roof_are_named(self):
+        rows = [{"key": f"step / dram.{mix}", "dram_utilisation_ratio": ratio}
+                for mix, ratio in (("read", 0.99), ("write", 1.02), ("copy", 0.90), ("triad", None))]
+        self.assertEqual(ceilings.streams_off(rows), ["dram.copy 90.0 %", "dram.triad not measured", "dram.3:1 not measured"])
+
     def test_the_reason_is_that_of_the_rule_and_not_of_another(self):
         made = document()
         made["voids"] = [{"roof": "a", "state": "burst", "rule": "no_burst", "detail": "1900 MHz"},

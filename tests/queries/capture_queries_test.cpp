@@ -49,6 +49,30 @@ TEST_F(CaptureQueriesTest, AnswersAreTheDocumentsOfReports) {
             reports::query_document(capture, "SELECT 1 AS one", {}).text());
 }
 
+TEST_F(CaptureQueriesTest, ARooflineIsATableAPictureOrAPage) {
+  analyzer::Session session = analyzer::Session::open(capture_).value();
+  const auto analysis = session.analysis({}, analyzer::Session::kRoofline).value();
+  const auto model = session.model().value();
+  for (const reports::Format format :
+       {reports::Format::text, reports::Format::json, reports::Format::csv, reports::Format::markdown}) {
+    reports::DocumentOptions how;
+    how.format = format;
+    EXPECT_EQ(text_of(RooflineQuery{}, how), reports::roofline_document(*model, *analysis, {}, how).text());
+  }
+  using Form = RooflineQuery::Form;
+  EXPECT_EQ(text_of(RooflineQuery{Form::svg}), reports::roofline_svg(*analysis, {}));
+  EXPECT_TRUE(text_of(RooflineQuery{Form::svg}).starts_with("<svg "));
+  EXPECT_NE(text_of(RooflineQuery{Form::svg}), text_of(RooflineQuery{Form::svg, {.time = true}}));
+  EXPECT_TRUE(text_of(RooflineQuery{Form::page}).starts_with("<!DOCTYPE html>"));
+  reports::DocumentOptions rows;
+  rows.format = reports::Format::csv;
+  const std::string gemms = text_of(RooflineQuery{.shown = {.match = "gemm"}}, rows);
+  EXPECT_LT(gemms.size(), text_of(RooflineQuery{}, rows).size());
+  EXPECT_NE(gemms.find("gemm"), std::string::npos);
+  const auto none = CaptureQueries(capture_).ask(RooflineQuery{.shown = {.match = "no such kernel"}}, {});
+  EXPECT_EQ(none.failure().kind, ErrorKind::usage);
+}
+
 TEST_F(CaptureQueriesTest, EachQuestionTakesAScope) {
   analyzer::Session session = analyzer::Session::open(capture_).value();
   for (const analyzer::Scope& scope :

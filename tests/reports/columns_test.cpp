@@ -480,6 +480,9 @@ TEST(DefaultColumns, OfEveryTableAreThese) {
       "ceilings: roof read_share_ratio state value spread_ratio sm_clock_hz per_cycle_sm of_most_ratio "
       "power_w "
       "joules_each counted_ratio verdict\n"
+      "roofline: kernel calls time_ns step_share_ratio sol_ns headroom_ns sol_ratio filled_ratio bound "
+      "dram_ratio "
+      "l2_ratio l1_ratio pipe_ratio issue_ratio intensity_flop_per_byte flops_per_s operations\n"
       "work: operation ranges launches kernels time_ns declared_bytes measured_bytes bytes_ratio "
       "declared_flops measured_tensor_ops ops_ratio minimum_ns minimum_limiter minimum_ratio\n");
 }
@@ -503,7 +506,7 @@ TEST(DefaultColumns, GoInThisOrder) {
     order += "\n";
   }
   EXPECT_EQ(order,
-            "rank: 93 columns > calls > saved_stretch_ns saved_stretch_ns_per_s > dram_t1_utilisation_ratio "
+            "rank: 96 columns > calls > saved_stretch_ns saved_stretch_ns_per_s > dram_t1_utilisation_ratio "
             "> tier > "
             "limiter_error_ratio > limiter bound\n"
             "check: saved_target_exposed_ns text budget budget_reason > saved_target_ns > time_ns > limiter "
@@ -521,6 +524,9 @@ TEST(DefaultColumns, GoInThisOrder) {
             "history: kind > runs\n"
             "ceilings: counted_ratio > joules_each > of_most_ratio > per_cycle_sm > read_share_ratio > "
             "spread_ratio > sm_clock_hz > power_w\n"
+            "roofline: class > calls > issue_ratio precision > step_share_ratio operations > filled_ratio > "
+            "l1_ratio > l2_ratio "
+            "> intensity_flop_per_byte flops_per_s\n"
             "work: name measured_fp_ops > measured_tensor_ops > declared_flops > launches kernels > "
             "declared_bytes measured_bytes > ranges > minimum_limiter\n");
 }

@@ -28,6 +28,35 @@ TEST(RoofsLine, NamesTheRoofsThatLimitOnceEach) {
   EXPECT_EQ(roofs_line(utilisation), "Roofs: " + dram + " (fallback).");
 }
 
+TEST(PowerLines, SayWhatTheClockCostsAndWhatIsNotKnownIsNotSaid) {
+  analyzer::Ranking ranking;
+  ranking.totals.step_ns = 50'000'000;
+  EXPECT_EQ(clock_cost_line(ranking), "");
+  EXPECT_EQ(energy_line(ranking), "");
+  ranking.power.clock = analyzer::ClockCost{.reference_hz = 1.98e9,
+                                            .clock_hz = 1.5e9,
+                                            .cost_ns = 5e6,
+                                            .low_ns = 4e6,
+                                            .high_ns = 6e6,
+                                            .covered_ns = 40e6,
+                                            .steps = 18,
+                                            .throttle_reasons = 4};
+  EXPECT_EQ(
+      clock_cost_line(ranking),
+      "Clock: kernels ran at 1500 MHz of at most 1980 MHz, held by power limit; that costs the step 5.000 ms "
+      "(10.0 %), 95 % between 4.000 ms and 6.000 ms, as the times of 18 steps followed their clocks.");
+  ranking.power.clock->steps = 0;
+  EXPECT_NE(clock_cost_line(ranking).find("by what bounds each kernel"), std::string::npos);
+  ranking.power.energy = analyzer::StepEnergy{.measured_j = 30.5, .measured_s = 4};
+  EXPECT_EQ(energy_line(ranking), "Energy: 30.50 J by 4.0 s of power samples for the step.");
+  ranking.power.energy->modelled_j = 29.0;
+  ranking.power.energy->modelled_error_j = 1.5;
+  EXPECT_EQ(energy_line(ranking),
+            "Energy: 29.00 J by the energy model of the measured ceilings, ± 1.50, 30.50 J by 4.0 s of power "
+            "samples for "
+            "the step.");
+}
+
 TEST(SavingNotes, SayWhatIsPotentialAndWhatIsExposed) {
   analyzer::Ranking ranking;
   ranking.options.target = 0.7;

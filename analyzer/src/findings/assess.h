@@ -27,8 +27,6 @@ void assess_disagreements(const QualityInput& input, Quality& quality);
 void compare_tiers(const QualityInput& input, Quality& quality);
 /// Clocks, power, throttling.
 void assess_clocks(const QualityInput& input, Quality& quality);
-/// NVML's reasons for a lower clock, in words; idle and clocks set by the user are none.
-[[nodiscard]] std::vector<std::string> throttle_words(std::int64_t reasons);
 /// Adds to a finding of steps that took unusually long what the clock did in them, if it was lower than in others.
 void explain_outliers(const QualityInput& input, Findings& findings);
 

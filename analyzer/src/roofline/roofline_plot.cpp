@@ -48,7 +48,7 @@ void fit_axis(double& low, double& high, const std::vector<double>& values) {
 void add_roofs(const RooflineSource& source, const RooflineSettings& settings, RooflinePlot& plot) {
   const Roofline& roofline = source.roofline;
   const auto peak = [&](Quantity quantity) {
-    return choose_peak(source.model, roofline.device_id, quantity, settings.roofs);
+    return choose_peak(source.model, roofline.device_id, quantity, settings.roofs.value_or(roofline.source));
   };
   if (const auto dram = peak(Quantity::dram_bytes_per_s)) {
     for (const double share : {1.0, 0.85, 0.70}) plot.roofs.push_back({dram.value(), false, share});

@@ -5,6 +5,7 @@
 
 #include "accounting/account.h"
 #include "accounting/kernel_time.h"
+#include "accounting/step_power.h"
 #include "findings/pace.h"
 #include "ridgeline/analyzer/execution/exposure.h"
 #include "ridgeline/analyzer/ranking/launch_shape.h"
@@ -117,6 +118,7 @@ std::shared_ptr<const Ranking> ScopeAnalysis::ranking(const RankKeys& key, const
   }
   describe_shapes(*model_, *measured, made);
   name_clock_limits(*model_, assessed(ask), made);
+  add_power({*model_, selection_->steps, *measured, exposure(ask), options_.utilisation.peaks}, made);
   return slot = share(std::move(made));
 }
 
@@ -159,8 +161,7 @@ std::shared_ptr<const Roofline> ScopeAnalysis::roofline(const RankKeys& key, con
   if (slot) return slot;
   const auto ranked = ranking(key, ask);
   const store::Id device_id = accounting(ask)->device_id;
-  return slot = share(make_roofline(*model_, *utilisation_, *ranked, device_id,
-                                    rate_source(*model_, device_id, options_.utilisation.peaks)));
+  return slot = share(make_roofline(*model_, *utilisation_, *ranked, device_id, options_.utilisation.peaks));
 }
 
 std::shared_ptr<const std::vector<DeclaredWork>> ScopeAnalysis::declared_work(bool by_operation,

@@ -28,6 +28,7 @@ void hold_pipes_against_roofs(Roofs& roofs, store::Id device_id, std::optional<d
     const auto full = store::operations_at_clock(*device, *quantity, *clock_hz, "");
     return full ? share * full->value / roof->value : share;
   };
+  out.cycles_of_pipes = out.pipes;
   double most = 0;
   for (const Roof roof : kRoofs) {
     const std::optional<double> share = roof.level == RoofLevel::pipe ? out.pipes.of(roof) : std::nullopt;

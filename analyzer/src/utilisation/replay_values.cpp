@@ -115,6 +115,35 @@ std::optional<double> dram_read_share(const ReplayValues& values) {
   return read->value / (read->value + written->value);
 }
 
+std::optional<InstructionOperations> instruction_operations(const TierRows& rows) {
+  constexpr std::string_view kPrefix = "smsp__sass_thread_inst_executed_op_";
+  constexpr std::string_view kSuffix = "_pred_on.sum";
+  InstructionOperations sum;
+  double steps = 0;
+  for (const TierRow& row : rows.rows) {
+    bool any = false;
+    for (const auto& [name, value] : row.values) {
+      if (!name.starts_with(kPrefix) || !name.ends_with(kSuffix)) continue;
+      const std::string_view operation =
+          name.substr(kPrefix.size(), name.size() - kPrefix.size() - kSuffix.size());
+      if (operation.size() != 4) continue;
+      const double each = operation.ends_with("fma")                                 ? 2
+                          : operation.ends_with("add") || operation.ends_with("mul") ? 1
+                                                                                     : 0;
+      double* type = operation.front() == 'h'   ? &sum.fp16
+                     : operation.front() == 'f' ? &sum.fp32
+                     : operation.front() == 'd' ? &sum.fp64
+                                                : nullptr;
+      if (type == nullptr || each == 0) continue;
+      any = true;
+      *type += each * value.value;
+    }
+    steps += any ? 1 : 0;
+  }
+  if (steps == 0) return std::nullopt;
+  return InstructionOperations{sum.fp16 / steps, sum.fp32 / steps, sum.fp64 / steps};
+}
+
 std::vector<Operations> operations_of(const ReplayValues& values) {
   std::vector<Operations> found;
   for (const OperationMetric& type : kOperationMetrics) {

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "launch_kinds.h"
+#include "ridgeline/analyzer/utilisation/utilisation.h"
 #include "sm_cycles.h"
 #include "tier_values.h"
 
@@ -49,6 +50,9 @@ inline constexpr std::string_view kIssueSlots = "smsp__issue_active.avg.pct_of_p
 
 /// Bytes that the launch read of DRAM of those that it moved; empty unless both were counted.
 [[nodiscard]] std::optional<double> dram_read_share(const ReplayValues& values);
+
+/// What instructions do: of the rows of steps that count them (T3). Empty unless some were counted.
+[[nodiscard]] std::optional<InstructionOperations> instruction_operations(const TierRows& rows);
 
 struct Operations {
   Quantity peak_quantity = Quantity::bf16_flops_per_s;

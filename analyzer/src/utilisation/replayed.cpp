@@ -94,6 +94,7 @@ void fill_compute_by_operations(const store::Launch& launch, const ReplayValues&
 void fill_operations(const ReplayValues& values, Draft& out) {
   double most = 0;
   for (const Operations& type : operations_of(values)) {
+    if (type.count.value > 0) out.tensor_types.push_back({type.peak_quantity, type.count.value});
     if (type.count.value > most) {
       most = type.count.value;
       out.tensor_quantity = type.peak_quantity;

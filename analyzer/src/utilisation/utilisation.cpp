@@ -41,6 +41,7 @@ class Analyzer {
         replay_(model, steps, Phase::replay, Tier::t2),
         sample_(model, steps, Phase::sample, Tier::t1),
         cold_(model, steps, Phase::cold, Tier::t3),
+        flops_(model, steps, Phase::flops, Tier::t3),
         roofs_(model, steps, options.peaks),
         absences_(model, steps, replay_, sample_),
         counted_(model, steps, replay_.steps()) {}
@@ -290,6 +291,7 @@ class Analyzer {
       out.t2.by_kind = values.by_kind;
     }
     fill_cold(launch, cold, cold_.seen() > 0, roofs_, out.cold);
+    if (flops_.seen() > 0) out.instruction_ops = instruction_operations(rows_of(flops_, launch));
     choose(out);
     clamp(out.dram_utilisation, roofs_.dram(launch.device_id), out);
     clamp(out.compute_utilisation, compute_roof_of(launch.device_id, out), out);
@@ -343,6 +345,7 @@ class Analyzer {
   const TierSteps replay_;
   const TierSteps sample_;
   const TierSteps cold_;
+  const TierSteps flops_;
   Roofs roofs_;
   const Absences absences_;
   CountedKinds counted_;

@@ -69,6 +69,8 @@ std::string_view to_string(Roof roof) {
       return "issue";
     case RoofLevel::pipe:
       return to_string(roof.pipe);
+    case RoofLevel::launch:
+      return "launch";
   }
   return "?";
 }

@@ -172,8 +172,10 @@ void Transformer::apply_to(const InPrecision& transform, const Site& at) const {
     const std::optional<Quantity> to = peak_of(transform.precision);
     const std::optional<Quantity> of = values.tensor_quantity ? values.tensor_quantity : peak_of(from);
     if (!to || !of) return leave(at.left, LeftAlone::precision_unknown);
-    const auto old_peak = choose_peak(model_, site.device_id, *of, rate_source(peaks_));
-    const auto new_peak = choose_peak(model_, site.device_id, *to, rate_source(peaks_));
+    const auto old_peak =
+        choose_peak(model_, site.device_id, *of, rate_source(model_, site.device_id, peaks_));
+    const auto new_peak =
+        choose_peak(model_, site.device_id, *to, rate_source(model_, site.device_id, peaks_));
     if (!old_peak || !new_peak || new_peak.value().value <= 0)
       return leave(at.left, LeftAlone::precision_unknown);
     rates = old_peak.value().value / new_peak.value().value;

@@ -5,6 +5,7 @@
 #include <QMessageBox>
 #include <QPainter>
 #include <QSaveFile>
+#include <QSignalBlocker>
 #include <QSvgGenerator>
 #include <algorithm>
 
@@ -26,8 +27,9 @@ RooflinePanel::RooflinePanel(CaptureDocument& document, Selection& selection, QW
   mode_->addItem(tr("time at the roofs"), static_cast<int>(RooflineMode::time));
   mode_->setAccessibleName(tr("Kind of roofline"));
   roofs_->addItem(tr("data sheet"), static_cast<int>(PeakSource::spec));
+  roofs_->addItem(tr("sustained"), static_cast<int>(PeakSource::sustained));
+  roofs_->addItem(tr("burst"), static_cast<int>(PeakSource::burst));
   roofs_->addItem(tr("at the clock"), static_cast<int>(PeakSource::clock));
-  roofs_->addItem(tr("measured"), static_cast<int>(PeakSource::measured));
   roofs_->setAccessibleName(tr("Source of the roofs"));
   what_->setText(tr("Roofs") + "  ");  // room for the arrow
   what_->setPopupMode(QToolButton::InstantPopup);
@@ -53,6 +55,7 @@ RooflinePanel::RooflinePanel(CaptureDocument& document, Selection& selection, QW
   });
   connect(roofs_, &QComboBox::currentIndexChanged, this, [this] {
     settings_.roofs = static_cast<PeakSource>(roofs_->currentData().toInt());
+    roofs_chosen_ = true;
     plot_again();
   });
   connect(slider_, &QSlider::valueChanged, this, [this](int value) {
@@ -73,6 +76,13 @@ RooflinePanel::RooflinePanel(CaptureDocument& document, Selection& selection, QW
 }
 
 void RooflinePanel::show_answer(const ScopeAnswer& answer) {
+  if (!roofs_chosen_ && answer.roofline) {
+    // Those that the figures of the capture are held against.
+    const QSignalBlocker blocked(roofs_);
+    const int at = roofs_->findData(static_cast<int>(answer.roofline->source));
+    if (at >= 0) roofs_->setCurrentIndex(at);
+    settings_.roofs.reset();
+  }
   auto* menu = new QMenu(what_);
   QAction* l2 = menu->addAction(tr("L2 cache"));
   l2->setCheckable(true);

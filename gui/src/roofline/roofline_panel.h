@@ -30,7 +30,7 @@ class RooflinePanel : public ScopePanel {
   [[nodiscard]] std::vector<std::size_t> rows_of(const KernelChoice& kernel) const;
 
   RooflineSettings settings_;
-  bool mode_chosen_ = false;  // by its user
+  bool mode_chosen_ = false, roofs_chosen_ = false;  // by its user
   RooflineView* view_;
   QComboBox* mode_;
   QComboBox* roofs_;

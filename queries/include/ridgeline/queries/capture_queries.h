@@ -11,6 +11,7 @@
 #include "ridgeline/queries/sql_query.h"
 #include "ridgeline/reports/documents.h"
 #include "ridgeline/reports/report_format.h"
+#include "ridgeline/reports/roofline_document.h"
 
 namespace ridgeline::queries {
 
@@ -28,6 +29,13 @@ struct CheckQuery {
 struct StepsQuery {
   analyzer::Scope scope = {};
 };
+/// The kernels of a scope and all of them together under the roofs.
+struct RooflineQuery {
+  enum class Form { table, svg, page };
+  Form form = Form::table;
+  reports::RooflineShown shown = {};
+  analyzer::Scope scope = {};
+};
 /// Everything about one scope.
 struct ReportQuery {
   reports::ReportFormat format = reports::ReportFormat::html;
@@ -43,8 +51,8 @@ struct SqlStreamQuery {
   std::string sql;
 };
 
-using CaptureQuery = std::variant<RankQuery, CheckQuery, StepsQuery, ReportQuery, InfoQuery, VerifyQuery,
-                                  SqlQuery, SqlStreamQuery>;
+using CaptureQuery = std::variant<RankQuery, CheckQuery, StepsQuery, RooflineQuery, ReportQuery, InfoQuery,
+                                  VerifyQuery, SqlQuery, SqlStreamQuery>;
 
 struct DocumentAnswer {
   reports::Document document;  ///< holds what it is made of

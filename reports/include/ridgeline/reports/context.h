@@ -37,6 +37,9 @@ struct Fact {
 /// "bf16 989.4 TFLOP/s (spec)", "DRAM 4.80 TB/s (spec)".
 [[nodiscard]] std::string roof_label(const analyzer::Peak& roof);
 /// The roofs that the limiter was measured against, with their sources; one sentence, "" if none was needed.
+/// What the clock costs, and the joules of the step; "" of what is not known.
+[[nodiscard]] std::string clock_cost_line(const analyzer::Ranking& ranking);
+[[nodiscard]] std::string energy_line(const analyzer::Ranking& ranking);
 [[nodiscard]] std::string roofs_line(const analyzer::UtilisationAnalysis& utilisation);
 
 /// One sentence: are the targets met, by how many kernels, and what would meeting them save.

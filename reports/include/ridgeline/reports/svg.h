@@ -11,8 +11,9 @@ namespace ridgeline::reports {
 
 class Svg {
  public:
-  /// Coordinates are 0..width, 0..height, y down. `label` is what a screen reader says.
-  Svg(double width, double height, std::string_view label);
+  /// Coordinates are 0..width, 0..height, y down. `label` is what a screen reader says. `style`: CSS of a picture that
+  /// is a file of its own; "": the page has it.
+  Svg(double width, double height, std::string_view label, std::string_view style = {});
 
   /// `css` names CSS classes; `title` (may be empty) is the tooltip.
   void rect(double x, double y, double width, double height, std::string_view css,

@@ -94,6 +94,9 @@ struct Quality {
   Findings findings;
 };
 
+/// NVML's reasons for a lower clock (store::ClockSample), in words; idle and clocks set by the user are none.
+[[nodiscard]] std::vector<std::string> throttle_words(std::int64_t reasons);
+
 [[nodiscard]] Quality assess_quality(const Model& model, const StepAnalysis& steps,
                                      const UtilisationAnalysis& utilisation,
                                      const QualityOptions& options = {});

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "ridgeline/analyzer/execution/exposure.h"
+#include "ridgeline/analyzer/ranking/power.h"
 #include "ridgeline/analyzer/ranking/ranking_keys.h"
 #include "ridgeline/analyzer/ranking/reach.h"
 #include "ridgeline/analyzer/utilisation/bound.h"
@@ -111,6 +112,9 @@ struct RankRow {
   Precision name_precision = Precision::any;  // any: unknown
   std::optional<double> tile_waste_ratio;
   std::optional<std::int64_t> alignment;  // elements that a load takes, 1 to 16; empty: the name does not say
+  /// Clock and power; add_power() fills them in. What the clock below the highest costs, by what bounds the launches
+  /// and by how their time followed the clock; how far below it was; joules, the device's own watts included.
+  std::optional<double> clock_cost_ns, clock_loss_ratio, energy_j;
   /// The declaring ranges that the launches are in, all of their launches included; analyze() fills it in.
   std::optional<WorkSum> work;
 };
@@ -151,6 +155,7 @@ struct Ranking {
   std::vector<RankRow> rows;
   RankTotals totals;
   std::optional<StepReach> reach;  // a session fills it in
+  StepPower power;                 // likewise
 };
 
 /// `exposure` is of the time that the utilisation's launches are looked at in.

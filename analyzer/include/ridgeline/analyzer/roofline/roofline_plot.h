@@ -17,8 +17,8 @@ enum class MemoryLevel { dram, l2, l1 };
 
 struct RooflineSettings {
   RooflineMode mode = RooflineMode::intensity;
-  PeakSource roofs = PeakSource::spec;
-  bool l2 = false;           ///< the L2 cache's slope beside the DRAM's
+  std::optional<PeakSource> roofs;  ///< empty: Roofline::source
+  bool l2 = false;                  ///< the L2 cache's slope beside the DRAM's
   double least_share = 1.0;  ///< only the longest kernels that together take this share of the kernel time
   std::vector<Quantity> precisions;  ///< quantities of the compute roofs; empty: those that were used
 };

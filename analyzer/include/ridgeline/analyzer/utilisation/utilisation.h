@@ -25,6 +25,19 @@
 
 namespace ridgeline::analyzer {
 
+/// Operations of the tensor pipe of one data type.
+struct TypedOperations {
+  Quantity quantity = Quantity::bf16_flops_per_s;  ///< the peak of the type
+  double count = 0;
+};
+
+/// Floating-point operations by instructions that were counted (T3, `record --sass-flops`), a multiply-add as two;
+/// those of tensor instructions are not among them.
+struct InstructionOperations {
+  double fp16 = 0, fp32 = 0, fp64 = 0;
+  [[nodiscard]] double total() const { return fp16 + fp32 + fp64; }
+};
+
 /// What one tier says about one launch, with nothing taken from another tier but the duration under T2.
 struct TierUtilisation {
   std::optional<Measured> duration;             // ns, of the same launch in that tier's own steps
@@ -34,9 +47,14 @@ struct TierUtilisation {
   std::optional<Roof> busiest_pipe;             // that pipe
   std::optional<Measured> tensor_utilisation;   // of the tensor pipe, busiest or not
   RoofRatios pipes;                             // of every pipe; T2: issue slots too
-  MetricValues metrics;                         // all others
-  std::optional<double> clock_hz;               // T1: mean GPC clock during the launch
-  std::optional<Measured> cycles;               // T1: clock × duration, step by step
+  /// By their cycles, where `pipes` is of measured roofs.
+  std::optional<RoofRatios> cycles_of_pipes;
+  [[nodiscard]] std::optional<double> cycles_of(Roof roof) const {
+    return cycles_of_pipes ? cycles_of_pipes->of(roof) : pipes.of(roof);
+  }
+  MetricValues metrics;            // all others
+  std::optional<double> clock_hz;  // T1: mean GPC clock during the launch
+  std::optional<Measured> cycles;  // T1: clock × duration, step by step
   /// Some of it is of other launches of the kind. Its errors are then how far one more of them may be from their
   /// mean, with 95 %, and launches of a kind may all be off the same way.
   bool by_kind = false;
@@ -55,9 +73,11 @@ struct LaunchValues {
   TierUtilisation t1, t2, cold;
 
   /// What is shown: T2's value, else T1's; Measured::tier says which.
-  std::optional<Measured> dram_bytes;       // read + written
-  std::optional<Measured> tensor_ops;       // operations of the tensor pipe, all data types
-  std::optional<Quantity> tensor_quantity;  // the peak of the type that most of them are of; empty: none
+  std::optional<Measured> dram_bytes;         // read + written
+  std::optional<Measured> tensor_ops;         // operations of the tensor pipe, all data types
+  std::optional<Quantity> tensor_quantity;    // the peak of the type that most of them are of; empty: none
+  std::vector<TypedOperations> tensor_types;  // those of tensor_ops that there are any of
+  std::optional<InstructionOperations> instruction_ops;
   std::optional<Measured> replay_duration;  // ns, T2: gpu__time_duration.sum
   std::optional<double> replay_clock_hz;    // cycles of the average SM ÷ replay duration
   std::optional<double> timeline_clock_hz;  // in-situ cycles ÷ duration, else the median of the clock samples

@@ -10,6 +10,7 @@
 
 #include "ridgeline/analyzer/values/absence.h"
 #include "ridgeline/analyzer/values/peak.h"
+#include "ridgeline/analyzer/values/roof.h"
 #include "ridgeline/analyzer/values/scope_kind.h"
 #include "ridgeline/base/vocabulary.h"
 #include "ridgeline/store/records.h"
@@ -30,6 +31,8 @@ enum class FindingCode : std::uint8_t {
   peak_fallback,
   above_peak,
   above_measured_roof,  ///< by more than the roof's and the figure's own spread
+  above_cache_roof,     ///< likewise of a cache
+  operations_disagree,  ///< sources of a kernel's operations, by more than 5 %
   tensor_only,
   completeness_launches,
   completeness_unknown,
@@ -93,6 +96,8 @@ struct Vocabulary<analyzer::FindingCode> {
       {Code::peak_fallback, "peak.fallback"},
       {Code::above_peak, "utilisation.above_peak"},
       {Code::above_measured_roof, "utilisation.above_measured_roof"},
+      {Code::above_cache_roof, "roofline.above_cache_roof"},
+      {Code::operations_disagree, "roofline.operations_disagree"},
       {Code::tensor_only, "pipes.tensor_only"},
       {Code::completeness_launches, "completeness.launches"},
       {Code::completeness_unknown, "completeness.unknown"},
@@ -185,6 +190,7 @@ struct Finding {
   /// source that had none.
   std::optional<Peak> peak;
   std::optional<PeakSource> missing_source;
+  std::optional<Roof> roof;  ///< of FindingCode::above_cache_roof
 
   /// The figure of that name; 0 without it.
   [[nodiscard]] double value(std::string_view evidence_name) const;

@@ -12,8 +12,8 @@ struct Peak {
   double value = 0;  // in the quantity's unit
   PeakSource source = PeakSource::spec;
   bool fallback = false;    // the policy's source was not there
-  double spread_ratio = 0;  // of a measured roof: how far its rounds were apart
   std::string detail;       // what the source is: "NVIDIA H200 datasheet"; "" if it says nothing
+  double spread_ratio = 0;  // of a measured roof: how far its rounds were apart
 };
 
 }  // namespace ridgeline::analyzer

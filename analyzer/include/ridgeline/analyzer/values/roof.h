@@ -18,8 +18,9 @@ enum class RoofLevel : std::uint8_t {
   dram,
   l2,
   l1,
-  issue,  ///< instructions issued of those that could have been
-  pipe,   ///< one of an SM's
+  issue,   ///< instructions issued of those that could have been
+  pipe,    ///< one of an SM's
+  launch,  ///< the least time of a launch
 };
 
 /// In the order of their names.
