@@ -56,6 +56,7 @@ ThreadState* this_thread(std::uint32_t session_generation) noexcept {
     state->inside = false;
     state->calls_of_agent = 0;
     state->launch_noted = false;
+    state->in_driver = false;
     state->graph_node_created = false;
     state->wait_enter_ns = 0;
     state->name_noted = false;

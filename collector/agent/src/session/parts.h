@@ -28,6 +28,7 @@
 #include "tiers/concurrency.h"
 #include "tiers/counter_turns.h"
 #include "tiers/exclusions.h"
+#include "tiers/launch_gate.h"
 #include "tiers/other_processes.h"
 #include "tiers/pc_sampling.h"
 #include "tiers/replay.h"
@@ -50,7 +51,8 @@ struct Parts {
         control(map_control(its_settings.spool_directory)),
         agreement(control, !its_settings.wait && its_settings.after_ms == 0),
         turns(its_writer, its_settings.lock_directory),
-        others(its_writer) {}
+        others(its_writer),
+        launch_gate(its_generation) {}
   Parts(const Parts&) = delete;
   Parts& operator=(const Parts&) = delete;
 
@@ -95,6 +97,7 @@ struct Parts {
   Agreement agreement;
   CounterTurns turns;
   OtherProcesses others;
+  LaunchGate launch_gate;
 
   /// From start_cupti() on; the tiers only where the schedule asks for them.
   const CuptiApi* api = nullptr;

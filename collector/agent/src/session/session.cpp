@@ -67,6 +67,8 @@ void Session::on_callback(CUpti_CallbackDomain domain, CUpti_CallbackId id, cons
       const auto& call = *static_cast<const CUpti_CallbackData*>(data);
       if (is_launch(id)) return on_launch(id, call);  // most of them
       if (id == AloneSteps::kTimedCall) return;
+      const bool guarded = parts_.stalls && is_guarded(id);
+      if (guarded && call.callbackSite != CUPTI_API_ENTER) pass_gate(call);
       const auto memory = memory_call(id);
       if (memory) memory_.on_call(*memory, id, call);  // freeing waits as well
       if (const auto wait = wait_call(id))
@@ -77,6 +79,7 @@ void Session::on_callback(CUpti_CallbackDomain domain, CUpti_CallbackId id, cons
         on_hold(id, call);
       else if (const OrderCall order = order_call(id); order != OrderCall::none)
         on_order(order, id, call);
+      if (guarded && call.callbackSite == CUPTI_API_ENTER) pass_gate(call);
     } else if (domain == CUPTI_CB_DOMAIN_RESOURCE) {
       on_resource(id, *static_cast<const CUpti_ResourceData*>(data));
     } else if (domain == CUPTI_CB_DOMAIN_STATE) {
@@ -87,11 +90,22 @@ void Session::on_callback(CUpti_CallbackDomain domain, CUpti_CallbackId id, cons
   }
 }
 
+void Session::pass_gate(const CUpti_CallbackData& call) noexcept {
+  ThreadState* thread = this_thread(parts_.generation);
+  if (thread == nullptr || thread->inside) return;
+  if (call.callbackSite == CUPTI_API_ENTER)
+    parts_.launch_gate.enter(*thread);
+  else
+    LaunchGate::leave(*thread);
+}
+
 void Session::on_launch(CUpti_CallbackId id, const CUpti_CallbackData& call) noexcept {
+  if (parts_.stalls && call.callbackSite != CUPTI_API_ENTER) pass_gate(call);
   const bool may_wait = parts_.host_waits.in_graphs() && is_graph_launch(id);
   if (may_wait && call.callbackSite == CUPTI_API_ENTER) stream_calls_.on_graph_launch(id, call);
   launches_.on_launch(id, call);
   if (may_wait && call.callbackSite != CUPTI_API_ENTER) stream_calls_.on_graph_launch(id, call);
+  if (parts_.stalls && call.callbackSite == CUPTI_API_ENTER) pass_gate(call);
 }
 
 void Session::on_hold(CUpti_CallbackId id, const CUpti_CallbackData& data) noexcept {

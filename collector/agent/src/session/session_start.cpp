@@ -95,7 +95,7 @@ void Session::make_tiers() {
   }
   if (parts_.settings.schedule.has(Phase::stalls)) {
     parts_.stalls = std::make_unique<PcSampling>(*parts_.api, parts_.writer, parts_.kernels, parts_.captures,
-                                                 parts_.host_waits);
+                                                 parts_.host_waits, parts_.launch_gate);
     if (!parts_.settings.third_tier_allowed)
       parts_.stalls->rule_out(std::string("no stall reasons: they were switched off by ") +
                               spool::environment::kTiers);
@@ -124,6 +124,8 @@ void Session::enable_callbacks() noexcept {
   order_.available(events && parts_.api->get_stream_id != nullptr);
   for (const auto& calls : {capture_callbacks(), stream_wait_callbacks(), lasting_callbacks()})
     for (const CUpti_CallbackId id : calls) enable(CUPTI_CB_DOMAIN_DRIVER_API, id, unknown);
+  if (parts_.stalls)
+    for (const CUpti_CallbackId id : guarded_callbacks()) enable(CUPTI_CB_DOMAIN_DRIVER_API, id, unknown);
   enable(CUPTI_CB_DOMAIN_RESOURCE, CUPTI_CBID_RESOURCE_GRAPHNODE_CLONED, unknown);
   for (const CUpti_CallbackId id :
        {CUPTI_CBID_RESOURCE_CONTEXT_CREATED, CUPTI_CBID_RESOURCE_CONTEXT_DESTROY_STARTING,

@@ -59,12 +59,13 @@ PcSampling::PcBuffer::PcBuffer(std::size_t pcs, std::size_t reasons) : pcs_(pcs)
 }
 
 PcSampling::PcSampling(const CuptiApi& api, spool::Writer& writer, KernelTable& kernels,
-                       CaptureWatch& captures, HostWaits& host_waits)
+                       CaptureWatch& captures, HostWaits& host_waits, LaunchGate& gate)
     : api_(api),
       writer_(writer),
       kernels_(kernels),
       captures_(captures),
       host_waits_(host_waits),
+      gate_(gate),
       lines_(api, writer) {}
 
 void PcSampling::rule_out(const std::string& reason) noexcept {
@@ -86,6 +87,8 @@ void PcSampling::note_step(const StepTracker::Step& step, std::int64_t now_ns) n
   if (enabled_ && step.phase != Phase::stalls) {
     const QuietHold hold(captures_, host_waits_);
     if (!hold) return;  // the next step does it
+    const LaunchGate::Closed quiet(gate_);
+    if (!quiet) return;
     finish_window();
     state_.store(State::idle, std::memory_order_release);
   }
@@ -105,6 +108,8 @@ void PcSampling::launch_enter(CUcontext context) noexcept {
   if (state_.load(std::memory_order_relaxed) != State::armed) return;
   const QuietHold hold(captures_, host_waits_);
   if (!hold) return;
+  const LaunchGate::Closed quiet(gate_);
+  if (!quiet) return;  // the next launch does it
   const std::int64_t begin = api_.now_ns();
   std::string why;
   bool ok = false;
@@ -245,6 +250,8 @@ void PcSampling::step_end() noexcept {
   if (state != State::armed && state != State::sampling) return;
   const QuietHold hold(captures_, host_waits_, kCapturePatience);
   if (!hold) return;
+  const LaunchGate::Closed quiet(gate_);
+  if (!quiet) return;
   const bool last = steps_left_ <= 1;
   const std::int64_t begin = api_.now_ns();
   if (state == State::sampling) {
@@ -375,6 +382,7 @@ void PcSampling::fail(const std::string& why) noexcept {
 void PcSampling::context_destroyed(CUcontext context) noexcept {
   std::lock_guard<std::mutex> guard(mutex_);
   if (!enabled_ || context != context_) return;
+  const LaunchGate::Closed quiet(gate_);  // given or not: it is the last chance
   fail("the program destroyed its context inside the phase");
 }
 

@@ -25,6 +25,7 @@
 #include "cupti/kernel_table.h"
 #include "ridgeline/spool/writer.h"
 #include "steps/step_tracker.h"
+#include "tiers/launch_gate.h"
 #include "tiers/source_lines.h"
 
 namespace ridgeline::agent {
@@ -35,12 +36,12 @@ inline constexpr double kPcSamplesWanted = 4e6;
 std::uint32_t pc_sampling_period_log2(std::uint32_t sm_count, std::int64_t sm_hz,
                                       std::int64_t window_ns) noexcept;
 
-/// Starts, stops and ends a session only while nothing is being captured and no stream waits for the host
-/// (host_waits.h): later, where it may not.
+/// Starts, stops and ends a session only while nothing is being captured, no stream waits for the host (host_waits.h)
+/// and no other thread is inside a launch (launch_gate.h): later, where it may not.
 class PcSampling {
  public:
   PcSampling(const CuptiApi& api, spool::Writer& writer, KernelTable& kernels, CaptureWatch& captures,
-             HostWaits& host_waits);
+             HostWaits& host_waits, LaunchGate& gate);
 
   /// Steps of the phase are not sampled, and why.
   void rule_out(const std::string& reason) noexcept;
@@ -98,6 +99,7 @@ class PcSampling {
   KernelTable& kernels_;
   CaptureWatch& captures_;
   HostWaits& host_waits_;
+  LaunchGate& gate_;  // closed, and QuietHold given, wherever CUPTI is called
   SourceLines lines_;
 
   std::atomic<std::uint32_t> sm_count_{0};
