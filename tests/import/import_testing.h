@@ -330,29 +330,21 @@ class FakeSpool {
   /// What orders streams. Each takes a correlation id, as launches do, and returns it.
   std::uint32_t order(StreamCall call, std::uint32_t stream, std::uint64_t event = 0,
                       std::uint32_t context = 1) {
-    spool::StreamCallRecord record{};
-    record.thread_id = 11;
-    record.correlation_id = correlation_++;
-    record.time_ns = kOrigin + now_;
+    auto record = call_now<spool::StreamCallRecord>();
     record.event = event;
     record.context_id = context;
     record.stream_id = stream;
     record.call = call;
-    record.step_index = step_;
     put(record);
     return record.correlation_id;
   }
   std::uint32_t memory(MemoryCall call, std::uint64_t address, std::int64_t bytes = 0,
                        std::uint32_t device = 0) {
-    spool::MemoryCallRecord record{};
-    record.thread_id = 11;
-    record.correlation_id = correlation_++;
-    record.time_ns = kOrigin + now_;
+    auto record = call_now<spool::MemoryCallRecord>();
     record.address = address;
     record.bytes = bytes;
     record.call = call;
     record.device_id = device;
-    record.step_index = step_;
     put(record);
     return record.correlation_id;
   }
@@ -415,6 +407,17 @@ class FakeSpool {
   }
 
  private:
+  /// A record of a call that the program makes now, in the step that is open.
+  template <typename Record>
+  Record call_now() {
+    Record record{};
+    record.thread_id = 11;
+    record.correlation_id = correlation_++;
+    record.time_ns = kOrigin + now_;
+    record.step_index = step_;
+    return record;
+  }
+
   spool::Writer* writer_ = nullptr;
   std::int64_t now_ = 1000;
   std::int64_t step_begin_ = 0;
