@@ -5,6 +5,8 @@ built once, and the tests are run once with no change on, writing down which cha
 the tests that come by it, until one fails. What has no switch gets a build of its own.
 """
 
+import hashlib
+import json
 import re
 import shlex
 from concurrent.futures import ThreadPoolExecutor
@@ -85,8 +87,9 @@ class Compiler:
 class Together:
     """Changes by their number, which is what a switch is set by."""
 
-    def __init__(self, tree, compiler, folders, jobs, say):
+    def __init__(self, tree, compiler, folders, jobs, say, kept):
         self.tree = tree
+        self.kept = kept  # folder: what was found of a source, for a run that goes on where this one stops
         self.compiler = compiler
         self.folders = folders
         self.jobs = jobs
@@ -102,6 +105,8 @@ class Together:
         by_file = {}
         for number, mutant in enumerate(mutants, 1):
             by_file.setdefault(mutant.file, []).append((number, mutant))
+        for file in set(self.tree.left_switched) - set(by_file):
+            (self.tree.copy / file).write_text((self.tree.root / file).read_text())
         # Headers one after the other: what includes them is compiled with them.
         for file in [f for f in by_file if f.endswith(".h")]:
             self.place_in(file, by_file[file])
@@ -112,27 +117,42 @@ class Together:
 
     def place_in(self, file, numbered):
         path = self.tree.copy / file
-        original = self.texts.setdefault(file, path.read_text())
-        left = list(numbered)
+        original = self.texts.setdefault(file, (self.tree.root / file).read_text())
+        known = self.kept / (hashlib.sha256(repr((file, original, [(n, m.key()) for n, m in numbered])).encode()).hexdigest() + ".json")
+        if known.is_file():
+            found = json.loads(known.read_text())
+        else:
+            found = self.find_places(path, original, numbered)
+            self.kept.mkdir(parents=True, exist_ok=True)
+            known.write_text(json.dumps(found))
+        if path.read_text() != found["text"]:  # untouched, what was built of it stays good
+            path.write_text(found["text"])
+        if found["numbers"]:
+            self.switched_texts[file] = found["text"]
+        self.numbers.update(found["numbers"])
+        self.unbuilt.update(found["unbuilt"])
+
+    def find_places(self, path, original, numbered):
+        """The source with the switches that it compiles with, the numbers of these by key, and what the compiler says of the changes that
+        do not compile at all."""
+        left, found = list(numbered), {"text": original, "numbers": {}, "unbuilt": {}}
         for _ in range(ROUNDS):
             text, lines = switched(original, left)
-            path.write_text(text)
             if not lines:
                 break
+            path.write_text(text)
             said = self.compiler.says(path, self.folders)
             if said is None:
-                self.switched_texts[file] = text
-                self.numbers.update({mutant.key(): number for number, mutant in left if number in lines})
+                found["text"] = text
+                found["numbers"] = {mutant.key(): number for number, mutant in left if number in lines}
                 break
             wrong = {int(n) for n in re.findall(rf"{re.escape(path.name)}:(\d+):", said)}
             kept = [(number, mutant) for number, mutant in left if number in lines and not wrong & set(lines[number])]
             left = kept if len(kept) < len(lines) else []
-        else:
-            path.write_text(original)
         for _, mutant in numbered:
-            if mutant.key() not in self.numbers:
-                self.unbuilt.update(self.does_not_compile(mutant, path, original))
-        path.write_text(self.switched_texts.get(file, original))
+            if mutant.key() not in found["numbers"]:
+                found["unbuilt"].update(self.does_not_compile(mutant, path, original))
+        return found
 
     def does_not_compile(self, mutant, path, original):
         changed = applied(original, mutant)

@@ -13,6 +13,7 @@ sys.dont_write_bytecode = True
 sys.path.insert(0, str(ROOT / "scripts"))
 from mutation_rules import applied, mutants_of  # noqa: E402
 from mutation_switches import PROLOGUE, switched  # noqa: E402
+from mutation_together import Together  # noqa: E402
 
 CMAKE = """cmake_minimum_required(VERSION 3.20)
 set(CMAKE_CXX_COMPILER_WORKS ON)  # nobody needs to try that
@@ -136,6 +137,66 @@ class Switches(unittest.TestCase):
         places = [m for number, m in enumerate(found, 1) if number in lines]
         self.assertEqual(len(places), 2, "one on each line")
         self.assertTrue(all(found[number - 1].line in lines[number] for number in lines))
+
+
+class Placing(unittest.TestCase):
+    """What the compiler said of a source is kept for a run that goes on where this one stops."""
+
+    class FakeTree:
+        def __init__(self, root, copy):
+            self.root, self.copy, self.left_switched = root, copy, []
+
+    class FakeCompiler:
+        def __init__(self):
+            self.asked = 0
+
+        def says(self, path, folders):
+            """Takes no 7, wherever it is."""
+            self.asked += 1
+            wrong = [f"{path.name}:{n}: error: 7" for n, line in enumerate(path.read_text()[len(PROLOGUE) :].split("\n"), 1) if "7" in line]
+            wrong += [] if path.read_text().startswith(PROLOGUE) else [f"{path.name}:{n}: error: 7" for n, line in
+                                                                     enumerate(path.read_text().split("\n"), 1) if "7" in line]
+            return "\n".join(wrong) or None
+
+    def setUp(self):
+        self.folder = tempfile.TemporaryDirectory()
+        self.root, self.copy = Path(self.folder.name) / "root", Path(self.folder.name) / "copy"
+        for folder in (self.root, self.copy):
+            folder.mkdir()
+            for name in ("a.cpp", "b.cpp"):
+                (folder / name).write_text("int f() {\n  return g(6);\n}\nint h() {\n  return k(2);\n}\n")
+
+    def tearDown(self):
+        self.folder.cleanup()
+
+    def placed(self, mutants, left=()):
+        tree, compiler = self.FakeTree(self.root, self.copy), self.FakeCompiler()
+        tree.left_switched = list(left)
+        together = Together(tree, compiler, {self.copy}, 1, lambda text: None, Path(self.folder.name) / "placed")
+        together.place(mutants)
+        return together, compiler.asked
+
+    def test_a_second_run_asks_nothing_and_finds_the_same(self):
+        mutants = [m for name in ("a.cpp", "b.cpp") for m in mutants_of("store", name, (self.root / name).read_text()) if m.rule == "constant"]
+        first, asked = self.placed(mutants)
+        self.assertGreater(asked, 2)
+        self.assertEqual({m.new for m in mutants if m.key() in first.unbuilt}, {"7"})
+        self.assertTrue(first.numbers)
+        written = {name: (self.copy / name).stat().st_mtime_ns for name in ("a.cpp", "b.cpp")}
+        again, asked = self.placed(mutants)
+        self.assertEqual(asked, 0)
+        self.assertEqual((again.numbers, again.unbuilt, again.switched_texts), (first.numbers, first.unbuilt, first.switched_texts))
+        self.assertEqual(written, {name: (self.copy / name).stat().st_mtime_ns for name in written}, "what was built stays good")
+        again.restore()
+        self.assertEqual((self.copy / "a.cpp").read_text(), (self.root / "a.cpp").read_text())
+
+    def test_other_changes_are_asked_about_and_what_is_not_changed_now_is_as_it_was(self):
+        mutants = [m for name in ("a.cpp", "b.cpp") for m in mutants_of("store", name, (self.root / name).read_text()) if m.new == "3"]
+        self.placed(mutants)
+        only, asked = self.placed([m for m in mutants if m.file == "b.cpp"], ["a.cpp", "b.cpp"])
+        self.assertGreater(asked, 0, "its number is another")
+        self.assertEqual(list(only.numbers.values()), [1])
+        self.assertEqual((self.copy / "a.cpp").read_text(), (self.root / "a.cpp").read_text())
 
 
 class Program(unittest.TestCase):
