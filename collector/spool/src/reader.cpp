@@ -53,6 +53,8 @@ std::uint32_t least_size(RecordType type) {
       return sizeof(StepBeginRecord);
     case RecordType::step_end:
       return sizeof(StepEndRecord);
+    case RecordType::step_block:
+      return sizeof(StepBlockRecord);
     case RecordType::metric:
       return sizeof(MetricRecord);
     case RecordType::counter_config:
