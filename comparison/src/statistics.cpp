@@ -144,6 +144,20 @@ std::vector<double> adjusted_p_values(const std::vector<double>& p_values) {
   return adjusted;
 }
 
+std::vector<double> holm_p_values(const std::vector<double>& p_values) {
+  std::vector<std::size_t> order(p_values.size());
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  std::sort(order.begin(), order.end(),
+            [&](std::size_t x, std::size_t y) { return p_values[x] < p_values[y]; });
+  std::vector<double> adjusted(p_values.size());
+  double most = 0;
+  for (std::size_t i = 0; i < order.size(); ++i) {
+    most = std::max(most, p_values[order[i]] * static_cast<double>(order.size() - i));
+    adjusted[order[i]] = std::min(1.0, most);
+  }
+  return adjusted;
+}
+
 double detectable_mean(const Sample& sample, double alpha, double power) {
   return (upper_quantile(alpha / 2, sample.degrees_of_freedom) +
           upper_quantile(1 - power, sample.degrees_of_freedom)) *

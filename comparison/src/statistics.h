@@ -45,6 +45,8 @@ struct VariancePrior {
 
 /// Benjamini and Hochberg's adjusted p-values, in the order of the arguments.
 [[nodiscard]] std::vector<double> adjusted_p_values(const std::vector<double>& p_values);
+/// Holm's (Scand. J. Statist. 6, 1979), which keep the chance of a single wrong rejection, in the same order.
+[[nodiscard]] std::vector<double> holm_p_values(const std::vector<double>& p_values);
 
 /// Smallest |mean| that a two-sided test at alpha finds with that power, of the same number of observations.
 [[nodiscard]] double detectable_mean(const Sample& sample, double alpha, double power = 0.8);

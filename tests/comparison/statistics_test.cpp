@@ -102,5 +102,14 @@ TEST(WeightedMedian, IsWhereHalfOfTheWeightIsReached) {
   EXPECT_EQ(weighted_median({}), std::nullopt);
 }
 
+// By hand: 4 · 0.005, 3 · 0.01, 2 · 0.03, and never less than the one before.
+TEST(HolmPValues, AreLargerThanTheirOwnAndInOrder) {
+  const std::vector<double> adjusted = holm_p_values({0.01, 0.04, 0.03, 0.005});
+  const std::vector<double> expected = {0.03, 0.06, 0.06, 0.02};
+  for (std::size_t i = 0; i < expected.size(); ++i) EXPECT_NEAR(adjusted[i], expected[i], 1e-12) << i;
+  EXPECT_EQ(holm_p_values({0.9, 0.8}), (std::vector<double>{1, 1}));
+  EXPECT_TRUE(holm_p_values({}).empty());
+}
+
 }  // namespace
 }  // namespace ridgeline::comparison
