@@ -57,6 +57,26 @@ std::string content_of(int descriptor) {
   return text;
 }
 
+// "NAME=value" of this program's variables with the command's in their place.
+std::vector<std::string> variables_of(const ChildCommand& command) {
+  std::vector<std::string> variables;
+  for (char** each = environ; *each != nullptr; ++each) {
+    const std::string variable = *each;
+    if (!command.environment.contains(variable.substr(0, variable.find('=')))) variables.push_back(variable);
+  }
+  for (const auto& [name, value] : command.environment) {
+    if (!value.empty()) variables.push_back(fmt::format("{}={}", name, value));
+  }
+  return variables;
+}
+
+std::vector<char*> pointers_to(const std::vector<std::string>& texts) {
+  std::vector<char*> pointers;
+  for (const std::string& text : texts) pointers.push_back(const_cast<char*>(text.c_str()));
+  pointers.push_back(nullptr);
+  return pointers;
+}
+
 std::optional<pid_t> start(const ChildCommand& command, int output, const sigset_t* signals) {
   posix_spawnattr_t attributes;
   posix_spawn_file_actions_t actions;
@@ -73,11 +93,11 @@ std::optional<pid_t> start(const ChildCommand& command, int output, const sigset
   posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
   posix_spawn_file_actions_adddup2(&actions, output, STDOUT_FILENO);
   if (!command.keeps_errors) posix_spawn_file_actions_adddup2(&actions, output, STDERR_FILENO);
-  std::vector<char*> words;
-  for (const std::string& word : command.argv) words.push_back(const_cast<char*>(word.c_str()));
-  words.push_back(nullptr);
+  std::vector<char*> words = pointers_to(command.argv);
+  const std::vector<std::string> variables = variables_of(command);
   pid_t child = -1;
-  const int error = posix_spawnp(&child, words.front(), &actions, &attributes, words.data(), environ);
+  const int error =
+      posix_spawnp(&child, words.front(), &actions, &attributes, words.data(), pointers_to(variables).data());
   posix_spawnattr_destroy(&attributes);
   posix_spawn_file_actions_destroy(&actions);
   if (error == 0) return child;

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <chrono>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -16,6 +17,8 @@ struct ChildCommand {
   std::string directory;          ///< "": the current one
   std::string log;                ///< file of its standard output and error; "": they are returned
   bool keeps_errors = false;      ///< its standard error is this program's
+  /// Variables beside this program's own; "": taken away.
+  std::map<std::string, std::string> environment{};
   std::chrono::milliseconds grace{
       10'000};  ///< from a signal to the end by force; a second signal is the end at once
 };

@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include <chrono>
+#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <functional>
@@ -169,6 +170,19 @@ TEST(Interruption, SeesASignalBehindAChildsEnd) {
     if (interruption.requested()) _exit(5);
   };
   EXPECT_EQ(Stopped(body, directory / "ready", {}).status(), 5);
+}
+
+TEST(ChildVariables, AreSetReplacedAndTakenAway) {
+  ASSERT_EQ(setenv("RIDGELINE_OLD", "old", 1), 0);
+  ASSERT_EQ(setenv("RIDGELINE_KEPT", "kept", 1), 0);
+  ChildCommand command{.argv = {"/bin/sh", "-c", "echo $RIDGELINE_OLD-$RIDGELINE_KEPT-$RIDGELINE_NEW"},
+                       .directory = "",
+                       .log = ""};
+  EXPECT_EQ(run_child(command, nullptr).output, "old-kept-\n");
+  command.environment = {{"RIDGELINE_OLD", ""}, {"RIDGELINE_NEW", "a = b"}};
+  EXPECT_EQ(run_child(command, nullptr).output, "-kept-a = b\n");
+  command.environment = {{"RIDGELINE_OLD", "other"}};
+  EXPECT_EQ(run_child(command, nullptr).output, "other-kept-\n");
 }
 
 }  // namespace
