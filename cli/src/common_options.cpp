@@ -18,7 +18,7 @@ constexpr double kMostNs = 1e18;  // 31 years
 
 }  // namespace
 
-void add_print_options(Command app, PrintOptions& options, bool with_rows,
+void add_table_options(Command app, PrintOptions& options, bool with_rows,
                        const std::vector<std::string>& more_formats) {
   std::vector<std::string> formats = {"text", "json", "csv", "markdown"};
   formats.insert(formats.end(), more_formats.begin(), more_formats.end());
@@ -37,6 +37,11 @@ void add_print_options(Command app, PrintOptions& options, bool with_rows,
     app.add_flag("--verbose", options.verbose,
                  "Print all that the figures rest on: roofs, completeness, tiers, every finding");
   }
+}
+
+void add_print_options(Command app, PrintOptions& options, bool with_rows,
+                       const std::vector<std::string>& more_formats) {
+  add_table_options(app, options, with_rows, more_formats);
   app.add_option("-o,--output", options.output, "Write to FILE instead of the standard output")
       .type_name("FILE");
 }

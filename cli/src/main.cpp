@@ -100,6 +100,7 @@ int run(int argc, char** argv) {
                                    add_bisect(program, command),
                                    add_calibrate(program, command),
                                    add_history(program),
+                                   add_ladder(program),
                                    add_ceilings(program),
                                    add_import(program),
                                    add_sql(program),

@@ -37,6 +37,7 @@ struct Verb {
 [[nodiscard]] Verb add_bisect(Command program, const std::vector<std::string>& command);
 [[nodiscard]] Verb add_calibrate(Command program, const std::vector<std::string>& command);
 [[nodiscard]] Verb add_ceilings(Command program);
+[[nodiscard]] Verb add_ladder(Command program);
 [[nodiscard]] Verb add_sql(Command program);
 [[nodiscard]] Verb add_columns(Command program);
 [[nodiscard]] Verb add_gui(Command program);
@@ -54,6 +55,9 @@ struct PrintOptions {
 };
 /// `more_formats`: beside text, json, csv and markdown.
 void add_print_options(Command app, PrintOptions& options, bool with_rows = true,
+                       const std::vector<std::string>& more_formats = {});
+/// The same without -o, for verbs whose output is a folder.
+void add_table_options(Command app, PrintOptions& options, bool with_rows = true,
                        const std::vector<std::string>& more_formats = {});
 [[nodiscard]] reports::DocumentOptions document_options(const PrintOptions& options);
 /// To the file of -o, else to standard output.

@@ -57,7 +57,7 @@ Verb add_columns(Command program) {
       program.add_subcommand("columns", "List the columns of a table: keys, headers, meanings");
   app.add_option("TABLE", options->table,
                  "rank, check, steps, phases, accounting, bounds, gaps, launches, compare, parts, transfers, "
-                 "history, ceilings, roofline "
+                 "history, ceilings, roofline, ladder "
                  "or work (default rank)")
       .type_name("");
   app.add_flag("--markdown", options->markdown, "As docs/json.md has them");

@@ -6,6 +6,7 @@
 #include "ridgeline/reports/compare_documents.h"
 #include "ridgeline/reports/escape.h"
 #include "ridgeline/reports/history_documents.h"
+#include "ridgeline/reports/ladder_documents.h"
 #include "ridgeline/reports/roofline_document.h"
 #include "ridgeline/reports/tables.h"
 
@@ -22,6 +23,8 @@ const std::vector<DeclaredTable>& declared_tables() {
     static const std::vector<comparison::TransferChange> kTransfers;
     static const std::vector<comparison::HistorySeries> kSeries;
     static const store::MachineCeilings kCeilings;
+    static const comparison::LadderRecord kLadder;
+    static const comparison::LadderResult kLadderResult;
     using Key = analyzer::RankKey;
     const analyzer::RankKeys every_key({Key::layer, Key::phase, Key::nvtx_path, Key::kernel_class,
                                         Key::family, Key::kernel, Key::kernel_and_grid, Key::launch});
@@ -47,6 +50,8 @@ const std::vector<DeclaredTable>& declared_tables() {
         {"history", "rows of `history show`, largest change first", history_table(kSeries)},
         {"ceilings", "rows of `ceilings`, one for each roof and state", ceilings_table(kCeilings)},
         {"roofline", "rows of `roofline`, most headroom first", roofline_table(kAnalysis.roofline)},
+        {"ladder", "rows of `ladder`, the bottom and one for each rung",
+         ladder_table(kLadder, kLadderResult)},
         {"work", "declared work, in `report --format json`", declared_work_table(kAnalysis.declared_work)},
     };
   }();

@@ -1,18 +1,22 @@
-// text_fuzz.cpp: what people and files hand over as text: budgets, project files, rules, comparisons, schedules, names
-// of kernels.
+// text_fuzz.cpp: what people and files hand over as text: budgets, project files, rules, comparisons, ladders,
+// schedules, names of kernels.
 #include "budget.h"
+#include "comparison/made_ladder.h"
 #include "comparison/made_runs.h"
 #include "fuzz.h"
 #include "ridgeline/base/secrets.h"
 #include "ridgeline/base/text.h"
+#include "ridgeline/comparison/ladder.h"
 #include "ridgeline/comparison/match.h"
 #include "ridgeline/comparison/profile.h"
+#include "ridgeline/experiment/ladder.h"
 #include "ridgeline/experiment/project_file.h"
 #include "ridgeline/launch/duration.h"
 #include "ridgeline/launch/schedule.h"
 #include "ridgeline/reports/compare_documents.h"
 #include "ridgeline/reports/elide.h"
 #include "ridgeline/reports/escape.h"
+#include "ridgeline/reports/ladder_documents.h"
 #include "ridgeline/store/kernel_identity.h"
 
 namespace ridgeline::fuzz {
@@ -64,6 +68,36 @@ void use_comparison(const std::string& input) {
     (void)reports::compare_document(comparison.value(), format).text();
 }
 
+void use_ladder(const std::string& input) {
+  const auto file = experiment::parse_ladder_file(input, "ladder.toml");
+  if (!file) return;
+  (void)experiment::planned_ladder(file.value(), {});
+}
+
+void use_ladder_runs(const std::string& input) {
+  const auto record = comparison::parse_ladder(input);
+  if (!record) return;
+  const auto result = comparison::analyse_ladder(record.value());
+  if (!result) return;
+  for (const reports::Format format :
+       {reports::Format::text, reports::Format::json, reports::Format::csv, reports::Format::markdown})
+    (void)reports::ladder_document(record.value(), result.value(), {.format = format}).text();
+  (void)reports::ladder_html(record.value(), result.value());
+}
+
+std::string ladder_runs_seed() {
+  const testing::MadeLadder made{.saved = {0.1, 0.02}, .needs = {0, 1}};
+  comparison::LadderRecord record = testing::made_record(made);
+  std::mt19937_64 random(1);
+  testing::add_rounds(record, made, 3, random);
+  record.rungs[1].choices = {{"64", {1e6, 2e6}}, {"128", {}}};
+  record.rungs[1].chosen = 0;
+  record.programs[0].kernels = {{"gemm", 12}};
+  record.programs[1].kernels = {{"gelu", 1.5}};
+  for (comparison::LadderRun& run : record.runs) run.loss = 3.25 + 0.01 * static_cast<double>(run.program);
+  return comparison::ladder_text(record);
+}
+
 // Three kernels are enough to change every field of.
 std::string comparison_seed() {
   using namespace comparison::testing;
@@ -106,5 +140,9 @@ int main(int argc, char** argv) {
        {"comparison",
         {fuzz::comparison_seed()},
         [](const std::string& input, Random&) { fuzz::use_comparison(input); }},
+       {"ladder", {}, [](const std::string& input, Random&) { fuzz::use_ladder(input); }},
+       {"ladder_runs",
+        {fuzz::ladder_runs_seed()},
+        [](const std::string& input, Random&) { fuzz::use_ladder_runs(input); }},
        {"kernel_name", {}, [](const std::string& input, Random&) { fuzz::use_name(input); }}});
 }

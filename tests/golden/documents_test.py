@@ -8,6 +8,7 @@ A group is a folder of documents: of one capture or of one comparison. commands.
 """
 import argparse
 import difflib
+import json
 import os
 import shutil
 import subprocess
@@ -128,6 +129,36 @@ def of_comparison(a, b):
     yield "report-budgets.xml", ["report", *a, "--against", *b, "--project", "project.toml", "--format", "junit"], 100
 
 
+def ladder_runs():
+    """The runs of a ladder of four rungs: one helps, one shares its effect, one does nothing, one does not run."""
+    saved = (0.30, 0.08, 0.0, 0.05)
+    arms = [0, 1, 3, 7, 15, 2, 4, 8, 14, 13, 11]  # bits of rungs, as the design has them
+    state, runs = 12345, []
+    for number in range(1, 7):
+        for program, rungs in enumerate(arms):
+            state = state * 1103515245 % 2**31
+            noise = (state / 2**31 - 0.5) * 0.006
+            if rungs & 8:
+                continue
+            total = sum(value for i, value in enumerate(saved) if rungs >> i & 1)
+            shared = 0.06 if rungs & 3 == 3 else 0
+            ms = 50 * (1 - total + shared + noise)
+            runs.append({"program": program, "round": number, "seed": 1 + number % 3, "step_ns": round(ms * 1e6), "steps": 25, "discarded": 5,
+                         "settled": program != 8 or number > 1, "sm_clock_hz": 1.98e9 - 1e7 * program, "power_w": 690.0 + program,
+                         "joules_per_step": round(ms * 0.69, 4), "peak_memory_bytes": 10e9 + 1e8 * program, "launches": 300 - 10 * program,
+                         "loss": 3.5 + 0.01 * (number % 3) + (0.1 if rungs & 4 else 0.0001 * number if rungs & 2 else 0), "device": "NVIDIA H200"})
+    names = ("TF32 products", "fused <bias> | 128-bit", "CUDA graph", "a rung whose kernel is missing")
+    return {"format": "ridgeline.ladder-runs", "version": 1, "name": "a made ladder", "begun": "2026-11-25 20:00:00", "source": "recording", "end": "budget",
+            "order_seed": 1, "rounds": 6, "seconds": 421.5, "alpha": 0.05, "equivalence_alpha": 0.05, "margin_ratio": 0.003, "loss_margin_ratio": 0.005,
+            "least_rounds": 3, "look_alpha": 0.05, "look_equivalence_alpha": 0.05, "alone": True, "left_out": True, "shapley": False,
+            "rungs": [{"name": name, "change": f"set={i}", "needs": [], **({"choices": [{"name": "one", "step_ns": [4e7, 4.1e7]}, {"name": "two", "step_ns": [
+                3.5e7, 3.6e7]}], "chosen": 1} if i == 1 else {})} for i, name in enumerate(names)],
+            "arms": [{"rungs": [i for i in range(4) if rungs >> i & 1], "program": program} for program, rungs in enumerate(arms)],
+            "programs": [{"command": f"./train {rungs}", "kernels": {"gemm": 12, **({"fused": 12} if rungs & 2 else {"bias": 12, "gelu": 12})},
+                          **({"failure": "ended with 3: no such kernel"} if rungs & 8 else {})} for rungs in arms],
+            "runs": runs}
+
+
 class Group:
     """The documents of one group as the program makes them now, by name."""
 
@@ -154,6 +185,11 @@ class Group:
             shutil.copy(CEILINGS, self.folder / "ceilings.json")
             return list(tables("ceilings", "--show", "ceilings.json")) + [
                 ("ceilings-all-columns.csv", ["ceilings", "--show", "ceilings.json", "--columns", "all", "--format", "csv"], 100)]
+        if self.name == "ladder":
+            (self.folder / "runs.json").write_text(json.dumps(ladder_runs()))
+            return list(tables("ladder", "--show", "runs.json")) + [
+                (f"ladder-{columns}.txt", ["ladder", "--show", "runs.json", "--columns", columns], 160) for columns in ("ways", "machine")] + [
+                ("ladder-all-columns.csv", ["ladder", "--show", "runs.json", "--columns", "all", "--format", "csv"], 100)]
         if self.name == "history":
             return list(self.history())
         if self.name in CAPTURES:
@@ -234,7 +270,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("ridgeline", type=Path)
     parser.add_argument("fabricate", type=Path)
-    groups = ["bundled", *CAPTURES, "damaged", *COMPARISONS, "history", "ceilings"]
+    groups = ["bundled", *CAPTURES, "damaged", *COMPARISONS, "history", "ceilings", "ladder"]
     parser.add_argument("--only", action="append", choices=groups, metavar="GROUP", help=", ".join(groups))
     parser.add_argument("--accept", action="store_true", help="write what the program makes now")
     options = parser.parse_args()

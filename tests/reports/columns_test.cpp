@@ -483,6 +483,9 @@ TEST(DefaultColumns, OfEveryTableAreThese) {
       "roofline: kernel calls time_ns step_share_ratio sol_ns headroom_ns sol_ratio filled_ratio bound "
       "dram_ratio "
       "l2_ratio l1_ratio pipe_ratio issue_ratio intensity_flop_per_byte flops_per_s operations\n"
+      "ladder: rung step_ns saved_ns saved_ratio half_width_ratio verdict alone_ratio left_out_ratio "
+      "kernels launches "
+      "sm_clock_hz power_w joules_per_step peak_memory_bytes loss_verdict\n"
       "work: operation ranges launches kernels time_ns declared_bytes measured_bytes bytes_ratio "
       "declared_flops measured_tensor_ops ops_ratio minimum_ns minimum_limiter minimum_ratio\n");
 }
@@ -527,6 +530,8 @@ TEST(DefaultColumns, GoInThisOrder) {
             "roofline: class > calls > issue_ratio precision > step_share_ratio operations > filled_ratio > "
             "l1_ratio > l2_ratio "
             "> intensity_flop_per_byte flops_per_s\n"
+            "ladder: peak_memory_bytes > power_w > joules_per_step > sm_clock_hz > launches > kernels > "
+            "alone_ratio > left_out_ratio > loss_verdict\n"
             "work: name measured_fp_ops > measured_tensor_ops > declared_flops > launches kernels > "
             "declared_bytes measured_bytes > ranges > minimum_limiter\n");
 }
