@@ -340,9 +340,9 @@ std::vector<std::string> with_seed(const std::vector<std::string>& program, std:
 std::string command_text(const LadderCommand& command) {
   std::string text;
   for (const auto& [name, value] : command.environment)
-    text +=
-        value.empty() ? fmt::format("-u {} ", name) : fmt::format("{} ", shell_quoted({name + "=" + value}));
-  if (!text.empty()) text = "env " + text;
+    text += value.empty() ? fmt::format("-u {} ", name)
+                          : fmt::format("{} ", shell_quoted({fmt::format("{}={}", name, value)}));
+  if (!text.empty()) text.insert(0, "env ");
   text += shell_quoted(command.program);
   if (!command.commit.empty()) text += fmt::format("   # commit {}", command.commit);
   for (const std::string& patch : command.patches) text += fmt::format(" + {}", base_name(patch));

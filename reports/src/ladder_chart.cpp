@@ -22,7 +22,6 @@ using comparison::LadderEstimate;
 using comparison::LadderRecord;
 using comparison::LadderResult;
 using comparison::LadderStep;
-using comparison::Outcome;
 
 constexpr const char* kLadderStyle =
     "svg .whisker{stroke:var(--text);stroke-width:1.4}svg .zero{stroke:var(--text);stroke-width:1.2}"

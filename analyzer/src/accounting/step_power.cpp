@@ -189,7 +189,7 @@ void Power::clock() {
         sample.time_ns <= window.end_ns)
       cost.throttle_reasons |= sample.throttle_reasons.value_or(0);
   }
-  ranking_.power.clock = std::move(cost);
+  ranking_.power.clock = cost;
 }
 
 // Terms of the model by name: joules a byte or an operation, and their error.

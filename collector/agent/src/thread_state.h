@@ -33,7 +33,8 @@ struct ThreadState {
   /// The launch between its enter and exit callbacks.
   std::int64_t launch_enter_ns = 0;
   std::atomic<bool> launch_noted{false};  // its entry fell into a recording window
-  std::atomic<bool> in_driver{false};     // inside a call that PC sampling is not switched beside (tiers/launch_gate.h)
+  std::atomic<bool> in_driver{
+      false};  // inside a call that PC sampling is not switched beside (tiers/launch_gate.h)
   bool graph_node_created = false;
   std::uint32_t launch_kernel_id = 0;  // 0: a graph, or outside steps
   bool launch_collective = false;
