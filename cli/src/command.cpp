@@ -46,6 +46,11 @@ const DeclaredOption& DeclaredOption::whole_number(std::int64_t least) const {
   });
 }
 
+const DeclaredOption& DeclaredOption::one_value_each() const {
+  option_->allow_extra_args(false);
+  return *this;
+}
+
 const DeclaredOption& DeclaredOption::range(int least, int most) const {
   option_->check(CLI::Range(least, most));
   return *this;

@@ -29,6 +29,8 @@ class DeclaredOption {
   const DeclaredOption& required() const;
   /// What the text must be: a whole number of at least `least`.
   const DeclaredOption& whole_number(std::int64_t least) const;
+  /// Of several values one each time the option is named, so that arguments may follow it.
+  const DeclaredOption& one_value_each() const;
   const DeclaredOption& range(int least, int most) const;
   const DeclaredOption& one_of(const std::vector<std::string>& values) const;
   /// `problem`: what is wrong with a text, "" for nothing.

@@ -94,6 +94,7 @@ int run(int argc, char** argv) {
                                    add_check(program),
                                    add_steps(program),
                                    add_roofline(program),
+                                   add_what_if(program),
                                    add_report(program),
                                    add_compare(program),
                                    add_commits(program, command),

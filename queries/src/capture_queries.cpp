@@ -3,6 +3,8 @@
 #include <optional>
 #include <utility>
 
+#include "ridgeline/reports/what_if_document.h"
+
 namespace ridgeline::queries {
 namespace {
 
@@ -90,6 +92,12 @@ class CaptureQueries::State {
     const Scoped of = scoped(query.scope, parts_of(query), ask);
     return {keeping(reports::capture_document(*of.model, *of.analysis, query.format, query.fail_on, how), of),
             analyzer::exit_code(of.analysis->check, query.fail_on)};
+  }
+  DocumentAnswer answer_to(const WhatIfQuery& query, const reports::DocumentOptions& how,
+                           const analyzer::Ask& ask) {
+    const auto answer = named(queries::ask(session(), query, ask));
+    const Scoped of = scoped(analyzer::whole_step(query.scope), Session::kRanking, ask);
+    return {keeping(reports::what_if_document(*of.model, *of.analysis, *answer, how), of, answer)};
   }
   DocumentAnswer answer_to(const InfoQuery&, const reports::DocumentOptions& how, const analyzer::Ask&) {
     const auto model = std::make_shared<analyzer::Model>(analyzer::load_recording(*capture()));

@@ -9,6 +9,7 @@
 #include "ridgeline/reports/ladder_documents.h"
 #include "ridgeline/reports/roofline_document.h"
 #include "ridgeline/reports/tables.h"
+#include "ridgeline/reports/what_if_document.h"
 
 namespace ridgeline::reports {
 
@@ -25,6 +26,7 @@ const std::vector<DeclaredTable>& declared_tables() {
     static const store::MachineCeilings kCeilings;
     static const comparison::LadderRecord kLadder;
     static const comparison::LadderResult kLadderResult;
+    static const analyzer::WhatIf kWhatIf;
     using Key = analyzer::RankKey;
     const analyzer::RankKeys every_key({Key::layer, Key::phase, Key::nvtx_path, Key::kernel_class,
                                         Key::family, Key::kernel, Key::kernel_and_grid, Key::launch});
@@ -42,6 +44,8 @@ const std::vector<DeclaredTable>& declared_tables() {
         {"bounds", "kernel time by what bounds it",
          bounds_table(kAnalysis.accounting, kAnalysis.accounting.kernels.by_phase)},
         {"gaps", "gaps of the step, longest first", gaps_table(kModel, kAnalysis.accounting)},
+        {"what-if", "rows of `what-if`, one for each change and one for all together",
+         what_if_table(kWhatIf)},
         {"launches", "launches of the step, in `report --format json`", launches_table(kModel, kAnalysis)},
         {"compare", "rows of `compare`, largest difference of the step first", compare_table(kChanges)},
         {"parts", "the step and its parts, of `compare`", endpoints_table(kEndpoints)},

@@ -84,6 +84,11 @@ def of_capture(capture):
     yield "rank-all-columns.csv", ["rank", capture, "--columns", "all", "--format", "csv"], 100
     yield "rank-verbose.txt", ["rank", capture, "--verbose"], 100
     yield "steps-verbose.txt", ["steps", capture, "--verbose"], 100
+    kernels = "*layernorm*" if capture != "bundled.ridge" else "layernorm*"
+    yield from tables("what-if", capture, f"{kernels}=1.5x", "--at-roof", "85")
+    yield "what-if-range.txt", ["what-if", capture, f"{kernels}=2", "--range", "forward"], 100
+    yield "what-if-graph.txt", ["what-if", capture, "--graph"], 100
+    yield "what-if-none.txt", ["what-if", capture, "no_such_kernel=2x"], 100
     yield "info-verify.txt", ["info", capture, "--verify"], 100
     yield "sql.txt", ["sql", capture, "SELECT phase, status, count(*) AS steps, min(step_index) AS first FROM v_step GROUP BY 1, 2"], 100
     yield from reports(capture)

@@ -8,6 +8,7 @@
 #include "panels/kernel_facts.h"
 #include "panels/kernel_panel.h"
 #include "panels/step_panel.h"
+#include "panels/what_if_panel.h"
 #include "reports/fabricated_capture.h"
 #include "ridgeline/store/database.h"
 #include "roofline/roofline_panel.h"
@@ -81,6 +82,63 @@ TEST_F(PanelsTest, InTimeModeAKernelAtItsRoofWouldStandAtItsTime) {
     EXPECT_NEAR(dot.x / dot.measured, std::max(row.dram->value, 1e-4), 1e-9);
     EXPECT_NEAR(dot.y / dot.measured, std::max(row.compute->value, 1e-4), 1e-9);
   }
+}
+
+TEST_F(PanelsTest, WhatIfAKernelIsFasterTheFourFiguresSayWhatTheStepGains) {
+  auto* what_if = panel<WhatIfPanel>("what-if");
+  ASSERT_NE(what_if, nullptr);
+  const auto& kernels = what_if->choice().kernels();
+  ASSERT_GE(kernels.size(), 3U);
+  for (std::size_t i = 1; i < kernels.size(); ++i) EXPECT_GE(kernels[i - 1].time_ns, kernels[i].time_ns);
+  EXPECT_TRUE(what_if->choice().empty());
+  EXPECT_FALSE(what_if->figures().contains("Amdahl"));
+  what_if->slider(0)->setValue(20);
+  EXPECT_DOUBLE_EQ(what_if->choice().kernels()[0].times, 2);
+  ASSERT_TRUE(wait_for([&] { return !what_if->waiting() && what_if->figures().contains("Amdahl"); }));
+  const QStringList lines = what_if->figures().split('\n');
+  ASSERT_EQ(lines.size(), 4);
+  EXPECT_TRUE(lines[0].startsWith("Amdahl's bound: ")) << lines[0].toStdString();
+  EXPECT_TRUE(lines[1].startsWith("Naive sum: "));
+  EXPECT_TRUE(lines[2].startsWith("Simulated: "));
+  EXPECT_TRUE(lines[3].startsWith("After power: "));
+  EXPECT_FALSE(what_if->notes().isEmpty());
+  // What was asked before the sliders went back is not shown.
+  what_if->slider(1)->setValue(15);
+  for (std::size_t i = 0; i < 2; ++i) what_if->slider(i)->setValue(10);
+  EXPECT_FALSE(what_if->figures().contains("Amdahl"));
+  ASSERT_TRUE(wait_for([] { return window_->settled(); }));
+  EXPECT_FALSE(what_if->figures().contains("Amdahl"));
+}
+
+TEST_F(PanelsTest, WhatIfSaysWhatCannotBeAsked) {
+  auto* what_if = panel<WhatIfPanel>("what-if");
+  what_if->hide_copies()->setChecked(true);
+  ASSERT_TRUE(wait_for([&] { return !what_if->waiting(); }));
+  EXPECT_FALSE(what_if->figures().isEmpty());
+  what_if->hide_copies()->setChecked(false);
+}
+
+TEST(WhatIfChoice, IsCutToWhatIsAllowedAndAskedAsTransforms) {
+  analyzer::Ranking ranking;
+  for (const auto& [name, ns] : {std::pair("slow", 300), std::pair("slower", 500), std::pair("slow", 100)}) {
+    analyzer::RankRow row;
+    row.kernel = row.key = name;
+    row.time_ns = ns;
+    ranking.rows.push_back(row);
+  }
+  WhatIfChoice choice;
+  choice.set_kernels(ranking, 8);
+  ASSERT_EQ(choice.kernels().size(), 2U) << "kernels of one name are one";
+  EXPECT_EQ(choice.kernels()[0].name, "slower");
+  EXPECT_DOUBLE_EQ(choice.kernels()[1].time_ns, 400);
+  choice.set_times(0, 99);
+  choice.set_times(1, 0.5);
+  choice.set_graph(true);
+  EXPECT_EQ(choice.request().transforms,
+            (std::vector<analyzer::Transform>{analyzer::Faster{"slower", WhatIfChoice::kMostTimes},
+                                              analyzer::AsGraph{}}));
+  choice.reset();
+  EXPECT_TRUE(choice.empty());
 }
 
 TEST_F(FindingsTest, LeadToTheirKernelAndLightWithIt) {

@@ -9,6 +9,7 @@
 
 #include "ridgeline/analyzer/session/session.h"
 #include "ridgeline/queries/sql_query.h"
+#include "ridgeline/queries/what_if_query.h"
 #include "ridgeline/reports/documents.h"
 #include "ridgeline/reports/report_format.h"
 #include "ridgeline/reports/roofline_document.h"
@@ -52,7 +53,7 @@ struct SqlStreamQuery {
 };
 
 using CaptureQuery = std::variant<RankQuery, CheckQuery, StepsQuery, RooflineQuery, ReportQuery, InfoQuery,
-                                  VerifyQuery, SqlQuery, SqlStreamQuery>;
+                                  VerifyQuery, SqlQuery, SqlStreamQuery, WhatIfQuery>;
 
 struct DocumentAnswer {
   reports::Document document;  ///< holds what it is made of
