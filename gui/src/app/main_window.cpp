@@ -15,6 +15,7 @@
 #include "panels/ranking_panel.h"
 #include "panels/sql_panel.h"
 #include "panels/step_panel.h"
+#include "panels/what_if_panel.h"
 #include "roofline/roofline_panel.h"
 #include "search/command_box.h"
 #include "style/theme.h"
@@ -191,10 +192,13 @@ void MainWindow::build_panels() {
   panels_["sql"] = sql_;
   auto* findings = new FindingsPanel(*document_, selection_, this);
   panels_["findings"] = findings;
+  auto* what_if = new WhatIfPanel(*document_, this);
+  panels_["what-if"] = what_if;
   add_dock("ranking", tr("Ranking"), ranking, Qt::BottomDockWidgetArea);
   add_dock("roofline", tr("Roofline"), roofline, Qt::BottomDockWidgetArea);
   add_dock("kernel", tr("Kernel"), kernel_, Qt::RightDockWidgetArea);
   add_dock("step", tr("Step"), step, Qt::RightDockWidgetArea);
+  add_dock("what-if", tr("What if"), what_if, Qt::RightDockWidgetArea);
   add_dock("sql", tr("SQL"), sql_, Qt::BottomDockWidgetArea);
   add_dock("findings", tr("Findings"), findings, Qt::BottomDockWidgetArea);
   arrange_docks();
@@ -206,6 +210,7 @@ void MainWindow::arrange_docks() {
   tabifyDockWidget(docks_["ranking"], docks_["sql"]);
   tabifyDockWidget(docks_["ranking"], docks_["log"]);
   tabifyDockWidget(docks_["step"], docks_["kernel"]);
+  tabifyDockWidget(docks_["step"], docks_["what-if"]);
   show_page(content_);
   resizeDocks({docks_["ranking"], docks_["roofline"]}, {width() * 5 / 8, width() * 3 / 8}, Qt::Horizontal);
   resizeDocks({docks_["ranking"]}, {height() * 2 / 5}, Qt::Vertical);

@@ -24,8 +24,8 @@ Opens a capture (*.ridge) in a window: timeline, roofline, ranking. With two, or
 }  // namespace
 
 const QStringList& panel_names() {
-  static const QStringList kNames = {"window", "timeline", "roofline", "ranking",
-                                     "kernel", "step",     "findings", "compare"};
+  static const QStringList kNames = {"window", "timeline", "roofline", "ranking", "kernel",
+                                     "step",   "findings", "what-if",  "compare"};
   return kNames;
 }
 

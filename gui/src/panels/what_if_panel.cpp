@@ -1,0 +1,159 @@
+#include "panels/what_if_panel.h"
+
+#include <QBoxLayout>
+#include <QPushButton>
+#include <QScrollArea>
+#include <cmath>
+
+#include "models/text.h"
+#include "ridgeline/base/units.h"
+#include "ridgeline/queries/what_if_query.h"
+#include "ridgeline/reports/elide.h"
+#include "ridgeline/reports/what_if_document.h"
+
+namespace ridgeline::gui {
+
+namespace {
+
+constexpr std::size_t kMostKernels = 12;
+constexpr int kUnchanged = 10;  // tenths
+constexpr int kAskAfterMs = 150;
+constexpr int kNameWidth = 34;
+
+QString times_words(int tenths) {
+  return plain(fixed(tenths / 10.0, 1)) + "x";
+}
+
+QLabel* text_below(QWidget* parent) {
+  auto* label = new QLabel(parent);
+  label->setTextFormat(Qt::PlainText);
+  label->setWordWrap(true);
+  label->setTextInteractionFlags(Qt::TextSelectableByMouse | Qt::TextSelectableByKeyboard);
+  return label;
+}
+
+}  // namespace
+
+WhatIfPanel::WhatIfPanel(CaptureDocument& document, QWidget* parent) : QWidget(parent), document_(document) {
+  setMinimumWidth(330);
+  choice_.set_kernels(*document_.overview()->ranking, kMostKernels);
+  auto* all = new QVBoxLayout(this);
+  all->setContentsMargins(0, 0, 0, 0);
+  auto* area = new QScrollArea(this);
+  area->setWidgetResizable(true);
+  area->setFrameShape(QFrame::NoFrame);
+  area->setHorizontalScrollBarPolicy(Qt::ScrollBarAlwaysOff);
+  auto* page = new QWidget(area);
+  auto* column = new QVBoxLayout(page);
+  auto* rows = new QGridLayout;
+  rows->setColumnStretch(1, 1);
+  for (std::size_t i = 0; i < choice_.kernels().size(); ++i) add_kernel(i, rows);
+  column->addLayout(rows);
+  graph_ = new QCheckBox(tr("Launched as a graph"), page);
+  hide_copies_ = new QCheckBox(tr("Copies between host and device hidden"), page);
+  auto* back = new QPushButton(tr("As recorded"), page);
+  column->addWidget(graph_);
+  column->addWidget(hide_copies_);
+  column->addWidget(back, 0, Qt::AlignLeft);
+  column->addStretch(1);
+  area->setWidget(page);
+  all->addWidget(area, 1);
+  figures_ = text_below(this);
+  figures_->setAccessibleName(tr("What the step gains"));
+  figures_->setMargin(6);
+  notes_ = text_below(this);
+  notes_->setAccessibleName(tr("What the figures rest on"));
+  notes_->setMargin(6);
+  all->addWidget(figures_);
+  all->addWidget(notes_);
+  later_.setSingleShot(true);
+  later_.setInterval(kAskAfterMs);
+  connect(&later_, &QTimer::timeout, this, &WhatIfPanel::ask);
+  connect(graph_, &QCheckBox::toggled, this, [this](bool yes) {
+    choice_.set_graph(yes);
+    changed();
+  });
+  connect(hide_copies_, &QCheckBox::toggled, this, [this](bool yes) {
+    choice_.set_hide_copies(yes);
+    changed();
+  });
+  connect(back, &QPushButton::clicked, this, [this] {
+    for (QSlider* slider : sliders_) slider->setValue(kUnchanged);
+    graph_->setChecked(false);
+    hide_copies_->setChecked(false);
+  });
+  changed();
+}
+
+void WhatIfPanel::add_kernel(std::size_t kernel, QGridLayout* rows) {
+  const WhatIfChoice::Kernel& of = choice_.kernels()[kernel];
+  const int row = static_cast<int>(kernel);
+  auto* name = new QLabel(shown(reports::elide_kernel_name(of.name, kNameWidth)), this);
+  name->setTextFormat(Qt::PlainText);
+  name->setToolTip(tr("%1\n%2 of the step").arg(shown(of.name), plain(percent_text(of.step_share))));
+  auto* slider = new QSlider(Qt::Horizontal, this);
+  slider->setRange(kUnchanged, static_cast<int>(std::lround(WhatIfChoice::kMostTimes * 10)));
+  slider->setValue(kUnchanged);
+  slider->setPageStep(5);
+  slider->setAccessibleName(tr("How much faster: %1").arg(shown(of.name)));
+  auto* times = new QLabel(times_words(kUnchanged), this);
+  times->setMinimumWidth(times->fontMetrics().horizontalAdvance("10.0x"));
+  rows->addWidget(name, row, 0);
+  rows->addWidget(slider, row, 1);
+  rows->addWidget(times, row, 2);
+  sliders_.push_back(slider);
+  times_.push_back(times);
+  connect(slider, &QSlider::valueChanged, this, [this, kernel](int tenths) {
+    times_[kernel]->setText(times_words(tenths));
+    choice_.set_times(kernel, tenths / 10.0);
+    changed();
+  });
+}
+
+void WhatIfPanel::changed() {
+  if (!choice_.empty()) return later_.start();
+  later_.stop();
+  waiting_ = false;
+  ++questions_;
+  figures_->setText(tr("Make a kernel faster, and see here what the step would gain."));
+  notes_->clear();
+}
+
+void WhatIfPanel::ask() {
+  waiting_ = true;
+  const std::uint64_t question = ++questions_;
+  document_.ask<Answered>(
+      this, "what-if",
+      [request = choice_.request()](analyzer::Session& session,
+                                    const analyzer::Ask& how) -> Result<Answered> {
+        return queries::ask(session, queries::WhatIfQuery{request, {}}, how);
+      },
+      [this, question](Result<Answered> answer) {
+        if (question != questions_) return;  // the sliders are elsewhere by now
+        waiting_ = false;
+        show_answer(answer);
+      });
+}
+
+void WhatIfPanel::show_answer(const Result<Answered>& answer) {
+  if (!answer) {
+    figures_->setText(shown(answer.failure().message));
+    notes_->clear();
+    return;
+  }
+  const analyzer::WhatIf& known = *answer.value();
+  QStringList lines;
+  for (const reports::GainLine& line : reports::gain_lines(known, known.together)) {
+    QString text = shown(line.label) + ": " + shown(line.value);
+    if (!line.share.empty()) text += ", " + shown(line.share);
+    if (!line.comment.empty()) text += " (" + shown(line.comment) + ")";
+    lines << text;
+  }
+  figures_->setText(lines.join('\n'));
+  QStringList notes;
+  if (const std::string why = reports::no_replay_text(known.check); !why.empty()) notes << shown(why);
+  notes << shown(reports::power_term_text(known.power));
+  notes_->setText(notes.join('\n'));
+}
+
+}  // namespace ridgeline::gui
