@@ -29,8 +29,22 @@ std::string ms_text(double ns) {
   return milliseconds(ns) + " ms";
 }
 
-std::string share_of_step(double ns, const WhatIf& answer) {
-  return answer.step_ns > 0 ? percent_text(ns / answer.step_ns) + " of the step" : "";
+// The four figures side by side; refers to the lines.
+Table gain_table(const std::vector<GainLine>& lines) {
+  std::vector<Column<GainLine>> columns = {
+      {{.key = "figure", .header = "all of it", .help = "which figure", .align = Align::left},
+       [](const GainLine& line) { return Cell::text(line.label); }},
+      {{.key = "gain_ns", .header = "gain", .unit = "ms", .help = "what the step would be shorter by"},
+       [](const GainLine& line) { return Cell::number(line.ns, Form::milliseconds, Style::strong); }},
+      {{.key = "step_share", .header = "step", .unit = "%", .help = "of the step"},
+       [](const GainLine& line) { return Cell::number(line.share, Form::percent); }},
+      {{.key = "comment",
+        .header = "",
+        .help = "what it is, its range, or why it is not known",
+        .align = Align::left,
+        .elide = Elide::end},
+       [](const GainLine& line) { return Cell::text(line.comment); }}};
+  return Table(std::move(columns), lines.size(), [&lines](std::size_t i) { return lines[i]; });
 }
 
 // How the unchanged step comes out.
@@ -156,13 +170,7 @@ std::string text_document(const analyzer::Model& model, const analyzer::Analysis
                           const WhatIf& answer, const Table& table, const TextStyle& style) {
   std::string out = headline(model, analysis, style) + "\n" + render_text(table, style) + "\n";
   const std::vector<GainLine> lines = gain_lines(answer, answer.together);
-  for (const GainLine& line : lines) {
-    std::string text = fmt::format("{:<16} {:>12}", line.label, line.value);
-    if (!line.share.empty()) text += fmt::format("  {:>18}", line.share);
-    if (!line.comment.empty()) text += "  " + line.comment;
-    out += wrapped(text, style.columns, 31) + "\n";
-  }
-  out += "\n";
+  out += render_text(gain_table(lines), style) + "\n";
   for (const std::string& sentence : sentences(answer)) out += paragraph(sentence, style);
   return out;
 }
@@ -170,11 +178,8 @@ std::string text_document(const analyzer::Model& model, const analyzer::Analysis
 std::string what_if_markdown(const analyzer::Model& model, const analyzer::Analysis& analysis,
                              const WhatIf& answer, const Table& table) {
   std::string out = markdown_headline(model, analysis) + render_markdown(table) + "\n";
-  for (const GainLine& line : gain_lines(answer, answer.together)) {
-    out +=
-        fmt::format("- **{}**: {}{}{}\n", line.label, line.value, line.share.empty() ? "" : ", " + line.share,
-                    line.comment.empty() ? "" : ": " + markdown_cell(line.comment));
-  }
+  for (const GainLine& line : gain_lines(answer, answer.together))
+    out += fmt::format("- {}\n", markdown_cell(gain_line_text(line)));
   out += "\n";
   for (const std::string& sentence : sentences(answer)) out += markdown_paragraph(markdown_cell(sentence));
   return out;
@@ -222,27 +227,35 @@ std::string power_term_text(const PowerTerm& power) {
 }
 
 std::vector<GainLine> gain_lines(const WhatIf& answer, const Gain& gain) {
-  const auto line = [&](std::string label, double ns, std::string comment) {
-    return GainLine{std::move(label), ms_text(ns), share_of_step(ns, answer), std::move(comment)};
-  };
   std::vector<GainLine> lines;
-  lines.push_back(line("Amdahl's bound", gain.bound_ns, "not to be exceeded"));
-  lines.push_back(line("Naive sum", gain.naive_ns, "of the work, wherever it runs"));
+  const auto add = [&](std::string label, std::optional<double> ns, std::string comment) {
+    std::optional<double> share;
+    if (ns && answer.step_ns > 0) share = *ns / answer.step_ns;
+    lines.push_back({std::move(label), ns, share, std::move(comment)});
+  };
+  add("Amdahl's bound", gain.bound_ns, "not to be exceeded");
+  add("Naive sum", gain.naive_ns, "of the work, wherever it runs");
   if (gain.simulated) {
-    lines.push_back(line("Simulated", gain.simulated->value, gain_range_text(*gain.simulated)));
+    add("Simulated", gain.simulated->value, gain_range_text(*gain.simulated));
   } else {
-    lines.push_back({"Simulated", "–", "", "cannot be said"});
+    add("Simulated", {}, "cannot be said");
   }
   if (gain.after_power) {
-    lines.push_back(line("After power", gain.after_power->value, gain_range_text(*gain.after_power)));
+    add("After power", gain.after_power->value, gain_range_text(*gain.after_power));
   } else {
-    const bool clear = answer.power.state == PowerTerm::State::clear;
-    lines.push_back({"After power", "–", "",
-                     !gain.simulated ? "cannot be said"
-                     : clear         ? "the same: the limit does not hold the clock"
-                                     : "not known: no sample says whether the limit holds the clock"});
+    add("After power", {},
+        !gain.simulated ? "cannot be said"
+        : answer.power.state == PowerTerm::State::clear
+            ? "the same: the limit does not hold the clock"
+            : "not known: no sample says whether the limit holds");
   }
   return lines;
+}
+
+std::string gain_line_text(const GainLine& line) {
+  std::string text = line.label + ": " + (line.ns ? ms_text(*line.ns) : "–");
+  if (line.share) text += ", " + percent_text(*line.share) + " of the step";
+  return line.comment.empty() ? text : text + " (" + line.comment + ")";
 }
 
 Document what_if_document(const analyzer::Model& model, const analyzer::Analysis& analysis,

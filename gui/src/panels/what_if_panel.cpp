@@ -143,12 +143,8 @@ void WhatIfPanel::show_answer(const Result<Answered>& answer) {
   }
   const analyzer::WhatIf& known = *answer.value();
   QStringList lines;
-  for (const reports::GainLine& line : reports::gain_lines(known, known.together)) {
-    QString text = shown(line.label) + ": " + shown(line.value);
-    if (!line.share.empty()) text += ", " + shown(line.share);
-    if (!line.comment.empty()) text += " (" + shown(line.comment) + ")";
-    lines << text;
-  }
+  for (const reports::GainLine& line : reports::gain_lines(known, known.together))
+    lines << shown(reports::gain_line_text(line));
   figures_->setText(lines.join('\n'));
   QStringList notes;
   if (const std::string why = reports::no_replay_text(known.check); !why.empty()) notes << shown(why);

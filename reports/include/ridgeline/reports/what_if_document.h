@@ -1,6 +1,7 @@
 // what_if_document.h: what a step would gain, for people and programs.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -22,12 +23,14 @@ namespace ridgeline::reports {
 
 /// The four figures of a gain, from what is surely not exceeded to what is likely, with why one of them is missing.
 struct GainLine {
-  std::string label;    // "Amdahl's bound"
-  std::string value;    // "1.234 ms"; "–" if it is not known
-  std::string share;    // "2.5 % of the step"; "" likewise
-  std::string comment;  // what it is, its range, or why it is not known
+  std::string label;            // "Amdahl's bound"
+  std::optional<double> ns;     // empty: not known
+  std::optional<double> share;  // of the step
+  std::string comment;          // what it is, its range, or why it is not known
 };
 [[nodiscard]] std::vector<GainLine> gain_lines(const analyzer::WhatIf& answer, const analyzer::Gain& gain);
+/// "Simulated: 2.250 ms, 4.5 % of the step (between 2.100 and 2.300 ms)".
+[[nodiscard]] std::string gain_line_text(const GainLine& line);
 
 /// A row for each transform alone and, if there are several, one for all together. Refers to the answer.
 [[nodiscard]] Table what_if_table(const analyzer::WhatIf& answer);
