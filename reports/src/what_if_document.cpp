@@ -32,7 +32,7 @@ std::string ms_text(double ns) {
 // The four figures side by side; refers to the lines.
 Table gain_table(const std::vector<GainLine>& lines) {
   std::vector<Column<GainLine>> columns = {
-      {{.key = "figure", .header = "all of it", .help = "which figure", .align = Align::left},
+      {{.key = "figure", .header = "figure", .help = "which figure", .align = Align::left},
        [](const GainLine& line) { return Cell::text(line.label); }},
       {{.key = "gain_ns", .header = "gain", .unit = "ms", .help = "what the step would be shorter by"},
        [](const GainLine& line) { return Cell::number(line.ns, Form::milliseconds, Style::strong); }},
