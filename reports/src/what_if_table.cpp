@@ -62,6 +62,14 @@ auto of_one(Member member, Form form) {
   };
 }
 
+// Of changed launches and copies; a graph changes none.
+auto time_of_one(double TransformAnswer::*member) {
+  return [member](const WhatIfRow& row) {
+    return row.one == nullptr || row.one->before_ns <= 0 ? Cell()
+                                                         : Cell::number(row.one->*member, Form::milliseconds);
+  };
+}
+
 using MaybeRange = std::optional<GainRange> Gain::*;
 auto range_value(MaybeRange range) {
   return [range](const WhatIfRow& row) {
@@ -99,14 +107,13 @@ void add_launch_columns(WhatIfColumns& columns) {
                       .unit = "ms",
                       .help = "time of the changed ones, as recorded",
                       .drop_order = 3},
-                     of_one(&TransformAnswer::before_ns, Form::milliseconds)});
-  columns.push_back(
-      {{.key = "after_ns",
-        .header = "then",
-        .unit = "ms",
-        .help = "time that they take then; of a graph and of copies 0: their kernels do not change",
-        .drop_order = 4},
-       of_one(&TransformAnswer::after_ns, Form::milliseconds)});
+                     time_of_one(&TransformAnswer::before_ns)});
+  columns.push_back({{.key = "after_ns",
+                      .header = "then",
+                      .unit = "ms",
+                      .help = "time that they take then; of hidden copies none that delays anything",
+                      .drop_order = 4},
+                     time_of_one(&TransformAnswer::after_ns)});
 }
 
 void add_gain_columns(WhatIfColumns& columns) {

@@ -60,7 +60,7 @@ TEST_F(Program, WhatIfRefusesWhatItCannotMeanInOneLine) {
   expect_error({"what-if", "c.ridge", "--at-roof", "0"}, 2, "no share of a roof");
   expect_error({"what-if", "c.ridge", "--precision", "*=half"}, 2, "PATTERN=TYPE");
   expect_error({"what-if", "c.ridge", "*=2", "--window", "0s..1s"}, 2, "leave the window out");
-  expect_error({"what-if", "missing.ridge", "*=2"}, 3, "missing.ridge");
+  expect_error({"what-if", "missing.ridge", "*=2"}, 4, "missing.ridge");
 }
 
 }  // namespace

@@ -82,6 +82,9 @@ TEST_F(WhatIfDocumentTest, RowsAreOfEachChangeAloneAndOfAllTogether) {
   EXPECT_EQ(table.cell(1, "left_because").words(), "traffic_unknown");
   EXPECT_EQ(table.cell(1, "simulated_low_ns").value(), Scalar());
   EXPECT_EQ(table.cell(2, "naive_ns").words(), "2.400");
+  answer_.transforms.front().transform = analyzer::AsGraph{};
+  answer_.transforms.front().before_ns = answer_.transforms.front().after_ns = 0;
+  EXPECT_EQ(what_if_table(answer_).cell(0, "before_ns").words(), "") << "a graph changes no kernel's time";
   answer_.transforms.pop_back();
   EXPECT_EQ(what_if_table(answer_).size(), 1U) << "one change together with itself says nothing";
 }
