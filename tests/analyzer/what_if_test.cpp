@@ -175,6 +175,36 @@ TEST(WhatIfPower, HoldsOnlyWhereTheDriverSaysSo) {
   EXPECT_LE(holds.beta.low, holds.beta.value);
 }
 
+TEST(WhatIfPower, BetaIsThatOfWhatTheClockCostsWhereItIsClearlyLow) {
+  FabricatedModel made;
+  for (int i = 0; i < 4; ++i) {
+    made.step(Phase::timeline);
+    made.launch("k", 1'000'000 * (i + 1), 1'000'000 * (i + 1) + 900'000);
+  }
+  store::ClockSample sample;
+  sample.device_id = 1;
+  sample.time_ns = 1'500'000;
+  sample.throttle_reasons = 0x4;
+  made.model.clock_samples.push_back(sample);
+  const Model& model = made.done();
+  const StepAnalysis steps = analyze_steps(model).value();
+  const UtilisationAnalysis measured = analyze_utilisation(model, steps);
+  StepPower power;
+  // A fifth of the clock is lost, and a tenth of the time with it.
+  power.clock = ClockCost{.reference_hz = 2e9,
+                          .clock_hz = 1.6e9,
+                          .cost_ns = 90'000,
+                          .low_ns = 45'000,
+                          .high_ns = 900'000,
+                          .covered_ns = 900'000};
+  const PowerTerm term = power_term(model, steps, measured, power);
+  EXPECT_NEAR(term.beta.value, 0.5, 1e-9);
+  EXPECT_NEAR(term.beta.low, 0.25, 1e-9);
+  EXPECT_DOUBLE_EQ(term.beta.high, 1) << "no time follows the clock more than in full";
+  power.clock->clock_hz = 1.99e9;
+  EXPECT_NE(power_term(model, steps, measured, power).beta.low, term.beta.low) << "of its bounds then";
+}
+
 TEST(WhatIfPower, TakesBackWhatTheClockLosesAndNothingWhereItDoesNotHold) {
   PowerTerm term;
   term.state = PowerTerm::State::holds;

@@ -228,9 +228,10 @@ Answer<WhatIf> Session::what_if(const Scope& scope, const WhatIfRequest& request
     if (wanted.range.empty()) wanted.range = scope.range;
     ScopeAnalysis& whole = state_->at(whole_step(scope), ask);
     const auto measured = whole.utilisation(ask);
+    const StepPower power = whole.ranking(RankKey::kernel, ask)->power;
     const auto replay = state_->replay(scope, ask);
     return share(granted(analyzer::what_if(*whole.model(), whole.selection()->steps, *measured, *replay,
-                                           state_->options.utilisation.peaks, wanted)));
+                                           state_->options.utilisation.peaks, wanted, power)));
   });
 }
 

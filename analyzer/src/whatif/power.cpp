@@ -13,6 +13,8 @@ namespace {
 // NVML's nvmlClocksEventReasonSwPowerCap.
 constexpr std::int64_t kPowerCap = 0x4;
 constexpr double kHolds = 0.5;
+// A clock nearer to its highest says nothing of what it costs.
+constexpr double kLeastLost = 0.03;
 // Power as the clock to the alpha, near the limit of a data-centre GPU (docs/metrics.md, "What if").
 constexpr Interval kAlpha{1.4, 2.0, 2.4};
 // The share of the energy that stays: of pauses what an idle device does not draw; of traffic and of operations that
@@ -47,6 +49,15 @@ Interval beta_of(const UtilisationAnalysis& utilisation) {
   return {beta.low / all_ns, beta.value / all_ns, beta.high / all_ns};
 }
 
+// Of what the clock costs a step, which is the time times beta times what the clock lost.
+std::optional<Interval> beta_of(const ClockCost& clock) {
+  if (clock.reference_hz <= 0) return std::nullopt;
+  const double lost = 1 - clock.clock_hz / clock.reference_hz;
+  if (lost < kLeastLost || clock.covered_ns <= 0) return std::nullopt;
+  const auto share = [&](double ns) { return std::clamp(ns / (clock.covered_ns * lost), 0.0, 1.0); };
+  return Interval{share(clock.low_ns), share(clock.cost_ns), share(clock.high_ns)};
+}
+
 // Of a gain what is left: 1 - beta / alpha e.
 double left_of(double beta, double alpha, double e) {
   return std::clamp(1 - beta / alpha * e, 0.0, 1.0);
@@ -54,7 +65,8 @@ double left_of(double beta, double alpha, double e) {
 
 }  // namespace
 
-PowerTerm power_term(const Model& model, const StepAnalysis& steps, const UtilisationAnalysis& utilisation) {
+PowerTerm power_term(const Model& model, const StepAnalysis& steps, const UtilisationAnalysis& utilisation,
+                     const StepPower& power) {
   PowerTerm term;
   std::int64_t begin_ns = INT64_MAX, end_ns = 0;
   for (const StepSummary& step : steps.steps) {
@@ -65,21 +77,22 @@ PowerTerm power_term(const Model& model, const StepAnalysis& steps, const Utilis
     end_ns = std::max(end_ns, step.gpu_start_ns + step.gpu_duration_ns);
   }
   std::int64_t known = 0, limited = 0;
-  std::vector<double> power;
+  std::vector<double> watts;
   for (const store::ClockSample& sample : model.clock_samples) {
     if (begin_ns < end_ns && (sample.time_ns < begin_ns || sample.time_ns > end_ns)) continue;
-    if (sample.power_mw) power.push_back(static_cast<double>(*sample.power_mw) / 1e3);
+    if (sample.power_mw) watts.push_back(static_cast<double>(*sample.power_mw) / 1e3);
     if (!sample.throttle_reasons) continue;
     ++known;
     if ((*sample.throttle_reasons & kPowerCap) != 0) ++limited;
   }
-  if (!power.empty()) term.power_w = median(std::move(power));
+  if (!watts.empty()) term.power_w = median(std::move(watts));
   if (known == 0) return term;
   term.limited_ratio = static_cast<double>(limited) / static_cast<double>(known);
   term.state = term.limited_ratio >= kHolds ? PowerTerm::State::holds : PowerTerm::State::clear;
   if (term.state != PowerTerm::State::holds) return term;
   term.alpha = kAlpha;
-  term.beta = beta_of(utilisation);
+  const std::optional<Interval> told = power.clock ? beta_of(*power.clock) : std::nullopt;
+  term.beta = told ? *told : beta_of(utilisation);
   return term;
 }
 

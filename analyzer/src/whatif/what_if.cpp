@@ -92,10 +92,11 @@ WhatIf answered(const Model& model, const RepresentativeStep& step, const Utilis
 }  // namespace
 
 Result<WhatIf> what_if(const Model& model, const StepAnalysis& steps, const UtilisationAnalysis& utilisation,
-                       const Replay& replay, const PeakPolicy& peaks, const WhatIfRequest& request) {
+                       const Replay& replay, const PeakPolicy& peaks, const WhatIfRequest& request,
+                       const StepPower& power) {
   try {
     return answered(model, steps.representative, utilisation, replay, peaks, request,
-                    power_term(model, steps, utilisation));
+                    power_term(model, steps, utilisation, power));
   } catch (const Refused& refused) {
     return refused.failure;
   }

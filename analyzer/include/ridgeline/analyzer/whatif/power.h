@@ -9,6 +9,7 @@
 #include <optional>
 #include <vector>
 
+#include "ridgeline/analyzer/ranking/power.h"
 #include "ridgeline/analyzer/steps/steps.h"
 #include "ridgeline/analyzer/utilisation/utilisation.h"
 #include "ridgeline/analyzer/whatif/replay.h"
@@ -31,9 +32,10 @@ struct PowerTerm {
   Interval alpha, beta;           ///< State::holds only
 };
 
-/// What the clock samples in these steps say, and what the bounds of the launches make of beta.
+/// What the clock samples in these steps say. Beta is that of what the clock costs the step, if that is known and the
+/// clock was clearly below its highest; else what bounds the launches makes of it.
 [[nodiscard]] PowerTerm power_term(const Model& model, const StepAnalysis& steps,
-                                   const UtilisationAnalysis& utilisation);
+                                   const UtilisationAnalysis& utilisation, const StepPower& power = {});
 
 /// What kind of work goes, for e.
 struct SavedWork {

@@ -97,6 +97,7 @@ struct WhatIf {
 /// that a graph could hold, a number out of range).
 [[nodiscard]] Result<WhatIf> what_if(const Model& model, const StepAnalysis& steps,
                                      const UtilisationAnalysis& utilisation, const Replay& replay,
-                                     const PeakPolicy& peaks, const WhatIfRequest& request);
+                                     const PeakPolicy& peaks, const WhatIfRequest& request,
+                                     const StepPower& power = {});
 
 }  // namespace ridgeline::analyzer
