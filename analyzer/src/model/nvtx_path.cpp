@@ -1,7 +1,9 @@
 #include "ridgeline/analyzer/model/nvtx_path.h"
 
 #include <algorithm>
+#include <array>
 #include <cctype>
+#include <string>
 
 namespace ridgeline::analyzer {
 
@@ -80,6 +82,16 @@ std::optional<std::string_view> RangePattern::outermost(std::string_view path) c
     return path.substr(0, static_cast<std::size_t>(last.data() - path.data()) + last.size());
   }
   return std::nullopt;
+}
+
+bool loads_data(std::string_view range_name) {
+  constexpr std::array<std::string_view, 9> kWords = {"dataload",   "data load",  "loader",
+                                                      "next batch", "next_batch", "load batch",
+                                                      "load_batch", "get_batch",  "fetch batch"};
+  std::string lower(range_name);
+  for (char& c : lower) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+  return std::any_of(kWords.begin(), kWords.end(),
+                     [&](std::string_view word) { return lower.find(word) != std::string::npos; });
 }
 
 }  // namespace ridgeline::analyzer

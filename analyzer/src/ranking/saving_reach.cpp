@@ -90,15 +90,20 @@ void SavingReach::add_step(const Model& model, const RepresentativeStep& step) {
   steps_.push_back(std::move(simulation));
 }
 
+const SavingReach::Launched* SavingReach::find(LaunchIndex launch) const {
+  const auto found =
+      std::lower_bound(launches_.begin(), launches_.end(), launch,
+                       [](const Launched& l, LaunchIndex wanted) { return l.launch < wanted; });
+  return found == launches_.end() || found->launch != launch ? nullptr : &*found;
+}
+
 void SavingReach::add_launch(const LaunchUtilisations& launches, std::size_t position, double goal,
                              Changes& changes) const {
   const LaunchVerdict& verdict = launches.group_of(position);
   if (verdict.status != LaunchStatus::measured || *verdict.limiter_utilisation >= goal) return;
   const LaunchUtilisations::Row& row = launches.row(position);
-  const auto found =
-      std::lower_bound(launches_.begin(), launches_.end(), LaunchIndex{row.launch},
-                       [](const Launched& l, LaunchIndex launch) { return l.launch < launch; });
-  if (found == launches_.end() || found->launch != row.launch) return;
+  const Launched* found = find(row.launch);
+  if (found == nullptr) return;
   const double reached_ns = static_cast<double>(row.duration_ns) * *verdict.limiter_utilisation / goal;
   changes[found->step].push_back({found->node, std::llround(reached_ns)});
 }
@@ -117,6 +122,24 @@ std::optional<double> SavingReach::of(const UtilisationAnalysis& utilisation,
   Changes changes(steps_.size());
   for (const std::uint32_t i : positions) add_launch(utilisation.launches, i, goal, changes);
   return saving_ns(changes);
+}
+
+std::optional<double> SavingReach::if_shorter(const std::vector<Shorter>& launches) const {
+  if (!reach_.known()) return std::nullopt;
+  Changes changes(steps_.size());
+  for (const auto& [launch, by_ns] : launches) {
+    const Launched* found = find(launch);
+    if (found == nullptr) continue;
+    const std::int64_t now_ns = steps_[found->step].graph().duration_ns(found->node);
+    changes[found->step].push_back({found->node, std::max<std::int64_t>(now_ns - std::llround(by_ns), 0)});
+  }
+  return saving_ns(changes);
+}
+
+std::int64_t SavingReach::visits() const {
+  std::int64_t sum = 0;
+  for (const StepSimulation& step : steps_) sum += step.visits();
+  return sum;
 }
 
 void SavingReach::add_to(const UtilisationAnalysis& utilisation, Ranking& ranking) const {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <optional>
+#include <utility>
 #include <vector>
 
 #include "execution/step_graph.h"
@@ -23,6 +24,15 @@ class SavingReach {
   [[nodiscard]] std::optional<double> of(const UtilisationAnalysis& utilisation,
                                          const std::vector<std::uint32_t>& positions, double goal) const;
 
+  [[nodiscard]] bool known() const { return reach_.known(); }
+  /// By how much less a launch takes, ns.
+  using Shorter = std::pair<LaunchIndex, double>;
+  /// What the steps are shorter by if these launches, each named once, take so much less, none less than nothing;
+  /// empty: not simulated.
+  [[nodiscard]] std::optional<double> if_shorter(const std::vector<Shorter>& launches) const;
+  /// Nodes worked on to answer one question.
+  [[nodiscard]] std::int64_t visits() const;
+
  private:
   struct Launched {
     LaunchIndex launch = 0;
@@ -34,6 +44,7 @@ class SavingReach {
   void add_step(const Model& model, const RepresentativeStep& step);
   void add_launch(const LaunchUtilisations& launches, std::size_t position, double goal,
                   Changes& changes) const;
+  [[nodiscard]] const Launched* find(LaunchIndex launch) const;
   [[nodiscard]] double saving_ns(const Changes& changes) const;
 
   ReachOptions options_;

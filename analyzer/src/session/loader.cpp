@@ -271,8 +271,12 @@ void Loader::add_ranges(const store::ActivityFilter& filter, const std::string& 
         model.annotations.push_back(row);
       },
       ask.stop));
+  std::unordered_set<store::Id> loading;  // names of ranges
+  for (const auto& [id, text] : model.strings) {
+    if (text.find(kPathSeparator) == std::string::npos && loads_data(text)) loading.insert(id);
+  }
   // Others answer nothing here.
-  if (annotated.empty() && pattern.empty()) return;
+  if (annotated.empty() && pattern.empty() && loading.empty()) return;
   const RangePattern meant(pattern);
   const auto is_meant = [&](const store::NvtxRange& row) {
     const std::string_view path = model.string(row.path_id);
@@ -283,7 +287,8 @@ void Loader::add_ranges(const store::ActivityFilter& filter, const std::string& 
       filter,
       [&](const store::NvtxRange& row) {
         counter.row();
-        if (annotated.contains(row.id) || is_meant(row)) model.nvtx_ranges.push_back(row);
+        if (annotated.contains(row.id) || loading.contains(row.name_id) || is_meant(row))
+          model.nvtx_ranges.push_back(row);
       },
       ask.stop));
 }

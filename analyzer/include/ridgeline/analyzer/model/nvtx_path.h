@@ -20,6 +20,9 @@ namespace ridgeline::analyzer {
 [[nodiscard]] std::string_view phase_of(std::string_view path);
 [[nodiscard]] std::string_view layer_of(std::string_view path);
 
+/// The name of a range says that data is loaded in it: "dataloader", "next batch".
+[[nodiscard]] bool loads_data(std::string_view range_name);
+
 /// Means ranges by their names, "forward", or by names that follow each other, "forward / layer 3"; `*` stands
 /// for any text within a name, `?` for one character.
 class RangePattern {
