@@ -6,6 +6,7 @@
 #include "accounting/account.h"
 #include "accounting/kernel_time.h"
 #include "accounting/step_power.h"
+#include "advice/advise.h"
 #include "findings/pace.h"
 #include "ridgeline/analyzer/execution/exposure.h"
 #include "ridgeline/analyzer/ranking/launch_shape.h"
@@ -232,6 +233,27 @@ std::shared_ptr<const Quality> ScopeAnalysis::quality(const Ask& ask) {
   return quality_ = share(std::move(made));
 }
 
+std::shared_ptr<const AdviceReport> ScopeAnalysis::advice(const Ask& ask) {
+  if (!advice_) {
+    const auto ranked = ranking(RankKey::kernel, ask);
+    DeclaredRanges& declared = ranges(ask);
+    const AdviceInput input{*model_,
+                            selection_->steps,
+                            *utilisation_,
+                            *ranked,
+                            exposure(ask),
+                            *accounting(ask),
+                            *quality(ask),
+                            *stalls(ask),
+                            reach(ask),
+                            declared.empty() ? nullptr : &declared,
+                            options_.utilisation.peaks};
+    check_stop(ask);
+    advice_ = share(advise(input, options_.advice));
+  }
+  return advice_;
+}
+
 Analysis ScopeAnalysis::together(unsigned parts, const Ask& ask) {
   Analysis all;
   all.steps = selection_->steps;
@@ -253,6 +275,7 @@ Analysis ScopeAnalysis::together(unsigned parts, const Ask& ask) {
     all.declared_work = *declared_work(false, ask);
     all.declared_operations = *declared_work(true, ask);
   }
+  if ((parts & Session::kAdvice) != 0) all.advice = *advice(ask);
   if ((parts & Session::kRoofline) != 0) {
     all.roofline = *roofline(key, ask);
     all.classes = *ranking(RankKey::kernel_class, ask);

@@ -37,6 +37,7 @@ class ScopeAnalysis {
   std::shared_ptr<const StallAnalysis> stalls(const Ask& ask);
   std::shared_ptr<const Throughput> throughput(const Ask& ask);
   std::shared_ptr<const Quality> quality(const Ask& ask);
+  std::shared_ptr<const AdviceReport> advice(const Ask& ask);
   /// Parts: Session::kCheck and its kind; without the samples, which a model does not hold.
   Analysis together(unsigned parts, const Ask& ask);
 
@@ -65,6 +66,7 @@ class ScopeAnalysis {
   std::shared_ptr<const Throughput> throughput_;
   std::unique_ptr<Quality> assessed_;
   std::shared_ptr<const Quality> quality_;
+  std::shared_ptr<const AdviceReport> advice_;
 };
 
 }  // namespace ridgeline::analyzer

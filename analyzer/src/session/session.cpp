@@ -239,6 +239,10 @@ Answer<Quality> Session::quality(const Scope& scope, const Ask& ask) {
   return state_->answer<Quality>([&] { return state_->at(scope, ask).quality(ask); });
 }
 
+Answer<AdviceReport> Session::advice(const Scope& scope, const Ask& ask) {
+  return state_->answer<AdviceReport>([&] { return state_->at(scope, ask).advice(ask); });
+}
+
 Answer<Analysis> Session::analysis(const Scope& scope, unsigned parts, const Ask& ask) {
   return state_->answer<Analysis>([&] {
     ScopeAnalysis& known = state_->at(scope, ask);

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "ridgeline/analyzer/accounting/accounting.h"
+#include "ridgeline/analyzer/advice/advice.h"
 #include "ridgeline/analyzer/findings/quality.h"
 #include "ridgeline/analyzer/model/model.h"
 #include "ridgeline/analyzer/ranking/ranking.h"
@@ -36,6 +37,7 @@ struct AnalysisOptions {
   StallOptions stalls;
   ReachOptions reach;
   ReplayOptions replay;
+  AdviceOptions advice;
 };
 
 struct Analysis {
@@ -50,6 +52,7 @@ struct Analysis {
   Throughput throughput;
   Quality quality;
   StallAnalysis stalls;                // of the worst rows of check_ranking
+  AdviceReport advice;
   Roofline roofline;                   // of `ranking`
   Ranking classes;                     // by kernel class
   std::optional<SampledStep> sampled;  // if samples were asked for and there are any

@@ -64,6 +64,9 @@ class Session {
   /// refuses and for a window.
   [[nodiscard]] Answer<WhatIf> what_if(const Scope& scope, const WhatIfRequest& request, const Ask& ask = {});
 
+  /// What to do first, and what it would give.
+  [[nodiscard]] Answer<AdviceReport> advice(const Scope& scope = {}, const Ask& ask = {});
+
   /// Parts of analysis() that cost something beyond the ranking, to be joined by |.
   static constexpr unsigned kRanking = 0;
   static constexpr unsigned kCheck = 1U << 0U;
@@ -72,6 +75,7 @@ class Session {
   static constexpr unsigned kRoofline = 1U << 3U;
   static constexpr unsigned kDeclared = 1U << 4U;
   static constexpr unsigned kSamples = 1U << 5U;  ///< the sampled step, for painting
+  static constexpr unsigned kAdvice = 1U << 7U;
   static constexpr unsigned kEverything = ~0U;
   /// The answers about one scope together, as a report wants them; parts that are not asked for are empty. Steps,
   /// utilisation, the ranking by AnalysisOptions::rank and the quality are always there.

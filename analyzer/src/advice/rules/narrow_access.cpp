@@ -1,0 +1,70 @@
+// narrow_access.cpp: kernels that move more than their data: lanes of a warp that read from different sectors, or more
+// bytes than the program says are needed. Sets that would fit into L2 are l2_fit's.
+#include "advice/gains.h"
+#include "advice/rules/declared.h"
+
+namespace ridgeline::analyzer {
+
+namespace {
+
+// A warp's load of 16 bytes a lane is 16 sectors of 32 bytes, of 8 bytes 8, of 4 bytes 4: more than 16 is too much
+// whatever is loaded.
+constexpr double kMostSectors = 16, kUsualSectors = 8, kLeastSectors = 4;
+constexpr double kExcessSectors = 1.15;
+constexpr double kBusyL2 = 0.5;  // L2: below, it does not hold the kernel up
+constexpr std::string_view kSectors = "l1tex__t_sectors_pipe_lsu_mem_global_op_ld.sum";
+constexpr std::string_view kRequests = "l1tex__t_requests_pipe_lsu_mem_global_op_ld.sum";
+
+// Of each launch with both counters; false: none has them.
+bool by_sectors(const RuleInput& in, const RankRow& row, RuleAnswer& answer) {
+  Proposal proposal{.subject = row.kernel};
+  TimeMean each;
+  bool known = false;
+  for (const std::uint32_t position : row.launches) {
+    const LaunchView launch = in.launches.at(position);
+    const auto sectors = in.input.model.metric(launch.row->id, kSectors, Tier::t2);
+    const auto requests = in.input.model.metric(launch.row->id, kRequests, Tier::t2);
+    if (!sectors || !requests || *requests <= 0) continue;
+    known = true;
+    const double actual = *sectors / *requests;
+    if (actual < kExcessSectors * kMostSectors || launch.metric("l2_utilisation_ratio").value_or(0) < kBusyL2)
+      continue;
+    const auto time_ns = static_cast<double>(launch.duration_ns);
+    each.add(actual, time_ns);
+    proposal.add_launch(position,
+                        {time_ns * (1 - kMostSectors / actual), time_ns * (1 - kUsualSectors / actual),
+                         time_ns * (1 - kLeastSectors / actual)});
+  }
+  if (!proposal.parts.empty()) {
+    proposal.say("time_ns", each.time_ns());
+    proposal.say("sectors_a_request", each.value());
+    answer.proposals.push_back(std::move(proposal));
+  }
+  return known;
+}
+
+}  // namespace
+
+RuleAnswer judge_narrow_access(const RuleInput& in) {
+  RuleAnswer answer;
+  const RankRow* unknown = nullptr;
+  for (const RankRow& row : in.input.ranking.rows) {
+    if (row.kernel_class == KernelClass::communication || row.bound == KernelBound::launch_bound) continue;
+    if (by_sectors(in, row, answer)) continue;
+    if (const auto excess = excess_of(in, row)) {
+      if (!excess->fits_l2 && excess->ratio >= kLeastExcess && excess->bound_by_memory)
+        answer.proposals.push_back(excess_proposal(in, row, *excess));
+      continue;
+    }
+    // A GEMM's loads are the library's.
+    const bool may_be = row.bound == KernelBound::latency || row.bound_roof == Roof::kL2;
+    if (may_be && row.kernel_class != KernelClass::gemm && row.kernel_class != KernelClass::attention &&
+        (unknown == nullptr || row.time_ns > unknown->time_ns))
+      unknown = &row;
+  }
+  if (unknown != nullptr)
+    answer.cannot_say(AdviceNeed::sectors, unknown->kernel, static_cast<double>(unknown->time_ns));
+  return answer;
+}
+
+}  // namespace ridgeline::analyzer

@@ -1,0 +1,108 @@
+// optimiser.cpp: an optimiser that launches one or several short kernels a tensor. Fused or multi-tensor ones take the
+// time of their bytes.
+#include <map>
+
+#include "advice/gains.h"
+
+namespace ridgeline::analyzer {
+
+namespace {
+
+constexpr std::int64_t kShort_ns = 10'000;
+constexpr std::size_t kManyLaunches = 50;
+constexpr double kDramOfFused = 0.80;
+// Of the time, where bytes are not counted.
+constexpr double kLeftLow = 0.6, kLeftMid = 0.35, kLeftHigh = 0.15;
+constexpr std::size_t kCycle = 24;  // kernels a tensor at most
+constexpr double kGapLow = 0.5, kGapMid = 0.85;
+
+// Launches of a run of elementwise kernels that comes again tensor after tensor: few kernels, many launches.
+void add_runs(const RuleInput& in, std::vector<std::uint32_t>& found) {
+  const auto& order = in.launches.by_stream();
+  std::vector<std::uint32_t> run;
+  const auto close = [&] {
+    std::map<store::Id, std::size_t> kernels;
+    for (const std::uint32_t position : run) ++kernels[in.launches.at(position).site->kernel_id];
+    // A layer's elementwise kernels are few; those of an optimiser are each launched for every tensor.
+    const bool each_often = std::all_of(kernels.begin(), kernels.end(), [&](const auto& kernel) {
+      return kernel.second * 4 * kernels.size() >= run.size();
+    });
+    if (run.size() > kManyLaunches && kernels.size() <= kCycle && each_often)
+      found.insert(found.end(), run.begin(), run.end());
+    run.clear();
+  };
+  for (std::size_t i = 0; i < order.size(); ++i) {
+    const LaunchView launch = in.launches.at(order[i]);
+    const bool in_run = launch.kernel_class == KernelClass::elementwise && launch.duration_ns < kShort_ns * 5;
+    if (!run.empty() && (!in_run || !in.launches.same_stream(run.back(), order[i]))) close();
+    if (in_run) run.push_back(order[i]);
+  }
+  close();
+}
+
+// The gaps before these launches, that they and no others have.
+void add_gaps(const RuleInput& in, const std::vector<std::uint32_t>& launches, Proposal& proposal,
+              double& gaps_ns) {
+  std::vector<LaunchIndex> indices;
+  for (const std::uint32_t position : launches) indices.push_back(in.launches.at(position).launch);
+  std::sort(indices.begin(), indices.end());
+  std::uint32_t i = 0;
+  for (const Gap gap : in.input.accounting.gaps) {
+    const std::uint32_t index = i++;
+    if (!gap.after || gap.wait || !std::binary_search(indices.begin(), indices.end(), *gap.after)) continue;
+    if (gap.kind != GapKind::launch_bound && gap.kind != GapKind::host_bound) continue;
+    const auto length_ns = static_cast<double>(gap.end_ns - gap.start_ns);
+    gaps_ns += length_ns;
+    proposal.parts.push_back({PartKind::gap, index, gain_of(length_ns, kGapLow, kGapMid)});
+  }
+}
+
+}  // namespace
+
+RuleAnswer judge_optimiser(const RuleInput& in) {
+  RuleAnswer answer;
+  std::vector<std::uint32_t> launches;
+  for (const std::uint32_t position : in.launches.by_stream()) {
+    if (in.launches.at(position).is(LaunchTraits::kOptimiser)) launches.push_back(position);
+  }
+  if (launches.empty()) add_runs(in, launches);
+  std::size_t brief = 0;
+  double time_ns = 0, gaps_ns = 0, bytes = 0;
+  bool counted = true;
+  for (const std::uint32_t position : launches) {
+    const LaunchView launch = in.launches.at(position);
+    if (launch.duration_ns < kShort_ns) ++brief;
+    time_ns += static_cast<double>(launch.duration_ns);
+    counted = counted && launch.dram_bytes().has_value();
+    bytes += launch.dram_bytes().value_or(0);
+  }
+  if (brief > 0) answer.nearest = {{"short_launches", static_cast<double>(brief), {}, {}}};
+  if (brief <= kManyLaunches) return answer;
+  Proposal proposal{.basis = counted ? AdviceBasis::modelled : AdviceBasis::estimated,
+                    .subject = std::string(in.launches.at(launches.front()).kernel),
+                    .power = PowerEffect::less_work};
+  const auto dram =
+      advice_peak(in.input, in.launches.at(launches.front()).site->device_id, Quantity::dram_bytes_per_s);
+  const bool modelled = counted && dram && *dram > 0;
+  const double left =
+      modelled ? std::min(bytes / (kDramOfFused * *dram) * 1e9 / std::max(time_ns, 1.0), 1.0) : 0;
+  if (!modelled) proposal.basis = AdviceBasis::estimated;
+  for (const std::uint32_t position : launches) {
+    const auto each_ns = static_cast<double>(in.launches.at(position).duration_ns);
+    // Fused kernels also move less: what one of the chain hands to the next.
+    const AdviceGain gain =
+        modelled
+            ? AdviceGain{(1 - left) * 0.6 * each_ns, (1 - left) * 0.9 * each_ns, (1 - left / 2) * each_ns}
+            : AdviceGain{(1 - kLeftLow) * each_ns, (1 - kLeftMid) * each_ns, (1 - kLeftHigh) * each_ns};
+    proposal.add_launch(position, gain);
+  }
+  add_gaps(in, launches, proposal, gaps_ns);
+  proposal.say("launches", static_cast<double>(launches.size()));
+  proposal.say("short_launches", static_cast<double>(brief));
+  proposal.say("time_ns", time_ns);
+  proposal.say("gaps_ns", gaps_ns);
+  answer.proposals.push_back(std::move(proposal));
+  return answer;
+}
+
+}  // namespace ridgeline::analyzer

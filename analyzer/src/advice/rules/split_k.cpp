@@ -1,0 +1,49 @@
+// split_k.cpp: GEMMs whose sum is split over blocks, where adding the parts takes long.
+#include <map>
+
+#include "advice/gains.h"
+
+namespace ridgeline::analyzer {
+
+namespace {
+
+constexpr double kReduceOfProduct = 0.20;
+constexpr double kSplitLow = 0.3, kSplitMid = 0.7;
+
+}  // namespace
+
+RuleAnswer judge_split_k(const RuleInput& in) {
+  RuleAnswer answer;
+  struct Sum {
+    Proposal proposal;
+    double reduce_ns = 0, product_ns = 0;
+  };
+  std::map<store::Id, Sum> by_product;
+  const auto& order = in.launches.by_stream();
+  for (std::size_t i = 1; i < order.size(); ++i) {
+    if (!in.launches.same_stream(order[i - 1], order[i])) continue;
+    const LaunchView product = in.launches.at(order[i - 1]), reduce = in.launches.at(order[i]);
+    if (!product.is(LaunchTraits::kGemm) || !reduce.is(LaunchTraits::kSplitSum)) continue;
+    Sum& sum = by_product[product.site->kernel_id];
+    sum.proposal.subject = product.kernel;
+    sum.reduce_ns += static_cast<double>(reduce.duration_ns);
+    sum.product_ns += static_cast<double>(product.duration_ns);
+    sum.proposal.add_launch(reduce.position,
+                            gain_of(static_cast<double>(reduce.duration_ns), kSplitLow, kSplitMid));
+  }
+  double nearest = 0;
+  for (auto& [kernel, sum] : by_product) {
+    const double ratio = sum.reduce_ns / std::max(sum.product_ns, 1.0);
+    nearest = std::max(nearest, ratio);
+    if (ratio < kReduceOfProduct) continue;
+    sum.proposal.power = PowerEffect::less_work;
+    sum.proposal.basis = AdviceBasis::modelled;
+    sum.proposal.say("reduce_ns", sum.reduce_ns);
+    sum.proposal.say("products_ns", sum.product_ns);
+    answer.proposals.push_back(std::move(sum.proposal));
+  }
+  if (nearest > 0) answer.nearest = {{"reduce_to_product_ratio", nearest, {}, {}}};
+  return answer;
+}
+
+}  // namespace ridgeline::analyzer
