@@ -92,6 +92,7 @@ int run(int argc, char** argv) {
                                    add_info(program),
                                    add_rank(program),
                                    add_check(program),
+                                   add_advise(program),
                                    add_steps(program),
                                    add_roofline(program),
                                    add_what_if(program),

@@ -28,6 +28,7 @@ struct Verb {
 [[nodiscard]] Verb add_info(Command program);
 [[nodiscard]] Verb add_rank(Command program);
 [[nodiscard]] Verb add_check(Command program);
+[[nodiscard]] Verb add_advise(Command program);
 [[nodiscard]] Verb add_steps(Command program);
 [[nodiscard]] Verb add_roofline(Command program);
 [[nodiscard]] Verb add_what_if(Command program);

@@ -58,7 +58,8 @@ class CaptureQueries::State {
   }
 
   DocumentAnswer answer_to(const RankQuery& query, reports::DocumentOptions how, const analyzer::Ask& ask) {
-    const Scoped of = scoped(query.scope, query.stalls ? Session::kStalls : Session::kRanking, ask);
+    const Scoped of =
+        scoped(query.scope, Session::kAdvice | (query.stalls ? Session::kStalls : Session::kRanking), ask);
     how.stalls = query.stalls;
     how.min_share = query.min_share;
     return {keeping(reports::ranking_document(*of.model, *of.analysis, how), of)};
@@ -68,6 +69,16 @@ class CaptureQueries::State {
     const Scoped of = scoped(query.scope, Session::kCheck, ask);
     return {keeping(reports::check_document(*of.model, *of.analysis, how), of),
             analyzer::exit_code(of.analysis->check.overall)};
+  }
+  DocumentAnswer answer_to(const AdviseQuery& query, reports::DocumentOptions how, const analyzer::Ask& ask) {
+    Scoped of = scoped(query.scope, Session::kAdvice, ask);
+    if (query.rule) {
+      auto narrowed = std::make_shared<analyzer::Analysis>(*of.analysis);
+      narrowed->advice = of.analysis->advice.of(*query.rule);
+      of.analysis = std::move(narrowed);
+      how.all = true;  // whoever asks for a rule wants its answer, whatever that is
+    }
+    return {keeping(reports::advice_document(*of.model, *of.analysis, how), of)};
   }
   DocumentAnswer answer_to(const StepsQuery& query, const reports::DocumentOptions& how,
                            const analyzer::Ask& ask) {

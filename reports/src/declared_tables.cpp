@@ -36,6 +36,7 @@ const std::vector<DeclaredTable>& declared_tables() {
         {"rank",
          "rows of `rank`, worst first; `ordinal` with `--by launch` only, `by_...` with several keys only",
          std::move(rank)},
+        {"advise", "rows of `advise`, most gain first", advice_table(kAnalysis.advice, true)},
         {"check", "rows of `check`, missed ones first",
          check_table(kAnalysis.check, kAnalysis.ranking, true)},
         {"steps", "rows of `steps`", steps_table(kAnalysis.steps)},

@@ -6,6 +6,7 @@
 
 #include "gap_text.h"
 #include "ridgeline/base/units.h"
+#include "ridgeline/reports/advice_text.h"
 #include "ridgeline/reports/context.h"
 #include "ridgeline/reports/elide.h"
 #include "ridgeline/reports/escape.h"
@@ -94,6 +95,13 @@ std::string markdown_headline(const analyzer::Model& model, const analyzer::Anal
   if (!pace.empty()) out += pace + "\n";
   return gpu_idles(analysis.quality) ? out + markdown_paragraph(longest_gap_line(model, analysis.accounting))
                                      : out;
+}
+
+std::string first_markdown(const analyzer::Analysis& analysis) {
+  std::string text;
+  for (const std::string& line : first_lines(analysis.advice, analysis.quality))
+    text += (text.empty() ? "" : " ") + line;
+  return markdown_paragraph(text);
 }
 
 std::string gap_line(const analyzer::Model& model, const analyzer::Analysis& analysis) {

@@ -34,6 +34,8 @@ inline constexpr std::size_t kReportRows = 200;
 /// Which program, where, which step.
 [[nodiscard]] std::string headline(const analyzer::Model&, const analyzer::Analysis&, const TextStyle&);
 [[nodiscard]] std::string markdown_headline(const analyzer::Model&, const analyzer::Analysis&);
+/// What to do first, one to three lines as one paragraph; "" if nothing was asked about it.
+[[nodiscard]] std::string first_markdown(const analyzer::Analysis& analysis);
 /// The longest gap, unless the heading has named it: "".
 [[nodiscard]] std::string gap_line(const analyzer::Model& model, const analyzer::Analysis& analysis);
 /// What the figures rest on, one line per tier, then what the reader must know, one line per kind; `verbose`: all.

@@ -7,12 +7,14 @@
 #include <functional>
 #include <set>
 
+#include "advice_parts.h"
 #include "charts.h"
 #include "gap_text.h"
 #include "html_style.h"
 #include "html_table.h"
 #include "ridgeline/analyzer/steps/phases.h"
 #include "ridgeline/base/units.h"
+#include "ridgeline/reports/advice_text.h"
 #include "ridgeline/reports/context.h"
 #include "ridgeline/reports/documents.h"
 #include "ridgeline/reports/elide.h"
@@ -144,10 +146,29 @@ std::string header(const analyzer::Model& model, const analyzer::Analysis& analy
     }
   };
   add(pace_notices(analysis.quality));
+  for (const std::string& line : first_lines(analysis.advice, analysis.quality))
+    out += paragraph(line, "first");
   out += fmt::format("<p class=\"verdict {}\">{}</p>\n", css, html_escape(verdict_sentence(analysis)));
   out += tiles(analysis) + fix_first(analysis);
   add(other_notices(analysis.quality, Severity::warning));
   return out + "</header>\n";
+}
+
+// The cases with what is behind them; nothing if nobody asked.
+std::string advice_section(const analyzer::Model& model, const analyzer::Analysis& analysis) {
+  const analyzer::AdviceReport& report = analysis.advice;
+  if (first_lines(analysis.advice, analysis.quality).empty()) return "";
+  std::string out = "<section class=\"long\">\n<h2>What to do first</h2>\n";
+  HtmlTable how;
+  how.largest_bars = {"net_mid_ns"};
+  how.noun = "case";
+  if (!report.advice.empty()) out += html_table(advice_table(report, false), how);
+  for (const AdviceSaid& one : advice_said(model, report, true)) {
+    out += paragraph(one.heading);
+    for (const std::string& line : one.lines) out += paragraph(line, "soft");
+  }
+  out += paragraph(advice_closing(report, true), "soft");
+  return out + "</section>\n";
 }
 
 // What the figures rest on.
@@ -487,7 +508,7 @@ std::string html_report(const analyzer::Model& model, const analyzer::Analysis& 
   out += kStyle;
   out += "</style>\n</head>\n<body>\n<main>\n";
   out += header(model, analysis);
-  out += ranking_section(analysis);
+  out += advice_section(model, analysis) + ranking_section(analysis);
   out += sample_section(analysis);
   out += tier_sections(analysis);
   out += stalls_section(analysis.stalls);

@@ -25,6 +25,7 @@ namespace ridgeline::reports {
 [[nodiscard]] JsonPart texts_json(const std::vector<std::string>& texts);
 [[nodiscard]] JsonPart stalls_json(const analyzer::StallAnalysis& stalls);
 [[nodiscard]] JsonPart quality_json(const analyzer::Quality& quality);
+[[nodiscard]] JsonPart advice_json(const analyzer::AdviceReport& report, const analyzer::Quality& quality);
 [[nodiscard]] JsonPart findings_json(const analyzer::Findings& findings);
 
 }  // namespace ridgeline::reports

@@ -74,6 +74,9 @@ def of_capture(capture):
     """(document, arguments, width) of all documents of one capture."""
     for verb in ("info", "rank", "check", "steps", "roofline"):
         yield from tables(verb, capture)
+    yield from tables("advise", capture, "--all")
+    yield "advise.txt", ["advise", capture], 100
+    yield "advise-rule.txt", ["advise", capture, "--rule", "occupancy"], 80
     for by in ("kernel-grid", "family", "class", "nvtx", "phase", "layer", "layer,phase"):
         yield f"rank-by-{by.replace(',', '-')}.txt", ["rank", capture, "--by", by], 160
     yield "rank-by-launch-80.txt", ["rank", capture, "--by", "launch", "--top", "12"], 80
@@ -118,6 +121,7 @@ def of_scopes(capture):
         yield f"{name}-rank.txt", ["rank", capture, *scope], 100
         yield f"{name}-rank.json", ["rank", capture, *scope, "--format", "json"], 100
         yield f"{name}-check.txt", ["check", capture, *scope], 100
+        yield f"{name}-advise.txt", ["advise", capture, *scope], 100
         yield f"{name}-steps.txt", ["steps", capture, *scope], 100
         yield f"{name}-report.md", ["report", capture, *scope, "--format", "markdown"], 100
     yield "range-of-step.txt", ["rank", capture, "--range", "forward", "--step", "3"], 100

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <variant>
 
@@ -25,6 +26,11 @@ struct RankQuery {
 /// Whether the kernels of a scope meet their targets.
 struct CheckQuery {
   analyzer::Scope scope = {};
+};
+/// What to do first in a scope, and what it would give.
+struct AdviseQuery {
+  analyzer::Scope scope = {};
+  std::optional<analyzer::AdviceRule> rule;  ///< that alone; empty: all
 };
 /// What each step cost, and where the time of the scope went.
 struct StepsQuery {
@@ -52,8 +58,8 @@ struct SqlStreamQuery {
   std::string sql;
 };
 
-using CaptureQuery = std::variant<RankQuery, CheckQuery, StepsQuery, RooflineQuery, ReportQuery, InfoQuery,
-                                  VerifyQuery, SqlQuery, SqlStreamQuery, WhatIfQuery>;
+using CaptureQuery = std::variant<RankQuery, CheckQuery, AdviseQuery, StepsQuery, RooflineQuery, ReportQuery,
+                                  InfoQuery, VerifyQuery, SqlQuery, SqlStreamQuery, WhatIfQuery>;
 
 struct DocumentAnswer {
   reports::Document document;  ///< holds what it is made of

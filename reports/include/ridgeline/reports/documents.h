@@ -34,6 +34,10 @@ struct DocumentOptions {
                                         const DocumentOptions&);
 [[nodiscard]] Document check_document(const analyzer::Model&, const analyzer::Analysis&,
                                       const DocumentOptions&);
+/// What to do first, what it would give and how sure that is; `all`: also small cases, healthy rules and those that
+/// cannot say.
+[[nodiscard]] Document advice_document(const analyzer::Model&, const analyzer::Analysis&,
+                                       const DocumentOptions&);
 /// Steps by phase, those that stand out one by one, accounting and the longest gaps.
 [[nodiscard]] Document steps_document(const analyzer::Model&, const analyzer::Analysis&,
                                       const DocumentOptions&);

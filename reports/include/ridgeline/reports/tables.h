@@ -24,6 +24,9 @@ namespace ridgeline::reports {
 [[nodiscard]] Table check_table(const analyzer::TargetCheck& check, const analyzer::Ranking& ranking,
                                 bool all);
 
+/// One row a case of advice, most gain first; `all`: then small ones, rules that cannot say, and healthy ones.
+[[nodiscard]] Table advice_table(const analyzer::AdviceReport& report, bool all);
+
 /// One row per step; the representative one is marked.
 [[nodiscard]] Table steps_table(const analyzer::StepAnalysis& steps);
 
