@@ -1,0 +1,43 @@
+#!/usr/bin/env python3
+"""What advice.py takes for right, of made cases. usage: advice_test.py"""
+import sys
+import unittest
+
+sys.dont_write_bytecode = True
+
+import advice
+
+
+def case(rule, ms):
+    return {"rule": rule, "action": "Do it.", "net": {"low_ns": ms * 5e5, "mid_ns": ms * 1e6, "high_ns": ms * 2e6}}
+
+
+class Judged(unittest.TestCase):
+    def test_found_first_and_within_a_factor_of_two(self):
+        cases = [case("sync-in-step", 1.0), case("casts", 0.2)]
+        self.assertTrue(advice.judge(cases, "sync-in-step", 1.9)[0])
+        self.assertTrue(advice.judge(cases, "sync-in-step", 0.51)[0])
+        self.assertFalse(advice.judge(cases, "sync-in-step", 2.1)[0], "half of what there was")
+        self.assertFalse(advice.judge(cases, "sync-in-step", 0.49)[0], "twice what there was")
+        self.assertFalse(advice.judge(cases, "sync-in-step", -0.5)[0], "there was nothing to gain")
+
+    def test_not_found_or_not_first(self):
+        cases = [case("sync-in-step", 1.0), case("casts", 0.2)]
+        self.assertFalse(advice.judge(cases, "casts", 0.2)[0])
+        passed, text = advice.judge([], "casts", 0.2)
+        self.assertFalse(passed)
+        self.assertIn("not found", text)
+
+    def test_cases_of_one_rule_are_added_up(self):
+        cases = [case("too-few-blocks", 1.0), case("too-few-blocks", 0.8)]
+        self.assertTrue(advice.judge(cases, "too-few-blocks", 3.0)[0])
+
+    def test_silence(self):
+        self.assertTrue(advice.silent([case("casts", 1.0)], ["sync-in-step"])[0])
+        passed, text = advice.silent([case("sync-in-step", 1.0)], ["sync-in-step"])
+        self.assertFalse(passed)
+        self.assertIn("sync-in-step 1.000 ms", text)
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,163 @@
+#!/usr/bin/env python3
+"""A PyTorch step with one defect planted, or none.
+
+usage: planted.py [--defect NAME] [--fp32] [--steps N]
+       planted.py --measure [--rounds 3]      ms a step of every defect and of the same step without it, in turn, as one JSON line
+
+Without a defect the step is: a batch that was copied from pinned memory beside the step before, some milliseconds of GEMMs, a chain of
+small kernels as one CUDA graph, a reduction by as many blocks as the device can hold, half a millisecond of Python while the GPU is
+busy, and a fused optimiser. Each defect changes one of these.
+"""
+import argparse
+import json
+import time
+
+import torch
+import triton
+import triton.language as tl
+
+DEFECTS = ("sync-in-step", "pageable-copy", "loader-wait", "ugly-dimension", "launch-overhead", "optimiser", "copy-exposed",
+           "too-few-blocks", "fp32-gemm")
+ROWS, WIDTH, HIDDEN, LAYERS = 8192, 2048, 8192, 4
+BATCH_BYTES = 64 << 20
+SMALL, SMALL_TENSORS = 300, 120
+
+
+@triton.jit
+def add_up(source, target, count, BLOCK: tl.constexpr):
+    begin = tl.program_id(0)
+    total = tl.zeros((BLOCK,), dtype=tl.float32)
+    for block in range(begin, tl.cdiv(count, BLOCK), tl.num_programs(0)):
+        offsets = block * BLOCK + tl.arange(0, BLOCK)
+        total += tl.load(source + offsets, mask=offsets < count, other=0.0)
+    tl.store(target + begin, tl.sum(total))
+
+
+def busy(seconds):
+    """Python that does something: a sleep would give the processor away."""
+    end = time.perf_counter() + seconds
+    while time.perf_counter() < end:
+        pass
+
+
+class Step:
+    def __init__(self, defect=None, fp32=False):
+        self.defect, self.fp32 = defect, fp32 or defect == "fp32-gemm"
+        torch.manual_seed(1)
+        kind = torch.float32 if self.fp32 else torch.bfloat16
+        hidden = HIDDEN - 1 if defect == "ugly-dimension" else HIDDEN
+        rows = ROWS // 4 if self.fp32 else ROWS
+        device = torch.device("cuda")
+        self.layers = torch.nn.ModuleList()
+        for _ in range(LAYERS):
+            self.layers.append(torch.nn.Linear(WIDTH, hidden, bias=False))
+            self.layers.append(torch.nn.Linear(hidden, WIDTH, bias=False))
+        self.layers.to(device=device, dtype=kind)
+        self.small_parameters = [torch.nn.Parameter(torch.randn(64, 64, device=device, dtype=kind)) for _ in range(SMALL_TENSORS)]
+        for parameter in self.small_parameters:
+            parameter.grad = torch.randn_like(parameter)
+        how = {"foreach": False, "fused": False} if defect == "optimiser" else {"fused": True}
+        self.small_optimiser = torch.optim.AdamW(self.small_parameters, lr=1e-4, **how)
+        self.optimiser = torch.optim.SGD(self.layers.parameters(), lr=1e-6, fused=True)
+        self.input = torch.randn(rows, WIDTH, device=device, dtype=kind)
+        pinned = defect != "pageable-copy"
+        self.host = torch.zeros(BATCH_BYTES, dtype=torch.uint8, pin_memory=pinned)
+        self.batch = torch.empty(BATCH_BYTES, dtype=torch.uint8, device=device)
+        self.copying = torch.cuda.Stream()
+        self.small = torch.randn(4096, device=device)
+        self.many = torch.randn(64 << 20, device=device)
+        self.blocks = 8 if defect == "too-few-blocks" else 8 * torch.cuda.get_device_properties(0).multi_processor_count
+        self.sums = torch.empty(self.blocks, device=device)
+        self.graph = None
+        if defect != "launch-overhead":
+            self.graph = torch.cuda.CUDAGraph()
+            beside = torch.cuda.Stream()
+            beside.wait_stream(torch.cuda.current_stream())
+            with torch.cuda.stream(beside):
+                self.small_kernels()
+            torch.cuda.current_stream().wait_stream(beside)
+            with torch.cuda.graph(self.graph):
+                self.small_kernels()
+
+    def small_kernels(self):
+        for _ in range(SMALL):
+            self.small.mul_(0.999)
+
+    def take_batch(self):
+        if self.defect == "loader-wait":
+            torch.cuda.nvtx.range_push("dataloader")
+            busy(self.loading_s)
+            torch.cuda.nvtx.range_pop()
+        if self.defect in ("pageable-copy", "copy-exposed"):
+            self.batch.copy_(self.host, non_blocking=True)
+            return
+        with torch.cuda.stream(self.copying):
+            self.batch.copy_(self.host, non_blocking=True)
+
+    loading_s = 0.030
+
+    def run(self):
+        torch.backends.cuda.matmul.allow_tf32 = self.defect != "fp32-gemm"
+        torch.cuda.nvtx.range_push("step")
+        self.take_batch()
+        x = self.input
+        for number, layer in enumerate(self.layers):
+            x = layer(x)
+            if number == LAYERS:
+                if self.defect == "sync-in-step":
+                    torch.cuda.synchronize()
+                busy(0.0005)
+        x.float().square().mean().backward()
+        add_up[(self.blocks,)](self.many, self.sums, self.many.numel(), BLOCK=1024)
+        if self.graph is not None:
+            self.graph.replay()
+        else:
+            self.small_kernels()
+        self.small_optimiser.step()
+        self.optimiser.step()
+        self.optimiser.zero_grad()
+        torch.cuda.nvtx.range_pop()
+
+    def ms(self, steps, warm=6):
+        for _ in range(warm):
+            self.run()
+        torch.cuda.synchronize()
+        begin = time.perf_counter()
+        for _ in range(steps):
+            self.run()
+        torch.cuda.synchronize()
+        return (time.perf_counter() - begin) / steps * 1e3
+
+
+def measure(rounds):
+    """Each defect beside the step without it, in turn, so that the clock drifts for both."""
+    result = {}
+    without = {fp32: Step(None, fp32) for fp32 in (False, True)}
+    for defect in DEFECTS:
+        planted = Step(defect)
+        clean = without[planted.fp32]
+        series = {"with": [], "without": []}
+        for number in range(rounds):
+            for name, step in (("with", planted), ("without", clean))[:: 1 if number % 2 == 0 else -1]:
+                series[name].append(step.ms(12))
+        result[defect] = series
+        del planted
+    print(json.dumps(result), flush=True)
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--defect", choices=DEFECTS)
+    parser.add_argument("--fp32", action="store_true")
+    parser.add_argument("--steps", type=int, default=60)
+    parser.add_argument("--measure", action="store_true")
+    parser.add_argument("--rounds", type=int, default=3)
+    options = parser.parse_args()
+    if options.measure:
+        measure(options.rounds)
+        return
+    print(json.dumps({"median_ms": Step(options.defect, options.fp32).ms(options.steps)}), flush=True)
+
+
+if __name__ == "__main__":
+    main()
