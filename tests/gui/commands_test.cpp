@@ -159,7 +159,7 @@ TEST_F(CommandsTest, ARebornKeyWorksAndTheOldOneDoesNot) {
 
 TEST_F(CommandsTest, EveryPanelIsReachedByAKey) {
   for (const char* name :
-       {"ranking", "roofline", "step", "kernel", "what-if", "findings", "sql", "log", "timeline"}) {
+       {"ranking", "roofline", "step", "kernel", "advice", "what-if", "findings", "sql", "log", "timeline"}) {
     window_->run(QString("panel_") + name);
     const QWidget* content = QString(name) == "log" ? window_->log() : window_->panel(name);
     QWidget* focus = window_->focusWidget();

@@ -9,6 +9,7 @@
 
 #include "compare/compare_panel.h"
 #include "models/text.h"
+#include "panels/advice_panel.h"
 #include "panels/findings_panel.h"
 #include "panels/kernel_panel.h"
 #include "panels/overview_bar.h"
@@ -194,6 +195,8 @@ void MainWindow::build_panels() {
   panels_["findings"] = findings;
   auto* what_if = new WhatIfPanel(*document_, this);
   panels_["what-if"] = what_if;
+  auto* advice = new AdvicePanel(*document_, selection_, this);
+  panels_["advice"] = advice;
   add_dock("ranking", tr("Ranking"), ranking, Qt::BottomDockWidgetArea);
   add_dock("roofline", tr("Roofline"), roofline, Qt::BottomDockWidgetArea);
   add_dock("kernel", tr("Kernel"), kernel_, Qt::RightDockWidgetArea);
@@ -201,11 +204,13 @@ void MainWindow::build_panels() {
   add_dock("what-if", tr("What if"), what_if, Qt::RightDockWidgetArea);
   add_dock("sql", tr("SQL"), sql_, Qt::BottomDockWidgetArea);
   add_dock("findings", tr("Findings"), findings, Qt::BottomDockWidgetArea);
+  add_dock("advice", tr("Advice"), advice, Qt::BottomDockWidgetArea);
   arrange_docks();
 }
 
 void MainWindow::arrange_docks() {
   splitDockWidget(docks_["ranking"], docks_["roofline"], Qt::Horizontal);
+  tabifyDockWidget(docks_["ranking"], docks_["advice"]);
   tabifyDockWidget(docks_["ranking"], docks_["findings"]);
   tabifyDockWidget(docks_["ranking"], docks_["sql"]);
   tabifyDockWidget(docks_["ranking"], docks_["log"]);

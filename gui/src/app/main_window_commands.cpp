@@ -46,8 +46,8 @@ void MainWindow::make_menus() {
   QMenu* view = menuBar()->addMenu(tr("&View"));
   add(view, {"back", "forward", "", "search", "commands", "sql", "", "light", "dark", "reset_layout"});
   add(view->addMenu(tr("Go to")),
-      {"panel_timeline", "panel_ranking", "panel_roofline", "panel_step", "panel_kernel", "panel_findings",
-       "panel_sql", "panel_log", "panel_compare", "panel_what-if"});
+      {"panel_timeline", "panel_ranking", "panel_roofline", "panel_step", "panel_kernel", "panel_advice",
+       "panel_findings", "panel_sql", "panel_log", "panel_compare", "panel_what-if"});
   view->addSeparator();
   connect(view, &QMenu::aboutToShow, this, [this, view] {
     for (const auto& [name, dock] : docks_) view->addAction(dock->toggleViewAction());

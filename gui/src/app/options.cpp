@@ -15,8 +15,8 @@ Opens a capture (*.ridge) in a window: timeline, roofline, ranking. With two, or
   --view FILE        layout, pins and notes from FILE, not from beside the capture
   --theme THEME      light, dark or system (default)
   --screenshot FILE  write a PNG and end, without a window
-  --panel PANEL      what of: window (default), timeline, roofline, ranking, kernel, step, findings or
-                     compare
+  --panel PANEL      what of: window (default), timeline, roofline, ranking, kernel, step, advice, findings,
+                     what-if or compare
   --size WxH         how large (default 1400x900)
   --help, --version
 )";
@@ -25,7 +25,7 @@ Opens a capture (*.ridge) in a window: timeline, roofline, ranking. With two, or
 
 const QStringList& panel_names() {
   static const QStringList kNames = {"window", "timeline", "roofline", "ranking", "kernel",
-                                     "step",   "findings", "what-if",  "compare"};
+                                     "step",   "advice",   "findings", "what-if", "compare"};
   return kNames;
 }
 

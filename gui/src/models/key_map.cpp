@@ -31,8 +31,9 @@ KeyMap::KeyMap(QSettings* settings, QObject* parent) : QObject(parent), settings
   add("panel_sql", "Go to SQL", window, QKeySequence("Alt+6"));
   add("panel_log", "Go to the log", window, QKeySequence("Alt+7"));
   add("panel_compare", "Go to the comparison", window, QKeySequence("Alt+8"));
+  add("panel_advice", "Go to the advice", window, QKeySequence("Alt+0"));
   add("panel_findings", "Go to the findings", window, QKeySequence("Alt+9"));
-  add("panel_what-if", "Go to what if", window, QKeySequence("Alt+0"));
+  add("panel_what-if", "Go to what if", window, QKeySequence("Alt+I"));
   add("light", "Light theme", window, {});
   add("dark", "Dark theme", window, {});
   add("reset_layout", "Panels back to where they were", window, {});

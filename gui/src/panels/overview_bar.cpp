@@ -3,6 +3,7 @@
 #include <QBoxLayout>
 
 #include "models/text.h"
+#include "ridgeline/reports/advice_text.h"
 #include "ridgeline/reports/context.h"
 #include "ridgeline/reports/finding_text.h"
 #include "style/theme.h"
@@ -29,6 +30,9 @@ OverviewBar::OverviewBar(const CaptureDocument& document, QWidget* parent)
   strong.setBold(true);
   verdict_->setFont(strong);
   QString verdict = shown(reports::verdict_sentence(analysis));
+  // What to do first, unless nobody knows anything.
+  const std::vector<std::string> first = reports::first_lines(analysis.advice, analysis.quality);
+  for (auto line = first.rbegin(); line != first.rend(); ++line) verdict = shown(*line) + "\n" + verdict;
   // What sets the pace comes before what is said of kernels.
   const auto pace = reports::pace_notices(analysis.quality);
   for (auto finding = pace.rbegin(); finding != pace.rend(); ++finding) {
