@@ -76,6 +76,7 @@ bool StepConductor::begin(ThreadState& thread, std::uint16_t flags, std::uint32_
   if (!parts_.steps.begin(&step, before_schedule)) return false;
   if (parts_.steps.variation_known() && !parts_.steps.vary()) parts_.without_steps.stop();
   alone_.step_begins(&step, border_ns, usual_step_ns(), (flags & spool::kStepByPeriod) != 0);
+  if (alone_.rests()) wake_threads_();  // to end the rest in time
   if (has_its_turn(step)) flags |= prepare_sampling(step);
   const std::int64_t now = parts_.now_ns();  // after what had to be finished and set up
   *step_index = step.index;
