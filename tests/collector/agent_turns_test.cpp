@@ -324,6 +324,66 @@ TEST(Turns, AForeignHolderIsWaitedFor) {
   EXPECT_EQ(c.message(spool::Topic::sampling), "") << "nothing was refused in the end";
 }
 
+// Each time it lets the turn go, another takes it, and CUPTI tells nothing while that one counts.
+TEST(Turns, ATurnIsKeptWhileItIsAskedWhatCanBeCounted) {
+  spool::testing::TemporaryDirectory locks;
+  FakeCupti cupti;
+  cupti.availability_result = CUPTI_ERROR_HARDWARE_BUSY;
+  FakeProgram program(cupti, {{"RIDGELINE_SCHEDULE", "timeline=2,replay=3"},
+                              {"RIDGELINE_METRICS_R1", "a,b"},
+                              {"RIDGELINE_LOCK_DIR", locks.path()}});
+  ASSERT_TRUE(program.start());
+  program.create_context();
+  const auto one_step = [&] {
+    step(program);
+    program.session().tick(cupti.clock_ns += 100'000'000);
+  };
+  for (int i = 0; i < 4; ++i) one_step();
+  const auto others = [&] {
+    std::size_t locked = 0;
+    for (const auto& file : std::filesystem::directory_iterator(locks.path())) {
+      const std::string name = file.path().filename();
+      if (!name.starts_with("ridgeline-gpu-")) continue;
+      const pid_t other = in_child([&] {
+        DeviceTurn turn(locks.path(), name.substr(14));
+        return turn.ask(kTurnSecond) == Answer::others ? 1 : 0;
+      });
+      locked += static_cast<std::size_t>(status_of_child(other));
+    }
+    return locked;
+  };
+  EXPECT_EQ(others(), 1u) << "it has its turn, and asks";
+  for (int i = 0; i < 30; ++i) one_step();
+  EXPECT_EQ(others(), 0u) << "not for ever";
+  cupti.availability_result = CUPTI_SUCCESS;
+  for (int i = 0; i < 20; ++i) one_step();
+  const auto c = program.contents();
+  ASSERT_EQ(c.counter_steps.size(), 3u);
+  EXPECT_EQ(c.counter_steps[0].status, spool::CounterStatus::ok) << c.text(c.counter_steps[0].reason);
+}
+
+// Two that ask at one moment: CUPTI may fail as if something were wrong.
+TEST(Turns, AFailureToAskIsAskedAgain) {
+  FakeCupti cupti;
+  cupti.availability_result = CUPTI_ERROR_UNKNOWN;
+  FakeProgram program(cupti,
+                      {{"RIDGELINE_SCHEDULE", "timeline=2,replay=1"}, {"RIDGELINE_METRICS_R1", "a,b"}});
+  ASSERT_TRUE(program.start());
+  program.create_context();
+  step(program);
+  program.tick();
+  cupti.availability_result = CUPTI_SUCCESS;
+  program.tick();
+  for (int i = 0; i < 4; ++i) {
+    step(program);
+    program.tick();
+  }
+  const auto c = program.contents();
+  EXPECT_EQ(c.message(spool::Topic::counters_refused), "");
+  ASSERT_EQ(c.counter_steps.size(), 1u);
+  EXPECT_EQ(c.counter_steps[0].status, spool::CounterStatus::ok);
+}
+
 TEST(Turns, AReplayStepThatMeetsAForeignHolderIsTriedAgain) {
   spool::testing::TemporaryDirectory locks;
   SharedWords* shared = shared_memory();

@@ -15,6 +15,12 @@ inline bool is_permission(CUptiResult result) noexcept {
          result == CUPTI_ERROR_VIRTUALIZED_DEVICE_INSUFFICIENT_PRIVILEGES;
 }
 
+/// A refusal that may pass: of several processes that ask at one moment some fail, not always as "in use".
+inline bool may_pass(CUptiResult result) noexcept {
+  return result != CUPTI_SUCCESS && !is_permission(result) && result != CUPTI_ERROR_NOT_SUPPORTED &&
+         result != CUPTI_ERROR_INVALID_DEVICE;
+}
+
 /// What a refused call of CUPTI's rests on.
 inline Refusal refusal_of(CUptiResult result) noexcept {
   return {is_permission(result) ? RefusalCause::permission : RefusalCause::cupti,

@@ -8,6 +8,7 @@ namespace {
 
 constexpr std::chrono::milliseconds kPatienceWithStreams{1};
 constexpr std::int64_t kLongestPutOffNs = 10'000'000'000;
+constexpr std::int64_t kLongestAskingNs = 2'000'000'000;
 
 }  // namespace
 
@@ -108,12 +109,15 @@ bool StepConductor::has_its_turn(StepTracker::Step& step) noexcept {
     end_unused_turn();
   }
   // The hold on what was decided before: an open window of samples is read first, and its turn goes on.
-  if (parts_.turns.take(parts_.device_launches.used(), now, usual_step_ns()) != CounterTurns::Turn::wait &&
-      !(sampled ? parts_.sampling->waits_for_counters() : counted && parts_.replay->waits_for_counters()) &&
+  const auto turn = parts_.turns.take(parts_.device_launches.used(), now, usual_step_ns());
+  const bool unknown =
+      sampled ? parts_.sampling->waits_for_counters() : counted && parts_.replay->waits_for_counters();
+  if (turn != CounterTurns::Turn::wait && !unknown &&
       (sampled || !parts_.sampling || close_samples() || !parts_.host_waits.seen()))
     return true;
-  parts_.turns.begun();  // and is over, if it was taken
-  end_unused_turn();
+  // Which counters there are is asked every half second, and can be told while no other process has them: now.
+  if (!unknown || parts_.turns.held_ns(now) > kLongestAskingNs) parts_.turns.begun();
+  end_unused_turn();  // it is over, if it was taken
   parts_.steps.defer(&step, false);
   return false;
 }

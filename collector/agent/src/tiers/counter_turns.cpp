@@ -48,6 +48,11 @@ bool CounterTurns::held() const noexcept {
   return taken_ns_ != 0;
 }
 
+std::int64_t CounterTurns::held_ns(std::int64_t now_ns) const noexcept {
+  const std::lock_guard<std::mutex> guard(mutex_);
+  return taken_ns_ == 0 ? 0 : now_ns - taken_ns_;
+}
+
 // With mutex_ held.
 CounterTurns::Turn CounterTurns::waits(std::int64_t now_ns, pid_t holder) noexcept {
   if (holder != 0) holder_ = holder;

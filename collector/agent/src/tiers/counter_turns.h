@@ -51,6 +51,8 @@ class CounterTurns {
   /// is over. False: it has done so for long enough.
   bool refused(std::int64_t now_ns) noexcept;
   bool held() const noexcept;
+  /// For how long this process has had its turn; 0: it has none.
+  std::int64_t held_ns(std::int64_t now_ns) const noexcept;
   /// Another recorded process has a turn, or waits for one, as far as this process has asked for turns.
   bool others() noexcept;
 

@@ -30,6 +30,7 @@ constexpr std::chrono::milliseconds kReadyLook{20};
 
 // Of somebody else, when this device is asked what it can sample: 60 s in all.
 constexpr int kAsksWhileInUse = 120;
+constexpr int kAsksAfterFailure = 6;
 constexpr std::int64_t kAskPauseNs = 500 * kMillisecond;
 
 std::string permission_remedy() {
@@ -100,7 +101,7 @@ void DeviceSampling::prepare(std::uint32_t device_id, const std::string& chip) n
                     {RefusalCause::not_available});
   QuietHold hold(captures_, host_waits_, kAvailabilityPatience);
   if (!hold && hold.stream_waits()) {
-    if (ask_later(device_id, chip)) return;
+    if (ask_later(device_id, chip, kAsksWhileInUse)) return;
     return rule_out(
         spool::Topic::sampling_refused,
         "no sampled counters: whenever it was to be asked what can be sampled, a stream of the program "
@@ -123,7 +124,9 @@ void DeviceSampling::prepare(std::uint32_t device_id, const std::string& chip) n
     result = api_.pm_get_counter_availability(&p);
   }
   hold.release();
-  if (result == CUPTI_ERROR_HARDWARE_BUSY && ask_later(device_id, chip)) return;
+  if (may_pass(result) &&
+      ask_later(device_id, chip, result == CUPTI_ERROR_HARDWARE_BUSY ? kAsksWhileInUse : kAsksAfterFailure))
+    return;
   asks_again_.store(false, std::memory_order_relaxed);
   if (is_permission(result))
     return rule_out(spool::Topic::sampling_refused, permission_remedy(), refusal_of(result));
@@ -171,8 +174,8 @@ void DeviceSampling::prepare(std::uint32_t device_id, const std::string& chip) n
   changed_.notify_all();
 }
 
-bool DeviceSampling::ask_later(std::uint32_t device_id, const std::string& chip) noexcept {
-  const bool again = asked_in_vain_ < kAsksWhileInUse;
+bool DeviceSampling::ask_later(std::uint32_t device_id, const std::string& chip, int most) noexcept {
+  const bool again = asked_in_vain_ < most;
   asks_again_.store(again, std::memory_order_relaxed);
   if (!again) return false;
   {

@@ -115,8 +115,9 @@ class DeviceSampling {
   bool configure(std::uint32_t phase_steps, std::int64_t step_ns, std::uint32_t devices) noexcept;
   /// Opens a session with the hardware buffer and the interval of plan_. False if it failed, and all is closed.
   bool enable() noexcept;
-  /// The counters are in use, or a stream waits for the host: true if prepare() is to ask again.
-  bool ask_later(std::uint32_t device_id, const std::string& chip) noexcept;
+  /// The counters are in use, or a stream waits for the host: true if prepare() is to ask again, which it has not done
+  /// `most` times.
+  bool ask_later(std::uint32_t device_id, const std::string& chip, int most) noexcept;
   std::int64_t capacity_ns() const noexcept;
   bool device_passed(std::uint32_t correlation_id) const noexcept;
   bool start() noexcept;

@@ -128,9 +128,8 @@ bool Replay::ask_availability(CUcontext context, std::uint32_t device_id, const 
     p.pCounterAvailabilityImage = availability.data();
     result = api_.profiler_get_counter_availability(&p);
   }
-  // Asked by several processes at once CUPTI may fail in other ways, too.
   const bool in_use =
-      result != CUPTI_SUCCESS && !is_permission(result) &&
+      may_pass(result) &&
       ++asked_in_vain_ <= (result == CUPTI_ERROR_HARDWARE_BUSY ? kAsksWhileInUse : kAsksAfterFailure);
   in_use_at_start_.store(in_use, std::memory_order_relaxed);
   if (in_use) return false;
