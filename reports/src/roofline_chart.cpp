@@ -135,7 +135,7 @@ class IntensityChart {
   [[nodiscard]] Range range_of(const std::vector<const RooflinePoint*>& points) const;
   void axes();
   void roofs();
-  void name_slope(const std::string& name, double per_s, double top);
+  void name_slope(const std::string& name, double per_s, double top, bool right);
   void levels();
   void dots();
 
@@ -174,15 +174,18 @@ void IntensityChart::axes() {
   svg_.text(4, kTop - 8, "TFLOP/s", "axis");
 }
 
-// At the middle of its line, to the left: there it is above it.
-void IntensityChart::name_slope(const std::string& name, double per_s, double top) {
+// At the middle of its line: the upper one's to the left, where nothing is above it; DRAM's to the right of the line of
+// the target, which is below it.
+void IntensityChart::name_slope(const std::string& name, double per_s, double top, bool right) {
   const double from = std::max(x_.low(), y_.low() / per_s), to = std::min(x_.high(), top / per_s);
   if (from >= to) return;
-  const double middle = std::sqrt(from * to);
-  const double right = x_(middle) - 12, y = y_(middle * per_s) - 6;
-  if (right - text_width(name) < kLeft) return;
-  places_.block({right - text_width(name), y - 12, right, y + 4});
-  svg_.text(right, y, name, "roof-label", Svg::Anchor::end);
+  const double middle = std::sqrt(from * to), width = text_width(name);
+  const double left = right ? x_(middle / how_.target) + 8 : x_(middle) - 12 - width;
+  const double y = y_(middle * per_s) + (right ? 4 : -6);
+  if (left < kLeft || left + width > kChartWidth - kRight) return;
+  places_.block({left, y - 12, left + width, y + 4});
+  svg_.text(right ? left : left + width, y, name, "roof-label",
+            right ? Svg::Anchor::start : Svg::Anchor::end);
 }
 
 void IntensityChart::roofs() {
@@ -198,10 +201,10 @@ void IntensityChart::roofs() {
     slope(roofline_.l2->value, "roof-cache");
     name_slope(
         fmt::format("L2 {} ({})", bandwidth_text(roofline_.l2->value), to_string(roofline_.l2->source)),
-        roofline_.l2->value, top);
+        roofline_.l2->value, top, false);
   }
   name_slope(fmt::format("DRAM {} ({})", bandwidth_text(dram_), to_string(roofline_.dram->source)), dram_,
-             top);
+             top, true);
   for (const analyzer::Peak& roof : roofline_.compute) {
     const double from = std::clamp(roof.value / dram_, x_.low(), x_.high());
     svg_.line(x_(from), y_(roof.value), kChartWidth - kRight, y_(roof.value), "roof");
