@@ -18,7 +18,7 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr std::size_t kMostBytes = 16 << 20;
-constexpr int kDeclaredSteps = 40;  // as many as a recording's usual schedule takes, and some more
+constexpr int kDeclaredSteps = 100;  // a recording's usual schedule, its steps alone, and some more
 constexpr int kNotStarted = 127;
 
 // A folder that is removed with its object.

@@ -159,7 +159,7 @@ def captured(checks, options):
     shutil.copy(first, os.path.join(folder, "card.json"))
     capture = os.path.join(options.out, "ceilings-captured.ridge")
     done = run([options.ridgeline, "record", "--force", "--quiet", "--step-range", "step", "-o", capture, "--", options.benchmarks,
-                "--declare", "40", "--only", "dram,compute.bf16,compute.fp32"], env={"XDG_DATA_HOME": data}, timeout=120)
+                "--declare", "100", "--only", "dram,compute.bf16,compute.fp32"], env={"XDG_DATA_HOME": data}, timeout=120)
     if done.status != 0:
         return checks.add("captured", False, f"record: exit {done.status}: {done.tail()}")
     rows = run([options.ridgeline, "sql", capture, "SELECT count(*) AS n, min(conditions) AS c FROM v_ceiling", "--format", "json"])

@@ -133,7 +133,8 @@ bool AdviceLaunches::same_stream(std::uint32_t a, std::uint32_t b) const {
 }
 
 std::optional<double> advice_peak(const AdviceInput& input, store::Id device_id, Quantity quantity) {
-  const PeakSource source = is_flops(quantity) ? rate_source(input.peaks) : input.peaks.dram;
+  const PeakSource source = is_flops(quantity) ? rate_source(input.model, device_id, input.peaks)
+                                               : dram_source(input.model, device_id, input.peaks);
   const Result<Peak> peak = choose_peak(input.model, device_id, quantity, source);
   return peak ? std::optional(peak.value().value) : std::nullopt;
 }

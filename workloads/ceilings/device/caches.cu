@@ -41,9 +41,10 @@ __device__ uint4 load_l1(const uint4* at) {
                : "l"(at));
   return v;
 }
+// ptxas keeps only volatile loads of one address apart where nothing is stored between them.
 __device__ uint4 load_shared(unsigned at) {
   uint4 v;
-  asm volatile("ld.shared.v4.u32 {%0,%1,%2,%3}, [%4];"
+  asm volatile("ld.volatile.shared.v4.u32 {%0,%1,%2,%3}, [%4];"
                : "=r"(v.x), "=r"(v.y), "=r"(v.z), "=r"(v.w)
                : "r"(at));
   return v;

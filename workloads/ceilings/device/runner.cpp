@@ -21,6 +21,8 @@ constexpr std::size_t kInFlight = 3;  // of them, so that the GPU never waits fo
 constexpr int kParts = 3;             // of a window, which must agree
 constexpr double kWatchMs = 12;       // for others: some slices of time
 constexpr double kLeastEnergyS = 0.5;
+constexpr int kBurstParts = 4;           // of a burst, each with its own clock
+constexpr double kLeastBurstS = 0.4e-3;  // shorter ones are launches' gaps
 
 double seconds_since(Clock::time_point begin) {
   return std::chrono::duration<double>(Clock::now() - begin).count();
@@ -63,11 +65,24 @@ Reading Runner::burst(const Bench& bench) {
     std::this_thread::sleep_for(std::chrono::duration<double>(plan_.idle_s));
     bench.launch(stream_.get());  // pages and caches, which the pause may have cost
     probe_.read(0, stream_.get());
-    for (int i = 0; i < launches; ++i) bench.launch(stream_.get());
-    probe_.read(1, stream_.get());
+    const int parts = std::min(launches, kBurstParts);
+    for (int part = 0; part < parts; ++part) {
+      for (int i = launches * part / parts; i < launches * (part + 1) / parts; ++i)
+        bench.launch(stream_.get());
+      probe_.read(part + 1, stream_.get());
+    }
     stream_.synchronize();
-    const Interval took = between(probe_.at(0), probe_.at(1));
-    rates.push_back(bench.work * launches / took.seconds);
+    // As much of it as ran before the power limit took the clock down; all, where nothing did.
+    int held = parts;
+    Interval took = between(probe_.at(0), probe_.at(parts));
+    for (int part = parts; part > 0; --part) {
+      const Interval until = between(probe_.at(0), probe_.at(part));
+      if (until.seconds < kLeastBurstS || clock_down(until.clock_hz, device_.max_sm_clock_hz)) continue;
+      took = until;
+      held = part;
+      break;
+    }
+    rates.push_back(bench.work * (launches * held / parts) / took.seconds);
     clocks.push_back(took.clock_hz);
     reading.seconds += took.seconds;
   }
