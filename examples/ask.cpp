@@ -34,8 +34,8 @@ int main(int argc, char** argv) try {
 
   // One second of each stream, from the step's start, as a painter wants it: here in 20 characters.
   const auto timeline = analyzer::read_timeline(argv[1], {}).value();
-  const std::int64_t begin_ns = session.steps().value()->representative.window_start_ns;
-  const analyzer::TimeWindow second{begin_ns, begin_ns + 1'000'000'000};
+  const std::int64_t start_ns = session.steps().value()->representative.window_start_ns;
+  const analyzer::TimeWindow second{start_ns, start_ns + 1'000'000'000};
   for (const analyzer::TimelineRow& row : timeline->rows) {
     if (row.kind != analyzer::RowKind::kernels) continue;
     std::array<analyzer::EventBin, 20> bins;
@@ -48,9 +48,9 @@ int main(int argc, char** argv) try {
 
   // A question can be cancelled, here before it reads its first launch.
   std::stop_source stop;
-  analyzer::Ask ask{stop.get_token(), [&](const analyzer::Progress&) { stop.request_stop(); }};
+  analyzer::QueryOptions ask{stop.get_token(), [&](const analyzer::Progress&) { stop.request_stop(); }};
   const auto cancelled =
-      session.ranking({.steps = analyzer::StepSelection::one(0)}, analyzer::RankKey::family, ask);
+      session.ranking({.steps = analyzer::StepSelection::one(0)}, analyzer::RankingKey::family, ask);
   std::printf("cancelled: %s\n", cancelled.ok() ? "no" : cancelled.failure().message.c_str());
   return cancelled.ok() ? 1 : 0;
 } catch (const std::exception& error) {

@@ -23,7 +23,7 @@ bool is_handed_over(const std::string& path) {
 
 }  // namespace
 
-Result<std::string> read_file(const std::string& path, std::size_t most_bytes, FileKind kind) {
+Result<std::string> read_file(const std::string& path, std::size_t max_bytes, FileKind kind) {
   const auto failed = [](int error) { return Failure{ErrorKind::io, std::strerror(error)}; };
   // Opening a pipe that nobody writes to waits for ever.
   const bool any = kind == FileKind::handed_over && is_handed_over(path);
@@ -39,23 +39,23 @@ Result<std::string> read_file(const std::string& path, std::size_t most_bytes, F
   if (!any && !S_ISREG(status.st_mode)) return Failure{ErrorKind::io, "a device or a pipe, not a file"};
   std::string text;
   std::array<char, 65536> buffer;
-  while (text.size() <= most_bytes) {
-    const ssize_t got = read(file, buffer.data(), std::min(buffer.size(), most_bytes + 1 - text.size()));
+  while (text.size() <= max_bytes) {
+    const ssize_t got = read(file, buffer.data(), std::min(buffer.size(), max_bytes + 1 - text.size()));
     if (got < 0 && errno == EINTR) continue;
     if (got < 0) return failed(errno);
     if (got == 0) return text;
     text.append(buffer.data(), static_cast<std::size_t>(got));
   }
-  return Failure{ErrorKind::corrupt, "larger than " + std::to_string(most_bytes) + " bytes"};
+  return Failure{ErrorKind::corrupt, "larger than " + std::to_string(max_bytes) + " bytes"};
 }
 
 namespace {
 
 // The last four are those with which job schedulers announce limits.
 constexpr std::array kEndingSignals = {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2, SIGALRM, SIGXCPU};
-constexpr std::size_t kMostAtOnce = 16;
+constexpr std::size_t kMaxOpenAtOnce = 16;
 // What the handler reads; a slot is taken and given back at any time.
-std::array<std::atomic<const UnfinishedFiles*>, kMostAtOnce> unfinished{};
+std::array<std::atomic<const UnfinishedFiles*>, kMaxOpenAtOnce> unfinished{};
 
 std::mutex handlers_mutex;
 int users = 0;                                    // of the handlers

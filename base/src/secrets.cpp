@@ -96,7 +96,7 @@ constexpr Mark kMarks[] = {
 
 // A JSON web token begins with {" in base64; three parts, of which the last may be empty.
 constexpr std::string_view kJsonWebToken = "eyJ";
-constexpr std::size_t kLeastTokenPart = 8;
+constexpr std::size_t kMinTokenPart = 8;
 
 bool is_token_character(char c) {
   return is_alphanumeric(c) || c == '_' || c == '-';
@@ -125,7 +125,7 @@ std::size_t json_web_token(std::string_view value) {
   for (int part = 0; part < 3; ++part) {
     const std::size_t begin = at;
     while (at < value.size() && is_token_character(value[at])) ++at;
-    if (part < 2 && (at - begin < kLeastTokenPart || at == value.size() || value[at++] != '.')) return 0;
+    if (part < 2 && (at - begin < kMinTokenPart || at == value.size() || value[at++] != '.')) return 0;
   }
   return at;
 }
@@ -134,14 +134,14 @@ std::string without_tokens(std::string_view value) {
   std::string out;
   for (std::size_t i = 0; i < value.size();) {
     std::size_t end = i;
-    const bool at_begin = i == 0 || !is_token_character(value[i - 1]);
-    if (at_begin && begins_with(value.substr(i), kSchemes[0])) {
+    const bool at_start = i == 0 || !is_token_character(value[i - 1]);
+    if (at_start && begins_with(value.substr(i), kSchemes[0])) {
       out += value.substr(i, kSchemes[0].size());
       i += kSchemes[0].size();
       end = std::min(value.find_first_of(" \t\"',;", i), value.size());
-    } else if (at_begin && json_web_token(value.substr(i)) > 0) {
+    } else if (at_start && json_web_token(value.substr(i)) > 0) {
       end = i + json_web_token(value.substr(i));
-    } else if (at_begin) {
+    } else if (at_start) {
       for (const Mark& mark : kMarks) {
         if (value.substr(i, mark.text.size()) != mark.text) continue;
         std::size_t at = i + mark.text.size();
@@ -210,8 +210,8 @@ bool has(std::string_view text, int (*kind)(int)) {
 
 // A value as keys are: long, of letters and digits. Told of an option that is called some key.
 bool looks_like_key(std::string_view value) {
-  constexpr std::size_t kLeast = 20;
-  return value.size() >= kLeast && has(value, std::isalpha) && has(value, std::isdigit) &&
+  constexpr std::size_t kMin = 20;
+  return value.size() >= kMin && has(value, std::isalpha) && has(value, std::isdigit) &&
          std::all_of(value.begin(), value.end(),
                      [](char c) { return is_token_character(c) || c == '+' || c == '/' || c == '='; });
 }
@@ -221,7 +221,7 @@ bool is_called_key(std::string_view option) {
   return !words.empty() && words.back() == "key";
 }
 
-// What stands behind a secret name and = or : is replaced, quotes around it stay; behind one that is called some key
+// What follows a secret name and = or : is replaced, quotes around it stay; after one that is called some key
 // only if it looks like one.
 std::string without_named_secrets(std::string_view text) {
   std::string out;
@@ -295,8 +295,8 @@ bool takes_user(std::string_view option) {
 // "-phunter2", as mysql takes a password. Programs have options of one dash that begin with p as well: words, numbers,
 // formats and ports are none.
 bool is_attached_password(std::string_view word) {
-  constexpr std::size_t kLeast = 6;
-  if (word.size() < kLeast + 2 || !word.starts_with("-p")) return false;
+  constexpr std::size_t kMin = 6;
+  if (word.size() < kMin + 2 || !word.starts_with("-p")) return false;
   const std::string_view rest = word.substr(2);
   if (rest.find_first_of("=/:,.") != std::string_view::npos) return false;
   if (!has(rest, std::isalpha) || !has(rest, [](int c) { return std::isalpha(c) != 0 ? 0 : 1; }))

@@ -33,10 +33,10 @@ std::string one_line(std::string_view text) {
   return line;
 }
 
-std::string bounded_text(std::string_view text, std::size_t most_bytes) {
-  if (text.size() <= most_bytes) return std::string(text);
+std::string bounded_text(std::string_view text, std::size_t max_bytes) {
+  if (text.size() <= max_bytes) return std::string(text);
   constexpr std::string_view kEllipsis = "…";
-  std::size_t end = most_bytes - std::min(most_bytes, kEllipsis.size());
+  std::size_t end = max_bytes - std::min(max_bytes, kEllipsis.size());
   while (end > 0 && (static_cast<unsigned char>(text[end]) & 0xc0u) == 0x80u) --end;
   return std::string(text.substr(0, end)) + std::string(kEllipsis);
 }

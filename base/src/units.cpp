@@ -12,7 +12,7 @@ namespace ridgeline {
 
 std::string fixed(double value, int decimals) {
   if (!std::isfinite(value)) return kMissing;
-  std::array<char, 384> buffer;  // 309 digits before the point, and 20 behind it
+  std::array<char, 384> buffer;  // 309 digits before the point, and 20 after it
   const auto [end, error] = std::to_chars(buffer.data(), buffer.data() + buffer.size(), value,
                                           std::chars_format::fixed, std::clamp(decimals, 0, 20));
   if (error != std::errc()) return kMissing;

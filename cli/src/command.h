@@ -63,7 +63,7 @@ class Command {
                             const std::string& description) const;
   DeclaredOption add_option(const std::string& name, double& value, const std::string& description) const;
   DeclaredOption add_flag(const std::string& name, bool& value, const std::string& description) const;
-  /// Text behind the options in the help.
+  /// Text after the options in the help.
   void footer(const std::string& text) const;
   void require_subcommand() const;
   /// Takes every argument as it is, --help too: remaining() has them.

@@ -14,7 +14,7 @@ namespace ridgeline::cli {
 namespace {
 
 constexpr double kDefaultStretch = 0.85;
-constexpr double kMostNs = 1e18;  // 31 years
+constexpr double kMaxNs = 1e18;  // 31 years
 
 }  // namespace
 
@@ -164,9 +164,9 @@ analyzer::AnalysisOptions analysis_options(const AnalysisArguments& arguments) {
                 fmt::format("--stretch {} is below --target {}: give a stretch goal at or above the target",
                             arguments.stretch, arguments.target));
   }
-  options.rank.target = options.targets.target = target;
-  options.rank.stretch = options.targets.stretch = stretch;
-  options.window_key = analyzer::RankKey::kernel_and_grid;
+  options.ranking.target = options.targets.target = target;
+  options.ranking.stretch = options.targets.stretch = stretch;
+  options.window_key = analyzer::RankingKey::kernel_and_grid;
   take_roofs(arguments.roofs, options);
   analyzer::PeakPolicy& peaks = options.utilisation.peaks;
   if (!arguments.dram_peak.empty()) peaks.dram = analyzer::parse_peak_source(arguments.dram_peak).value();
@@ -193,7 +193,7 @@ analyzer::TimeWindow parse_window(const std::string& option, const std::string& 
     if (error != std::errc() || !std::isfinite(value) || value < 0) throw usage();
     if (unit.empty() && value == 0) return 0;
     for (const auto& [name, ns] : kUnits) {
-      if (name == unit && value * ns < kMostNs) return std::llround(value * ns);
+      if (name == unit && value * ns < kMaxNs) return std::llround(value * ns);
     }
     throw usage();
   };

@@ -67,7 +67,7 @@ int usage_error(const CLI::App& program, const CLI::ParseError& error,
 }
 
 int run(int argc, char** argv) {
-  // What stands behind "--" is somebody else's command line: the parser never sees it.
+  // What follows "--" is somebody else's command line: the parser never sees it.
   std::vector<std::string> own;
   std::vector<std::string> command;
   bool separated = false;

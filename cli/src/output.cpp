@@ -21,8 +21,8 @@ namespace ridgeline::cli {
 namespace {
 
 constexpr int kPipeColumns = 100;
-constexpr int kLeastColumns = 80;
-constexpr int kMostColumns = 200;  // longer lines are hard to follow across
+constexpr int kMinColumns = 80;
+constexpr int kMaxColumns = 200;  // longer lines are hard to follow across
 
 // errno of the first failed write, or 0.
 int write_all(int descriptor, std::string_view text) {
@@ -105,7 +105,7 @@ reports::TextStyle standard_output_style() {
       style.columns = value;
     }
   }
-  style.columns = std::clamp(style.columns, kLeastColumns, kMostColumns);
+  style.columns = std::clamp(style.columns, kMinColumns, kMaxColumns);
   const char* no_colour = std::getenv("NO_COLOR");
   const char* term = std::getenv("TERM");
   style.colour = terminal && (no_colour == nullptr || *no_colour == '\0') && term != nullptr &&

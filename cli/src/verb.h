@@ -21,7 +21,7 @@ struct Verb {
   std::function<int()> action;
 };
 
-/// `command`: what stood behind "--" on the command line.
+/// `command`: what followed "--" on the command line.
 [[nodiscard]] Verb add_record(Command program, const std::vector<std::string>& command);
 [[nodiscard]] Verb add_import(Command program);
 [[nodiscard]] Verb add_doctor(Command program, const std::vector<std::string>& command);

@@ -13,7 +13,7 @@ namespace {
 
 using Declared = reports::DeclaredTable;
 
-// A column a paragraph: its key, and its meaning behind it.
+// A column a paragraph: its key, and its meaning after it.
 std::string columns_text(const reports::Table& table, const reports::TextStyle& style) {
   std::size_t width = 0;
   for (const reports::ColumnHead& c : table.columns()) width = std::max(width, c.key.size());

@@ -26,7 +26,7 @@ using experiment::short_name;
 // does of itself; the others have the timeline alone.
 const std::vector<std::string> kTimelineOnly = {"--tiers", "T0", "--schedule", "warmup=10,timeline=20"};
 // With a budget of time and no number of pairs, time decides how many there are.
-constexpr std::int64_t kMostPairs = 40;
+constexpr std::int64_t kMaxPairs = 40;
 constexpr std::int64_t kUsualPairs = 10;
 
 struct CommitsOptions {
@@ -108,7 +108,7 @@ class Job {
     const std::string budget = options.budget.empty() ? project.budget_time : options.budget;
     if (!budget.empty()) plan_.budget = launch::parse_duration(budget).value();
     plan_.rounds =
-        options.pairs > 0 ? options.pairs : project.pairs.value_or(plan_.budget ? kMostPairs : kUsualPairs);
+        options.pairs > 0 ? options.pairs : project.pairs.value_or(plan_.budget ? kMaxPairs : kUsualPairs);
     plan_.tell = [this](const std::string& line) { write_message(verb_, line); };
     checkouts_ = {.directory = options.directory,
                   .build = options.build.empty() ? project.build : options.build,

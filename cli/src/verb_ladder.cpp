@@ -134,7 +134,7 @@ LadderRecord measured(const LadderArguments& o, const experiment::LadderFile& fi
 // 3 where the climb has a gap, or too few rounds for a verdict.
 int ladder_exit_code(const LadderRecord& record, const LadderResult& result) {
   for (std::size_t arm = 0; arm <= record.rungs.size(); ++arm) {
-    if (result.arms[arm].rounds < record.options.least_rounds) return exit_code(ErrorKind::no_data);
+    if (result.arms[arm].rounds < record.options.min_rounds) return exit_code(ErrorKind::no_data);
   }
   return 0;
 }

@@ -33,12 +33,12 @@ Verb add_rank(Command program) {
   return {app, [options] {
             analyzer::AnalysisOptions analysis = analysis_options(options->analysis);
             if (!options->by.empty()) {
-              analysis.rank.key = analyzer::parse_rank_keys(options->by).value();
-              analysis.window_key = analysis.rank.key;
+              analysis.ranking.key = analyzer::parse_ranking_keys(options->by).value();
+              analysis.window_key = analysis.ranking.key;
             }
             answer(options->analysis.capture, analysis,
-                   queries::RankQuery{options->stalls, scope_of(options->analysis),
-                                      parse_share("--min-share", options->min_share)},
+                   queries::RankingQuery{options->stalls, scope_of(options->analysis),
+                                         parse_share("--min-share", options->min_share)},
                    options->print);
             return 0;
           }};

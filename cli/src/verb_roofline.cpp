@@ -57,8 +57,8 @@ Verb add_roofline(Command program) {
   return {app, [options, app] {
             analyzer::AnalysisOptions analysis = analysis_options(options->analysis);
             if (!options->by.empty()) {
-              analysis.rank.key = analyzer::parse_rank_keys(options->by).value();
-              analysis.window_key = analysis.rank.key;
+              analysis.ranking.key = analyzer::parse_ranking_keys(options->by).value();
+              analysis.window_key = analysis.ranking.key;
             }
             const Form form = form_of(options->print, app.option("--format").given());
             answer(options->analysis.capture, analysis,

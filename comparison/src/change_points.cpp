@@ -13,8 +13,8 @@ namespace {
 using Order = std::vector<std::uint32_t>;  // runs
 
 // Of a long series so many levels and places are looked at: what a permutation costs grows with the runs alone then.
-constexpr std::size_t kMostLevels = 64;
-constexpr std::size_t kMostPlaces = 48;
+constexpr std::size_t kMaxLevels = 64;
+constexpr std::size_t kMaxPlaces = 48;
 constexpr std::uint8_t kAbsent = UINT8_MAX;
 
 struct Split {
@@ -32,7 +32,7 @@ class Segment {
     for (const std::uint32_t run : runs_) sorted.push_back(values[run]);
     std::sort(sorted.begin(), sorted.end());
     const std::size_t n = sorted.size();
-    const std::size_t levels = std::min(n, kMostLevels);
+    const std::size_t levels = std::min(n, kMaxLevels);
     std::vector<double> tops;  // the largest value of each level
     for (std::size_t k = 0; k < levels; ++k) tops.push_back(sorted[(k + 1) * n / levels - 1]);
     for (const std::uint32_t run : runs_) {
@@ -54,7 +54,7 @@ class Segment {
     if (varies_) {
       for (double& gap : gaps_) gap /= dispersion;
     }
-    const std::size_t stride = n <= kMostLevels ? 1 : (n + kMostPlaces - 1) / kMostPlaces;
+    const std::size_t stride = n <= kMaxLevels ? 1 : (n + kMaxPlaces - 1) / kMaxPlaces;
     stride_ = stride;
   }
 
@@ -67,7 +67,7 @@ class Segment {
     Split found;
     const std::size_t n = runs_.size();
     if (!varies_ || n < 2 * least) return found;
-    std::array<double, kMostLevels> inside{};
+    std::array<double, kMaxLevels> inside{};
     std::size_t at = 0;
     for (const std::uint32_t run : order) {
       const std::uint8_t level = level_of_[run];
@@ -166,7 +166,7 @@ class Divider {
     return rest;
   }
 
-  // Those that are smaller than `least_ratio` are taken back, the smallest first: their segments are one.
+  // Those that are smaller than `min_ratio` are taken back, the smallest first: their segments are one.
   std::vector<ChangePoint> taken(std::size_t series) {
     std::vector<Found>& found = found_[series];
     std::sort(found.begin(), found.end(), [](const Found& x, const Found& y) { return x.run < y.run; });
@@ -187,7 +187,7 @@ class Divider {
       const auto smallest =
           std::min_element(points.begin(), points.end(),
                            [&](const ChangePoint& x, const ChangePoint& y) { return size(x) < size(y); });
-      if (smallest == points.end() || size(*smallest) >= options_.least_ratio) return points;
+      if (smallest == points.end() || size(*smallest) >= options_.min_ratio) return points;
       points.erase(smallest);
     }
   }

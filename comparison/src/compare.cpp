@@ -23,12 +23,12 @@ using analyzer::KernelBudget;
 using Runs = std::vector<RunProfile>;
 
 // Kernels of unchanged code that a common mode must be the mode of.
-constexpr std::int64_t kLeastCommon = 5;
-// Where one in so many kernels of unchanged code runs on another grid, the sides do other work.
+constexpr std::int64_t kMinCommon = 5;
+// Where one in so many kernels of unchanged code runs on a different grid, the sides do other work.
 constexpr std::int64_t kOtherShapes = 3;
 // Shorter launches are noisier: their variances have a prior of their own.
 constexpr double kShortLaunchNs = 20'000;
-constexpr std::size_t kLeastStratum = 10;
+constexpr std::size_t kMinStratum = 10;
 // What was measured must move by that part of what matters in the direction in which it is blamed.
 constexpr double kSeenPart = 0.5;
 
@@ -77,7 +77,7 @@ class Comparer {
     out_.a = describe_side(a_, options_);
     out_.b = describe_side(b_, options_);
     find_common_mode();
-    out_.endpoints = compare_parts(a_, b_, judge_, modes_overlap(out_, a_, b_));
+    out_.step_metrics = compare_parts(a_, b_, judge_, modes_overlap(out_, a_, b_));
     out_.step_delta_ns = out_.step().time.delta;
     compare_clock();
     compare_kernels();
@@ -112,14 +112,14 @@ class Comparer {
       all.push_back(&unit);
       if (change.code_changed == false && !change.launch_changed) same.push_back(&unit);
     }
-    if (on_other_grid >= kLeastCommon && kOtherShapes * on_other_grid >= of_one_code) {
+    if (on_other_grid >= kMinCommon && kOtherShapes * on_other_grid >= of_one_code) {
       // Another batch: what kernels do together then is no clock's doing, whatever grid some of them keep.
       out_.other_shape_kernels = on_other_grid;
       return;
     }
-    const bool enough = static_cast<std::int64_t>(same.size()) >= kLeastCommon;
+    const bool enough = static_cast<std::int64_t>(same.size()) >= kMinCommon;
     const std::vector<const Unit*>& chosen = enough ? same : all;
-    if (static_cast<std::int64_t>(chosen.size()) < kLeastCommon) return;
+    if (static_cast<std::int64_t>(chosen.size()) < kMinCommon) return;
     out_.common_mode_of_all = !enough;
     out_.common_mode_kernels = static_cast<std::int64_t>(chosen.size());
     std::vector<std::vector<std::pair<double, double>>> values(a_.size() + b_.size());
@@ -236,7 +236,7 @@ class Comparer {
         all.push_back(item.sample->variance);
         if (item.brief == brief) variances.push_back(item.sample->variance);
       }
-      const auto prior = fit_variance_prior(variances.size() >= kLeastStratum ? variances : all, freedom);
+      const auto prior = fit_variance_prior(variances.size() >= kMinStratum ? variances : all, freedom);
       if (!prior) continue;
       // No kernel is known better than all of them together.
       const double most = freedom * static_cast<double>(all.size());
@@ -283,31 +283,31 @@ class Comparer {
   void judge_one(KernelChange& change, const Tested& item) const {
     const Change& adjusted = change.adjusted;
     const double margin = margin_of(change.kernel_class);
-    const double least_ns = judge_.least_ns(out_.step().time.a);
+    const double min_ns = judge_.min_ns(out_.step().time.a);
     // A look at a part of the data has a part of the error to spend, on discoveries too.
     const bool significant = adjusted.adjusted_p && *adjusted.adjusted_p <= options_.false_discovery_rate;
-    const bool large = std::abs(adjusted.ratio) >= margin && std::abs(adjusted.delta) >= least_ns;
+    const bool large = std::abs(adjusted.ratio) >= margin && std::abs(adjusted.delta) >= min_ns;
     judge_.decide(change.outcome, change.reason, adjusted, significant, large, item.series);
     change.confirmed = layout_.confirmation > 0 && significant && large && judge_.confirmed(item.series);
     if (is_moved(change.outcome) ||
         (change.outcome == Outcome::inconclusive && std::abs(adjusted.ratio) >= margin))
       change.cause = cause_of(change, margin);
-    if (is_moved(change.outcome)) doubt(change, item, margin, least_ns);
+    if (is_moved(change.outcome)) doubt(change, item, margin, min_ns);
     if (change.outcome == Outcome::inconclusive && judge_.enough_pairs() && adjusted.interval) {
       // Whatever it does, the step does not feel it.
       const double most = std::max(std::abs(adjusted.interval->low), std::abs(adjusted.interval->high));
-      if (most * change.time.a < least_ns) {
+      if (most * change.time.a < min_ns) {
         change.outcome = Outcome::same;
         change.reason = OutcomeReason::small;
       }
     }
     if (change.outcome == Outcome::same && change.reason == OutcomeReason::none && item.sample)
       take_equivalence_interval(change.adjusted, *item.sample, options_.equivalence_alpha);
-    if (change.reason == OutcomeReason::single_run) hint(change, margin, least_ns, item);
+    if (change.reason == OutcomeReason::single_run) hint(change, margin, min_ns, item);
   }
 
   // What speaks against blaming a kernel whose difference is no chance.
-  void doubt(KernelChange& change, const Tested& item, double margin, double least_ns) const {
+  void doubt(KernelChange& change, const Tested& item, double margin, double min_ns) const {
     const bool same_program =
         change.code_changed != true && !change.launch_changed && change.cause != ChangeCause::data;
     if (item.mixed || (same_program && may_be_modes(modes_, std::log1p(change.adjusted.ratio)))) {
@@ -318,7 +318,7 @@ class Comparer {
     // As many cycles at another clock; or all kernels moved, and this one stayed where it was.
     const double direction = change.adjusted.ratio > 0 ? 1 : -1;
     const bool seen = direction * change.time.ratio >= kSeenPart * margin &&
-                      direction * change.time.delta >= kSeenPart * least_ns;
+                      direction * change.time.delta >= kSeenPart * min_ns;
     if (seen && change.cause != ChangeCause::clock) return;
     const auto shown_same = [&](const Change& of) {
       return of.same_p && *of.same_p <= options_.equivalence_alpha;
@@ -329,8 +329,8 @@ class Comparer {
     if (same_program) change.cause = ChangeCause::clock;
   }
 
-  // One run a side: whether the change is more than what one run's steps differ by.
-  void hint(KernelChange& change, double margin, double least_ns, const Tested& item) const {
+  // One run per side: whether the change is more than what one run's steps differ by.
+  void hint(KernelChange& change, double margin, double min_ns, const Tested& item) const {
     double variance_a = 0, variance_b = 0;
     const Unit& unit = units_.units[item.kernel];
     const auto square = [](const KernelSite& site) {
@@ -343,7 +343,7 @@ class Comparer {
                                            static_cast<double>(b_.front().step.count), change.time.a);
     change.time.within_run_ratio = spread;
     change.hint = std::abs(change.adjusted.ratio) >= std::max(margin, 3 * spread) &&
-                  std::abs(change.adjusted.delta) >= least_ns;
+                  std::abs(change.adjusted.delta) >= min_ns;
   }
 
   static bool matches(const KernelBudget& budget, const KernelChange& change) {
@@ -423,9 +423,9 @@ class Comparer {
       slower += change.outcome == Outcome::regressed ? 1 : 0;
     }
     bool worse = slower > 0 && (step == Outcome::same || blamed_ns > 0);
-    if (out_.matched_share < options_.least_matched_share || out_.families_only) {
+    if (out_.matched_share < options_.min_matched_share || out_.families_only) {
       // Kernels cannot be told from each other well enough: the ranges decide.
-      worse = std::any_of(out_.endpoints.begin(), out_.endpoints.end(), [](const Endpoint& part) {
+      worse = std::any_of(out_.step_metrics.begin(), out_.step_metrics.end(), [](const StepMetric& part) {
         return part.outcome == Outcome::regressed &&
                (part.kind == PartKind::kernels || part.kind == PartKind::range ||
                 part.kind == PartKind::copies);
@@ -479,11 +479,11 @@ int exit_code(const Comparison& comparison, const FailOn& fail_on) {
   };
   if (any([](const BudgetCheck& check) { return check.missed; })) return 1;
   if (any([](const BudgetCheck& check) { return !check.measured; })) return 3;
-  if (comparison.pairs < comparison.options.least_pairs) return 3;
+  if (comparison.pairs < comparison.options.min_pairs) return 3;
   // A step that is slower or faster for certain is so whichever of its kernels have a counterpart.
   const bool decided =
       comparison.verdict == ComparisonVerdict::regressed || comparison.verdict == ComparisonVerdict::improved;
-  if (!decided && comparison.matched_share < comparison.options.least_matched_share) return 3;
+  if (!decided && comparison.matched_share < comparison.options.min_matched_share) return 3;
   if (fail_on.inconclusive && comparison.verdict == ComparisonVerdict::inconclusive) return 3;
   if (fail_on.unmatched && comparison.added + comparison.removed > 0) return 3;
   return 0;

@@ -12,7 +12,7 @@
 namespace ridgeline::comparison {
 namespace {
 
-constexpr std::size_t kMostBefore = 20;
+constexpr std::size_t kMaxRunsBefore = 20;
 // Differences of runs say how runs differ from this many degrees of freedom on. Before, what they say is as good as
 // nothing, and runs are taken to differ by the guess, or by what the two there are do if that is more.
 constexpr double kEnoughFreedom = 2;
@@ -23,10 +23,10 @@ constexpr double kGuessedFreedom = 2.5;
 constexpr double kGuessedKernelFreedom = 3;  // where Holm asks for more than of the step
 constexpr double kInterval = 0.975;          // one-sided, of the interval
 constexpr double kConfident = 0.98;  // one-sided: below 1 in 20 of both sides, runs being not quite normal
-constexpr double kConfidentAlone = 0.995;   // of a kernel in a step that is not called
-constexpr double kLeastRatio = 0.005;       // what does not matter
-constexpr double kLeastDeviation = 0.0005;  // runs that agree to the last digit are luck, or rounded
-constexpr std::size_t kMostKernels = 5;     // named
+constexpr double kConfidentAlone = 0.995;  // of a kernel in a step that is not called
+constexpr double kMinRatio = 0.005;        // what does not matter
+constexpr double kMinDeviation = 0.0005;   // runs that agree to the last digit are luck, or rounded
+constexpr std::size_t kMaxKernels = 5;     // named
 
 struct Judged {
   NewestChange change;
@@ -44,7 +44,7 @@ using ByCard = std::map<std::size_t, std::vector<double>>;  // logarithms
 std::vector<double> without_outliers(const std::vector<double>& logs, std::span<const std::size_t> cards,
                                      const std::vector<std::size_t>& runs) {
   constexpr double kFar = 4;
-  constexpr double kLeastSpread = 0.001;
+  constexpr double kMinSpread = 0.001;
   constexpr double kOfNormal = 1.4826;  // standard deviations in a median absolute deviation
   constexpr std::size_t kEnough = 8;
   ByCard of_card;
@@ -53,7 +53,7 @@ std::vector<double> without_outliers(const std::vector<double>& logs, std::span<
   for (const std::size_t i : runs) {
     const std::vector<double>& mates = of_card[cards[i]];
     const double centre = median(mates);
-    const double far = kFar * std::max(kLeastSpread, kOfNormal * median_absolute_deviation(mates));
+    const double far = kFar * std::max(kMinSpread, kOfNormal * median_absolute_deviation(mates));
     result.push_back(mates.size() < kEnough ? logs[i] : std::clamp(logs[i], centre - far, centre + far));
   }
   return result;
@@ -76,7 +76,7 @@ Spread spread_of(const ByCard& of_card, double guessed_freedom) {
     widest = std::max(widest, *high - *low);
   }
   if (freedom >= kEnoughFreedom)
-    return {std::max(squares / freedom, kLeastDeviation * kLeastDeviation), freedom, false};
+    return {std::max(squares / freedom, kMinDeviation * kMinDeviation), freedom, false};
   const double deviation = std::max(kGuessedDeviation, widest);
   return {deviation * deviation, guessed_freedom, true};
 }
@@ -97,7 +97,7 @@ std::optional<Judged> judged(const NewestSeries& series, std::span<const std::si
   const double value = series.logs[newest];
   if (!std::isfinite(value)) return std::nullopt;
   std::vector<std::size_t> before;
-  for (std::size_t i = newest; i-- > series.since && before.size() < kMostBefore;) {
+  for (std::size_t i = newest; i-- > series.since && before.size() < kMaxRunsBefore;) {
     if (std::isfinite(series.logs[i])) before.push_back(i);
   }
   if (before.empty()) return std::nullopt;
@@ -137,7 +137,7 @@ std::optional<Judged> judged(const NewestSeries& series, std::span<const std::si
 }
 
 bool is_certain(const NewestChange& change, double one_sided) {
-  return change.confidence >= 2 * one_sided - 1 && std::abs(change.ratio) >= kLeastRatio;
+  return change.confidence >= 2 * one_sided - 1 && std::abs(change.ratio) >= kMinRatio;
 }
 
 }  // namespace
@@ -170,7 +170,7 @@ NewestRun newest_run(std::span<const NewestSeries> series, std::span<const std::
   std::stable_sort(run.kernels.begin(), run.kernels.end(), [](const NewestChange& x, const NewestChange& y) {
     return std::abs(x.value_ns - x.before_ns) > std::abs(y.value_ns - y.before_ns);
   });
-  if (run.kernels.size() > kMostKernels) run.kernels.resize(kMostKernels);
+  if (run.kernels.size() > kMaxKernels) run.kernels.resize(kMaxKernels);
   return run;
 }
 

@@ -1,4 +1,4 @@
-// history_newest.h: how the newest run stands to those before it.
+// history_newest.h: how the newest run compares with those before it.
 #pragma once
 
 #include <cstddef>

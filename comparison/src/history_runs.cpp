@@ -12,9 +12,9 @@ namespace ridgeline::comparison {
 namespace {
 
 // Commits add and remove kernels; a step that was found elsewhere, or another job of the same command, differs by more.
-constexpr double kMostLaunchRatio = 1.25;
+constexpr double kMaxLaunchRatio = 1.25;
 // Of a command line in a kind's name.
-constexpr std::size_t kMostProgramBytes = 160;
+constexpr std::size_t kMaxProgramBytes = 160;
 
 using RunKey = std::tuple<std::string, std::string, std::int64_t, std::string, std::string, std::string>;
 
@@ -29,14 +29,14 @@ struct Open {
 };
 
 double distance(const Open& kind, const StoredRun& run) {
-  if (!kind.launches || !run.launches) return std::log(kMostLaunchRatio);  // joins if nothing is nearer
+  if (!kind.launches || !run.launches) return std::log(kMaxLaunchRatio);  // joins if nothing is nearer
   return std::abs(std::log(static_cast<double>(std::max<std::int64_t>(1, *kind.launches))) -
                   std::log(static_cast<double>(std::max<std::int64_t>(1, *run.launches))));
 }
 
 std::string name_of(const Open& kind) {
   const auto& [program, gpu, devices, driver, cuda, policy] = kind.key;
-  std::string name = program.empty() ? "unknown program" : bounded_text(one_line(program), kMostProgramBytes);
+  std::string name = program.empty() ? "unknown program" : bounded_text(one_line(program), kMaxProgramBytes);
   if (kind.launches) name += ", " + counted(*kind.launches, "launch", "launches") + " a step";
   name += ", " + (devices > 1 ? integer(devices) + " × " : "") + gpu;
   if (!driver.empty()) name += ", driver " + driver;
@@ -58,7 +58,7 @@ std::vector<RunKind> kinds_of(const std::vector<StoredRun>& runs) {
         candidates.begin(), candidates.end(),
         [&](std::size_t x, std::size_t y) { return distance(open[x], run) < distance(open[y], run); });
     std::size_t taken = open.size();
-    if (nearest != candidates.end() && distance(open[*nearest], run) <= std::log(kMostLaunchRatio) + 1e-12) {
+    if (nearest != candidates.end() && distance(open[*nearest], run) <= std::log(kMaxLaunchRatio) + 1e-12) {
       taken = *nearest;
     } else {
       candidates.push_back(taken);

@@ -15,7 +15,7 @@ class Judge {
   [[nodiscard]] const ComparisonOptions& options() const noexcept { return options_; }
   [[nodiscard]] const RunLayout& layout() const noexcept { return layout_; }
   [[nodiscard]] bool enough_pairs() const {
-    return static_cast<std::int64_t>(layout_.tested()) >= options_.least_pairs;
+    return static_cast<std::int64_t>(layout_.tested()) >= options_.min_pairs;
   }
   [[nodiscard]] Demand demand(double margin_ratio) const {
     return {options_.alpha, options_.equivalence_alpha, margin_ratio, 0, false};
@@ -26,7 +26,7 @@ class Judge {
   /// Whether the pairs that were kept out of the test show it again; true without any.
   [[nodiscard]] bool confirmed(const Series& series) const;
   /// What a kernel or a copy must change by, ns of a step of that length.
-  [[nodiscard]] double least_ns(double step_ns) const {
+  [[nodiscard]] double min_ns(double step_ns) const {
     return std::max(options_.kernel_ns, options_.kernel_step_share * step_ns);
   }
 

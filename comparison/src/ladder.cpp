@@ -16,9 +16,9 @@ namespace {
 // Of a second test that a kind of contribution is asked for in: what an interval covers.
 constexpr double kIntervalAlpha = 0.05;
 constexpr double kNone = std::numeric_limits<double>::quiet_NaN();
-constexpr std::int64_t kLeastSeeds = 3;
-constexpr double kLeastStepNs = 1e-3, kMostStepNs = 1e18;
-constexpr double kMostLossRatio = 1e30;
+constexpr std::int64_t kMinSeeds = 3;
+constexpr double kMinStepNs = 1e-3, kMaxStepNs = 1e18;
+constexpr double kMaxLossRatio = 1e30;
 
 // What one quantity is in each round that has all of its programs, and what is known of its mean.
 struct Estimation {
@@ -127,7 +127,7 @@ void decide(LadderEstimate& estimate, const LadderRecord& record) {
   }
   if (estimate.rounds == 0) return;
   estimate.outcome = Outcome::inconclusive;
-  if (estimate.rounds < record.options.least_rounds || !estimate.adjusted_p) return;
+  if (estimate.rounds < record.options.min_rounds || !estimate.adjusted_p) return;
   if (*estimate.adjusted_p <= record.look_alpha) {
     estimate.outcome = estimate.log_ratio > 0 ? Outcome::improved : Outcome::regressed;
   } else if (*estimate.same_p <= record.look_equivalence_alpha) {
@@ -211,7 +211,7 @@ LadderLoss loss_of(const std::vector<const LadderRun*>& below, const std::vector
     const double was = *(*other)->loss;
     equal = equal && *run->loss == was;
     const double ratio = (*run->loss - was) / std::abs(was);
-    if (!(std::abs(ratio) <= kMostLossRatio)) continue;  // of a loss that is no number any more
+    if (!(std::abs(ratio) <= kMaxLossRatio)) continue;  // of a loss that is no number any more
     by_seed[run->seed].push_back(ratio);
   }
   if (by_seed.empty()) return result;
@@ -221,7 +221,7 @@ LadderLoss loss_of(const std::vector<const LadderRun*>& below, const std::vector
   result.ratio = mean(ratios);
   result.verdict = equal ? LossVerdict::same_bits : LossVerdict::open;
   const auto sample = paired_sample(ratios);
-  if (equal || !sample || result.seeds < kLeastSeeds) return result;
+  if (equal || !sample || result.seeds < kMinSeeds) return result;
   result.half_width = half_width(*sample, kIntervalAlpha);
   if (p_value_within(*sample, options.loss_margin_ratio) <= options.equivalence_alpha)
     result.verdict = LossVerdict::same;
@@ -259,7 +259,7 @@ std::optional<std::string> misfit(const LadderRecord& record, const LadderDesign
   std::set<std::pair<std::size_t, std::int64_t>> seen;
   for (const LadderRun& run : record.runs) {
     if (run.program >= record.programs.size()) return "a run has no program";
-    if (!(run.step_ns >= kLeastStepNs && run.step_ns <= kMostStepNs)) return "a run has no time";
+    if (!(run.step_ns >= kMinStepNs && run.step_ns <= kMaxStepNs)) return "a run has no time";
     if (!seen.insert({run.program, run.round}).second)
       return fmt::format("program {} has two runs in round {}", run.program, run.round);
   }

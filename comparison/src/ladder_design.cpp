@@ -119,14 +119,14 @@ RungSet with_needs(RungSet rungs, const std::vector<RungSet>& needs) {
 
 Result<LadderDesign> ladder_design(const std::vector<RungSet>& needs, const LadderQuestions& questions) {
   if (needs.empty()) return Failure{ErrorKind::usage, "a ladder without a rung: give at least one [[rung]]"};
-  if (needs.size() > kMostRungs)
+  if (needs.size() > kMaxRungs)
     return Failure{ErrorKind::usage,
-                   fmt::format("{} rungs are more than a ladder can have: {}", needs.size(), kMostRungs)};
-  if (questions.shapley && needs.size() > kMostShapleyRungs)
+                   fmt::format("{} rungs are more than a ladder can have: {}", needs.size(), kMaxRungs)};
+  if (questions.shapley && needs.size() > kMaxShapleyRungs)
     return Failure{
         ErrorKind::usage,
         fmt::format("Shapley values of {} rungs take 2^{} programs: at most {} rungs, --only picks them",
-                    needs.size(), needs.size(), kMostShapleyRungs)};
+                    needs.size(), needs.size(), kMaxShapleyRungs)};
   for (std::size_t i = 0; i < needs.size(); ++i) {
     if ((needs[i] & ~lower_than(i)) != 0)
       return Failure{ErrorKind::usage, fmt::format("rung {} needs one that is not below it", i + 1)};

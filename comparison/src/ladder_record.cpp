@@ -13,9 +13,9 @@ namespace {
 using RecordJson = nlohmann::ordered_json;
 
 constexpr std::string_view kRunsFormat = "ridgeline.ladder-runs";
-constexpr double kMostNumber = 1e30, kMostChoiceNs = 1e18;
+constexpr double kMaxNumber = 1e30, kMaxChoiceNs = 1e18;
 constexpr int kRecordVersion = 1;
-constexpr std::size_t kMostRecordBytes = 64u << 20;
+constexpr std::size_t kMaxRecordBytes = 64u << 20;
 
 [[noreturn]] void refuse_record(const std::string& what) {
   throw Error(ErrorKind::corrupt, what);
@@ -24,7 +24,7 @@ constexpr std::size_t kMostRecordBytes = 64u << 20;
 // Sums and squares of larger ones would be none.
 double bounded_number(const RecordJson& from, const char* key) {
   const double value = field::number(from, key);
-  if (std::abs(value) > kMostNumber) field::refuse(key, "is too large");
+  if (std::abs(value) > kMaxNumber) field::refuse(key, "is too large");
   return value;
 }
 
@@ -44,7 +44,7 @@ std::size_t index_of(const RecordJson& from, const char* key) {
 std::vector<std::size_t> rungs_of(const RecordJson& from, const char* key) {
   std::vector<std::size_t> rungs;
   for (const double value : field::numbers(from, key)) {
-    if (!(value >= 0 && value < static_cast<double>(kMostRungs)) || value != std::trunc(value))
+    if (!(value >= 0 && value < static_cast<double>(kMaxRungs)) || value != std::trunc(value))
       field::refuse(key, "holds a rung that cannot be");
     rungs.push_back(static_cast<std::size_t>(value));
   }
@@ -104,7 +104,7 @@ LadderRungFacts rung_of(const RecordJson& from) {
     for (const RecordJson& choice : field::objects(from, "choices")) {
       rung.choices.push_back({field::text(choice, "name"), field::numbers(choice, "step_ns")});
       for (const double ns : rung.choices.back().step_ns) {
-        if (!(ns > 0 && ns <= kMostChoiceNs)) field::refuse("step_ns", "holds something that is no time");
+        if (!(ns > 0 && ns <= kMaxChoiceNs)) field::refuse("step_ns", "holds something that is no time");
       }
     }
   }
@@ -151,7 +151,7 @@ LadderRecord record_of(const RecordJson& from) {
   o.equivalence_alpha = ratio_of(from, "equivalence_alpha");
   o.margin_ratio = ratio_of(from, "margin_ratio");
   o.loss_margin_ratio = ratio_of(from, "loss_margin_ratio");
-  o.least_rounds = field::whole(from, "least_rounds");
+  o.min_rounds = field::whole(from, "least_rounds");
   record.look_alpha = field::amount(from, "look_alpha", 1);
   record.look_equivalence_alpha = field::amount(from, "look_equivalence_alpha", 1);
   record.questions = {field::flag(from, "alone"), field::flag(from, "left_out"),
@@ -198,7 +198,7 @@ std::string ladder_text(const LadderRecord& record) {
                     {"equivalence_alpha", o.equivalence_alpha},
                     {"margin_ratio", o.margin_ratio},
                     {"loss_margin_ratio", o.loss_margin_ratio},
-                    {"least_rounds", o.least_rounds},
+                    {"least_rounds", o.min_rounds},
                     {"look_alpha", record.look_alpha},
                     {"look_equivalence_alpha", record.look_equivalence_alpha},
                     {"alone", record.questions.alone},
@@ -223,7 +223,7 @@ Result<LadderRecord> parse_ladder(std::string_view text) {
 }
 
 Result<LadderRecord> read_ladder(const std::string& path) {
-  const Result<std::string> text = read_file(path, kMostRecordBytes);
+  const Result<std::string> text = read_file(path, kMaxRecordBytes);
   if (!text) return Failure{text.failure().kind, path + ": " + text.failure().message};
   auto record = parse_ladder(text.value());
   if (!record) return Failure{record.failure().kind, path + ": " + record.failure().message};

@@ -14,9 +14,9 @@ using analyzer::Session;
 using analyzer::StepAnalysis;
 using analyzer::StepSummary;
 
-constexpr double kMostDrift = 0.01;
-constexpr std::size_t kLeastSteps = 8;
-constexpr std::size_t kLeastSamples = 6;
+constexpr double kMaxDrift = 0.01;
+constexpr std::size_t kMinSteps = 8;
+constexpr std::size_t kMinSamples = 6;
 
 template <typename T>
 std::shared_ptr<const T> answered(analyzer::Answer<T> answer) {
@@ -72,8 +72,8 @@ Steady settled_clock(const std::vector<const StepSummary*>& steps,
     clocks.push_back(static_cast<double>(*sample->sm_clock_hz));
     times.push_back(sample->time_ns);
   }
-  if (clocks.size() < kLeastSamples) return {};
-  const Steady steady = steady_from(clocks, kMostDrift, kLeastSamples / 2);
+  if (clocks.size() < kMinSamples) return {};
+  const Steady steady = steady_from(clocks, kMaxDrift, kMinSamples / 2);
   if (steady.first == 0) return steady;
   const auto first = std::find_if(steps.begin(), steps.end(), [&](const StepSummary* step) {
     return step->gpu_start_ns >= times[steady.first];
@@ -160,7 +160,7 @@ Result<LadderObservation> observe_capture(const std::string& path) {
 }
 
 LadderRun observe_times(const std::vector<double>& step_ns) {
-  const Steady steady = steady_from(step_ns, kMostDrift, kLeastSteps);
+  const Steady steady = steady_from(step_ns, kMaxDrift, kMinSteps);
   LadderRun run;
   run.step_ns = median({step_ns.begin() + static_cast<std::ptrdiff_t>(steady.first), step_ns.end()});
   run.discarded = static_cast<std::int64_t>(steady.first);

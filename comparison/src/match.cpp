@@ -19,10 +19,10 @@ using Sites = std::vector<std::uint32_t>;
 constexpr std::uint32_t kFree = UINT32_MAX;
 
 // Sites beyond which the alignment of a stream would take minutes.
-constexpr std::size_t kMostAligned = 4000;
+constexpr std::size_t kMaxAligned = 4000;
 // Of two sites that the alignment puts side by side.
-constexpr double kLeastSimilarity = 0.5;
-constexpr double kLeastTimeRatio = 0.1;
+constexpr double kMinSimilarity = 0.5;
+constexpr double kMinTimeRatio = 0.1;
 
 constexpr double kConfidenceRule = 1.0;
 constexpr double kConfidenceExact = 1.0;
@@ -152,7 +152,7 @@ class Matcher {
     for (const int stream : streams) {
       const Sites a = of_stream(a_, stream);
       const Sites b = of_stream(b_, stream);
-      if (!any_free(a, of_a_) || !any_free(b, of_b_) || a.size() > kMostAligned || b.size() > kMostAligned)
+      if (!any_free(a, of_a_) || !any_free(b, of_b_) || a.size() > kMaxAligned || b.size() > kMaxAligned)
         continue;
       const auto columns =
           align(a.size(), b.size(), [&](std::size_t i, std::size_t j) { return score(a[i], b[j]); });
@@ -318,19 +318,19 @@ class Matcher {
   static bool comparable_time(const KernelSite& a, const KernelSite& b) {
     const double per_call_a = a.calls > 0 ? a.time_ns / a.calls : 0;
     const double per_call_b = b.calls > 0 ? b.time_ns / b.calls : 0;
-    return std::min(per_call_a, per_call_b) >= kLeastTimeRatio * std::max(per_call_a, per_call_b);
+    return std::min(per_call_a, per_call_b) >= kMinTimeRatio * std::max(per_call_a, per_call_b);
   }
 
   void take_similar(const std::vector<AlignedPair>& columns, const Sites& a, const Sites& b) {
     for (const auto& [i, j] : columns) {
       if (!i || !j || of_a_[a[*i]] != kFree || of_b_[b[*j]] != kFree) continue;
       const double alike = site_similarity(a_.sites[a[*i]], b_.sites[b[*j]]);
-      if (alike >= kLeastSimilarity && comparable_time(a_.sites[a[*i]], b_.sites[b[*j]]))
+      if (alike >= kMinSimilarity && comparable_time(a_.sites[a[*i]], b_.sites[b[*j]]))
         add({a[*i]}, {b[*j]}, MatchLevel::sequence, 0.4 + 0.4 * alike);
     }
   }
 
-  // What stands between the same two matched sites on both sides, and belongs to one place, is one unit.
+  // What is between the same two matched sites on both sides, and belongs to one place, is one unit.
   void take_blocks(const std::vector<AlignedPair>& columns, const Sites& a, const Sites& b) {
     Sites block_a, block_b;
     const auto close = [&] {

@@ -9,7 +9,7 @@ namespace ridgeline::comparison {
 namespace {
 
 // Fewer kernels do not say how a run as a whole went.
-constexpr std::size_t kLeastKernels = 5;
+constexpr std::size_t kMinKernels = 5;
 // Two heaps: farther apart than so many deviations of the typical kernel, and than so many widths of either.
 constexpr double kDeviations = 4;
 constexpr double kWidths = 1.5;
@@ -42,7 +42,7 @@ double deviation_within_sides(const std::vector<double>& values, std::size_t of_
 }
 
 // The distance between the heaps if runs of one side are in both; 0: no such heaps.
-double distance_of_heaps(const std::vector<double>& values, std::size_t of_a, double least) {
+double distance_of_clusters(const std::vector<double>& values, std::size_t of_a, double least) {
   std::vector<std::pair<double, bool>> sorted;
   for (std::size_t i = 0; i < values.size(); ++i) sorted.emplace_back(values[i], i < of_a);
   std::sort(sorted.begin(), sorted.end());
@@ -72,7 +72,7 @@ double distance_of_heaps(const std::vector<double>& values, std::size_t of_a, do
 KernelModes find_modes(const std::vector<const Series*>& kernels, double least) {
   KernelModes modes;
   modes.mixed.resize(kernels.size());
-  if (kernels.size() < kLeastKernels) return modes;
+  if (kernels.size() < kMinKernels) return modes;
   const std::size_t of_a = kernels.front()->a.size();
   const std::size_t runs = of_a + kernels.front()->b.size();
   if (of_a < 2 || runs - of_a < 2) return modes;
@@ -89,7 +89,7 @@ KernelModes find_modes(const std::vector<const Series*>& kernels, double least) 
   for (const auto& of_kernel : values) deviations.push_back(deviation_within_sides(of_kernel, of_a));
   const double apart = std::max(least, kDeviations * median(deviations));
   for (std::size_t k = 0; k < kernels.size(); ++k) {
-    const double distance = distance_of_heaps(values[k], of_a, apart);
+    const double distance = distance_of_clusters(values[k], of_a, apart);
     if (distance == 0) continue;
     modes.mixed[k] = true;
     ++modes.seen;

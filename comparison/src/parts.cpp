@@ -15,8 +15,8 @@ using Runs = std::vector<RunProfile>;
 using Value = std::function<double(const RunProfile&)>;
 
 // Of the step: less on both sides is no line.
-constexpr double kLeastShown = 0.0005;
-constexpr std::size_t kMostRanges = 12;
+constexpr double kMinShown = 0.0005;
+constexpr std::size_t kMaxRanges = 12;
 
 Series series_of(const Runs& a, const Runs& b, const Value& value) {
   Series series;
@@ -44,7 +44,7 @@ class Parts {
   Parts(const Runs& a, const Runs& b, const Judge& judge, bool modes_overlap)
       : a_(a), b_(b), judge_(judge), modes_overlap_(modes_overlap) {}
 
-  std::vector<Endpoint> run() {
+  std::vector<StepMetric> run() {
     add_step();
     using K = PartKind;
     using R = RunProfile;
@@ -94,7 +94,7 @@ class Parts {
           moderated(*sample, {layout.paired ? deviation * deviation : deviation * deviation / 2, freedom});
       wanted.prior_freedom = freedom;
     }
-    Endpoint step;
+    StepMetric step;
     step.name = "step";
     step.time = change_of(series, layout, sample, wanted);
     step.time.within_run_ratio = within_run_ratio(a_.front(), b_.front());
@@ -107,7 +107,7 @@ class Parts {
     Series series = series_of(a_, b_, value);
     series.unit = parts_.front().time.a;
     const auto small = [&](const std::vector<double>& values) {
-      return std::abs(median(values)) < kLeastShown * series.unit;
+      return std::abs(median(values)) < kMinShown * series.unit;
     };
     if (kind != PartKind::kernels && kind != PartKind::gaps && small(series.a) && small(series.b)) return;
     add(name, kind, series);
@@ -116,7 +116,7 @@ class Parts {
   void add(const std::string& name, PartKind kind, const Series& series) {
     const ComparisonOptions& options = judge_.options();
     const std::optional<Sample> sample = series.unit > 0 ? sample_of(series, judge_.layout()) : std::nullopt;
-    Endpoint part;
+    StepMetric part;
     part.name = name;
     part.kind = kind;
     part.time = change_of(series, judge_.layout(), sample, judge_.demand(options.step_ratio));
@@ -128,7 +128,7 @@ class Parts {
     parts_.push_back(std::move(part));
   }
 
-  void conclude(Endpoint& part, const Series& series, const std::optional<Sample>& sample, bool significant,
+  void conclude(StepMetric& part, const Series& series, const std::optional<Sample>& sample, bool significant,
                 bool large) const {
     judge_.decide(part.outcome, part.reason, part.time, significant, large, series);
     if (is_moved(part.outcome) && modes_overlap_) {
@@ -148,7 +148,7 @@ class Parts {
         if (std::find(ranges.begin(), ranges.end(), range) == ranges.end()) ranges.push_back(range);
       }
     }
-    if (ranges.size() < 2 || ranges.size() > kMostRanges) return;
+    if (ranges.size() < 2 || ranges.size() > kMaxRanges) return;
     for (const std::string& range : ranges) {
       Series series = series_of(a_, b_, [&](const RunProfile& run) {
         double sum = 0;
@@ -159,7 +159,7 @@ class Parts {
       });
       series.unit = parts_.front().time.a;
       add(range, PartKind::range, series);
-      Endpoint& part = parts_.back();
+      StepMetric& part = parts_.back();
       const auto nothing = [](const std::vector<double>& values) {
         return std::all_of(values.begin(), values.end(), [](double value) { return value == 0; });
       };
@@ -180,12 +180,12 @@ class Parts {
   const Runs& b_;
   const Judge& judge_;
   bool modes_overlap_;
-  std::vector<Endpoint> parts_;
+  std::vector<StepMetric> parts_;
 };
 
 }  // namespace
 
-std::vector<Endpoint> compare_parts(const Runs& a, const Runs& b, const Judge& judge, bool modes_overlap) {
+std::vector<StepMetric> compare_parts(const Runs& a, const Runs& b, const Judge& judge, bool modes_overlap) {
   return Parts(a, b, judge, modes_overlap).run();
 }
 

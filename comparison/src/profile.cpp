@@ -16,7 +16,6 @@ namespace ridgeline::comparison {
 namespace {
 
 using analyzer::Answer;
-using analyzer::Ask;
 using analyzer::BoundSplit;
 using analyzer::ClockSummary;
 using analyzer::KernelBound;
@@ -25,6 +24,7 @@ using analyzer::LaunchUtilisation;
 using analyzer::LaunchValues;
 using analyzer::Model;
 using analyzer::Quality;
+using analyzer::QueryOptions;
 using analyzer::Session;
 using analyzer::StepAnalysis;
 using analyzer::StepSummary;
@@ -32,7 +32,7 @@ using analyzer::UtilisationAnalysis;
 using store::Id;
 
 // More shapes than this at one place are those of data, not of the program.
-constexpr std::size_t kMostShapes = 8;
+constexpr std::size_t kMaxShapes = 8;
 
 bool is_word(char c) {
   return std::isalnum(static_cast<unsigned char>(c)) != 0;
@@ -95,7 +95,7 @@ ChosenSteps choose_steps(const StepAnalysis& steps, const ProfileOptions& option
 }
 
 Reading read_launches(const store::Activity& activity, Id process_id, const ChosenSteps& chosen,
-                      const Ask& ask) {
+                      const QueryOptions& ask) {
   std::unordered_map<Id, std::size_t> column;
   for (std::size_t i = 0; i < chosen.ids.size(); ++i) column.emplace(chosen.ids[i], i);
   const std::size_t columns = std::max<std::size_t>(1, chosen.ids.size());
@@ -147,7 +147,7 @@ std::map<PlaceKey, bool> varying_places(const Reading& reading, const std::map<I
   }
   std::map<PlaceKey, bool> varying;
   for (const auto& [place, by_shape] : shapes) {
-    bool& varies = varying[place] = by_shape.size() > kMostShapes;
+    bool& varies = varying[place] = by_shape.size() > kMaxShapes;
     for (const auto& [shape, calls] : by_shape) {
       const std::int64_t first = calls.front();
       varies =
@@ -195,7 +195,7 @@ KernelBound largest(const BoundSplit& split) {
       {{split.memory_ns, KernelBound::memory},
        {split.compute_ns, KernelBound::compute},
        {split.latency_ns, KernelBound::latency},
-       {split.launch_bound_ns, KernelBound::launch_bound},
+       {split.too_short_ns, KernelBound::too_short},
        {split.no_roof_ns, KernelBound::no_roof},
        {split.unmeasured_ns, KernelBound::unmeasured}}};
   const auto most = std::max_element(parts.begin(), parts.end(),
@@ -270,7 +270,7 @@ class Builder {
   }
 
   void build() {
-    // In the order of first launch; sites of other steps than the representative come behind.
+    // In the order of first launch; sites of other steps than the representative come after.
     for (const auto& [ordinal, id] : reading_.order) profile_.order.push_back(place(id));
     for (const auto& [id, sums] : reading_.sites) place(id);
     for (std::size_t i = 0; i < profile_.sites.size(); ++i) {
@@ -347,23 +347,23 @@ void add_measurements(RunProfile& profile, const Model& model, const Utilisation
 }
 
 template <typename T>
-std::shared_ptr<const T> granted(Answer<T> answer) {
+std::shared_ptr<const T> value_or_throw(Answer<T> answer) {
   if (!answer) throw Error(answer.failure().kind, answer.failure().message);
   return std::move(answer).value();
 }
 
-RunProfile read_profile(const std::string& path, const ProfileOptions& options, const Ask& ask) {
+RunProfile read_profile(const std::string& path, const ProfileOptions& options, const QueryOptions& ask) {
   auto capture = store::Capture::open(path);
   if (!capture) throw Error(capture.failure().kind, capture.failure().message);
   const store::Capture file = std::move(capture).value();
   Session session(store::Capture::open(path).value(), options.analysis);
 
   RunProfile profile;
-  const auto steps = granted(session.steps({}, ask));
-  const auto utilisation = granted(session.utilisation({}, ask));
-  const auto model = granted(session.model({}, ask));
-  const auto accounting = granted(session.accounting({}, ask));
-  fill_facts(profile, *model, *granted(session.quality({}, ask)));
+  const auto steps = value_or_throw(session.steps({}, ask));
+  const auto utilisation = value_or_throw(session.utilisation({}, ask));
+  const auto model = value_or_throw(session.model({}, ask));
+  const auto accounting = value_or_throw(session.accounting({}, ask));
+  fill_facts(profile, *model, *value_or_throw(session.quality({}, ask)));
   profile.path = path;
   profile.step = steps->spread;
   profile.whole_recording = steps->representative.whole_recording;
@@ -374,7 +374,7 @@ RunProfile read_profile(const std::string& path, const ProfileOptions& options, 
   profile.busy_ns = static_cast<double>(accounting->kernel_busy_ns);
   profile.gap_ns = static_cast<double>(accounting->gap_total_ns);
   profile.processes = static_cast<std::int64_t>(
-      std::max<std::size_t>(1, granted(session.recording(ask))->process_totals.size()));
+      std::max<std::size_t>(1, value_or_throw(session.recording(ask))->process_totals.size()));
 
   const ChosenSteps chosen = choose_steps(*steps, options);
   const store::Activity activity(file);
@@ -404,7 +404,8 @@ RunProfile read_profile(const std::string& path, const ProfileOptions& options, 
 
 }  // namespace
 
-Result<RunProfile> profile_run(const std::string& path, const ProfileOptions& options, const Ask& ask) {
+Result<RunProfile> profile_run(const std::string& path, const ProfileOptions& options,
+                               const QueryOptions& ask) {
   try {
     return read_profile(path, options, ask);
   } catch (const Error& error) {

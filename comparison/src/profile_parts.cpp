@@ -11,9 +11,9 @@ namespace ridgeline::comparison {
 namespace {
 
 using analyzer::Accounting;
-using analyzer::Ask;
 using analyzer::Launches;
 using analyzer::Model;
+using analyzer::QueryOptions;
 using analyzer::RepresentativeStep;
 using analyzer::StepAnalysis;
 using store::Id;
@@ -156,7 +156,7 @@ StepParts parts_of(const Model& model, const StepAnalysis& steps, const Accounti
   parts.gap_other_ns = number(accounting.gap_unknown_ns + accounting.gap_tail_ns);
   const RepresentativeStep& step = steps.representative;
   const auto thread = launching_thread(model, step);
-  // Of a recording that has no steps, or steps without a begin on the CPU, there is no such time.
+  // Of a recording that has no steps, or steps without a start on the CPU, there is no such time.
   if (step.whole_recording || !step.summary.host_duration_ns || !accounting.gap_synchronisation_ns || !thread)
     return parts;
   double waits_ns = 0;
@@ -172,7 +172,7 @@ StepParts parts_of(const Model& model, const StepAnalysis& steps, const Accounti
 
 std::vector<TransferSite> transfers_of(const store::Activity& activity, const Model& model,
                                        const StepAnalysis& steps, const std::vector<Id>& step_ids,
-                                       const Ask& ask) {
+                                       const QueryOptions& ask) {
   store::ActivityFilter filter;
   filter.process_id = steps.process_id;
   if (!step_ids.empty()) filter.step_ids = step_ids;

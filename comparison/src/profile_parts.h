@@ -17,6 +17,6 @@ namespace ridgeline::comparison {
                                                      const analyzer::Model& model,
                                                      const analyzer::StepAnalysis& steps,
                                                      const std::vector<store::Id>& step_ids,
-                                                     const analyzer::Ask& ask);
+                                                     const analyzer::QueryOptions& ask);
 
 }  // namespace ridgeline::comparison

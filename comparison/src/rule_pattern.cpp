@@ -8,9 +8,9 @@
 namespace ridgeline::comparison {
 namespace {
 
-constexpr std::int64_t kMostMemoryBytes = 8 << 20;  // of a pattern that is ready to match
-constexpr std::size_t kMostPatternBytes = 4096;
-constexpr int kMostGroups = 9;
+constexpr std::int64_t kMaxMemoryBytes = 8 << 20;  // of a pattern that is ready to match
+constexpr std::size_t kMaxPatternBytes = 4096;
+constexpr int kMaxGroups = 9;
 
 re2::StringPiece piece_of(std::string_view text) {
   return {text.data(), text.size()};
@@ -23,21 +23,21 @@ RulePattern::RulePattern(RulePattern&& other) noexcept = default;
 RulePattern::~RulePattern() = default;
 
 Result<RulePattern> RulePattern::compile(const std::string& pattern) {
-  if (pattern.size() > kMostPatternBytes)
+  if (pattern.size() > kMaxPatternBytes)
     return Failure{ErrorKind::usage,
-                   "longer than " + std::to_string(kMostPatternBytes) + " characters: write several rules"};
+                   "longer than " + std::to_string(kMaxPatternBytes) + " characters: write several rules"};
   re2::RE2::Options options;
   options.set_encoding(re2::RE2::Options::EncodingLatin1);  // bytes: names need not be whole UTF-8
   options.set_log_errors(false);
-  options.set_max_mem(kMostMemoryBytes);
+  options.set_max_mem(kMaxMemoryBytes);
   auto compiled = std::make_unique<re2::RE2>(pattern, options);
   if (!compiled->ok()) return Failure{ErrorKind::usage, compiled->error()};
   return RulePattern(std::move(compiled));
 }
 
 std::optional<std::string> RulePattern::whole(std::string_view text, std::string_view replacement) const {
-  std::array<re2::StringPiece, kMostGroups + 1> groups;
-  const int count = std::min(pattern_->NumberOfCapturingGroups(), kMostGroups) + 1;
+  std::array<re2::StringPiece, kMaxGroups + 1> groups;
+  const int count = std::min(pattern_->NumberOfCapturingGroups(), kMaxGroups) + 1;
   if (!pattern_->Match(piece_of(text), 0, text.size(), re2::RE2::ANCHOR_BOTH, groups.data(), count))
     return std::nullopt;
   std::string out;

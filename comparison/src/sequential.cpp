@@ -107,12 +107,12 @@ std::vector<double> nominal_levels(Spending spending, double alpha, int first, i
 bool is_settled(const Comparison& comparison, const ComparisonOptions& all) {
   if (comparison.verdict == ComparisonVerdict::invalid_environment) return true;
   if (comparison.step().outcome == Outcome::inconclusive) return false;
-  const double least_ns = std::max(all.kernel_ns, all.kernel_step_share * comparison.step().time.a);
+  const double min_ns = std::max(all.kernel_ns, all.kernel_step_share * comparison.step().time.a);
   return std::none_of(comparison.kernels.begin(), comparison.kernels.end(), [&](const KernelChange& change) {
     const Change& time = change.adjusted;
     return change.outcome == Outcome::inconclusive &&
            time.adjusted_p.value_or(1) <= all.false_discovery_rate &&
-           std::abs(time.ratio) >= all.kernel_ratio && std::abs(time.delta) >= least_ns;
+           std::abs(time.ratio) >= all.kernel_ratio && std::abs(time.delta) >= min_ns;
   });
 }
 

@@ -9,7 +9,7 @@
 
 namespace ridgeline::comparison {
 
-/// How the runs stand to each other.
+/// How the runs relate to each other.
 struct RunLayout {
   std::size_t runs_a = 0, runs_b = 0;
   bool paired = false;

@@ -8,9 +8,9 @@
 namespace ridgeline::comparison {
 namespace {
 
-constexpr std::size_t kMostSteadyPlaces = 64;  // that are tried
+constexpr std::size_t kMaxSteadyPlaces = 64;  // that are tried
 
-// From its begin to its end, as a ratio of the median: the thirds' middles are two thirds of it apart.
+// From its start to its end, as a ratio of the median: the thirds' middles are two thirds of it apart.
 double drift(const std::vector<double>& series, std::size_t from) {
   const auto begin = series.begin() + static_cast<std::ptrdiff_t>(from);
   const auto third = (series.end() - begin) / 3;
@@ -22,12 +22,12 @@ double drift(const std::vector<double>& series, std::size_t from) {
 
 }  // namespace
 
-Steady steady_from(const std::vector<double>& series, double most_drift, std::size_t least) {
+Steady steady_from(const std::vector<double>& series, double max_drift, std::size_t least) {
   if (series.size() < 3) return {};
   const std::size_t last = series.size() < 2 * least ? 0 : std::min(series.size() / 2, series.size() - least);
-  const std::size_t stride = std::max<std::size_t>(1, last / kMostSteadyPlaces);
+  const std::size_t stride = std::max<std::size_t>(1, last / kMaxSteadyPlaces);
   for (std::size_t from = 0; from <= last; from += stride) {
-    if (std::abs(drift(series, from)) < most_drift) return {from, true};
+    if (std::abs(drift(series, from)) < max_drift) return {from, true};
   }
   return {last, false};
 }

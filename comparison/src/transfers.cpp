@@ -79,7 +79,7 @@ std::vector<TransferChange> compare_transfers(const Runs& a, const Runs& b, cons
   const auto places_a = places_of(a);
   const auto places_b = places_of(b);
   const ComparisonOptions& options = judge.options();
-  const double least_ns = judge.least_ns(step_ns);
+  const double min_ns = judge.min_ns(step_ns);
   std::vector<TransferChange> changes;
   std::vector<Series> series;
   std::vector<double> p_values;
@@ -100,7 +100,7 @@ std::vector<TransferChange> compare_transfers(const Runs& a, const Runs& b, cons
     change.calls_b = median(calls.b);
     change.bytes_a = median(bytes.a);
     change.bytes_b = median(bytes.b);
-    const Demand wanted = judge.demand(step_ns > 0 ? least_ns / step_ns : 0);
+    const Demand wanted = judge.demand(step_ns > 0 ? min_ns / step_ns : 0);
     const auto measured = [&](const Series& values) {
       return change_of(values, judge.layout(), step_ns > 0 ? sample_of(values, judge.layout()) : std::nullopt,
                        wanted);
@@ -124,7 +124,7 @@ std::vector<TransferChange> compare_transfers(const Runs& a, const Runs& b, cons
     if (change.outcome == Outcome::added || change.outcome == Outcome::removed) continue;
     const Change& exposed = change.exposed;
     const bool significant = exposed.adjusted_p && *exposed.adjusted_p <= options.false_discovery_rate;
-    const bool large = std::abs(exposed.ratio) >= options.kernel_ratio && std::abs(exposed.delta) >= least_ns;
+    const bool large = std::abs(exposed.ratio) >= options.kernel_ratio && std::abs(exposed.delta) >= min_ns;
     judge.decide(change.outcome, change.reason, exposed, significant, large, series[i]);
     // What nothing waits for on either side is not felt.
     if (!series[i].usable() && judge.enough_pairs()) {

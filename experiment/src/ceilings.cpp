@@ -17,7 +17,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::size_t kMostBytes = 16 << 20;
+constexpr std::size_t kMaxBytes = 16 << 20;
 constexpr int kDeclaredSteps = 100;  // a recording's usual schedule, its steps alone, and some more
 constexpr int kNotStarted = 127;
 
@@ -129,7 +129,7 @@ Result<std::string> measure_ceilings(const CeilingsPlan& plan, Interruption* int
                    : why.empty() ? fmt::format("{} ended with {}", plan.program, end.status)
                                  : why};
   }
-  const Result<std::string> text = read_file(output, kMostBytes);
+  const Result<std::string> text = read_file(output, kMaxBytes);
   if (!text) return Failure{text.failure().kind, output + ": " + text.failure().message};
   const auto machine = store::parse_machine_ceilings(text.value());
   if (!machine)

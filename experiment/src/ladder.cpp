@@ -104,7 +104,7 @@ class Climb {
     }
     std::size_t best = times.size();
     for (std::size_t i = 0; i < times.size(); ++i) {
-      if (times[i].step_ns.empty() || times[i].step_ns.size() < most_times(times)) continue;
+      if (times[i].step_ns.empty() || times[i].step_ns.size() < max_times(times)) continue;
       if (best == times.size() || median(times[i].step_ns) < median(times[best].step_ns)) best = i;
     }
     if (best == times.size())
@@ -112,7 +112,7 @@ class Climb {
     chosen_[rung] = best;
     tell(fmt::format("{}: {} is taken", sweep.change.name, times[best].name));
   }
-  static std::size_t most_times(const std::vector<comparison::LadderChoiceTimes>& choices) {
+  static std::size_t max_times(const std::vector<comparison::LadderChoiceTimes>& choices) {
     std::size_t most = 0;
     for (const auto& choice : choices) most = std::max(most, choice.step_ns.size());
     return most;

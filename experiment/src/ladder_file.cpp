@@ -9,14 +9,14 @@
 
 #include "ridgeline/base/file.h"
 
-// No header may stand behind this one.
+// No header may stand after this one.
 #include "toml_reader.h"
 
 namespace ridgeline::experiment {
 namespace {
 
-constexpr std::size_t kMostLadderBytes = 4u << 20;
-constexpr std::int64_t kMostRounds = 200;
+constexpr std::size_t kMaxLadderBytes = 4u << 20;
+constexpr std::int64_t kMaxRounds = 200;
 constexpr const char* kSeed = "seed";
 
 std::string from_folder_of(const std::string& file, const std::string& path) {
@@ -158,8 +158,8 @@ LadderFile ladder_of(TomlReader& root, const std::string& path) {
   file.record = root.texts("record");
   file.build = root.text("build").value_or("");
   file.commit = root.text("commit").value_or("");
-  file.rounds = static_cast<std::int64_t>(root.number("rounds", 2, kMostRounds).value_or(10));
-  file.seeds = static_cast<std::int64_t>(root.number("seeds", 1, kMostRounds).value_or(3));
+  file.rounds = static_cast<std::int64_t>(root.number("rounds", 2, kMaxRounds).value_or(10));
+  file.seeds = static_cast<std::int64_t>(root.number("seeds", 1, kMaxRounds).value_or(3));
   file.margin_ratio = root.number("margin", 1e-6, 0.5).value_or(file.margin_ratio);
   file.loss_margin_ratio = root.number("loss_margin", 1e-9, 0.5).value_or(file.loss_margin_ratio);
   if (auto output = root.table("output")) read_patterns(*output, file);
@@ -168,8 +168,8 @@ LadderFile ladder_of(TomlReader& root, const std::string& path) {
   for (TomlReader& rung : root.tables("rung")) file.rungs.push_back(rung_of(rung, file));
   root.finish();  // a key that is misspelt says more than what is missing for it
   if (file.rungs.empty()) root.fail("no rung: give at least one [[rung]]");
-  if (file.rungs.size() > comparison::kMostRungs)
-    root.fail(fmt::format("{} rungs: {} are the most", file.rungs.size(), comparison::kMostRungs));
+  if (file.rungs.size() > comparison::kMaxRungs)
+    root.fail(fmt::format("{} rungs: {} are the most", file.rungs.size(), comparison::kMaxRungs));
   if (file.has_checkouts() && !file.directory.empty())
     root.fail_key("directory", "cannot be given with commits or patches: the program runs in its checkout");
   if (!file.build.empty() && !file.has_checkouts())
@@ -256,7 +256,7 @@ Result<LadderFile> parse_ladder_file(std::string_view text, const std::string& p
 }
 
 Result<LadderFile> read_ladder_file(const std::string& path) {
-  const Result<std::string> text = read_file(path, kMostLadderBytes, FileKind::handed_over);
+  const Result<std::string> text = read_file(path, kMaxLadderBytes, FileKind::handed_over);
   if (!text) return Failure{ErrorKind::usage, path + ": cannot be read (" + text.failure().message + ")"};
   return parse_ladder_file(text.value(), path);
 }

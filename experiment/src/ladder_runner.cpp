@@ -19,7 +19,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::size_t kMostLogBytes = 64u << 20;
+constexpr std::size_t kMaxLogBytes = 64u << 20;
 // Counters take time and are the same in every run: a ladder is about the step.
 const std::vector<std::string> kTimelineOnly = {"--tiers", "T0", "--schedule", "warmup=5,timeline=30"};
 
@@ -116,7 +116,7 @@ comparison::LadderObservation LadderRunner::run(const LadderCommand& command, co
   add(with_seed(command.program, seed));
   try {
     const int status = run_child(child, interruption_).status;
-    const std::string output = ridgeline::read_file(log, kMostLogBytes).value();
+    const std::string output = ridgeline::read_file(log, kMaxLogBytes).value();
     if (status != 0 || (recorded && !fs::exists(capture)))
       throw Error(ErrorKind::no_data,
                   fmt::format("ended with {}: {} ({})", status, last_line_of(output), log));

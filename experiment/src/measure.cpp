@@ -52,7 +52,7 @@ class Measurement {
     std::vector<Comparison> comparisons;
     bool settled = false;
     bool kept = false;  // a round that could confirm a difference, if there is one
-    while (!settled && done() < most_ && (done() < options_.least_pairs || in_budget())) {
+    while (!settled && done() < most_ && (done() < options_.min_pairs || in_budget())) {
       record();
       forecast();
       if (!plan_.look || done() < kFirstLook) continue;

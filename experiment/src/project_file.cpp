@@ -10,7 +10,7 @@
 #include "ridgeline/base/file.h"
 #include "ridgeline/base/text.h"
 
-// No header may stand behind this one.
+// No header may stand after this one.
 #include "toml_reader.h"
 
 namespace ridgeline::experiment {

@@ -16,7 +16,7 @@
 #include "ridgeline/base/text.h"
 
 // Some files that are no TOML run toml++ 3.3 into its own assertions, which end the program or, with NDEBUG, are taken
-// for granted. Here they mean that the file cannot be read. No header may stand behind this one.
+// for granted. Here they mean that the file cannot be read. No header may stand after this one.
 #undef NDEBUG
 #define TOML_ASSERT(expr) \
   static_cast<void>((expr) ? 0 : throw ridgeline::Error(ridgeline::ErrorKind::usage, "no TOML"))

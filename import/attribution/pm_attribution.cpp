@@ -16,7 +16,7 @@ namespace {
 constexpr double kTieToNeighbour = 0.1;
 constexpr double kTieToFamily = 0.05;
 constexpr double kTieToNothing = 1e-3;
-constexpr double kLeastFree = 0.1;
+constexpr double kMinFreeShare = 0.1;
 // Ends of the bins at either end of a launch, in intervals. Ramps and tails take a microsecond or two; finer
 // bins than a third of an interval are no longer told apart by the steps of a window.
 constexpr double kEdgeIntervals = 0.35;
@@ -293,8 +293,9 @@ void Attribution::make_systems() {
   for (std::uint32_t bin = 0; bin < bins_; ++bin) {
     if (gram_.diagonal(bin) > 0) ++seen;
   }
-  free_share_ = rows == 0 ? kLeastFree
-                          : std::max(kLeastFree, 1 - static_cast<double>(seen) / static_cast<double>(rows));
+  free_share_ = rows == 0
+                    ? kMinFreeShare
+                    : std::max(kMinFreeShare, 1 - static_cast<double>(seen) / static_cast<double>(rows));
   std::vector<std::uint8_t> tied(family_bins_, 0);
   for (const Shape& shape : shapes_) {
     for (std::uint32_t bin = shape.first_bin; bin + 1 < shape.first_bin + shape.bins; ++bin) {
@@ -426,7 +427,7 @@ Attribution::Own Attribution::own_of(std::size_t activity, std::span<const doubl
   }
   sample_done();
   const double covered = covered_[activity];
-  launch.usable = covered >= kLeastCovered;
+  launch.usable = covered >= kMinCoveredShare;
   if (launch.usable) {
     launch.total /= covered;
     launch.edge_variance /= covered * covered;
@@ -493,7 +494,7 @@ std::vector<std::optional<PmValue>> Attribution::values(std::span<const double> 
 std::vector<std::optional<PmValue>> Attribution::means(std::span<const double> rates) const {
   std::vector<std::optional<PmValue>> result(activities_.size());
   for (std::size_t i = 0; i < activities_.size(); ++i) {
-    if (covered_[i] < kLeastCovered) continue;
+    if (covered_[i] < kMinCoveredShare) continue;
     PmValue value;
     double time = 0, sum = 0, squares = 0;
     std::uint32_t last = UINT32_MAX;

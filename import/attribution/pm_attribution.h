@@ -56,7 +56,7 @@ class Attribution {
   static constexpr double kLongIntervals = 3;
   static constexpr double kConcurrentShare = 0.1;
   /// A launch needs samples for this share of its time.
-  static constexpr double kLeastCovered = 0.75;
+  static constexpr double kMinCoveredShare = 0.75;
 
   /// Activities in order of start.
   Attribution(std::span<const PmActivity> activities, const PmSamples& samples);
@@ -129,7 +129,7 @@ class Attribution {
   std::vector<std::uint32_t> family_bin_;  // by bin
   SparseGram gram_, family_gram_;
   std::vector<double> variance_;  // by position: of its density's sum over bins × width, residual variance 1
-  double free_share_ = 0;         // of the rows: 1 - unknowns ÷ rows, at least kLeastFree
+  double free_share_ = 0;         // of the rows: 1 - unknowns ÷ rows, at least kMinFreeShare
 };
 
 }  // namespace ridgeline::import

@@ -145,7 +145,7 @@ void RecordedActivities::add(const Clocks& clocks) {
   // The clock that matters is the one while steps ran; without steps, any.
   const auto& steps = recorded_.steps;
   const bool in_steps =
-      !recorded_.has_steps() || (clocks.time_ns >= steps.begin()->second.begin_ns &&
+      !recorded_.has_steps() || (clocks.time_ns >= steps.begin()->second.start_ns &&
                                  clocks.time_ns <= steps.rbegin()->second.end_ns.value_or(INT64_MAX));
   if (in_steps && clocks.sm_hz.value_or(0) > 0) rows_.devices().add_clock(device, *clocks.sm_hz);
 }

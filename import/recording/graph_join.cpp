@@ -10,7 +10,7 @@ namespace ridgeline::import {
 
 namespace {
 
-constexpr int kMostHops = 16;
+constexpr int kMaxHops = 16;
 
 class GraphJoin {
  public:
@@ -53,7 +53,7 @@ class GraphJoin {
   // Follows who was made of whom; as far as a node of the program if `to_own`.
   [[nodiscard]] Origin origin_of(std::uint64_t id, bool to_own) const {
     Origin origin{id, 0};
-    for (int hop = 0; hop < kMostHops && !(to_own && graph_of_.contains(origin.node)); ++hop) {
+    for (int hop = 0; hop < kMaxHops && !(to_own && graph_of_.contains(origin.node)); ++hop) {
       const auto clone = clones_.find(origin.node);
       if (clone == clones_.end() || clone->second.original_id == origin.node) break;
       if (origin.graph == 0) origin.graph = clone->second.graph;

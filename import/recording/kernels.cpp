@@ -8,7 +8,7 @@ namespace ridgeline::import {
 
 namespace {
 
-constexpr std::size_t kMostNameBytes = 32 * 1024;  // of a kernel: every report would carry a longer one
+constexpr std::size_t kMaxNameBytes = 32 * 1024;  // of a kernel: every report would carry a longer one
 
 }  // namespace
 
@@ -18,7 +18,7 @@ store::Id RecordedKernels::id_of(std::uint32_t kernel, std::uint64_t code) {
     if (its_code == code) return its_id;
   }
   const KernelName name = name_of_(kernel);
-  const std::string text = clean_text(bounded_text(name.text, kMostNameBytes));
+  const std::string text = clean_text(bounded_text(name.text, kMaxNameBytes));
   std::optional<std::string> code_hash;
   if (code != 0) code_hash = fmt::format("{:016x}", code);
   store::CaptureWriter& writer = rows_.writer();

@@ -20,7 +20,7 @@ void sort_by_call(std::vector<Row>& rows) {
 
 template <typename Row>
 void RecordedOrder::keep(std::vector<Row>& rows, const Row& row, LeftOut what) {
-  if (rows.size() < kMost)
+  if (rows.size() < kMax)
     rows.push_back(row);
   else
     ++not_kept_[what];
@@ -125,7 +125,7 @@ void RecordedOrder::write_memory() {
     std::int64_t taken_by = 0;
     std::uint32_t device = 0;
   };
-  constexpr std::int64_t kMostBytes = std::int64_t{1} << 60;  // a sum of them stays within int64
+  constexpr std::int64_t kMaxBytes = std::int64_t{1} << 60;  // a sum of them stays within int64
   std::unordered_map<std::uint64_t, Block> blocks;
   std::unordered_map<std::uint32_t, std::int64_t> allocated;  // by device
   for (const MemoryUse& use : memory_) {
@@ -138,7 +138,7 @@ void RecordedOrder::write_memory() {
     row.step_id = step_id(use.step, use.time_ns);
     std::uint32_t device = use.device;
     if (allocates(use.call)) {
-      if (use.bytes < 0 || use.bytes > kMostBytes - allocated[device]) continue;  // no such memory exists
+      if (use.bytes < 0 || use.bytes > kMaxBytes - allocated[device]) continue;  // no such memory exists
       row.bytes = use.bytes;
       // A return of it that was not seen: the address could not be given out again otherwise.
       if (const auto stale = blocks.find(use.address); stale != blocks.end())

@@ -19,7 +19,7 @@ namespace ridgeline::import {
 class RecordedOrder {
  public:
   /// Of each kind; what comes later is counted as left out.
-  static constexpr std::size_t kMost = 20'000'000;
+  static constexpr std::size_t kMax = 20'000'000;
 
   /// Keeps references to both.
   RecordedOrder(ProcessRows& rows, RecordedSteps& steps) : rows_(rows), recorded_(steps) {}

@@ -11,7 +11,7 @@ namespace {
 
 // A kernel that starts so long after its launch was waited for: by what the device still had to do. Less is the launch.
 constexpr std::int64_t kBehindNs = 50'000;
-constexpr std::size_t kLeastBlocks = 2;
+constexpr std::size_t kMinBlocks = 2;
 
 // Two-sided 95 % of Student's t, by degrees of freedom.
 double student_t(std::size_t freedom) {
@@ -41,9 +41,9 @@ std::optional<Reason> price_of(const std::vector<StepBlock>& blocks, const Recor
   std::int64_t steps_alone = 0, steps_recorded = 0;
   bool by_period = false;
   for (const StepBlock& block : blocks) {
-    if (block.steps == 0 || block.end_ns <= block.begin_ns) continue;
+    if (block.steps == 0 || block.end_ns <= block.start_ns) continue;
     const double count = block.steps;
-    const auto pace = static_cast<double>(end_of(block, steps) - block.begin_ns) / count;
+    const auto pace = static_cast<double>(end_of(block, steps) - block.start_ns) / count;
     by_period = by_period || block.by_period;
     if (block.alone) {
       remained.push_back(static_cast<double>(block.remained_ns) / count);
@@ -57,7 +57,7 @@ std::optional<Reason> price_of(const std::vector<StepBlock>& blocks, const Recor
           launches.push_back(static_cast<double>(step->second.launches_seen));
     }
   }
-  if (alone.size() < kLeastBlocks || recorded.size() < kLeastBlocks) return std::nullopt;
+  if (alone.size() < kMinBlocks || recorded.size() < kMinBlocks) return std::nullopt;
   const std::size_t freedom = alone.size() + recorded.size() - 2;
   const double pooled = (static_cast<double>(alone.size() - 1) * variance(alone) +
                          static_cast<double>(recorded.size() - 1) * variance(recorded)) /

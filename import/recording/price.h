@@ -10,13 +10,13 @@
 
 namespace ridgeline::import {
 
-/// Steps in a row, timed from a device without work to the border behind the last of them.
+/// Steps in a row, timed from a device without work to the boundary after the last of them.
 struct StepBlock {
   bool alone = false;
   bool by_period = false;
   std::uint32_t first_step = 0;
   std::uint32_t steps = 0;
-  std::int64_t begin_ns = 0;
+  std::int64_t start_ns = 0;
   std::int64_t end_ns = 0;       // on the host
   std::int64_t remained_ns = 0;  // what the recorder took of it all the same
 };

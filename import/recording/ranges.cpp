@@ -20,9 +20,9 @@ constexpr std::uint64_t kOpCostSchemaId = (std::uint64_t{1} << 24) + 0x524C;
 constexpr std::uint64_t kStepSizeSchemaId = (std::uint64_t{1} << 24) + 0x524D;
 constexpr int kMaxPathDepth = 256;
 // Stored once for each of up to 65,536 nestings: longer texts would make gigabytes of a small spool.
-constexpr std::size_t kMostRangeNameBytes = 1024;
-constexpr std::size_t kMostPathBytes = 8 * 1024;
-constexpr std::size_t kMostRecent = 1u << 16;
+constexpr std::size_t kMaxRangeNameBytes = 1024;
+constexpr std::size_t kMaxPathBytes = 8 * 1024;
+constexpr std::size_t kMaxRecent = 1u << 16;
 constexpr const char* kWorkName = "op_cost";
 constexpr const char* kSizeName = "step_size";
 
@@ -87,8 +87,8 @@ std::optional<store::Id> RecordedRanges::path_id(std::uint32_t id) {
   for (int depth = 0; at != 0 && depth < kMaxPathDepth; ++depth) {
     const auto node = paths_.find(at);
     if (node == paths_.end()) break;
-    const std::string name = one_line(bounded_text(node->second.name, kMostRangeNameBytes));
-    if (text.size() + name.size() > kMostPathBytes) {
+    const std::string name = one_line(bounded_text(node->second.name, kMaxRangeNameBytes));
+    if (text.size() + name.size() > kMaxPathBytes) {
       text.insert(0, "… / ");
       break;
     }
@@ -104,7 +104,7 @@ std::optional<store::Id> RecordedRanges::path_id(std::uint32_t id) {
 void RecordedRanges::remember(std::uint64_t range_id, store::Id id) {
   recent_[range_id] = id;
   recent_order_.push_back(range_id);
-  if (recent_order_.size() <= kMostRecent) return;
+  if (recent_order_.size() <= kMaxRecent) return;
   recent_.erase(recent_order_.front());
   recent_order_.pop_front();
 }
@@ -164,12 +164,12 @@ void RecordedRanges::add(const Range& range) {
 const RecordedRanges::Names& RecordedRanges::names_of(std::uint32_t path_id, const Path& path) {
   const auto [found, fresh] = names_.try_emplace(path_id);
   if (fresh) {
-    const std::string name = one_line(bounded_text(path.name, kMostRangeNameBytes));
+    const std::string name = one_line(bounded_text(path.name, kMaxRangeNameBytes));
     found->second.name_id = rows_.writer().string_id(name);
     found->second.size = size_in_name(name);
     if (path.domain)
       found->second.domain_id =
-          rows_.writer().string_id(one_line(bounded_text(*path.domain, kMostRangeNameBytes)));
+          rows_.writer().string_id(one_line(bounded_text(*path.domain, kMaxRangeNameBytes)));
   }
   return found->second;
 }

@@ -9,7 +9,7 @@ namespace ridgeline::import {
 namespace {
 
 constexpr std::int64_t kMarginNs = 2 * kLargestShiftNs;
-constexpr double kMostUnevaluated = 0.1;  // of a column; above, it is left out
+constexpr double kMaxUnevaluatedShare = 0.1;  // of a column; above, it is left out
 constexpr double kPoorCorrelation = 0.3;
 constexpr std::int64_t kLongestNs = 3'600'000'000'000;  // of a launch; a damaged record may say more
 constexpr std::uint32_t kForeign = UINT32_MAX - 1;      // kind of another process's work
@@ -157,7 +157,7 @@ std::vector<SampledWindows::Column> SampledWindows::columns_of(const SampledWind
       if (!std::isfinite(value)) ++missing;
       column.values.push_back(value);
     }
-    if (static_cast<double>(missing) > kMostUnevaluated * static_cast<double>(samples.values.size())) {
+    if (static_cast<double>(missing) > kMaxUnevaluatedShare * static_cast<double>(samples.values.size())) {
       rows_.say(Severity::warning,
                 Reason(ReasonCode::sampled_metric_left_out,
                        {{"metric", metric.name}, {"missing", missing}, {"samples", samples.values.size()}}));

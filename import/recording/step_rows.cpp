@@ -34,7 +34,7 @@ void write_steps(ProcessRows& rows, RecordedSteps& recorded, const Configuration
     row.process_id = rows.process_id();
     row.step_index = step.number;
     row.source = step.source;
-    row.host_start_ns = step.begin_ns;
+    row.host_start_ns = step.start_ns;
     row.host_end_ns = step.end_ns;
     row.gpu_start_ns = step.gpu_start_ns;
     row.gpu_end_ns = step.gpu_end_ns;

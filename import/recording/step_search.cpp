@@ -13,18 +13,18 @@ namespace ridgeline::import {
 
 namespace {
 
-constexpr std::uint32_t kMostSearched = 1u << 20;
+constexpr std::uint32_t kMaxSearched = 1u << 20;
 constexpr std::size_t kMinLaunches = 16;
-constexpr std::uint32_t kMinRepeats = 5, kMostWarmup = 10;
+constexpr std::uint32_t kMinRepeats = 5, kMaxWarmup = 10;
 constexpr double kLongerThanAStep = 1.25;
-constexpr double kPeriodsOfAnEpoch = 8;  // in a range: it is no step then, but what steps are taken in
+constexpr double kPeriodsPerEpoch = 8;  // in a range: it is no step then, but what steps are taken in
 
 using Launches = std::vector<SearchedLaunch>;
 
 /// Launches from `first` up to, without, `end`.
 struct Stretch {
   std::size_t first = 0, end = 0;
-  std::int64_t begin_ns = 0, end_ns = 0;
+  std::int64_t start_ns = 0, end_ns = 0;
 };
 
 // Contexts launch in no fixed order among each other: the busiest counts.
@@ -46,7 +46,7 @@ std::optional<steps::Period> find_period(const Launches& launches) {
     sequence.push_back(
         {launch.key, static_cast<std::uint32_t>((launch.time_ns - launches.front().time_ns) / 1000)});
   steps::PeriodSearch search(
-      static_cast<std::uint32_t>(std::min<std::size_t>(sequence.size(), kMostSearched)));
+      static_cast<std::uint32_t>(std::min<std::size_t>(sequence.size(), kMaxSearched)));
   steps::Period period;
   if (!search.find_anywhere(sequence.data(), sequence.size(), &period) || period.repeats < kMinRepeats)
     return std::nullopt;
@@ -57,19 +57,19 @@ std::optional<steps::Period> find_period(const Launches& launches) {
 
 std::vector<Stretch> cut_by_period(const Launches& launches, const steps::Period& period) {
   const steps::StepPeriodFound found = steps::step_of(period);
-  std::vector<std::size_t> borders;
+  std::vector<std::size_t> boundaries;
   steps::StepCutter cutter(period.anchor, found.periods);
   for (std::size_t i = period.begin - std::min<std::size_t>(period.begin, period.anchor.length - 1);
        i < launches.size(); ++i) {
-    if (cutter.launch(launches[i].key)) borders.push_back(i);
+    if (cutter.launch(launches[i].key)) boundaries.push_back(i);
   }
   const std::uint32_t usual = found.step_launches();
   const auto longest = static_cast<std::size_t>(kLongerThanAStep * usual);
   std::vector<Stretch> stretches;
-  for (std::size_t b = 0; b < borders.size(); ++b) {
-    const std::size_t first = borders[b];
-    std::size_t end = b + 1 < borders.size() ? borders[b + 1] : launches.size();
-    if (b + 1 == borders.size() && end - first < usual) break;  // the program ended in it
+  for (std::size_t b = 0; b < boundaries.size(); ++b) {
+    const std::size_t first = boundaries[b];
+    std::size_t end = b + 1 < boundaries.size() ? boundaries[b + 1] : launches.size();
+    if (b + 1 == boundaries.size() && end - first < usual) break;  // the program ended in it
     // What is done between two steps, an evaluation, belongs to none.
     if (!period.varies && end - first > longest) end = first + usual;
     stretches.push_back({first, end, launches[first].time_ns,
@@ -153,7 +153,7 @@ std::vector<Stretch> cut_by_ranges(const SearchedEvents& events, const RangesFou
 // Launches were counted in it, which took their time.
 bool is_disturbed(const std::vector<std::pair<std::int64_t, std::int64_t>>& counting, const Stretch& step) {
   return std::any_of(counting.begin(), counting.end(), [&](const auto& other) {
-    return other.first < step.end_ns && other.second > step.begin_ns;
+    return other.first < step.end_ns && other.second > step.start_ns;
   });
 }
 
@@ -162,16 +162,16 @@ void place(const Launches& launches, const std::vector<Stretch>& stretches, Step
   std::erase_if(recorded.steps, [](const auto& step) { return !step.second.stretch; });
   std::vector<std::pair<std::int64_t, std::int64_t>> counting;
   for (const auto& [index, step] : recorded.steps)
-    counting.emplace_back(step.begin_ns, step.end_ns.value_or(INT64_MAX));
+    counting.emplace_back(step.start_ns, step.end_ns.value_or(INT64_MAX));
   std::uint32_t next = 0;
-  const auto warmup = static_cast<std::uint32_t>(std::min<std::size_t>(kMostWarmup, stretches.size() / 5));
+  const auto warmup = static_cast<std::uint32_t>(std::min<std::size_t>(kMaxWarmup, stretches.size() / 5));
   for (const Stretch& stretch : stretches) {
     const std::uint32_t index = next++;
     RecordedStep& step = recorded.steps[index];
     step.index = step.position = index;
     step.phase = index < warmup || is_disturbed(counting, stretch) ? Phase::warmup : Phase::timeline;
     step.source = source;
-    step.begin_ns = stretch.begin_ns;
+    step.start_ns = stretch.start_ns;
     step.end_ns = stretch.end_ns;
     std::uint32_t ordinal = 0;
     for (std::size_t i = stretch.first; i < stretch.end; ++i) {
@@ -186,7 +186,7 @@ void place(const Launches& launches, const std::vector<Stretch>& stretches, Step
 
 bool fits_better(const steps::Period& period, const RangesFound& ranges) {
   return !period.varies && steps::step_of(period).periods == 1 && period.coverage >= ranges.found.share &&
-         period.repeats >= kPeriodsOfAnEpoch * ranges.found.ranges;
+         period.repeats >= kPeriodsPerEpoch * ranges.found.ranges;
 }
 
 }  // namespace

@@ -22,7 +22,7 @@ std::uint32_t RecordedSteps::step_at(std::uint32_t recorded_step, std::int64_t t
                 high = static_cast<std::uint32_t>(steps.size() - static_cast<std::size_t>(stretches));
   while (low < high) {
     const std::uint32_t middle = (low + high) / 2;
-    if (steps.at(middle).begin_ns <= time_ns)
+    if (steps.at(middle).start_ns <= time_ns)
       low = middle + 1;
     else
       high = middle;
@@ -42,14 +42,14 @@ void RecordedSteps::cut_windows() {
   pieces.clear();
   std::vector<std::pair<std::int64_t, std::int64_t>> stretches;
   for (const auto& [index, step] : steps)
-    if (step.stretch) stretches.emplace_back(step.begin_ns, step.end_ns.value_or(INT64_MAX));
+    if (step.stretch) stretches.emplace_back(step.start_ns, step.end_ns.value_or(INT64_MAX));
   std::sort(stretches.begin(), stretches.end());
   for (const RecordedWindow& window : windows) {
     RecordedWindow rest = window;
-    for (const auto& [begin_ns, end_ns] : stretches) {
-      if (begin_ns <= rest.open_ns || begin_ns >= window.close_ns.value_or(INT64_MAX)) continue;
+    for (const auto& [start_ns, end_ns] : stretches) {
+      if (start_ns <= rest.open_ns || start_ns >= window.close_ns.value_or(INT64_MAX)) continue;
       RecordedWindow piece = rest;
-      piece.close_ns = begin_ns;
+      piece.close_ns = start_ns;
       pieces.push_back(piece);
       rest.open_ns = end_ns;
     }
@@ -68,7 +68,7 @@ void RecordedSteps::number_steps() {
   }
   auto piece = pieces.begin();
   for (auto& [index, step] : steps) {
-    for (; piece != pieces.end() && piece->open_ns <= step.begin_ns; ++piece)
+    for (; piece != pieces.end() && piece->open_ns <= step.start_ns; ++piece)
       if (piece->gpu_start_ns) piece->number = next++;
     step.number = next++;
   }
@@ -192,11 +192,11 @@ RecordedStep* RecordedSteps::step_of(const Copy& copy) {
       std::upper_bound(steps_by_correlation_.begin(), steps_by_correlation_.end(),
                        std::pair<std::uint32_t, std::uint32_t>(copy.correlation_id, UINT32_MAX));
   RecordedStep* const following = next == steps_by_correlation_.end() ? nullptr : step_with(next->second);
-  const bool begun = following != nullptr && copy.start_ns >= following->begin_ns;
+  const bool begun = following != nullptr && copy.start_ns >= following->start_ns;
   if (next == steps_by_correlation_.begin()) return begun ? following : nullptr;
   RecordedStep* const step = step_with(std::prev(next)->second);
   if (copy.correlation_id <= step->last_correlation_id) return step;
-  // Behind the step's last launch and before the next step's first. A result read back belongs to what made it.
+  // After the step's last launch and before the next step's first. A result read back belongs to what made it.
   if (begun) return copy.kind == CopyKind::device_to_host ? step : following;
   // Of this step while the host was in its range, or if it was queued behind its kernels.
   constexpr std::int64_t kQueueGapNs = 100'000;

@@ -44,7 +44,7 @@ struct RecordedStep {
   std::uint32_t position = 0;  // in the schedule, from 0
   bool unmeasured = false;     // sample phase: only lets the clocks settle
   bool deferred = false;       // beside the schedule, which waited for the GPU's counters
-  std::int64_t begin_ns = 0;
+  std::int64_t start_ns = 0;
   std::optional<std::int64_t> end_ns;
   std::uint32_t configuration = 0;
   std::optional<StepCounters> counters;
@@ -110,7 +110,7 @@ struct RecordedWindow {
   std::optional<std::int64_t> close_ns;
   WindowCause cause = WindowCause::start;                // of the opening
   std::optional<std::int64_t> gpu_start_ns, gpu_end_ns;  // of kernels launched in it; only without steps
-  store::Id step_id = 0;                                 // of the step that stands for it, once written
+  store::Id step_id = 0;                                 // of the representative of it, once written
   bool synchronisation = false;                          // calls that wait are recorded
   bool stream_calls = false;                             // calls that order streams are
   std::uint32_t number = 0;                              // of that step in the capture
@@ -125,7 +125,7 @@ class RecordedSteps {
   /// The program has steps; stretches are none.
   [[nodiscard]] bool has_steps() const;
   /// Gives steps and pieces their numbers in the capture: in order of time where there are no steps, else stretches
-  /// behind them.
+  /// after them.
   void number_steps();
 
   /// Where the import found the steps itself (step_search.h): what they are, and the place of each launch, by

@@ -37,7 +37,7 @@ struct OpenSpool {
 class PassProgress {
  public:
   PassProgress(const ImportOptions& options, std::uint64_t spool_bytes) : options_(options) {
-    progress_.total_bytes = spool_bytes * kPassesASpool;
+    progress_.total_bytes = spool_bytes * kPassesPerSpool;
   }
   void at(std::uint64_t offset) {
     if (!options_.progress) return;
@@ -165,7 +165,7 @@ Failure nothing_recorded(const std::string& directory, const std::optional<spool
                         manifest->window == "--wait" ? "send SIGUSR2 to ridgeline to open one"
                                                      : "it ended too soon after its first CUDA context")};
   }
-  if (!spools.empty() && !end.empty()) {  // its own error, which it has told of itself
+  if (!spools.empty() && !end.empty()) {  // its own error, which it has reported itself
     return {
         ErrorKind::no_data,
         fmt::format("{} ended before it ran a kernel{}, so there is nothing to record: look at what it said",
@@ -199,7 +199,7 @@ bool launched_something(const std::vector<OpenSpool>& spools) {
   return launched;
 }
 
-// Where the recording was told another range that makes a step, no other stands for it.
+// Where the recording was given another range that makes a step, no other stands for it.
 bool by_ranges(const OpenSpool& each, const std::optional<spool::LaunchManifest>& manifest) {
   return recording_plan(each.reader, each.scanned, manifest).step_range ==
          spool::environment::kDefaultStepRange;

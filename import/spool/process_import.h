@@ -34,7 +34,7 @@ struct ProcessImport {
 };
 
 /// Passes over the spool expected of scan and import together; one more if there are periodic samples.
-inline constexpr int kPassesASpool = 6;
+inline constexpr int kPassesPerSpool = 6;
 
 /// Writes the rows and adds to the summary. Checkpoints as it goes.
 void import_process(ProcessImport& import, ImportSummary& summary);

@@ -37,7 +37,7 @@ StepBlock block_of(const StepBlockRecord& record) {
   block.by_period = (record.header.flags & kBlockByPeriod) != 0;
   block.first_step = record.first_step;
   block.steps = record.steps;
-  block.begin_ns = record.begin_ns;
+  block.start_ns = record.start_ns;
   block.end_ns = record.end_ns;
   block.remained_ns = record.own_ns + static_cast<std::int64_t>(record.launches) * record.callback_ps / 1000;
   return block;
@@ -94,7 +94,7 @@ ScannedSpool scan_definitions(const Reader& reader, const OffsetProgress& progre
       spool.metrics[metric->metric_id] = *metric;
     } else if (const auto* config = view.as<CounterConfigRecord>()) {
       spool.configs[config->config_id] = *config;
-    } else if (const auto* begin = view.as<StepBeginRecord>()) {
+    } else if (const auto* begin = view.as<StepStartRecord>()) {
       if (begin->step_index == kNoStep) return;
       RecordedStep& step = spool.steps[begin->step_index];
       step.index = begin->step_index;
@@ -105,7 +105,7 @@ ScannedSpool scan_definitions(const Reader& reader, const OffsetProgress& progre
       if (step.stretch) step.source = StepSource::window;
       step.unmeasured = (begin->header.flags & kStepUnmeasured) != 0;
       step.deferred = (begin->header.flags & kStepDeferred) != 0;
-      step.begin_ns = begin->begin_ns;
+      step.start_ns = begin->start_ns;
       step.configuration = begin->config_id;
     } else if (const auto* block = view.as<StepBlockRecord>()) {
       spool.blocks.push_back(block_of(*block));

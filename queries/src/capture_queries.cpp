@@ -31,7 +31,7 @@ class CaptureQueries::State {
       : path_(std::move(path)), options_(std::move(options)) {}
 
   DocumentAnswer answer(const CaptureQuery& query, const reports::DocumentOptions& how,
-                        const analyzer::Ask& ask) {
+                        const analyzer::QueryOptions& ask) {
     return std::visit([&](const auto& one) { return answer_to(one, how, ask); }, query);
   }
 
@@ -42,7 +42,7 @@ class CaptureQueries::State {
     std::shared_ptr<const analyzer::Analysis> analysis;
   };
 
-  Scoped scoped(const analyzer::Scope& scope, unsigned parts, const analyzer::Ask& ask) {
+  Scoped scoped(const analyzer::Scope& scope, unsigned parts, const analyzer::QueryOptions& ask) {
     Scoped scoped;
     scoped.analysis = named(session().analysis(scope, parts, ask));
     scoped.model = named(session().model(scope, ask));
@@ -57,7 +57,8 @@ class CaptureQueries::State {
     throw Error(failure.kind, names_it ? failure.message : path_ + ": " + failure.message);
   }
 
-  DocumentAnswer answer_to(const RankQuery& query, reports::DocumentOptions how, const analyzer::Ask& ask) {
+  DocumentAnswer answer_to(const RankingQuery& query, reports::DocumentOptions how,
+                           const analyzer::QueryOptions& ask) {
     const Scoped of =
         scoped(query.scope, Session::kAdvice | (query.stalls ? Session::kStalls : Session::kRanking), ask);
     how.stalls = query.stalls;
@@ -65,12 +66,13 @@ class CaptureQueries::State {
     return {keeping(reports::ranking_document(*of.model, *of.analysis, how), of)};
   }
   DocumentAnswer answer_to(const CheckQuery& query, const reports::DocumentOptions& how,
-                           const analyzer::Ask& ask) {
+                           const analyzer::QueryOptions& ask) {
     const Scoped of = scoped(query.scope, Session::kCheck, ask);
     return {keeping(reports::check_document(*of.model, *of.analysis, how), of),
             analyzer::exit_code(of.analysis->check.overall)};
   }
-  DocumentAnswer answer_to(const AdviseQuery& query, reports::DocumentOptions how, const analyzer::Ask& ask) {
+  DocumentAnswer answer_to(const AdviseQuery& query, reports::DocumentOptions how,
+                           const analyzer::QueryOptions& ask) {
     Scoped of = scoped(query.scope, Session::kAdvice, ask);
     if (query.rule) {
       auto narrowed = std::make_shared<analyzer::Analysis>(*of.analysis);
@@ -81,12 +83,12 @@ class CaptureQueries::State {
     return {keeping(reports::advice_document(*of.model, *of.analysis, how), of)};
   }
   DocumentAnswer answer_to(const StepsQuery& query, const reports::DocumentOptions& how,
-                           const analyzer::Ask& ask) {
+                           const analyzer::QueryOptions& ask) {
     const Scoped of = scoped(query.scope, Session::kAccounting, ask);
     return {keeping(reports::steps_document(*of.model, *of.analysis, how), of)};
   }
   DocumentAnswer answer_to(const RooflineQuery& query, const reports::DocumentOptions& how,
-                           const analyzer::Ask& ask) {
+                           const analyzer::QueryOptions& ask) {
     const Scoped of = scoped(query.scope, Session::kRoofline, ask);
     switch (query.form) {
       case RooflineQuery::Form::svg:
@@ -99,34 +101,36 @@ class CaptureQueries::State {
     return {keeping(reports::roofline_document(*of.model, *of.analysis, query.shown, how), of)};
   }
   DocumentAnswer answer_to(const ReportQuery& query, const reports::DocumentOptions& how,
-                           const analyzer::Ask& ask) {
+                           const analyzer::QueryOptions& ask) {
     const Scoped of = scoped(query.scope, parts_of(query), ask);
     return {keeping(reports::capture_document(*of.model, *of.analysis, query.format, query.fail_on, how), of),
             analyzer::exit_code(of.analysis->check, query.fail_on)};
   }
   DocumentAnswer answer_to(const WhatIfQuery& query, const reports::DocumentOptions& how,
-                           const analyzer::Ask& ask) {
+                           const analyzer::QueryOptions& ask) {
     const auto answer = named(queries::ask(session(), query, ask));
     const Scoped of = scoped(analyzer::whole_step(query.scope), Session::kRanking, ask);
     return {keeping(reports::what_if_document(*of.model, *of.analysis, *answer, how), of, answer)};
   }
-  DocumentAnswer answer_to(const InfoQuery&, const reports::DocumentOptions& how, const analyzer::Ask&) {
+  DocumentAnswer answer_to(const InfoQuery&, const reports::DocumentOptions& how,
+                           const analyzer::QueryOptions&) {
     const auto model = std::make_shared<analyzer::Model>(analyzer::load_recording(*capture()));
     model->order_summary = store::Order(*capture()).summary();
     return {keeping(reports::info_document(*model, capture()->row_counts(), how), model)};
   }
-  DocumentAnswer answer_to(const VerifyQuery&, const reports::DocumentOptions& how, const analyzer::Ask&) {
+  DocumentAnswer answer_to(const VerifyQuery&, const reports::DocumentOptions& how,
+                           const analyzer::QueryOptions&) {
     const auto found = std::make_shared<const store::Verification>(capture()->verify());
     return {keeping(reports::verification_document(capture()->path(), *found, how), found),
             found->damage.empty() ? 0 : exit_code(ErrorKind::corrupt)};
   }
   DocumentAnswer answer_to(const SqlQuery& query, const reports::DocumentOptions& how,
-                           const analyzer::Ask& ask) {
+                           const analyzer::QueryOptions& ask) {
     const auto rows = std::make_shared<const SqlRows>(queries::ask(*capture(), query, ask.stop).value());
     return {keeping(reports::query_document(rows->table, rows->cut, how), rows), 0, rows->cut};
   }
   DocumentAnswer answer_to(const SqlStreamQuery& query, const reports::DocumentOptions& how,
-                           const analyzer::Ask&) {
+                           const analyzer::QueryOptions&) {
     return {keeping(reports::query_document(*capture(), query.sql, how), capture())};
   }
 
@@ -152,7 +156,7 @@ CaptureQueries::CaptureQueries(CaptureQueries&&) noexcept = default;
 CaptureQueries& CaptureQueries::operator=(CaptureQueries&&) noexcept = default;
 
 Result<DocumentAnswer> CaptureQueries::ask(const CaptureQuery& query, const reports::DocumentOptions& how,
-                                           const analyzer::Ask& ask) {
+                                           const analyzer::QueryOptions& ask) {
   try {
     return state_->answer(query, how, ask);
   } catch (const Error& error) {

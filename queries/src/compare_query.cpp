@@ -2,7 +2,7 @@
 
 namespace ridgeline::queries {
 
-Result<comparison::RunProfile> profile_of(const std::string& capture, const analyzer::Ask& how,
+Result<comparison::RunProfile> profile_of(const std::string& capture, const analyzer::QueryOptions& how,
                                           const analyzer::AnalysisOptions& analysis) {
   auto profile = comparison::profile_run(capture, {.analysis = analysis}, how);
   if (profile) return profile;
@@ -11,7 +11,7 @@ Result<comparison::RunProfile> profile_of(const std::string& capture, const anal
   return named ? failure : Failure{failure.kind, capture + ": " + failure.message};
 }
 
-Result<comparison::Comparison> ask(const CompareQuery& query, const analyzer::Ask& how,
+Result<comparison::Comparison> ask(const CompareQuery& query, const analyzer::QueryOptions& how,
                                    const CompareProgress& progress) {
   std::vector<comparison::RunProfile> a, b;
   for (const bool of_a : {true, false}) {

@@ -35,7 +35,8 @@ class Answers {
 
 }  // namespace
 
-analyzer::Answer<ScopeAnswer> ask(Session& session, const ScopeQuery& query, const analyzer::Ask& how) {
+analyzer::Answer<ScopeAnswer> ask(Session& session, const ScopeQuery& query,
+                                  const analyzer::QueryOptions& how) {
   const analyzer::Scope& scope = query.scope;
   ScopeAnswer answer{.scope = scope, .key = query.key};
   Answers answers;
@@ -49,7 +50,7 @@ analyzer::Answer<ScopeAnswer> ask(Session& session, const ScopeQuery& query, con
   return std::make_shared<const ScopeAnswer>(std::move(answer));
 }
 
-Result<Overview> ask_overview(Session& session, const analyzer::Ask& how) {
+Result<Overview> ask_overview(Session& session, const analyzer::QueryOptions& how) {
   Overview overview;
   std::shared_ptr<const analyzer::Model> model;
   Answers answers;
@@ -60,7 +61,7 @@ Result<Overview> ask_overview(Session& session, const analyzer::Ask& how) {
   if (answers.failure()) return *answers.failure();
   const auto& all = overview.analysis;
   overview.step = std::make_shared<const ScopeAnswer>(ScopeAnswer{{},
-                                                                  analyzer::RankKey::kernel,
+                                                                  analyzer::RankingKey::kernel,
                                                                   std::move(model),
                                                                   part_of(all, all->steps),
                                                                   part_of(all, all->utilisation),

@@ -23,7 +23,7 @@ std::optional<double> number_in(std::string_view text) {
   return value;
 }
 
-// What stands before and behind the last "="; the pattern is "" where there is none.
+// What stands before and after the last "="; the pattern is "" where there is none.
 std::pair<std::string, std::string_view> pattern_and_value(std::string_view text) {
   const std::size_t equals = text.rfind('=');
   if (equals == std::string_view::npos) return {"", text};
@@ -41,7 +41,7 @@ std::optional<Precision> precision_in(std::string_view word) {
 }  // namespace
 
 analyzer::Answer<analyzer::WhatIf> ask(analyzer::Session& session, const WhatIfQuery& query,
-                                       const analyzer::Ask& how) {
+                                       const analyzer::QueryOptions& how) {
   return session.what_if(query.scope, query.request, how);
 }
 

@@ -147,7 +147,7 @@ void add_grounds(AdviceColumns& columns) {
        }});
 }
 
-// What is said of a case behind its number, a line each.
+// What is said of a case after its number, a line each.
 std::vector<std::string> details_of(const analyzer::Model& model, const AdviceReport& report,
                                     const Advice& advice) {
   std::vector<std::string> lines = {
@@ -224,7 +224,7 @@ std::string advice_closing(const AdviceReport& report, bool all) {
   }
   text +=
       fmt::format("Shown is what gives {} or more: the larger of 0.3 % of the {} and three times its noise.",
-                  time_text(report.least_ns), scope_noun(report.scope));
+                  time_text(report.min_ns), scope_noun(report.scope));
   if (!all) {
     text +=
         fmt::format(" {} {} less; {} found nothing, {} could not be judged: --all shows them.",
@@ -251,7 +251,7 @@ Table advice_table(const AdviceReport& report, bool all) {
                       .help = "kernel, call or cause that it is about; empty: the step as a whole",
                       .align = Align::left,
                       .elide = Elide::middle,
-                      .least_width = 20},
+                      .min_width = 20},
                      [](const AdviceLine& l) {
                        const std::string subject = subject_text(l);
                        return Cell::worded(elide_kernel_name(subject, kTableSubjectColumns), subject);
@@ -266,7 +266,7 @@ JsonPart advice_json(const AdviceReport& report, const analyzer::Quality& qualit
   Json out = Json::object();
   out["step_ns"] = report.step_ns;
   out["noise_ns"] = report.noise_ns;
-  out["least_ns"] = report.least_ns;
+  out["least_ns"] = report.min_ns;
   out["power_limited"] = report.power_limited;
   out["together"] = gain_json(report.together);
   Json first = Json::array();

@@ -25,7 +25,7 @@ struct RuleWords {
   AdviceRule rule;
   std::string_view meaning;  // what is looked for
   std::string_view action;
-  std::string_view look;  // arguments behind `ridgeline VERB CAPTURE`
+  std::string_view look;  // arguments after `ridgeline VERB CAPTURE`
   std::string_view reference;
 };
 
@@ -157,8 +157,8 @@ const analyzer::AdviceUnknown* idle_unknown(const AdviceReport& report) {
   for (const analyzer::AdviceUnknown& unknown : report.unknown) {
     const bool idle = unknown.need == AdviceNeed::host_waits || unknown.need == AdviceNeed::loader_range ||
                       unknown.need == AdviceNeed::whole_timeline || unknown.need == AdviceNeed::more_steps;
-    if (!idle || unknown.most_ns.value_or(0) < kMuch * report.step_ns) continue;
-    if (most == nullptr || *unknown.most_ns > *most->most_ns) most = &unknown;
+    if (!idle || unknown.max_ns.value_or(0) < kMuch * report.step_ns) continue;
+    if (most == nullptr || *unknown.max_ns > *most->max_ns) most = &unknown;
   }
   return most;
 }
@@ -170,8 +170,8 @@ std::string nothing_line(const AdviceReport& report, bool idles) {
   }
   if (idles) return "No advice: no rule knows what the GPU waits for: ridgeline advise --all.";
   std::string text = fmt::format("Healthy: of {} rules none knows what is worth {} ({}) of the {}",
-                                 report.rules(), time_text(report.least_ns),
-                                 percent_text(report.least_ns / report.step_ns), scope_noun(report.scope));
+                                 report.rules(), time_text(report.min_ns),
+                                 percent_text(report.min_ns / report.step_ns), scope_noun(report.scope));
   return report.unknown.empty()
              ? text + "."
              : text + fmt::format("; {} could not judge all: ridgeline advise --all.",
@@ -284,9 +284,9 @@ std::string need_text(const AdviceReport& report, const analyzer::AdviceUnknown&
       break;
   }
   if (!unknown.subject.empty()) text += ", for " + elide_kernel_name(unknown.subject, kSubjectColumns);
-  if (unknown.most_ns && report.step_ns > 0) {
-    text += fmt::format(" ({}, {} of the {})", time_text(*unknown.most_ns),
-                        percent_text(*unknown.most_ns / report.step_ns), scope_noun(report.scope));
+  if (unknown.max_ns && report.step_ns > 0) {
+    text += fmt::format(" ({}, {} of the {})", time_text(*unknown.max_ns),
+                        percent_text(*unknown.max_ns / report.step_ns), scope_noun(report.scope));
   }
   return text;
 }

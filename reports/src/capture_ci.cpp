@@ -19,7 +19,7 @@ using analyzer::CheckFailOn;
 using analyzer::KernelCheck;
 using analyzer::KernelVerdict;
 
-const analyzer::RankRow& row_of(const Analysis& analysis, const KernelCheck& kernel) {
+const analyzer::RankingRow& row_of(const Analysis& analysis, const KernelCheck& kernel) {
   return analysis.check_ranking.rows[kernel.row];
 }
 
@@ -45,7 +45,7 @@ std::string unmatched_text(const analyzer::KernelBudget& budget) {
 
 CiCase case_of(const Analysis& analysis, const KernelCheck& kernel, std::string name,
                const CheckFailOn& fail_on) {
-  const analyzer::RankRow& row = row_of(analysis, kernel);
+  const analyzer::RankingRow& row = row_of(analysis, kernel);
   CiCase one{.group = "kernel", .name = std::move(name), .seconds = static_cast<double>(row.time_ns) * 1e-9};
   one.message = kernel_check_text(analysis.check, row, kernel);
   if (fails(kernel, fail_on)) {
@@ -123,7 +123,7 @@ std::string capture_github(const Analysis& analysis, const CheckFailOn& fail_on)
   for (const KernelCheck* kernel : judged(analysis)) {
     const bool unknown_budget = kernel->budget && kernel->verdict == KernelVerdict::not_measured;
     if (kernel->verdict != KernelVerdict::missed && !unknown_budget) continue;
-    const analyzer::RankRow& row = row_of(analysis, *kernel);
+    const analyzer::RankingRow& row = row_of(analysis, *kernel);
     const bool error = fails(*kernel, fail_on) || (unknown_budget && fail_on.budget);
     annotations.push_back(
         {error ? AnnotationKind::error : AnnotationKind::warning,
@@ -144,7 +144,7 @@ std::string capture_comment(const Analysis& analysis, const CheckFailOn& fail_on
   // What fails first, then what misses a target that nothing asks for.
   for (const bool failing : {true, false}) {
     for (const KernelCheck* kernel : judged(analysis)) {
-      const analyzer::RankRow& row = row_of(analysis, *kernel);
+      const analyzer::RankingRow& row = row_of(analysis, *kernel);
       if (kernel->verdict == KernelVerdict::missed && fails(*kernel, fail_on) == failing)
         lines.push_back(kernel_display_name(row.key) + ": " +
                         kernel_check_text(analysis.check, row, *kernel));
@@ -176,7 +176,7 @@ std::string capture_gitlab_metrics(const Analysis& analysis) {
   out.family("ridgeline_kernels", "Kernels by verdict.");
   const std::pair<KernelVerdict, std::int64_t> counts[] = {
       {KernelVerdict::stretch, check.stretch_count}, {KernelVerdict::met, check.met_count},
-      {KernelVerdict::missed, check.missed_count},   {KernelVerdict::launch_bound, check.launch_bound_count},
+      {KernelVerdict::missed, check.missed_count},   {KernelVerdict::too_short, check.too_short_count},
       {KernelVerdict::no_roof, check.no_roof_count}, {KernelVerdict::not_measured, check.not_measured_count}};
   for (const auto& [verdict, count] : counts)
     out.sample(std::to_string(count), "verdict", to_string(verdict));
@@ -195,7 +195,7 @@ std::string capture_bencher(const Analysis& analysis) {
   std::vector<BencherValue> values = {{"step / step", step_ns(analysis), std::nullopt, std::nullopt}};
   CaseNames names;
   for (const KernelCheck* kernel : judged(analysis)) {
-    const analyzer::RankRow& row = row_of(analysis, *kernel);
+    const analyzer::RankingRow& row = row_of(analysis, *kernel);
     values.push_back({"kernel / " + names.of("", kernel_display_name(row.key)),
                       static_cast<double>(row.time_ns), std::nullopt, std::nullopt});
   }

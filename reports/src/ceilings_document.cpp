@@ -48,9 +48,9 @@ std::string verdict(const CeilingReading& reading) {
 }
 
 std::optional<double> pipe_ratio(const Row& row) {
-  if (!row.roof->most_per_cycle_sm || !row.reading->per_cycle_sm || *row.roof->most_per_cycle_sm <= 0)
+  if (!row.roof->max_per_cycle_sm || !row.reading->per_cycle_sm || *row.roof->max_per_cycle_sm <= 0)
     return std::nullopt;
-  return *row.reading->per_cycle_sm / *row.roof->most_per_cycle_sm;
+  return *row.reading->per_cycle_sm / *row.roof->max_per_cycle_sm;
 }
 
 std::optional<double> counted_ratio(const CeilingRoof& roof) {

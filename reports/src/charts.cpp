@@ -77,13 +77,13 @@ std::vector<Share> accounting_shares(const analyzer::Accounting& a) {
 std::vector<Share> class_shares(const analyzer::Ranking& by_class) {
   std::vector<Share> out;
   for (const std::size_t index : analyzer::rows_by_time(by_class)) {
-    const analyzer::RankRow& row = by_class.rows[index];
+    const analyzer::RankingRow& row = by_class.rows[index];
     out.push_back({row.key, class_css(row.kernel_class), static_cast<double>(row.time_ns)});
   }
   return out;
 }
 
-std::string limiter_chart(const analyzer::Ranking& ranking, std::size_t rows) {
+std::string nearest_roof_chart(const analyzer::Ranking& ranking, std::size_t rows) {
   std::vector<std::size_t> order = analyzer::rows_by_time(ranking);
   if (order.size() > rows) order.resize(rows);
   if (order.empty() || ranking.rows[order.front()].time_ns <= 0) return "";
@@ -107,16 +107,16 @@ std::string limiter_chart(const analyzer::Ranking& ranking, std::size_t rows) {
   svg.text(kChartWidth - kValues + 16, bottom + 18, fmt::format("ms in the {}", scope_noun(ranking.scope)),
            "tick");
   for (std::size_t i = 0; i < order.size(); ++i) {
-    const analyzer::RankRow& row = ranking.rows[order[i]];
+    const analyzer::RankingRow& row = ranking.rows[order[i]];
     const double y = kTop + kRow * static_cast<double>(i);
     const double time = static_cast<double>(row.time_ns);
     const std::string css = class_css(row.kernel_class);
     const std::string name = bounded(row.key, 400);
-    const std::string what =
-        fmt::format("{}\n{} ms, nearest roof {}{}; saving {} ms at {}, {} ms at {}", name, milliseconds(time),
-                    nearest_word(row), row.limiter ? " at " + percent_text(*row.limiter) : "",
-                    milliseconds(row.saved_target_ns), target_text(ranking.options.target),
-                    milliseconds(row.saved_stretch_ns), target_text(ranking.options.stretch));
+    const std::string what = fmt::format(
+        "{}\n{} ms, nearest roof {}{}; saving {} ms at {}, {} ms at {}", name, milliseconds(time),
+        nearest_word(row), row.nearest_roof_ratio ? " at " + percent_text(*row.nearest_roof_ratio) : "",
+        milliseconds(row.saved_target_ns), target_text(ranking.options.target),
+        milliseconds(row.saved_stretch_ns), target_text(ranking.options.stretch));
     svg.text(kLabel - 10, y + 15, elide_kernel_name(terminal_safe(bounded(row.key)), kLabelColumns), "kernel",
              Svg::Anchor::end, name);
     svg.rect(kLabel, y + 4, at(time - row.saved_target_ns) - kLabel, kRow - 8, css, what, 2);
@@ -126,8 +126,8 @@ std::string limiter_chart(const analyzer::Ranking& ranking, std::size_t rows) {
       const double x = at(time - row.saved_stretch_ns);
       svg.line(x, y + 2, x, y + kRow - 2, "goal");
     }
-    std::string value = limiter_word(row);
-    if (row.limiter) value += fmt::format(" {} %", fixed(*row.limiter * 100, 0));
+    std::string value = nearest_roof_word(row);
+    if (row.nearest_roof_ratio) value += fmt::format(" {} %", fixed(*row.nearest_roof_ratio * 100, 0));
     if (row.saved_target_ns >= 500) value += fmt::format("  −{} ms", milliseconds(row.saved_target_ns));
     svg.text(at(time) + 8, y + 15.5, value, "number");
   }

@@ -30,7 +30,7 @@ struct Share {
 
 /// One bar per row of the ranking: its time, of which the pale end would be gone at the target; a tick where the
 /// stretch goal would put the end. At most `rows` bars.
-[[nodiscard]] std::string limiter_chart(const analyzer::Ranking& ranking, std::size_t rows);
+[[nodiscard]] std::string nearest_roof_chart(const analyzer::Ranking& ranking, std::size_t rows);
 
 /// A column a step, coloured by phase, the representative one outlined.
 [[nodiscard]] std::string step_chart(const analyzer::StepAnalysis& steps);

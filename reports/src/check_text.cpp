@@ -14,27 +14,28 @@ using analyzer::KernelVerdict;
 
 std::string nothing_judged_text(const analyzer::Ranking& ranking) {
   std::string text = "no kernel could be judged";
-  for (const analyzer::RankRow& row : ranking.rows) {
+  for (const analyzer::RankingRow& row : ranking.rows) {
     if (!row.why.empty()) return text + ": " + absence_text(row.why);
   }
   return text;
 }
 
-std::string_view roof_word(const analyzer::RankRow& row) {
+std::string_view roof_word(const analyzer::RankingRow& row) {
   return row.nearest ? to_string(*row.nearest) : "none";
 }
 
-std::string utilisation_text(const analyzer::RankRow& row, KernelVerdict verdict, double required) {
+std::string utilisation_text(const analyzer::RankingRow& row, KernelVerdict verdict, double required) {
   switch (verdict) {
-    case KernelVerdict::launch_bound:
-      return counted(row.launch_bound_calls, "call") + " shorter than the launch floor";
+    case KernelVerdict::too_short:
+      return counted(row.too_short_calls, "call") + " shorter than the launch floor";
     case KernelVerdict::no_roof:
       return "no meaningful roof";
     case KernelVerdict::not_measured:
       return row.why.empty() ? "not measured" : absence_text(row.why);
     default:
-      return fmt::format("{} of its nearest roof ({}), {} asked", percent_text(row.limiter.value_or(0)),
-                         roof_word(row), percent_text(required));
+      return fmt::format("{} of its nearest roof ({}), {} asked",
+                         percent_text(row.nearest_roof_ratio.value_or(0)), roof_word(row),
+                         percent_text(required));
   }
 }
 
@@ -65,7 +66,7 @@ std::string check_text(const analyzer::Ranking& ranking, const analyzer::TargetC
   return {};
 }
 
-std::string kernel_check_text(const analyzer::TargetCheck& check, const analyzer::RankRow& row,
+std::string kernel_check_text(const analyzer::TargetCheck& check, const analyzer::RankingRow& row,
                               const analyzer::KernelCheck& kernel) {
   std::string text;
   const auto append = [&](const std::string& part) { text += (text.empty() ? "" : "; ") + part; };

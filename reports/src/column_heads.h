@@ -18,7 +18,7 @@ namespace ridgeline::reports {
 [[nodiscard]] inline ColumnHead extra_text(ColumnHead head) {
   head.align = Align::left;
   head.elide = Elide::middle;
-  head.least_width = 16;
+  head.min_width = 16;
   return extra(std::move(head));
 }
 

@@ -14,9 +14,9 @@ namespace {
 using comparison::BudgetCheck;
 using comparison::Comparison;
 using comparison::ComparisonVerdict;
-using comparison::Endpoint;
 using comparison::KernelChange;
 using comparison::Outcome;
+using comparison::StepMetric;
 
 std::string change_line(const KernelChange& change) {
   std::string text = fmt::format("{} → {} a step ({})", time_text(change.time.a), time_text(change.time.b),
@@ -30,7 +30,7 @@ std::string change_line(const KernelChange& change) {
 }
 
 // Failures are what ends a comparison with a non-zero code: a kernel that got slower in a step that got faster is
-// told and fails nothing.
+// reported and fails nothing.
 void judge(CiCase& one, Outcome outcome, ComparisonVerdict verdict) {
   if (verdict == ComparisonVerdict::invalid_environment) {
     one.result = CaseResult::skipped;
@@ -46,7 +46,7 @@ void judge(CiCase& one, Outcome outcome, ComparisonVerdict verdict) {
   }
 }
 
-CiCase case_of(const Endpoint& part, ComparisonVerdict verdict) {
+CiCase case_of(const StepMetric& part, ComparisonVerdict verdict) {
   CiCase one{.group = "step", .name = part.name, .seconds = std::max(0.0, part.time.b) * 1e-9};
   one.message = fmt::format("{} → {}", time_text(part.time.a), time_text(part.time.b));
   if (part.time.a > 0) one.message += fmt::format(" ({})", signed_percent(part.time.ratio, 2));
@@ -109,7 +109,8 @@ std::string compare_junit(const Comparison& comparison) {
                                {"device", comparison.b.device},
                                {"pairs", std::to_string(comparison.pairs)}},
                 .output = compare_verdict_sentence(comparison)};
-  for (const Endpoint& part : comparison.endpoints) suite.cases.push_back(case_of(part, comparison.verdict));
+  for (const StepMetric& part : comparison.step_metrics)
+    suite.cases.push_back(case_of(part, comparison.verdict));
   CaseNames names;
   for (const KernelChange& change : comparison.kernels)
     suite.cases.push_back(case_of(change, names.of(change.path, change_name(change)), comparison.verdict));
@@ -195,7 +196,7 @@ std::string compare_bencher(const Comparison& comparison) {
     }
     values.push_back(std::move(one));
   };
-  for (const Endpoint& part : comparison.endpoints) add("step / " + part.name, part.time);
+  for (const StepMetric& part : comparison.step_metrics) add("step / " + part.name, part.time);
   CaseNames names;
   for (const KernelChange& change : comparison.kernels)
     add("kernel / " + names.of(change.path, change_name(change)), change.time);

@@ -53,8 +53,8 @@ Document text_document(const Comparison& comparison, const DocumentOptions& opti
   out += styled(wrapped(compare_verdict_sentence(comparison), style.columns), colour, style.colour) + "\n";
   for (const std::string& line : compare_blame(comparison)) out += paragraph(line, style);
   for (const std::string& note : compare_notes(comparison)) out += paragraph(note, style);
-  out += "\n" + render_text(endpoints_table(comparison.endpoints), style) + "\n";
-  if (const auto rows = telling_transfers(comparison); !rows.empty()) {
+  out += "\n" + render_text(step_metrics_table(comparison.step_metrics), style) + "\n";
+  if (const auto rows = notable_transfers(comparison); !rows.empty()) {
     Table transfers = transfers_table(comparison.transfers);
     transfers.pick(rows);
     transfers.keep(kTransferRows);
@@ -63,7 +63,7 @@ Document text_document(const Comparison& comparison, const DocumentOptions& opti
   Table table = compare_table(comparison.kernels);
   std::size_t shown = comparison.kernels.size();
   if (!options.all && options.sort.empty() && options.top == 0) {
-    const auto rows = telling_rows(comparison);
+    const auto rows = notable_rows(comparison);
     shown = rows.size();
     table.pick(rows);
   }
@@ -73,16 +73,16 @@ Document text_document(const Comparison& comparison, const DocumentOptions& opti
   return Document(out);
 }
 
-std::string markdown_text(const Comparison& comparison, std::size_t most_rows) {
+std::string markdown_text(const Comparison& comparison, std::size_t max_rows) {
   std::string out = "### " + markdown_cell(compare_verdict_sentence(comparison)) + "\n\n";
-  const auto rows = telling_rows(comparison);
+  const auto rows = notable_rows(comparison);
   const bool green = comparison.verdict == comparison::ComparisonVerdict::same && rows.empty() &&
-                     telling_transfers(comparison).empty() && compare_blame(comparison).empty();
+                     notable_transfers(comparison).empty() && compare_blame(comparison).empty();
   if (green) return out;
   for (const std::string& line : compare_blame(comparison)) out += "**" + markdown_cell(line) + "**\n\n";
   for (const std::string& note : compare_notes(comparison)) out += "- " + markdown_cell(note) + "\n";
-  out += "\n" + render_markdown(endpoints_table(comparison.endpoints)) + "\n";
-  if (const auto transfers = telling_transfers(comparison); !transfers.empty()) {
+  out += "\n" + render_markdown(step_metrics_table(comparison.step_metrics)) + "\n";
+  if (const auto transfers = notable_transfers(comparison); !transfers.empty()) {
     Table table = transfers_table(comparison.transfers);
     table.pick(transfers);
     table.keep(kTransferRows);
@@ -90,7 +90,7 @@ std::string markdown_text(const Comparison& comparison, std::size_t most_rows) {
   }
   Table table = compare_table(comparison.kernels);
   table.pick(rows);
-  table.keep(most_rows);
+  table.keep(max_rows);
   if (table.size() > 0) out += render_markdown(table) + "\n";
   if (table.left_out() > 0)
     out += fmt::format(
@@ -133,7 +133,7 @@ Document markdown_document(const Comparison& comparison, const DocumentOptions& 
 
 }  // namespace
 
-std::vector<std::size_t> telling_rows(const Comparison& comparison) {
+std::vector<std::size_t> notable_rows(const Comparison& comparison) {
   std::vector<std::size_t> rows;
   const double least =
       std::max(comparison.options.kernel_ns, comparison.options.kernel_step_share * comparison.step().time.a);
@@ -151,7 +151,7 @@ std::vector<std::size_t> telling_rows(const Comparison& comparison) {
   return rows;
 }
 
-std::vector<std::size_t> telling_transfers(const Comparison& comparison) {
+std::vector<std::size_t> notable_transfers(const Comparison& comparison) {
   std::vector<std::size_t> rows;
   for (std::size_t i = 0; i < comparison.transfers.size(); ++i) {
     const comparison::TransferChange& change = comparison.transfers[i];

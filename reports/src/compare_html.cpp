@@ -24,7 +24,7 @@ using comparison::KernelChange;
 using comparison::Outcome;
 
 constexpr std::size_t kBars = 20;
-constexpr std::size_t kLeastBars = 6;
+constexpr std::size_t kMinBars = 6;
 constexpr std::size_t kRows = 500;
 
 constexpr const char* kMoreStyle =
@@ -64,8 +64,8 @@ std::vector<Bar> bars_of(const Comparison& comparison) {
     bars.push_back({elide_kernel_name(name, 56), change.path.empty() ? name : name + " in " + change.path,
                     change.time.delta, bar_class(change.outcome)});
   };
-  for (const std::size_t i : telling_rows(comparison)) take(i);
-  for (std::size_t i = 0; bars.size() < kLeastBars && i < comparison.kernels.size(); ++i) take(i);
+  for (const std::size_t i : notable_rows(comparison)) take(i);
+  for (std::size_t i = 0; bars.size() < kMinBars && i < comparison.kernels.size(); ++i) take(i);
   std::stable_sort(bars.begin(), bars.end(),
                    [](const Bar& x, const Bar& y) { return std::abs(x.delta_ns) > std::abs(y.delta_ns); });
   double others = 0;
@@ -74,7 +74,7 @@ std::vector<Bar> bars_of(const Comparison& comparison) {
   }
   const auto rest = static_cast<std::int64_t>(comparison.kernels.size() - taken.size());
   if (rest > 0) bars.push_back({counted(rest, "other kernel"), "", others});
-  for (const comparison::Endpoint& part : comparison.endpoints) {
+  for (const comparison::StepMetric& part : comparison.step_metrics) {
     using Kind = comparison::PartKind;
     if (part.kind == Kind::gaps || part.kind == Kind::copies || part.kind == Kind::memsets)
       bars.push_back({part.name, "", part.time.delta, bar_class(part.outcome)});
@@ -248,8 +248,8 @@ std::string compare_html(const Comparison& comparison) {
            "band a change "
            "does not matter.</figcaption></figure>\n";
   }
-  out += html_table(endpoints_table(comparison.endpoints), {});
-  if (const auto rows = telling_transfers(comparison); !rows.empty()) {
+  out += html_table(step_metrics_table(comparison.step_metrics), {});
+  if (const auto rows = notable_transfers(comparison); !rows.empty()) {
     Table transfers = transfers_table(comparison.transfers);
     transfers.pick(rows);
     transfers.keep(kRows);
@@ -262,7 +262,7 @@ std::string compare_html(const Comparison& comparison) {
            "<figcaption>What each kernel adds to the step, means over the runs. Grey: the same, not told "
            "from noise, or without a counterpart.</figcaption></figure>\n";
   }
-  const std::vector<std::size_t> telling = telling_rows(comparison);
+  const std::vector<std::size_t> telling = notable_rows(comparison);
   std::vector<std::size_t> quiet;
   for (std::size_t i = 0; i < comparison.kernels.size(); ++i) {
     if (std::find(telling.begin(), telling.end(), i) == telling.end()) quiet.push_back(i);

@@ -55,8 +55,8 @@ ordered_json options_json(const comparison::ComparisonOptions& options) {
           {"part_step_share_ratio", options.part_step_share},
           {"any_order", options.any_order},
           {"strict", options.strict},
-          {"least_pairs", options.least_pairs},
-          {"least_matched_ratio", options.least_matched_share}};
+          {"least_pairs", options.min_pairs},
+          {"least_matched_ratio", options.min_matched_share}};
 }
 
 ordered_json budget_json(const Comparison& comparison, const comparison::BudgetCheck& check) {
@@ -129,7 +129,7 @@ analyzer::KernelBound bound(const ParsedJson& object, const char* key) {
   using analyzer::KernelBound;
   const std::string name = field::text_or_null(object, key);
   for (const KernelBound each : {KernelBound::memory, KernelBound::compute, KernelBound::latency,
-                                 KernelBound::launch_bound, KernelBound::no_roof, KernelBound::unmeasured}) {
+                                 KernelBound::too_short, KernelBound::no_roof, KernelBound::unmeasured}) {
     if (bound_key(each) == name) return each;
   }
   wrong(fmt::format("'{}' is no bound: '{}'", key, bounded_text(name, 40)));
@@ -183,8 +183,8 @@ comparison::ComparisonOptions options_of(const ParsedJson& object) {
     options.part_step_share = figure_of(object, "part_step_share_ratio");
   options.any_order = field::flag_if(object, "any_order");
   options.strict = field::flag(object, "strict");
-  options.least_pairs = count_of(object, "least_pairs");
-  options.least_matched_share = figure_of(object, "least_matched_ratio");
+  options.min_pairs = count_of(object, "least_pairs");
+  options.min_matched_share = figure_of(object, "least_matched_ratio");
   return options;
 }
 
@@ -198,8 +198,8 @@ void read_tests(const ParsedJson& row, Change& change) {
   change.pairs_needed = field::whole_or_null(row, "pairs_needed");
 }
 
-comparison::Endpoint part_of(const ParsedJson& row) {
-  comparison::Endpoint part;
+comparison::StepMetric part_of(const ParsedJson& row) {
+  comparison::StepMetric part;
   part.name = field::text_or_null(row, "part");
   part.outcome = field::word<comparison::Outcome>(row, "outcome");
   part.reason = field::word<comparison::OutcomeReason>(row, "reason");
@@ -333,9 +333,9 @@ Comparison comparison_of(const ParsedJson& document) {
       {"added", &comparison.added},         {"removed", &comparison.removed}};
   for (const auto& [key, count] : counted) *count = count_of(counts, key);
   for (const ParsedJson& row : field::objects(document, "parts"))
-    comparison.endpoints.push_back(part_of(row));
-  if (comparison.endpoints.empty()) wrong("'parts' is empty: the step is the first");
-  comparison.endpoints.front().time.pair_ratios = field::numbers(document, "pair_ratios");
+    comparison.step_metrics.push_back(part_of(row));
+  if (comparison.step_metrics.empty()) wrong("'parts' is empty: the step is the first");
+  comparison.step_metrics.front().time.pair_ratios = field::numbers(document, "pair_ratios");
   const ParsedJson& rows = field::objects(document, "rows");
   const ParsedJson& kernels = field::objects(document, "kernels");
   if (rows.size() != kernels.size()) wrong("'rows' and 'kernels' are not of the same kernels");
@@ -405,7 +405,7 @@ Document compare_json(const Comparison& comparison) {
     for (const comparison::BudgetCheck& check : comparison.budgets)
       budgets.push_back(budget_json(comparison, check));
     out.value("budgets", budgets);
-    out.rows("parts", endpoints_table(comparison.endpoints));
+    out.rows("parts", step_metrics_table(comparison.step_metrics));
     out.value("pair_ratios", comparison.step().time.pair_ratios);
     out.rows("transfers", transfers_table(comparison.transfers));
     out.rows("rows", compare_table(comparison.kernels));

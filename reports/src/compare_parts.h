@@ -11,10 +11,10 @@
 namespace ridgeline::reports {
 
 /// What people look at of the kernels: what changed, was added or removed, misses its budget. The rest is counted.
-[[nodiscard]] std::vector<std::size_t> telling_rows(const comparison::Comparison& comparison);
+[[nodiscard]] std::vector<std::size_t> notable_rows(const comparison::Comparison& comparison);
 
 /// Copies and memsets that came, went, do other work, take longer or less.
-[[nodiscard]] std::vector<std::size_t> telling_transfers(const comparison::Comparison& comparison);
+[[nodiscard]] std::vector<std::size_t> notable_transfers(const comparison::Comparison& comparison);
 
 /// docs/json.md.
 [[nodiscard]] Document compare_json(const comparison::Comparison& comparison);

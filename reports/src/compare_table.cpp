@@ -100,7 +100,7 @@ void add_times(Columns& columns) {
                       .help = "demangled name; `old → new` where it changed, with all kernels of a group",
                       .align = Align::left,
                       .elide = Elide::kernel_name,
-                      .least_width = 28},
+                      .min_width = 28},
                      [](const KernelChange& k) { return Cell::text(change_name(k)); }});
   columns.push_back({{.key = "outcome",
                       .header = "outcome",
@@ -277,9 +277,9 @@ Table compare_table(const std::vector<KernelChange>& kernels) {
   return {std::move(columns), kernels.size(), [&kernels](std::size_t i) { return kernels[i]; }};
 }
 
-Table endpoints_table(const std::vector<comparison::Endpoint>& endpoints) {
-  using comparison::Endpoint;
-  std::vector<Column<Endpoint>> columns;
+Table step_metrics_table(const std::vector<comparison::StepMetric>& step_metrics) {
+  using comparison::StepMetric;
+  std::vector<Column<StepMetric>> columns;
   columns.push_back(
       {{.key = "part",
         .header = "part",
@@ -287,18 +287,18 @@ Table endpoints_table(const std::vector<comparison::Endpoint>& endpoints) {
                 "is `unexplained`, or the kernels of a range below the step's",
         .align = Align::left,
         .elide = Elide::end},
-       [](const Endpoint& e) { return Cell::text(e.name); }});
+       [](const StepMetric& e) { return Cell::text(e.name); }});
   columns.push_back({{.key = "outcome", .header = "outcome", .help = "as of kernels", .align = Align::left},
-                     [](const Endpoint& e) { return outcome_cell(e.outcome, e.reason, false); }});
+                     [](const StepMetric& e) { return outcome_cell(e.outcome, e.reason, false); }});
   columns.push_back({{.key = "time_a_ns", .header = "A", .unit = "ms", .help = "mean over the runs of A"},
-                     [](const Endpoint& e) { return Cell::number(e.time.a, Form::milliseconds); }});
+                     [](const StepMetric& e) { return Cell::number(e.time.a, Form::milliseconds); }});
   columns.push_back({{.key = "time_b_ns", .header = "B", .unit = "ms", .help = "the same of B"},
-                     [](const Endpoint& e) { return Cell::number(e.time.b, Form::milliseconds); }});
+                     [](const StepMetric& e) { return Cell::number(e.time.b, Form::milliseconds); }});
   columns.push_back(
       {{.key = "delta_ns", .header = "Δ", .unit = "µs", .help = "B less A"},
-       [](const Endpoint& e) { return signed_cell(e.time.delta, Form::microseconds, e.outcome); }});
+       [](const StepMetric& e) { return signed_cell(e.time.delta, Form::microseconds, e.outcome); }});
   columns.push_back({{.key = "change_ratio", .header = "Δ", .unit = "%", .help = "B ÷ A − 1, as measured"},
-                     [](const Endpoint& e) {
+                     [](const StepMetric& e) {
                        return e.time.a > 0 ? signed_cell(e.time.ratio, Form::percent, e.outcome)
                                            : Cell::missing();
                      }});
@@ -308,48 +308,49 @@ Table endpoints_table(const std::vector<comparison::Endpoint>& endpoints) {
                       .help = "the difference, of the step's time in A: what a part is judged by",
                       .title = "difference of the step",
                       .drop_order = 1},
-                     [](const Endpoint& e) {
+                     [](const StepMetric& e) {
                        return e.kind == comparison::PartKind::step
                                   ? Cell::missing()
                                   : signed_cell(e.step_share, Form::percent, e.outcome);
                      }});
   columns.push_back(
       {{.key = "interval", .header = "interval", .unit = "%", .help = "its confidence interval"},
-       [](const Endpoint& e) { return interval_cell(e.time); }});
+       [](const StepMetric& e) { return interval_cell(e.time); }});
   columns.push_back({{.key = "p", .header = "p", .help = "probability of so large a difference by chance"},
-                     [](const Endpoint& e) { return probability(e.time.p); }});
+                     [](const StepMetric& e) { return probability(e.time.p); }});
   const auto hidden_number = [&](const std::string& key, const std::string& help,
-                                 std::function<std::optional<double>(const Endpoint&)> of) {
+                                 std::function<std::optional<double>(const StepMetric&)> of) {
     columns.push_back(
         {hidden({.key = key, .header = key, .help = help}),
-         [of = std::move(of)](const Endpoint& e) { return Cell::number(of(e), Form::general); }});
+         [of = std::move(of)](const StepMetric& e) { return Cell::number(of(e), Form::general); }});
   };
   using Value = std::optional<double>;
   hidden_number("low_ratio", "lower end of the interval",
-                [](const Endpoint& e) { return e.time.interval ? Value(e.time.interval->low) : Value(); });
+                [](const StepMetric& e) { return e.time.interval ? Value(e.time.interval->low) : Value(); });
   hidden_number("high_ratio", "upper end",
-                [](const Endpoint& e) { return e.time.interval ? Value(e.time.interval->high) : Value(); });
+                [](const StepMetric& e) { return e.time.interval ? Value(e.time.interval->high) : Value(); });
   hidden_number("level_ratio", "coverage of the interval",
-                [](const Endpoint& e) { return e.time.interval ? Value(e.time.interval_level) : Value(); });
+                [](const StepMetric& e) { return e.time.interval ? Value(e.time.interval_level) : Value(); });
   hidden_number("same_p", "probability of what was measured if the change were as large as the margin",
-                [](const Endpoint& e) { return e.time.same_p; });
+                [](const StepMetric& e) { return e.time.same_p; });
   hidden_number("detectable_ratio", "smallest change that these runs find four times of five",
-                [](const Endpoint& e) { return e.time.detectable_ratio; });
+                [](const StepMetric& e) { return e.time.detectable_ratio; });
   hidden_number("pairs_needed", "pairs after which a change of the margin is found so",
-                [](const Endpoint& e) {
+                [](const StepMetric& e) {
                   return e.time.pairs_needed ? Value(static_cast<double>(*e.time.pairs_needed)) : Value();
                 });
   columns.push_back(
       {hidden({.key = "reason", .header = "reason", .help = "as of kernels", .align = Align::left}),
-       [](const Endpoint& e) { return Cell::text(std::string(to_string(e.reason))); }});
+       [](const StepMetric& e) { return Cell::text(std::string(to_string(e.reason))); }});
   columns.push_back({hidden({.key = "kind",
                              .header = "kind",
                              .help = "what the part is of: `kernels` − `overlap` + `copies` + `memsets` + "
                                      "`gaps` + `unexplained` = "
                                      "`step`",
                              .align = Align::left}),
-                     [](const Endpoint& e) { return Cell::text(std::string(to_string(e.kind))); }});
-  return {std::move(columns), endpoints.size(), [&endpoints](std::size_t i) { return endpoints[i]; }};
+                     [](const StepMetric& e) { return Cell::text(std::string(to_string(e.kind))); }});
+  return {std::move(columns), step_metrics.size(),
+          [&step_metrics](std::size_t i) { return step_metrics[i]; }};
 }
 
 Table transfers_table(const std::vector<comparison::TransferChange>& transfers) {

@@ -196,7 +196,7 @@ std::string transfer_line(const comparison::TransferChange& change) {
                      signed_time(change.time.delta), signed_time(change.exposed.delta));
 }
 
-// What every reader is told of copies: those that came, went, take longer or do other work.
+// What every reader is told about copies: those that came, went, take longer or do other work.
 std::vector<std::string> transfer_lines(const Comparison& comparison) {
   std::vector<std::string> lines;
   std::int64_t more = 0;
@@ -246,13 +246,13 @@ std::string without_effect(const Comparison& comparison) {
 std::string below_floor(const Comparison& comparison) {
   const comparison::ComparisonOptions& options = comparison.options;
   const double step_ns = comparison.step().time.a;
-  const double least_ns = std::max(options.kernel_ns, options.kernel_step_share * step_ns);
+  const double min_ns = std::max(options.kernel_ns, options.kernel_step_share * step_ns);
   std::string text;
   std::size_t found = 0;
   for (const comparison::KernelChange& change : comparison.kernels) {
     const comparison::Change& time = change.adjusted;
     if (change.reason != OutcomeReason::small || time.adjusted_p.value_or(1) > options.false_discovery_rate ||
-        std::abs(time.ratio) < options.kernel_ratio || std::abs(time.delta) >= least_ns)
+        std::abs(time.ratio) < options.kernel_ratio || std::abs(time.delta) >= min_ns)
       continue;
     if (++found <= kNamesShown)
       text += fmt::format("{}{} ({}, {})", found > 1 ? "; " : "", short_name(change),
@@ -262,7 +262,7 @@ std::string below_floor(const Comparison& comparison) {
   return fmt::format(
       "Too small a part of the step to be called slower or faster: {}{}. A kernel must change by {} "
       "({} of the step).",
-      text, more_names(found), time_text(least_ns), percent_text(least_ns / step_ns, 2));
+      text, more_names(found), time_text(min_ns), percent_text(min_ns / step_ns, 2));
 }
 
 std::string modes_note(const Comparison& comparison) {
@@ -305,7 +305,7 @@ std::vector<std::string> order_notes(const Comparison& comparison) {
 }  // namespace
 
 std::string compare_verdict_sentence(const Comparison& comparison) {
-  const comparison::Endpoint& step = comparison.step();
+  const comparison::StepMetric& step = comparison.step();
   const comparison::Change& time = step.time;
   std::string text = fmt::format("{}: the step takes {} instead of {}, {}", verdict_word(comparison),
                                  time_text(time.b), time_text(time.a), signed_percent(time.ratio, 2));
@@ -343,10 +343,10 @@ std::string compare_verdict_sentence(const Comparison& comparison) {
 
 std::vector<std::string> slower_transfers(const Comparison& comparison) {
   const comparison::ComparisonOptions& options = comparison.options;
-  const double least_ns = std::max(options.kernel_ns, options.kernel_step_share * comparison.step().time.a);
+  const double min_ns = std::max(options.kernel_ns, options.kernel_step_share * comparison.step().time.a);
   std::vector<std::string> lines;
   for (const comparison::TransferChange& change : comparison.transfers) {
-    const bool added = change.outcome == Outcome::added && change.exposed.delta >= least_ns;
+    const bool added = change.outcome == Outcome::added && change.exposed.delta >= min_ns;
     if (added || change.outcome == Outcome::regressed) lines.push_back(transfer_line(change));
   }
   return lines;
@@ -425,11 +425,11 @@ std::string budget_text(const Comparison& comparison, const comparison::BudgetCh
 
 std::vector<std::string> compare_notes(const Comparison& comparison) {
   std::vector<std::string> notes = environment_notes(comparison);
-  if (comparison.pairs < comparison.options.least_pairs) {
+  if (comparison.pairs < comparison.options.min_pairs) {
     notes.push_back(
         fmt::format("{} per side: differences are shown, no verdict is given. Record {} pairs at least, each "
                     "run in a process of its own, A and B in turn.",
-                    comparison.pairs == 1 ? "One run" : "Two runs", comparison.options.least_pairs));
+                    comparison.pairs == 1 ? "One run" : "Two runs", comparison.options.min_pairs));
   }
   for (const auto* side : {&comparison.a, &comparison.b}) {
     if (side->two_modes)
@@ -458,9 +458,9 @@ std::vector<std::string> compare_notes(const Comparison& comparison) {
   std::string matched =
       fmt::format("{} of the kernel time is matched", percent_text(comparison.matched_share));
   if (comparison.families_only) matched += ", by ranges and families since the GPU models differ";
-  if (comparison.matched_share < comparison.options.least_matched_share)
+  if (comparison.matched_share < comparison.options.min_matched_share)
     matched += fmt::format(": below {}, kernels are not blamed, the ranges decide",
-                           percent_text(comparison.options.least_matched_share, 0));
+                           percent_text(comparison.options.min_matched_share, 0));
   notes.push_back(matched + ".");
   for (const comparison::BudgetCheck& check : comparison.budgets) {
     if (check.missed || !check.kernel || !check.measured) notes.push_back(budget_text(comparison, check));

@@ -255,7 +255,7 @@ std::string ceiling_text(const store::Ceiling& ceiling) {
 }
 
 std::string saving_text(const analyzer::Ranking& ranking) {
-  const analyzer::RankTotals& t = ranking.totals;
+  const analyzer::RankingTotals& t = ranking.totals;
   if (ranking.rows.empty())
     return fmt::format("none, for no kernel started in the {}", scope_noun(ranking.scope));
   if (!anything_measured(ranking)) return "not known, for no kernel's utilisation was measured";
@@ -295,7 +295,7 @@ namespace {
 std::string reach_notes(const analyzer::Ranking& ranking) {
   if (!ranking.reach || !anything_measured(ranking)) return "";
   const analyzer::StepReach& reach = *ranking.reach;
-  const analyzer::RankTotals& t = ranking.totals;
+  const analyzer::RankingTotals& t = ranking.totals;
   if (!reach.known()) {
     return t.saved_stretch_ns > 0
                ? fmt::format(" This is kernel time; how much of it reaches the {} is not known: {}.",
@@ -331,7 +331,7 @@ std::string reach_notes(const analyzer::Ranking& ranking) {
 }  // namespace
 
 std::string saving_notes(const analyzer::Ranking& ranking) {
-  const analyzer::RankTotals& t = ranking.totals;
+  const analyzer::RankingTotals& t = ranking.totals;
   const std::string target = target_text(ranking.options.target),
                     stretch = target_text(ranking.options.stretch);
   std::string text = reach_notes(ranking);
@@ -342,7 +342,7 @@ std::string saving_notes(const analyzer::Ranking& ranking) {
         "out "
         "what holds them (record --stalls).",
         simulated ? "Of the kernel time saved," : "Of that,", time_text(t.saved_target_latency_ns), target,
-        time_text(t.saved_stretch_latency_ns), stretch, target_text(ranking.options.bounds.least_ratio));
+        time_text(t.saved_stretch_latency_ns), stretch, target_text(ranking.options.bounds.min_ratio));
   }
   if (!simulated && t.saved_target_ns - t.saved_target_exposed_ns >= 0.01 * t.saved_target_ns + 1.0) {
     text += fmt::format(
@@ -354,7 +354,7 @@ std::string saving_notes(const analyzer::Ranking& ranking) {
 
 std::string verdict_sentence(const analyzer::Analysis& analysis) {
   const analyzer::TargetCheck& check = analysis.check;
-  const analyzer::RankTotals& t = analysis.check_ranking.totals;
+  const analyzer::RankingTotals& t = analysis.check_ranking.totals;
   const std::int64_t reached = check.stretch_count + check.met_count;
   const std::int64_t judged = reached + check.missed_count;
   const std::string target = target_text(check.options.target);
@@ -430,17 +430,17 @@ std::string completeness_line(const analyzer::Quality& quality) {
 std::string tiers_line(const analyzer::Quality& quality) {
   const auto reach = [&](Tier tier) {
     const auto found = std::find_if(quality.reach.begin(), quality.reach.end(),
-                                    [&](const analyzer::TierReach& r) { return r.tier == tier; });
+                                    [&](const analyzer::TierShare& r) { return r.tier == tier; });
     return found == quality.reach.end() ? nullptr : &*found;
   };
-  const analyzer::TierReach* t1 = reach(Tier::t1);
+  const analyzer::TierShare* t1 = reach(Tier::t1);
   if (t1 == nullptr) return "";
   std::string text =
       fmt::format("DRAM utilisation is known by samples of running steps (T1) for {} of the kernel time",
                   percent_text(t1->dram_coverage));
   if (t1->dram_mean_error)
     text += fmt::format(", mean error {} points", fixed(*t1->dram_mean_error * 100.0, 2));
-  const analyzer::TierReach* t2 = reach(Tier::t2);
+  const analyzer::TierShare* t2 = reach(Tier::t2);
   text += fmt::format(", and by counters of replayed steps (T2) for {}.",
                       percent_text(t2 == nullptr ? 0.0 : t2->dram_coverage));
   const auto compared = [&](const std::vector<analyzer::TierComparison>& rows, std::string_view what) {
@@ -626,7 +626,7 @@ std::vector<std::string> tier_lines(const analyzer::Model& model, const analyzer
                           ? "none"
                           : integer(std::max(lost, quality.dropped_records)));
   std::vector<std::string> lines = {t0};
-  for (const analyzer::TierReach& reach : quality.reach) {
+  for (const analyzer::TierShare& reach : quality.reach) {
     const std::string share = percent_text(reach.dram_coverage) + " of kernel time";
     if (reach.tier == Tier::t1) {
       const std::string every =

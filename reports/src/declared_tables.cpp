@@ -20,17 +20,18 @@ const std::vector<DeclaredTable>& declared_tables() {
     static const analyzer::Analysis kAnalysis;
     static const std::vector<analyzer::PhaseSummary> kPhases;
     static const std::vector<comparison::KernelChange> kChanges;
-    static const std::vector<comparison::Endpoint> kEndpoints;
+    static const std::vector<comparison::StepMetric> kEndpoints;
     static const std::vector<comparison::TransferChange> kTransfers;
     static const std::vector<comparison::HistorySeries> kSeries;
     static const store::MachineCeilings kCeilings;
     static const comparison::LadderRecord kLadder;
     static const comparison::LadderResult kLadderResult;
     static const analyzer::WhatIf kWhatIf;
-    using Key = analyzer::RankKey;
-    const analyzer::RankKeys every_key({Key::layer, Key::phase, Key::nvtx_path, Key::kernel_class,
-                                        Key::family, Key::kernel, Key::kernel_and_grid, Key::launch});
-    Table rank(ranking_columns({.options = {.key = every_key}}), 0, [](std::size_t) { return RankLine{}; });
+    using Key = analyzer::RankingKey;
+    const analyzer::RankingKeys every_key({Key::layer, Key::phase, Key::nvtx_path, Key::kernel_class,
+                                           Key::family, Key::kernel, Key::kernel_and_grid, Key::launch});
+    Table rank(ranking_columns({.options = {.key = every_key}}), 0,
+               [](std::size_t) { return RankingLine{}; });
     rank.set_groups(ranking_groups());
     return std::vector<DeclaredTable>{
         {"rank",
@@ -49,7 +50,7 @@ const std::vector<DeclaredTable>& declared_tables() {
          what_if_table(kWhatIf)},
         {"launches", "launches of the step, in `report --format json`", launches_table(kModel, kAnalysis)},
         {"compare", "rows of `compare`, largest difference of the step first", compare_table(kChanges)},
-        {"parts", "the step and its parts, of `compare`", endpoints_table(kEndpoints)},
+        {"parts", "the step and its parts, of `compare`", step_metrics_table(kEndpoints)},
         {"transfers", "copies and memsets, of `compare`, largest difference first",
          transfers_table(kTransfers)},
         {"history", "rows of `history show`, largest change first", history_table(kSeries)},

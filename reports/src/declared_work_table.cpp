@@ -41,7 +41,7 @@ void add_names(WorkColumns& columns, bool by_path) {
                       .help = "name of the declaration",
                       .align = Align::left,
                       .elide = Elide::middle,
-                      .least_width = 8,
+                      .min_width = 8,
                       .drop_order = 9,
                       .shown = false},
                      [](const DeclaredWork& w) { return Cell::text(w.name); }});
@@ -115,7 +115,7 @@ void add_roofline(WorkColumns& columns) {
                       .help = "which roof that is: `DRAM` or `FLOP`",
                       .align = Align::left,
                       .drop_order = 1},
-                     [](const DeclaredWork& w) { return minimum_limiter_cell(w); }});
+                     [](const DeclaredWork& w) { return minimum_roof_cell(w); }});
   columns.push_back(number({.key = "minimum_ratio",
                             .header = "eff.",
                             .unit = "%",

@@ -40,7 +40,7 @@ std::string first_text(const analyzer::Analysis& analysis, const TextStyle& styl
 }  // namespace
 
 std::string ranking_sums(const analyzer::Ranking& ranking) {
-  const analyzer::RankTotals& t = ranking.totals;
+  const analyzer::RankingTotals& t = ranking.totals;
   std::string text = fmt::format("Saving: {}.", saving_text(ranking)) + saving_notes(ranking);
   if (anything_measured(ranking)) {
     text += fmt::format(" {} of the kernel time is at {} or above, {} at {}.",
@@ -58,8 +58,8 @@ std::string ranking_sums(const analyzer::Ranking& ranking) {
       text += fmt::format(" {} ({}) {}.", counted(calls, "launch", "launches"),
                           time_text(static_cast<double>(ns)), what);
   };
-  part(t.launch_bound_calls, t.launch_bound_time_ns,
-       t.launch_bound_calls == 1 ? "is too short for any roof" : "are too short for any roof");
+  part(t.too_short_calls, t.too_short_time_ns,
+       t.too_short_calls == 1 ? "is too short for any roof" : "are too short for any roof");
   part(t.no_roof_calls, t.no_roof_time_ns,
        t.no_roof_calls == 1 ? "has no meaningful roof" : "have no meaningful roof");
   part(t.unmeasured_calls, t.unmeasured_time_ns,
@@ -88,8 +88,8 @@ Document ranking_document(const analyzer::Model& model, const analyzer::Analysis
   const std::string cut =
       options.top > 0
           ? ""
-          : cut_line(table, analysis.ranking.options.key.has(analyzer::RankKey::launch) ? "launch" : "row",
-                     analysis.ranking.options.key.has(analyzer::RankKey::launch) ? "launches" : "");
+          : cut_line(table, analysis.ranking.options.key.has(analyzer::RankingKey::launch) ? "launch" : "row",
+                     analysis.ranking.options.key.has(analyzer::RankingKey::launch) ? "launches" : "");
   switch (options.format) {
     case Format::csv:
       return csv_document(table);
@@ -154,7 +154,7 @@ std::vector<std::string> budget_lines(const analyzer::Analysis& analysis) {
         ++more;
         continue;
       }
-      const analyzer::RankRow& row = analysis.check_ranking.rows[kernel.row];
+      const analyzer::RankingRow& row = analysis.check_ranking.rows[kernel.row];
       lines.push_back(fmt::format("Budget {}: {}: {}.", missed ? "missed" : to_string(kernel.verdict),
                                   elide_kernel_name(row.key, 60),
                                   kernel_check_text(analysis.check, row, kernel)));

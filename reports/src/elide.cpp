@@ -14,11 +14,11 @@ namespace {
 
 constexpr std::string_view kEllipsis = "…";
 // Marks that take no column of their own, piled on others, would make a line of any length.
-constexpr std::size_t kMostBytesAColumn = 16;
+constexpr std::size_t kMaxBytesPerColumn = 16;
 
 bool fits(std::string_view text, int columns) {
   return text.size() <=
-             kMostBytesAColumn * static_cast<std::size_t>(std::max(columns, 0)) + kMostBytesAColumn &&
+             kMaxBytesPerColumn * static_cast<std::size_t>(std::max(columns, 0)) + kMaxBytesPerColumn &&
          display_width(text) <= columns;
 }
 
@@ -29,7 +29,7 @@ std::string_view head(std::string_view text, int columns) {
   while (position < text.size()) {
     std::size_t next = position;
     used += code_point_width(next_code_point(text, next));
-    if (used > columns || next > kMostBytesAColumn * static_cast<std::size_t>(std::max(columns, 0))) break;
+    if (used > columns || next > kMaxBytesPerColumn * static_cast<std::size_t>(std::max(columns, 0))) break;
     position = next;
   }
   return text.substr(0, position);
@@ -48,7 +48,7 @@ std::string_view tail(std::string_view text, int columns) {
   for (std::size_t i = starts.size(); i-- > 0;) {
     used += widths[i];
     if (used > columns ||
-        text.size() - starts[i] > kMostBytesAColumn * static_cast<std::size_t>(std::max(columns, 0)))
+        text.size() - starts[i] > kMaxBytesPerColumn * static_cast<std::size_t>(std::max(columns, 0)))
       break;
     from = starts[i];
   }
@@ -106,7 +106,7 @@ bool is_identifier(char c) {
   return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_' || c == '$';
 }
 
-constexpr int kLeastName = 8;
+constexpr int kMinName = 8;
 
 // Length of a " [132,1,1]" at the end.
 std::size_t grid_length(std::string_view name) {
@@ -130,7 +130,7 @@ std::size_t code_length(std::string_view name) {
   return hash ? name.size() - open : 0;
 }
 
-// " #1a2b3c4d [132,1,1]" behind a name that is ranked with the start of its code hash and its grid, or with one of
+// " #1a2b3c4d [132,1,1]" after a name that is ranked with the start of its code hash and its grid, or with one of
 // them; empty if there is none.
 std::string_view ranked_suffix(std::string_view name) {
   const std::size_t grid = grid_length(name);
@@ -358,7 +358,7 @@ std::string kernel_display_name(std::string_view name) {
   }
   if (const std::string_view suffix = ranked_suffix(name); !suffix.empty())
     return kernel_display_name(name.substr(0, name.size() - suffix.size())) + std::string(suffix);
-  // Qualifiers and a clone suffix behind the parameter list: "f(int) const", "f(int) [clone .1]".
+  // Qualifiers and a clone suffix after the parameter list: "f(int) const", "f(int) [clone .1]".
   std::string_view text = name;
   if (const auto clone = text.find(" [clone "); clone != std::string_view::npos) text = text.substr(0, clone);
   if (ends_with(text, " const")) text.remove_suffix(6);
@@ -389,7 +389,7 @@ std::string kernel_display_name(std::string_view name) {
 
 std::string elide_kernel_name(std::string_view demangled_name, int columns) {
   if (const std::string_view suffix = ranked_suffix(demangled_name);
-      !suffix.empty() && columns - display_width(suffix) >= kLeastName) {
+      !suffix.empty() && columns - display_width(suffix) >= kMinName) {
     return elide_kernel_name(demangled_name.substr(0, demangled_name.size() - suffix.size()),
                              columns - display_width(suffix)) +
            std::string(suffix);
@@ -401,7 +401,7 @@ std::string elide_kernel_name(std::string_view demangled_name, int columns) {
     int left = columns;
     for (const auto& [separator, one] : list) left -= display_width(separator);
     const int each = left / static_cast<int>(list.size());
-    if (each < kLeastName) return elide_end(full, columns);
+    if (each < kMinName) return elide_end(full, columns);
     std::string text;
     for (const auto& [separator, one] : list) text += std::string(separator) + elide_kernel_name(one, each);
     return text;
@@ -419,12 +419,12 @@ std::string elide_kernel_name(std::string_view demangled_name, int columns) {
   const auto [qualified, function, arguments] = parts;
 
   // What is left for the inside of <…> when the rest is printed whole; 9 columns still tell instances apart.
-  constexpr int kLeastArguments = 9;
+  constexpr int kMinArguments = 9;
   const auto with_arguments = [columns, arguments = arguments](std::string_view prefix,
                                                                std::string_view name) -> std::string {
     if (arguments.empty()) return "";
     const int left = columns - display_width(prefix) - display_width(name) - 2;
-    if (left < kLeastArguments) return "";
+    if (left < kMinArguments) return "";
     return std::string(prefix) + std::string(name) + "<" +
            elide_middle(arguments.substr(1, arguments.size() - 2), left) + ">";
   };
@@ -468,7 +468,7 @@ std::string elide_path(std::string_view path, int columns) {
   const std::size_t cut = path.size() - (text.size() - kEllipsis.size());
   for (const std::string_view component : components_of(path)) {
     const auto from = static_cast<std::size_t>(component.data() - path.data());
-    const std::size_t next = from + component.size() + 3;  // behind " / "
+    const std::size_t next = from + component.size() + 3;  // after " / "
     if (cut <= from || cut >= from + component.size() || next >= path.size()) continue;
     std::string whole = std::string(kEllipsis) + std::string(path.substr(next));
     return 2 * display_width(whole) >= columns ? whole : text;
@@ -483,7 +483,7 @@ std::vector<std::string> elide_paths(const std::vector<std::string>& paths, int 
   for (const std::string& path : paths) out.push_back(elide_path(path, columns));
   // Each round parts a group at the last component in which its members differ.
   constexpr int kRounds = 4;
-  constexpr int kLeastRest = 8;
+  constexpr int kMinRest = 8;
   for (int round = 0; round < kRounds; ++round) {
     bool changed = false;
     for (const auto& [shown, members] : places_of(out)) {
@@ -503,7 +503,7 @@ std::vector<std::string> elide_paths(const std::vector<std::string>& paths, int 
         const auto after = static_cast<std::size_t>(parting.data() + parting.size() - paths[i].data());
         const std::string_view rest = std::string_view(paths[i]).substr(after);
         const int left = columns - 1 - display_width(parting);
-        if (left < kLeastRest) continue;
+        if (left < kMinRest) continue;
         std::string text = std::string(kEllipsis) + std::string(parting) + elide_middle(rest, left);
         changed = changed || text != out[i];
         out[i] = std::move(text);
@@ -524,7 +524,7 @@ std::vector<std::string> elide_kernel_names(const std::vector<std::string>& dema
     names.push_back(name.substr(0, name.size() - suffixes.back().size()));
     suffix_columns = std::max(suffix_columns, display_width(suffixes.back()));
   }
-  if (suffix_columns > 0 && columns - suffix_columns >= kLeastName) {
+  if (suffix_columns > 0 && columns - suffix_columns >= kMinName) {
     std::vector<std::string> shown = elide_kernel_names(names, columns - suffix_columns);
     for (std::size_t i = 0; i < shown.size(); ++i) shown[i] += suffixes[i];
     return shown;

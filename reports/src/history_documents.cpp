@@ -221,7 +221,7 @@ Table history_table(const std::vector<HistorySeries>& series) {
                       .help = "the step, or a kernel's family at its place",
                       .align = Align::left,
                       .elide = Elide::start,
-                      .least_width = 30},
+                      .min_width = 30},
                      [](const Line& l) { return Cell::text(l.series->name); }});
   columns.push_back(
       {{.key = "kind",

@@ -90,7 +90,7 @@ std::string fix_first(const analyzer::Analysis& analysis) {
 }
 
 std::string tiles(const analyzer::Analysis& analysis) {
-  const analyzer::RankTotals& t = analysis.ranking.totals;
+  const analyzer::RankingTotals& t = analysis.ranking.totals;
   const analyzer::Accounting& a = analysis.accounting;
   std::string out = "<div class=\"tiles\">\n";
   const std::string_view noun = scope_noun(a.scope);
@@ -154,7 +154,7 @@ std::string header(const analyzer::Model& model, const analyzer::Analysis& analy
   return out + "</header>\n";
 }
 
-// The cases with what is behind them; nothing if nobody asked.
+// The cases with what is after them; nothing if nobody asked.
 std::string advice_section(const analyzer::Model& model, const analyzer::Analysis& analysis) {
   const analyzer::AdviceReport& report = analysis.advice;
   if (first_lines(analysis.advice, analysis.quality).empty()) return "";
@@ -201,7 +201,7 @@ std::string glossary() {
 
 std::string class_legend(const analyzer::Ranking& ranking) {
   std::set<std::string_view> classes;  // by name
-  for (const analyzer::RankRow& row : ranking.rows) classes.insert(to_string(row.kernel_class));
+  for (const analyzer::RankingRow& row : ranking.rows) classes.insert(to_string(row.kernel_class));
   std::string out = "<div class=\"legend\">";
   for (const std::string_view name : classes) {
     out += fmt::format("<span><span class=\"chip {}\"></span>{}</span>",
@@ -336,7 +336,7 @@ std::string chart_sections(const analyzer::Model& model, const analyzer::Analysi
                 "");
   out += "</section>\n";
 
-  const std::string bars = limiter_chart(analysis.ranking, kChartRows);
+  const std::string bars = nearest_roof_chart(analysis.ranking, kChartRows);
   if (!bars.empty()) {
     out += "<section class=\"long\">\n<h2>Kernels by time, and their nearest roof</h2>\n";
     std::string caption = fmt::format(

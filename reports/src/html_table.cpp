@@ -68,7 +68,7 @@ class HtmlTableWriter {
   std::string cell(const CellOf& cell_of, std::size_t column, std::size_t number, bool total) const;
   std::string name_html(const CellOf& cell_of, std::size_t column, std::size_t number,
                         std::string& attributes) const;
-  // The share of a bar behind the value.
+  // The share of a bar after the value.
   [[nodiscard]] std::optional<double> bar_of(const Cell& cell, std::size_t column) const;
 
   const Table& table_;

@@ -55,7 +55,7 @@ Document info_document(const analyzer::Model& model, const std::map<std::string,
       break;
   }
   if (!options.columns.empty()) return Document(render_text(table, options.text));
-  // Sections as headings; long values wrap behind their name.
+  // Sections as headings; long values wrap after their name.
   int label_width = 0;
   for (std::size_t row = 0; row < table.size(); ++row)
     label_width = std::max(label_width, display_width(terminal_safe(table.cell(row, 1).words())));

@@ -102,7 +102,7 @@ std::vector<Column<InfoLine>> info_columns() {
         .help = "what is told",
         .align = Align::left,
         .elide = Elide::end,
-        .least_width = 16},
+        .min_width = 16},
        [](const InfoLine& l) { return Cell::text(l.name); }},
       {{.key = "value",
         .header = "value",
@@ -394,7 +394,7 @@ Table query_table(const store::Capture::Table& result) {
                         .header = result.columns[i],
                         .align = numbers ? Align::right : Align::left,
                         .elide = numbers ? Elide::never : Elide::middle,
-                        .least_width = 12,
+                        .min_width = 12,
                         .drop_order = static_cast<int>(i)},
                        [i](const Row& row) { return query_cell(row[i]); }});
   }

@@ -165,7 +165,7 @@ JsonPart power_json(const analyzer::StepPower& power) {
   return Json({{"clock", clock}, {"energy", energy}});
 }
 
-JsonPart ranking_options_json(const analyzer::RankOptions& options) {
+JsonPart ranking_options_json(const analyzer::RankingOptions& options) {
   return Json(
       {{"by", to_string(options.key)}, {"target_ratio", options.target}, {"stretch_ratio", options.stretch}});
 }
@@ -205,7 +205,7 @@ Json reach_json(const std::optional<analyzer::StepReach>& reach) {
 }  // namespace
 
 JsonPart ranking_totals_json(const analyzer::Ranking& ranking) {
-  const analyzer::RankTotals& t = ranking.totals;
+  const analyzer::RankingTotals& t = ranking.totals;
   return Json({{"rows", ranking.rows.size()},
                {"step_ns", t.step_ns},
                {"calls", t.calls},
@@ -223,11 +223,11 @@ JsonPart ranking_totals_json(const analyzer::Ranking& ranking) {
                {"saved_stretch_latency_ns", t.saved_stretch_latency_ns},
                {"saved_stretch_exposed_ns", t.saved_stretch_exposed_ns},
                {"measured_time_ns", t.measured_time_ns},
-               {"launch_bound_time_ns", t.launch_bound_time_ns},
+               {"launch_bound_time_ns", t.too_short_time_ns},
                {"no_roof_time_ns", t.no_roof_time_ns},
                {"unmeasured_time_ns", t.unmeasured_time_ns},
                {"measured_calls", t.measured_calls},
-               {"launch_bound_calls", t.launch_bound_calls},
+               {"launch_bound_calls", t.too_short_calls},
                {"no_roof_calls", t.no_roof_calls},
                {"unmeasured_calls", t.unmeasured_calls},
                {"time_at_target_ratio", t.time_share_at_target},
@@ -265,7 +265,7 @@ JsonPart check_json(const analyzer::Ranking& ranking, const analyzer::TargetChec
                {"met_count", check.met_count},
                {"missed_count", check.missed_count},
                {"below_min_share_count", check.below_min_share_count},
-               {"launch_bound_count", check.launch_bound_count},
+               {"launch_bound_count", check.too_short_count},
                {"no_roof_count", check.no_roof_count},
                {"not_measured_count", check.not_measured_count},
                {"time_at_target_ratio", check.time_share_at_target},
@@ -362,9 +362,9 @@ Json clocks_json(const std::vector<analyzer::ClockSummary>& rows) {
   return clocks;
 }
 
-Json reach_json(const std::vector<analyzer::TierReach>& rows) {
+Json reach_json(const std::vector<analyzer::TierShare>& rows) {
   Json reach = Json::array();
-  for (const analyzer::TierReach& r : rows) {
+  for (const analyzer::TierShare& r : rows) {
     reach.push_back({{"tier", to_string(r.tier)},
                      {"dram_coverage_ratio", r.dram_coverage},
                      {"compute_coverage_ratio", r.compute_coverage},

@@ -14,7 +14,7 @@ namespace ridgeline::reports {
 [[nodiscard]] JsonPart roofline_json(const analyzer::Roofline& roofline);
 /// Cost of the clock and joules of the step; null what is not known.
 [[nodiscard]] JsonPart power_json(const analyzer::StepPower& power);
-[[nodiscard]] JsonPart ranking_options_json(const analyzer::RankOptions& options);
+[[nodiscard]] JsonPart ranking_options_json(const analyzer::RankingOptions& options);
 [[nodiscard]] JsonPart ranking_totals_json(const analyzer::Ranking& ranking);
 [[nodiscard]] JsonPart throughput_json(const analyzer::Throughput& throughput);
 /// null if nothing is declared.

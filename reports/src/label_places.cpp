@@ -10,7 +10,7 @@ namespace {
 constexpr double kTextHeight = 12;
 constexpr double kCharacter = 7.1;  // of the widest usual sans serif at 11.5 units
 constexpr double kAway = 4;
-constexpr double kLeastWidth = 13;
+constexpr double kMinWidth = 13;
 
 }  // namespace
 
@@ -19,7 +19,7 @@ double text_width(std::string_view text) {
 }
 
 std::optional<LabelPlaces::Place> LabelPlaces::beside(double x, double y, double radius, double asked_width) {
-  const double width = std::max(asked_width, kLeastWidth);
+  const double width = std::max(asked_width, kMinWidth);
   for (const double away : {1.0, 2.2, 3.6}) {
     const double reach = radius + kAway * away;
     const double side = reach + width / 2, over = reach + kTextHeight / 2;

@@ -55,7 +55,7 @@ std::pair<double, double> saved_range(const LadderResult& result) {
   return {least, most};
 }
 
-// The step's time, with what the rung took away behind it.
+// The step's time, with what the rung took away after it.
 void draw_time(Svg& svg, double y, double per_ns, double before_ns, double after_ns,
                const std::string& words) {
   const double end = kNames + per_ns * after_ns;

@@ -26,7 +26,7 @@ using comparison::LossVerdict;
 using comparison::Outcome;
 using LadderJson = nlohmann::ordered_json;
 
-constexpr std::int64_t kFailuresShown = 3;  // of programs that do not run: often one rung is behind all
+constexpr std::int64_t kFailuresShown = 3;  // of programs that do not run: often one rung is after all
 
 std::string end_words(const LadderRecord& record) {
   switch (record.end) {
@@ -128,9 +128,9 @@ void add_failures(const LadderRecord& record, std::vector<std::string>& notes) {
         fmt::format("In {} of {} runs neither the clock nor the steps had settled by their half: let the "
                     "program run longer.",
                     unsettled, record.runs.size()));
-  if (record.rounds < record.options.least_rounds)
+  if (record.rounds < record.options.min_rounds)
     notes.push_back(fmt::format("{} are too few for a verdict: it takes {}.", counted(record.rounds, "round"),
-                                record.options.least_rounds));
+                                record.options.min_rounds));
 }
 
 std::string legend(const LadderRecord& record) {

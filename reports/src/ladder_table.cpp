@@ -37,7 +37,7 @@ double without_dust(double value, double unit) {
 }
 constexpr double kRatioDust = 1.0 / (1 << 20);
 constexpr double kTimeDust = 0.125;
-constexpr double kLeastP = 1e-300;  // smaller ones have fewer digits than are printed
+constexpr double kMinP = 1e-300;  // smaller ones have fewer digits than are printed
 
 Style rung_style(const LadderEstimate& estimate) {
   switch (estimate.outcome) {
@@ -75,7 +75,7 @@ Cell p_cell(const LadderEstimate* estimate, std::optional<double> LadderEstimate
   if (estimate == nullptr || !(estimate->*member)) return Cell::missing();
   // Tails of distributions differ in their last digits from library to library.
   const double p = *(estimate->*member);
-  return Cell::number(p < kLeastP ? 0 : std::stod(fmt::format("{:.4g}", p)), Form::general);
+  return Cell::number(p < kMinP ? 0 : std::stod(fmt::format("{:.4g}", p)), Form::general);
 }
 
 std::string count_words(const LadderStep& step) {
@@ -138,7 +138,7 @@ std::vector<Column<RungRow>> climb_columns() {
         .help = "the change, on top of those above it in the table; the first row is the program without any",
         .align = Align::left,
         .elide = Elide::end,
-        .least_width = 18},
+        .min_width = 18},
        [](const R& r) {
          return Cell::text(r.step == nullptr ? "(bottom)" : r.record->rungs[r.step->rung].name,
                            Style::strong);

@@ -89,14 +89,14 @@ void add_names(LaunchColumns& columns) {
         .help = "demangled name",
         .align = Align::left,
         .elide = Elide::kernel_name,
-        .least_width = 26},
+        .min_width = 26},
        [](const LaunchLine& l) { return Cell::text(std::string(l.model->kernel_name(l.launch))); }});
   columns.push_back({{.key = "class",
                       .header = "class",
                       .help = "gemm, attention, ...",
                       .align = Align::left,
                       .elide = Elide::end,
-                      .least_width = 8,
+                      .min_width = 8,
                       .drop_order = 3},
                      [](const LaunchLine& l) {
                        return Cell::text(std::string(to_string(l.model->kernel_class(l.launch))));
@@ -107,7 +107,7 @@ void add_names(LaunchColumns& columns) {
         .help = "ranges that were open at the launch",
         .align = Align::left,
         .elide = Elide::middle,
-        .least_width = 16,
+        .min_width = 16,
         .drop_order = 4},
        [](const LaunchLine& l) { return Cell::text(std::string(l.model->string(l.launch.nvtx_path_id))); }});
 }
@@ -161,7 +161,7 @@ void add_verdict(LaunchColumns& columns) {
                        const std::string_view status = to_string(l.u.status);
                        const bool unmeasured = l.u.status == LaunchStatus::unmeasured;
                        return Cell::worded(
-                           l.u.status == LaunchStatus::launch_bound ? "too short" : in_words(status),
+                           l.u.status == LaunchStatus::too_short ? "too short" : in_words(status),
                            std::string(status), unmeasured ? Style::fair : Style::plain);
                      }});
   columns.push_back({{.key = "reason",
@@ -169,7 +169,7 @@ void add_verdict(LaunchColumns& columns) {
                       .help = "what is missing and why",
                       .align = Align::left,
                       .elide = Elide::end,
-                      .least_width = 12,
+                      .min_width = 12,
                       .drop_order = 6},
                      [](const LaunchLine& l) { return Cell::text(absence_text(l.u.values->why)); }});
 }
@@ -296,7 +296,7 @@ std::vector<Column<TierComparison>> comparison_columns() {
         .help = "demangled name",
         .align = Align::left,
         .elide = Elide::kernel_name,
-        .least_width = 26},
+        .min_width = 26},
        [](const TierComparison& c) { return Cell::text(c.kernel); }},
       {{.key = "calls", .header = "calls", .help = "launches in the step", .drop_order = 2},
        [](const TierComparison& c) { return Cell::number(c.calls); }},

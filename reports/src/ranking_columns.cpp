@@ -18,11 +18,11 @@ namespace ridgeline::reports {
 namespace {
 
 using analyzer::MetricGroup;
-using analyzer::RankKey;
-using analyzer::RankRow;
+using analyzer::RankingKey;
+using analyzer::RankingRow;
 using analyzer::RoofLevel;
 
-using RankColumns = std::vector<Column<RankLine>>;
+using RankingColumns = std::vector<Column<RankingLine>>;
 
 // "70%", narrow enough for a column's head.
 std::string compact(double ratio) {
@@ -31,81 +31,81 @@ std::string compact(double ratio) {
   return text;
 }
 
-std::string group_header(RankKey key) {
+std::string group_header(RankingKey key) {
   switch (key) {
-    case RankKey::kernel:
+    case RankingKey::kernel:
       return "kernel";
-    case RankKey::kernel_and_grid:
+    case RankingKey::kernel_and_grid:
       return "kernel and grid";
-    case RankKey::family:
+    case RankingKey::family:
       return "kernel family";
-    case RankKey::kernel_class:
+    case RankingKey::kernel_class:
       return "class";
-    case RankKey::nvtx_path:
+    case RankingKey::nvtx_path:
       return "NVTX range";
-    case RankKey::phase:
+    case RankingKey::phase:
       return "phase";
-    case RankKey::layer:
+    case RankingKey::layer:
       return "layer";
-    case RankKey::launch:
+    case RankingKey::launch:
       return "launch";
   }
   return "kernel";
 }
 
-Elide group_elision(RankKey key) {
+Elide group_elision(RankingKey key) {
   switch (key) {
-    case RankKey::kernel:
-    case RankKey::kernel_and_grid:
-    case RankKey::family:
-    case RankKey::launch:  // the column has the name of its kernel alone
+    case RankingKey::kernel:
+    case RankingKey::kernel_and_grid:
+    case RankingKey::family:
+    case RankingKey::launch:  // the column has the name of its kernel alone
       return Elide::kernel_name;
-    case RankKey::kernel_class:
+    case RankingKey::kernel_class:
       return Elide::end;
-    case RankKey::nvtx_path:
+    case RankingKey::nvtx_path:
       return Elide::start;
-    case RankKey::phase:
-    case RankKey::layer:
+    case RankingKey::phase:
+    case RankingKey::layer:
       return Elide::middle;
   }
   return Elide::middle;
 }
 
 // Colour of a utilisation that is the row's nearest roof, against the targets.
-Style roof_style(const RankLine& line, RoofLevel level) {
-  const RankRow& row = *line.row;
-  if (!row.nearest || row.nearest->level != level || !row.limiter) return Style::plain;
-  return utilisation_style(*row.limiter, line.options->target, line.options->stretch);
+Style roof_style(const RankingLine& line, RoofLevel level) {
+  const RankingRow& row = *line.row;
+  if (!row.nearest || row.nearest->level != level || !row.nearest_roof_ratio) return Style::plain;
+  return utilisation_style(*row.nearest_roof_ratio, line.options->target, line.options->stretch);
 }
 
 // Nothing saved and nothing known are not the same.
-Cell saving(const RankLine& line, double value, Form form) {
+Cell saving(const RankingLine& line, double value, Form form) {
   return line.row->unmeasured_calls < line.row->calls ? Cell::number(value, form) : Cell::missing();
 }
 
 // What a field of the row says, its standard error, and which tiers it rests on.
 using Value = std::optional<analyzer::Measured>;
-Column<RankLine> value(ColumnHead head, Value RankRow::*of) {
-  return {std::move(head), [of](const RankLine& l) { return value_of(l.row->*of); }};
+Column<RankingLine> value(ColumnHead head, Value RankingRow::*of) {
+  return {std::move(head), [of](const RankingLine& l) { return value_of(l.row->*of); }};
 }
-Column<RankLine> error(ColumnHead head, Value RankRow::*of) {
-  return {std::move(head), [of](const RankLine& l) { return error_of(l.row->*of); }};
+Column<RankingLine> error(ColumnHead head, Value RankingRow::*of) {
+  return {std::move(head), [of](const RankingLine& l) { return error_of(l.row->*of); }};
 }
-Column<RankLine> tier(ColumnHead head, Value RankRow::*of) {
-  return {std::move(head), [of](const RankLine& l) { return tier_of(l.row->*of); }};
+Column<RankingLine> tier(ColumnHead head, Value RankingRow::*of) {
+  return {std::move(head), [of](const RankingLine& l) { return tier_of(l.row->*of); }};
 }
 
 template <typename Number>
-Column<RankLine> number(ColumnHead head, Number RankRow::*of, Form form) {
-  return {std::move(head), [of, form](const RankLine& l) { return Cell::number(l.row->*of, form); }};
+Column<RankingLine> number(ColumnHead head, Number RankingRow::*of, Form form) {
+  return {std::move(head), [of, form](const RankingLine& l) { return Cell::number(l.row->*of, form); }};
 }
 
-Column<RankLine> saving(ColumnHead head, double RankRow::*of, Form form = Form::milliseconds) {
-  return {std::move(head), [of, form](const RankLine& l) { return saving(l, l.row->*of, form); }};
+Column<RankingLine> saving(ColumnHead head, double RankingRow::*of, Form form = Form::milliseconds) {
+  return {std::move(head), [of, form](const RankingLine& l) { return saving(l, l.row->*of, form); }};
 }
 
 // Of a goal: how much less time the calls would take.
-Column<RankLine> saving_at(double goal, ColumnHead head, double RankRow::*of) {
+Column<RankingLine> saving_at(double goal, ColumnHead head, double RankingRow::*of) {
   head.header = "saving";
   head.unit = "ms @" + compact(goal);
   head.help = "how much less time the calls would take if each launch below " + target_text(goal) +
@@ -116,7 +116,8 @@ Column<RankLine> saving_at(double goal, ColumnHead head, double RankRow::*of) {
 }
 
 // Likewise for each second of a window or range.
-Column<RankLine> saving_per_second(const RankView& view, double goal, ColumnHead head, double RankRow::*of) {
+Column<RankingLine> saving_per_second(const RankingView& view, double goal, ColumnHead head,
+                                      double RankingRow::*of) {
   head.header = "to win";
   head.unit = "ms/s @" + compact(goal);
   head.help =
@@ -124,17 +125,17 @@ Column<RankLine> saving_per_second(const RankView& view, double goal, ColumnHead
   head.title = "to win per second";
   head.shown = view.scope != analyzer::ScopeKind::step;
   head.total = Total::parts;
-  return {std::move(head), [of, scope_ns = view.scope_ns](const RankLine& l) {
+  return {std::move(head), [of, scope_ns = view.scope_ns](const RankingLine& l) {
             if (scope_ns <= 0) return Cell::missing();
             return saving(l, l.row->*of / static_cast<double>(scope_ns) * 1e9, Form::milliseconds);
           }};
 }
 
 // One column per key of a ranking by several; the first has the totals' names.
-void add_keys(RankColumns& columns, const analyzer::RankKeys& keys) {
+void add_keys(RankingColumns& columns, const analyzer::RankingKeys& keys) {
   for (std::size_t i = 0; i < keys.all().size(); ++i) {
-    const RankKey key = keys.all()[i];
-    if (key == RankKey::launch)
+    const RankingKey key = keys.all()[i];
+    if (key == RankingKey::launch)
       continue;  // goes alone, but is among the keys of the table that declares all columns
     std::string word(to_string(key));
     std::replace(word.begin(), word.end(), '-', '_');
@@ -144,29 +145,30 @@ void add_keys(RankColumns& columns, const analyzer::RankKeys& keys) {
           .help = fmt::format("the {} of the row, in a ranking by several keys", group_header(key)),
           .align = Align::left,
           .elide = group_elision(key),
-          .least_width = group_elision(key) == Elide::middle ? 10 : 20,
-          .shown = !keys.has(RankKey::launch),
+          .min_width = group_elision(key) == Elide::middle ? 10 : 20,
+          .shown = !keys.has(RankingKey::launch),
           .total = i == 0 ? Total::parts : Total::none},
-         [i](const RankLine& l) {
+         [i](const RankingLine& l) {
            if (l.number == 0) return i == 0 ? Cell::text(l.row->key, Style::strong) : Cell();
            return i < l.row->keys.size() ? Cell::text(l.row->keys[i]) : Cell::missing();
          }});
   }
 }
 
-void add_names(RankColumns& columns, const RankView& view) {
-  const analyzer::RankKeys& keys = view.options.key;
+void add_names(RankingColumns& columns, const RankingView& view) {
+  const analyzer::RankingKeys& keys = view.options.key;
   const bool several = keys.several();
-  const bool by_launch = keys.has(RankKey::launch);
+  const bool by_launch = keys.has(RankingKey::launch);
   columns.push_back(
       {extra({.key = "rank", .header = "#", .help = "1 is the row whose improvement would save most"}),
-       [](const RankLine& l) {
+       [](const RankingLine& l) {
          return l.number > 0 ? Cell::number(static_cast<std::int64_t>(l.number)) : Cell();
        }});
   if (by_launch) {
     columns.push_back(
         // Launches of one kernel look alike without it.
-        {{.key = "ordinal", .header = "no.", .help = "position in the step, from 0"}, [](const RankLine& l) {
+        {{.key = "ordinal", .header = "no.", .help = "position in the step, from 0"},
+         [](const RankingLine& l) {
            if (l.row->launches.empty()) return Cell::missing();
            return Cell::number(l.utilisation->launches.row(l.row->launches.front()).ordinal);
          }});
@@ -180,10 +182,10 @@ void add_names(RankColumns& columns, const RankView& view) {
         .help = "what the row stands for: kernel, class, range, ...; of several, \"layer 3 · forward\"",
         .align = Align::left,
         .elide = several ? Elide::middle : group_elision(keys.all().front()),
-        .least_width = 24,
+        .min_width = 24,
         .shown = !several || by_launch,
         .total = Total::parts},
-       [by_launch](const RankLine& l) {
+       [by_launch](const RankingLine& l) {
          if (l.number == 0) return Cell::text(l.row->key, Style::strong);
          return Cell::text(by_launch ? l.row->kernel : l.row->key);
        }});
@@ -192,18 +194,18 @@ void add_names(RankColumns& columns, const RankView& view) {
                       .help = "demangled name; of the longest launch if the row mixes kernels",
                       .align = Align::left,
                       .elide = Elide::kernel_name,
-                      .least_width = 26,
+                      .min_width = 26,
                       .drop_order = 9,
                       .shown = false,
-                      .repeats = keys == RankKey::kernel || by_launch},
-                     [](const RankLine& l) { return Cell::text(l.row->kernel); }});
+                      .repeats = keys == RankingKey::kernel || by_launch},
+                     [](const RankingLine& l) { return Cell::text(l.row->kernel); }});
   columns.push_back({extra_text({.key = "normalised_name",
                                  .header = "family",
                                  .help = "the name without template arguments, likewise"}),
-                     [](const RankLine& l) { return Cell::text(l.row->normalised_name); }});
+                     [](const RankingLine& l) { return Cell::text(l.row->normalised_name); }});
   columns.push_back(
       {extra_text({.key = "class", .header = "class", .help = "gemm, attention, ..., likewise"}),
-       [](const RankLine& l) { return Cell::text(std::string(to_string(l.row->kernel_class))); }});
+       [](const RankingLine& l) { return Cell::text(std::string(to_string(l.row->kernel_class))); }});
   // With samples beside the counters 80 columns no longer hold everything: tier and error stay.
   columns.push_back({{.key = "calls",
                       .header = "calls",
@@ -212,33 +214,33 @@ void add_names(RankColumns& columns, const RankView& view) {
                                     : view.sampled ? 6
                                                    : 2,
                       .total = Total::parts},
-                     [](const RankLine& l) { return Cell::number(l.row->calls); }});
+                     [](const RankingLine& l) { return Cell::number(l.row->calls); }});
 }
 
-void add_times(RankColumns& columns, const RankView& view) {
+void add_times(RankingColumns& columns, const RankingView& view) {
   const std::string noun(scope_noun(view.scope));
   columns.push_back(number({.key = "time_ns",
                             .header = "time",
                             .unit = "ms",
                             .help = "summed time of the calls (T0)",
                             .total = Total::parts},
-                           &RankRow::time_ns, Form::milliseconds));
+                           &RankingRow::time_ns, Form::milliseconds));
   columns.push_back(number({.key = "step_share_ratio",
                             .header = noun,
                             .unit = "%",
                             .help = "that time ÷ the step's time",
                             .title = "of " + noun,
                             .total = Total::parts},
-                           &RankRow::step_share, Form::percent));
+                           &RankingRow::step_share, Form::percent));
 }
 
-void add_roofs(RankColumns& columns, const RankView& view) {
+void add_roofs(RankingColumns& columns, const RankingView& view) {
   columns.push_back(
       {{.key = "dram_utilisation_ratio",
         .header = "DRAM",
         .unit = "%",
         .help = "bytes read and written ÷ time ÷ DRAM peak: by counters (T2), else by samples (T1)"},
-       [](const RankLine& l) {
+       [](const RankingLine& l) {
          return value_of(l.row->dram, Form::percent, roof_style(l, RoofLevel::dram));
        }});
   columns.push_back(value({.key = "dram_t1_utilisation_ratio",
@@ -247,13 +249,13 @@ void add_roofs(RankColumns& columns, const RankView& view) {
                            .help = "DRAM utilisation by samples alone (T1)",
                            .drop_order = 4,
                            .shown = view.sampled},
-                          &RankRow::dram_t1));
+                          &RankingRow::dram_t1));
   columns.push_back({{.key = "compute_utilisation_ratio",
                       .header = "pipe",
                       .unit = "%",
                       .help = "cycles of the busiest pipe ÷ cycles; compute_pipe names it",
                       .title = "busiest pipe"},
-                     [](const RankLine& l) {
+                     [](const RankingLine& l) {
                        return value_of(l.row->compute, Form::percent, roof_style(l, RoofLevel::pipe));
                      }});
   columns.push_back(
@@ -265,7 +267,7 @@ void add_roofs(RankColumns& columns, const RankView& view) {
                 "too short for any roof; `no roof`; `?`: not measured",
         .align = Align::left,
         .drop_order = 1},
-       [](const RankLine& l) { return Cell::worded(nearest_word(*l.row), limiter_word(*l.row)); }});
+       [](const RankingLine& l) { return Cell::worded(nearest_word(*l.row), nearest_roof_word(*l.row)); }});
   columns.push_back(
       {{.key = "bound",
         .header = "bound",
@@ -275,7 +277,7 @@ void add_roofs(RankColumns& columns, const RankView& view) {
             "the issue slots likewise), `latency` (no roof at 60 %), `launch_bound`, `no_roof`, `unmeasured`",
         .align = Align::left,
         .drop_order = 1},
-       [](const RankLine& l) {
+       [](const RankingLine& l) {
          return Cell::worded(bound_word(*l.row), std::string(to_string(l.row->bound)));
        }});
   columns.push_back(
@@ -284,25 +286,25 @@ void add_roofs(RankColumns& columns, const RankView& view) {
                     .unit = "%",
                     .help = "utilisation of the nearest roof: the larger of the two, of launches "
                             "long enough for a roof"}),
-             &RankRow::limiter, Form::percent));
+             &RankingRow::nearest_roof_ratio, Form::percent));
   columns.push_back({{.key = "limiter_error_ratio",
                       .header = "±",
                       .unit = "%",
                       .help = "standard error of that utilisation",
                       .title = "± nearest roof",
                       .drop_order = view.sampled ? 2 : 4},
-                     [](const RankLine& l) {
+                     [](const RankingLine& l) {
                        if (!l.row->nearest) return Cell::missing();
                        return error_of(l.row->nearest->level == RoofLevel::dram ? l.row->dram
                                                                                 : l.row->compute);
                      }});
 }
 
-void add_savings(RankColumns& columns, const RankView& view) {
+void add_savings(RankingColumns& columns, const RankingView& view) {
   // A stretch of time is as long as it was asked for: there each second of it counts.
   const bool of_step = view.scope == analyzer::ScopeKind::step;
   columns.push_back(saving_at(view.options.target, {.key = "saved_target_ns", .shown = of_step},
-                              &RankRow::saved_target_ns));
+                              &RankingRow::saved_target_ns));
   columns.push_back(
       number({.key = "reached_target_ns",
               .header = "reaches",
@@ -313,16 +315,16 @@ void add_savings(RankColumns& columns, const RankView& view) {
               .title = "of it reaches the " + std::string(simulated_noun(view.scope)),
               .shown = view.simulated,
               .total = Total::all},
-             &RankRow::reached_target_ns, Form::milliseconds));
+             &RankingRow::reached_target_ns, Form::milliseconds));
   columns.push_back(saving_at(
       view.options.stretch, {.key = "saved_stretch_ns", .drop_order = view.sampled ? 5 : 0, .shown = of_step},
-      &RankRow::saved_stretch_ns));
+      &RankingRow::saved_stretch_ns));
   if (view.per_second) {
     columns.push_back(saving_per_second(view, view.options.target, {.key = "saved_target_ns_per_s"},
-                                        &RankRow::saved_target_ns));
+                                        &RankingRow::saved_target_ns));
     columns.push_back(saving_per_second(view, view.options.stretch,
                                         {.key = "saved_stretch_ns_per_s", .drop_order = view.sampled ? 5 : 0},
-                                        &RankRow::saved_stretch_ns));
+                                        &RankingRow::saved_stretch_ns));
   }
   columns.push_back(
       {{.key = "tier",
@@ -331,10 +333,10 @@ void add_savings(RankColumns& columns, const RankView& view) {
                 "running ones, `T1,T2` both; `T0`: there is only time",
         .align = Align::left,
         .drop_order = view.sampled ? 3 : 5},
-       [](const RankLine& l) { return Cell::text(to_string(l.row->tier), Style::dim); }});
+       [](const RankingLine& l) { return Cell::text(to_string(l.row->tier), Style::dim); }});
 }
 
-void add_other_savings(RankColumns& columns) {
+void add_other_savings(RankingColumns& columns) {
   columns.push_back(number(
       extra({.key = "reached_stretch_ns",
              .header = "reaches",
@@ -342,17 +344,17 @@ void add_other_savings(RankColumns& columns) {
              .help = "what the step itself would be shorter by if this row alone reached the stretch goal, "
                      "as simulated",
              .total = Total::all}),
-      &RankRow::reached_stretch_ns, Form::milliseconds));
+      &RankingRow::reached_stretch_ns, Form::milliseconds));
   columns.push_back(saving(extra({.key = "saved_target_ratio",
                                   .header = "saving",
                                   .unit = "%",
                                   .help = "saving at the target ÷ the step's time"}),
-                           &RankRow::saved_target_share, Form::percent));
+                           &RankingRow::saved_target_share, Form::percent));
   columns.push_back(saving(extra({.key = "saved_stretch_ratio",
                                   .header = "stretch",
                                   .unit = "%",
                                   .help = "saving at the stretch goal ÷ the step's time"}),
-                           &RankRow::saved_stretch_share, Form::percent));
+                           &RankingRow::saved_stretch_share, Form::percent));
   columns.push_back(saving(
       extra(
           {.key = "saved_target_latency_ns",
@@ -360,7 +362,7 @@ void add_other_savings(RankColumns& columns) {
            .unit = "ms",
            .help =
                "of the saving at the target, that of latency-bound launches: no roof says what holds them"}),
-      &RankRow::saved_target_latency_ns));
+      &RankingRow::saved_target_latency_ns));
   columns.push_back(saving(
       extra({.key = "saved_target_exposed_ns",
              .header = "exposed",
@@ -368,22 +370,22 @@ void add_other_savings(RankColumns& columns) {
              .help =
                  "of the saving at the target, what does not run beside other kernels: launches that run at "
                  "once share their time"}),
-      &RankRow::saved_target_exposed_ns));
+      &RankingRow::saved_target_exposed_ns));
   columns.push_back(saving(extra({.key = "saved_stretch_exposed_ns",
                                   .header = "exposed",
                                   .unit = "ms",
                                   .help = "the same at the stretch goal"}),
-                           &RankRow::saved_stretch_exposed_ns));
+                           &RankingRow::saved_stretch_exposed_ns));
 }
 
-void add_bounds(RankColumns& columns) {
+void add_bounds(RankingColumns& columns) {
   columns.push_back(
       {extra_text({.key = "bound_roof",
                    .header = "bound by",
                    .help =
                        "the roof that bounds a memory-bound or compute-bound row: `DRAM`, `L2`, `issue` or "
                        "a pipe"}),
-       [](const RankLine& l) {
+       [](const RankingLine& l) {
          return l.row->bound_roof ? Cell::text(std::string(to_string(*l.row->bound_roof))) : Cell::missing();
        }});
   columns.push_back(
@@ -392,7 +394,7 @@ void add_bounds(RankColumns& columns) {
                    .unit = "roofs",
                    .help = "roofs at most 3 points below the nearest, or above it (L2 and issue slots are no "
                            "targets), nearest first"}),
-       [](const RankLine& l) {
+       [](const RankingLine& l) {
          std::string text;
          for (const analyzer::Roof roof : l.row->near_roofs)
            text += (text.empty() ? "" : ", ") + std::string(to_string(roof));
@@ -400,26 +402,26 @@ void add_bounds(RankColumns& columns) {
        }});
 }
 
-void add_amounts(RankColumns& columns) {
+void add_amounts(RankingColumns& columns) {
   columns.push_back(number(extra({.key = "saved_target_error_ns",
                                   .header = "± saving",
                                   .unit = "ms",
                                   .help = "standard error of the saving at the target"}),
-                           &RankRow::saved_target_error_ns, Form::milliseconds));
+                           &RankingRow::saved_target_error_ns, Form::milliseconds));
   columns.push_back(error(extra({.key = "dram_utilisation_error_ratio",
                                  .header = "± DRAM",
                                  .unit = "%",
                                  .help = "standard error of dram_utilisation_ratio"}),
-                          &RankRow::dram));
+                          &RankingRow::dram));
   columns.push_back(error(extra({.key = "compute_utilisation_error_ratio",
                                  .header = "± pipe",
                                  .unit = "%",
                                  .help = "standard error of compute_utilisation_ratio"}),
-                          &RankRow::compute));
+                          &RankingRow::compute));
   columns.push_back({extra_text({.key = "compute_pipe",
                                  .header = "busiest pipe",
                                  .help = "`tensor`, `fma`, `fp16`, `fp64`, `alu`, `xu`"}),
-                     [](const RankLine& l) {
+                     [](const RankingLine& l) {
                        return Cell::text(l.row->busiest_pipe ? std::string(to_string(*l.row->busiest_pipe))
                                                              : "");
                      }});
@@ -427,32 +429,32 @@ void add_amounts(RankColumns& columns) {
                                   .header = "DRAM",
                                   .unit = "bytes",
                                   .help = "measured traffic of all calls that have a value"}),
-                           &RankRow::dram_bytes, Form::general));
+                           &RankingRow::dram_bytes, Form::general));
   columns.push_back(number(extra({.key = "tensor_ops",
                                   .header = "tensor",
                                   .unit = "ops",
                                   .help = "operations of the tensor pipe of all calls that have a value"}),
-                           &RankRow::tensor_ops, Form::general));
+                           &RankingRow::tensor_ops, Form::general));
 }
 
 // The time and the calls of launches by what is known of them, and why something is not.
-void add_statuses(RankColumns& columns) {
+void add_statuses(RankingColumns& columns) {
   struct Part {
     const char* name;
     const char* header;
     const char* help;
-    std::int64_t RankRow::*time_ns;
-    std::int64_t RankRow::*calls;
+    std::int64_t RankingRow::*time_ns;
+    std::int64_t RankingRow::*calls;
   };
   const std::array parts = {
-      Part{"measured", "measured", "launches with both utilisations", &RankRow::measured_time_ns,
-           &RankRow::measured_calls},
-      Part{"launch_bound", "too short", "launches too short for any roof", &RankRow::launch_bound_time_ns,
-           &RankRow::launch_bound_calls},
-      Part{"no_roof", "no roof", "launches without a meaningful roof", &RankRow::no_roof_time_ns,
-           &RankRow::no_roof_calls},
-      Part{"unmeasured", "unmeasured", "launches without a utilisation", &RankRow::unmeasured_time_ns,
-           &RankRow::unmeasured_calls},
+      Part{"measured", "measured", "launches with both utilisations", &RankingRow::measured_time_ns,
+           &RankingRow::measured_calls},
+      Part{"launch_bound", "too short", "launches too short for any roof", &RankingRow::too_short_time_ns,
+           &RankingRow::too_short_calls},
+      Part{"no_roof", "no roof", "launches without a meaningful roof", &RankingRow::no_roof_time_ns,
+           &RankingRow::no_roof_calls},
+      Part{"unmeasured", "unmeasured", "launches without a utilisation", &RankingRow::unmeasured_time_ns,
+           &RankingRow::unmeasured_calls},
   };
   for (const Part& part : parts) {
     columns.push_back(
@@ -460,125 +462,126 @@ void add_statuses(RankColumns& columns) {
                 .header = part.header,
                 .unit = "ms",
                 .help = std::string("time of the ") + part.help}),
-         [of = part.time_ns](const RankLine& l) { return Cell::number(l.row->*of, Form::milliseconds); }});
+         [of = part.time_ns](const RankingLine& l) { return Cell::number(l.row->*of, Form::milliseconds); }});
   }
   for (const Part& part : parts) {
     columns.push_back({extra({.key = std::string(part.name) + "_calls",
                               .header = part.header,
                               .unit = "calls",
                               .help = std::string("number of ") + part.help}),
-                       [of = part.calls](const RankLine& l) { return Cell::number(l.row->*of); }});
+                       [of = part.calls](const RankingLine& l) { return Cell::number(l.row->*of); }});
   }
-  columns.push_back({extra_text({.key = "missing",
-                                 .header = "missing",
-                                 .help = "why launches have no utilisation, as an identifier",
-                                 .repeats = true}),
-                     [](const RankLine& l) { return Cell::text(std::string(to_string(l.row->missing))); }});
+  columns.push_back(
+      {extra_text({.key = "missing",
+                   .header = "missing",
+                   .help = "why launches have no utilisation, as an identifier",
+                   .repeats = true}),
+       [](const RankingLine& l) { return Cell::text(std::string(to_string(l.row->missing))); }});
   columns.push_back({extra_text({.key = "reason", .header = "reason", .help = "the same in words"}),
-                     [](const RankLine& l) { return Cell::text(absence_text(l.row->why)); }});
+                     [](const RankingLine& l) { return Cell::text(absence_text(l.row->why)); }});
   columns.push_back(number(extra({.key = "replay_disagreement_ratio",
                                   .header = "replay",
                                   .unit = "+%",
                                   .help = "duration in replay ÷ in the timeline − 1"}),
-                           &RankRow::replay_disagreement, Form::percent));
+                           &RankingRow::replay_disagreement, Form::percent));
 }
 
-void add_dram_tiers(RankColumns& columns) {
+void add_dram_tiers(RankingColumns& columns) {
   columns.push_back(
       tier(extra_text({.key = "dram_tier", .header = "DRAM by", .help = "tier of dram_utilisation_ratio"}),
-           &RankRow::dram));
+           &RankingRow::dram));
   columns.push_back(tier(
       extra_text({.key = "compute_tier", .header = "pipe by", .help = "tier of compute_utilisation_ratio"}),
-      &RankRow::compute));
+      &RankingRow::compute));
   columns.push_back(error(
       extra({.key = "dram_t1_error_ratio",
              .header = "±",
              .unit = "T1 %",
              .help = "standard error of dram_t1_utilisation_ratio; how steps differ is in it if several "
                      "were sampled"}),
-      &RankRow::dram_t1));
+      &RankingRow::dram_t1));
   columns.push_back(value(extra({.key = "dram_t2_utilisation_ratio",
                                  .header = "DRAM",
                                  .unit = "T2 %",
                                  .help = "DRAM utilisation by counters alone (T2)"}),
-                          &RankRow::dram_t2));
+                          &RankingRow::dram_t2));
   columns.push_back(error(extra({.key = "dram_t2_error_ratio",
                                  .header = "±",
                                  .unit = "T2 %",
                                  .help = "standard error of dram_t2_utilisation_ratio"}),
-                          &RankRow::dram_t2));
+                          &RankingRow::dram_t2));
   columns.push_back(value(extra({.key = "dram_difference_ratio",
                                  .header = "T1−T2",
                                  .unit = "points",
                                  .help = "samples − counters, over the launches that have both"}),
-                          &RankRow::dram_difference));
+                          &RankingRow::dram_difference));
   columns.push_back(error(extra({.key = "dram_difference_error_ratio",
                                  .header = "± T1−T2",
                                  .unit = "points",
                                  .help = "standard error of dram_difference_ratio"}),
-                          &RankRow::dram_difference));
+                          &RankingRow::dram_difference));
 }
 
-void add_pipe_tiers(RankColumns& columns) {
+void add_pipe_tiers(RankingColumns& columns) {
   columns.push_back(value(extra({.key = "compute_t1_utilisation_ratio",
                                  .header = "pipe",
                                  .unit = "T1 %",
                                  .help = "utilisation of the busiest pipe by samples alone (T1)"}),
-                          &RankRow::compute_t1));
+                          &RankingRow::compute_t1));
   columns.push_back(error(extra({.key = "compute_t1_error_ratio",
                                  .header = "± pipe",
                                  .unit = "T1 %",
                                  .help = "standard error of compute_t1_utilisation_ratio"}),
-                          &RankRow::compute_t1));
+                          &RankingRow::compute_t1));
   columns.push_back(value(extra({.key = "compute_t2_utilisation_ratio",
                                  .header = "pipe",
                                  .unit = "T2 %",
                                  .help = "utilisation of the busiest pipe by counters alone (T2)"}),
-                          &RankRow::compute_t2));
+                          &RankingRow::compute_t2));
   columns.push_back(value(extra({.key = "tensor_t1_utilisation_ratio",
                                  .header = "tensor",
                                  .unit = "T1 %",
                                  .help = "utilisation of the tensor pipe by samples alone (T1)"}),
-                          &RankRow::tensor_t1));
+                          &RankingRow::tensor_t1));
   columns.push_back(error(extra({.key = "tensor_t1_error_ratio",
                                  .header = "± tensor",
                                  .unit = "T1 %",
                                  .help = "standard error of tensor_t1_utilisation_ratio"}),
-                          &RankRow::tensor_t1));
+                          &RankingRow::tensor_t1));
   columns.push_back(value(extra({.key = "tensor_t2_utilisation_ratio",
                                  .header = "tensor",
                                  .unit = "T2 %",
                                  .help = "utilisation of the tensor pipe by counters alone (T2)"}),
-                          &RankRow::tensor_t2));
+                          &RankingRow::tensor_t2));
   columns.push_back(
       value(extra({.key = "tensor_difference_ratio",
                    .header = "tensor",
                    .unit = "T1−T2",
                    .help = "tensor pipe by samples − by counters, in points, over the launches that "
                            "have both"}),
-            &RankRow::tensor_difference));
+            &RankingRow::tensor_difference));
 }
 
-void add_tier_times(RankColumns& columns) {
+void add_tier_times(RankingColumns& columns) {
   columns.push_back(number(extra({.key = "t1_time_ns",
                                   .header = "by T1",
                                   .unit = "ms",
                                   .help = "time of the launches with a DRAM utilisation by samples"}),
-                           &RankRow::t1_time_ns, Form::milliseconds));
+                           &RankingRow::t1_time_ns, Form::milliseconds));
   columns.push_back(number(extra({.key = "t2_time_ns",
                                   .header = "by T2",
                                   .unit = "ms",
                                   .help = "time of the launches with a DRAM utilisation by counters"}),
-                           &RankRow::t2_time_ns, Form::milliseconds));
+                           &RankingRow::t2_time_ns, Form::milliseconds));
   columns.push_back(number(extra({.key = "t1_concurrent_time_ns",
                                   .header = "shared",
                                   .unit = "ms",
                                   .help = "part of t1_time_ns whose values are of several kernels at once"}),
-                           &RankRow::t1_concurrent_time_ns, Form::milliseconds));
+                           &RankingRow::t1_concurrent_time_ns, Form::milliseconds));
 }
 
 // What counters and samples say beside the roofs: a column a metric.
-void add_metrics(RankColumns& columns) {
+void add_metrics(RankingColumns& columns) {
   for (const analyzer::Metric metric : analyzer::kAllMetrics) {
     const analyzer::MetricEntry& entry = metric.entry();
     const bool bytes = entry.unit == analyzer::MetricUnit::bytes;
@@ -587,7 +590,7 @@ void add_metrics(RankColumns& columns) {
                               .unit = bytes ? "MB" : "%",
                               .help = std::string(entry.help),
                               .title = std::string(entry.title)}),
-                       [metric, form = bytes ? Form::megabytes : Form::percent](const RankLine& l) {
+                       [metric, form = bytes ? Form::megabytes : Form::percent](const RankingLine& l) {
                          return value_of(l.row->metrics.of(metric), form);
                        }});
   }
@@ -604,38 +607,38 @@ std::vector<std::string> with_metrics(std::vector<std::string> keys,
   return keys;
 }
 
-void add_cold(RankColumns& columns) {
+void add_cold(RankingColumns& columns) {
   columns.push_back(number(extra({.key = "cold_time_ns",
                                   .header = "cold",
                                   .unit = "ms",
                                   .help = "time with caches emptied before each launch (T3)"}),
-                           &RankRow::cold_time_ns, Form::milliseconds));
+                           &RankingRow::cold_time_ns, Form::milliseconds));
   columns.push_back(number(extra({.key = "cold_in_situ_time_ns",
                                   .header = "in step",
                                   .unit = "ms",
                                   .help = "time of the same launches in the running step"}),
-                           &RankRow::cold_in_situ_time_ns, Form::milliseconds));
+                           &RankingRow::cold_in_situ_time_ns, Form::milliseconds));
   columns.push_back(value(extra({.key = "cold_dram_utilisation_ratio",
                                  .header = "DRAM",
                                  .unit = "cold %",
                                  .help = "DRAM utilisation with cold caches, over the time it took then"}),
-                          &RankRow::cold_dram));
+                          &RankingRow::cold_dram));
   columns.push_back(number(extra({.key = "cold_in_situ_dram_bytes",
                                   .header = "in step",
                                   .unit = "MB",
                                   .help = "DRAM traffic of the same launches in the running step"}),
-                           &RankRow::cold_in_situ_dram_bytes, Form::megabytes));
+                           &RankingRow::cold_in_situ_dram_bytes, Form::megabytes));
   columns.push_back(number(extra({.key = "cold_dram_bytes",
                                   .header = "cold",
                                   .unit = "MB",
                                   .help = "DRAM traffic with cold caches"}),
-                           &RankRow::cold_dram_bytes, Form::megabytes));
+                           &RankingRow::cold_dram_bytes, Form::megabytes));
   columns.push_back({extra({.key = "cold_dram_bytes_ratio",
                             .header = "cold ÷",
                             .unit = "in step",
                             .help = "DRAM traffic with cold caches ÷ in the running step"}),
-                     [](const RankLine& l) {
-                       const RankRow& row = *l.row;
+                     [](const RankingLine& l) {
+                       const RankingRow& row = *l.row;
                        if (!row.cold_dram_bytes || row.cold_in_situ_dram_bytes.value_or(0) <= 0)
                          return Cell::missing();
                        return Cell::number(*row.cold_dram_bytes / *row.cold_in_situ_dram_bytes, Form::ratio);
@@ -644,8 +647,8 @@ void add_cold(RankColumns& columns) {
 
 }  // namespace
 
-std::vector<Column<RankLine>> ranking_columns(const RankView& view) {
-  RankColumns columns;
+std::vector<Column<RankingLine>> ranking_columns(const RankingView& view) {
+  RankingColumns columns;
   add_names(columns, view);
   add_times(columns, view);
   add_roofs(columns, view);

@@ -11,7 +11,7 @@
 
 namespace ridgeline::reports {
 
-using analyzer::RankKey;
+using analyzer::RankingKey;
 
 std::string leave_out_brief_rows(const analyzer::Ranking& ranking, double min_share, Table& table) {
   if (min_share <= 0) return "";
@@ -35,18 +35,18 @@ std::string leave_out_brief_rows(const analyzer::Ranking& ranking, double min_sh
 std::string no_range_line(const analyzer::Ranking& ranking) {
   std::string text;
   for (std::size_t k = 0; k < ranking.options.key.all().size(); ++k) {
-    const RankKey key = ranking.options.key.all()[k];
-    if (key != RankKey::nvtx_path && key != RankKey::phase && key != RankKey::layer) continue;
+    const RankingKey key = ranking.options.key.all()[k];
+    if (key != RankingKey::nvtx_path && key != RankingKey::phase && key != RankingKey::layer) continue;
     std::int64_t calls = 0, time_ns = 0, all_calls = 0;
-    for (const analyzer::RankRow& row : ranking.rows) {
+    for (const analyzer::RankingRow& row : ranking.rows) {
       all_calls += row.calls;
       if (k >= row.keys.size() || row.keys[k] != analyzer::kNoRange) continue;
       calls += row.calls;
       time_ns += row.time_ns;
     }
     if (calls == 0) continue;
-    const char* why = key == RankKey::nvtx_path ? "in no NVTX range of the thread that launched"
-                      : key == RankKey::phase
+    const char* why = key == RankingKey::nvtx_path ? "in no NVTX range of the thread that launched"
+                      : key == RankingKey::phase
                           ? "in no NVTX range below the outermost one"
                           : "in no NVTX range whose name ends in a number, as \"layer 3\"";
     text += fmt::format("{}{} ({}) {} {}.", text.empty() ? "(no range): " : " ",

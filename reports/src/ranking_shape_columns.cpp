@@ -9,17 +9,17 @@
 namespace ridgeline::reports {
 
 // Pipe × clock = share of the data sheet's peak: what a busy pipe is worth at the clock it ran at.
-void add_rate_columns(std::vector<Column<RankLine>>& columns) {
+void add_rate_columns(std::vector<Column<RankingLine>>& columns) {
   columns.push_back({extra({.key = "sm_clock_hz",
                             .header = "SM",
                             .unit = "MHz",
                             .help = "SM clock while the launches ran: sampled cycles (T1) over their time; "
                                     "without samples in replay (T2)",
                             .title = "SM clock"}),
-                     [](const RankLine& l) { return Cell::number(l.row->sm_clock_hz, Form::megahertz); }});
+                     [](const RankingLine& l) { return Cell::number(l.row->sm_clock_hz, Form::megahertz); }});
   columns.push_back(
       {extra_text({.key = "sm_clock_tier", .header = "clock by", .help = "tier of sm_clock_hz"}),
-       [](const RankLine& l) {
+       [](const RankingLine& l) {
          return l.row->sm_clock_hz ? Cell::text(to_string(l.row->clock_tier)) : Cell::missing();
        }});
   columns.push_back(
@@ -28,12 +28,12 @@ void add_rate_columns(std::vector<Column<RankLine>>& columns) {
               .unit = "MHz",
               .help = "SM clock in replay (T2)",
               .title = "SM clock in replay"}),
-       [](const RankLine& l) { return Cell::number(l.row->replay_clock_hz, Form::megahertz); }});
+       [](const RankingLine& l) { return Cell::number(l.row->replay_clock_hz, Form::megahertz); }});
   columns.push_back(
       {extra_text({.key = "clock_limit",
                    .header = "held by",
                    .help = "what held the clock below the device's highest while the timeline was recorded"}),
-       [](const RankLine& l) {
+       [](const RankingLine& l) {
          return l.row->clock_limit.empty() ? Cell::missing() : Cell::text(l.row->clock_limit);
        }});
   columns.push_back(
@@ -44,8 +44,8 @@ void add_rate_columns(std::vector<Column<RankLine>>& columns) {
                 "type of most tensor operations: `bf16`, `fp16`, `tf32`, `fp8`, `int8`, `fp64_tensor`; of a "
                 "GEMM whose operations are not counted, what its kernel's name says, `fp32` and `fp64` "
                 "too"}),
-       [](const RankLine& l) {
-         const analyzer::RankRow& row = *l.row;
+       [](const RankingLine& l) {
+         const analyzer::RankingRow& row = *l.row;
          if (row.tensor_quantity) return Cell::text(std::string(analyzer::roof_name(*row.tensor_quantity)));
          if (row.name_precision == analyzer::Precision::any) return Cell::missing();
          return Cell::text(std::string(to_string(row.name_precision)));
@@ -56,13 +56,13 @@ void add_rate_columns(std::vector<Column<RankLine>>& columns) {
               .help = "operations of the tensor pipe ÷ time, over the launches with any: counted (T2); "
                       "else, where the kernel's name says the type, pipe × operations a cycle × SMs × "
                       "clock (T1)"}),
-       [](const RankLine& l) { return Cell::number(l.row->tensor_ops_per_s, Form::tera); }});
+       [](const RankingLine& l) { return Cell::number(l.row->tensor_ops_per_s, Form::tera); }});
   columns.push_back(
       {extra_text({.key = "tensor_ops_tier",
                    .header = "by",
                    .help = "tier of tensor_ops_per_s: `T2` counted, `T1` from the pipe's samples",
                    .title = "operations by"}),
-       [](const RankLine& l) {
+       [](const RankingLine& l) {
          return l.row->tensor_ops_per_s ? Cell::text(to_string(l.row->tensor_ops_tier), Style::dim)
                                         : Cell::missing();
        }});
@@ -74,11 +74,11 @@ void add_rate_columns(std::vector<Column<RankLine>>& columns) {
                   "that ÷ the peak of the type: the data sheet's, or the roof that was measured on the card "
                   "(`--roof`)",
               .title = "of the peak"}),
-       [](const RankLine& l) { return Cell::number(l.row->tensor_spec_ratio, Form::percent); }});
+       [](const RankingLine& l) { return Cell::number(l.row->tensor_spec_ratio, Form::percent); }});
 }
 
 // What the clock costs and the joules that launches take.
-void add_power_columns(std::vector<Column<RankLine>>& columns) {
+void add_power_columns(std::vector<Column<RankingLine>>& columns) {
   columns.push_back(
       {extra({.key = "clock_cost_ns",
               .header = "clock",
@@ -87,75 +87,75 @@ void add_power_columns(std::vector<Column<RankLine>>& columns) {
                   "what the row would take less at the device's highest SM clock, by what bounds it and by "
                   "how its time followed the clock",
               .title = "cost of the clock"}),
-       [](const RankLine& l) { return Cell::number(l.row->clock_cost_ns, Form::milliseconds); }});
+       [](const RankingLine& l) { return Cell::number(l.row->clock_cost_ns, Form::milliseconds); }});
   columns.push_back(
       {extra({.key = "clock_loss_ratio",
               .header = "clock loss",
               .unit = "%",
               .help = "how far below the device's highest SM clock the row ran; `pipe` is of the cycles that "
                       "there were"}),
-       [](const RankLine& l) { return Cell::number(l.row->clock_loss_ratio, Form::percent); }});
+       [](const RankingLine& l) { return Cell::number(l.row->clock_loss_ratio, Form::percent); }});
   columns.push_back(
       {extra(
            {.key = "energy_j",
             .header = "energy",
             .unit = "J",
             .help = "joules by the energy model of the measured ceilings, the device's own watts included"}),
-       [](const RankLine& l) { return Cell::number(l.row->energy_j, Form::general); }});
+       [](const RankingLine& l) { return Cell::number(l.row->energy_j, Form::general); }});
 }
 
 // From the launch's configuration, the kernel's name and what the program declares: nothing here is measured.
-void add_shape_columns(std::vector<Column<RankLine>>& columns) {
-  using analyzer::RankRow;
+void add_shape_columns(std::vector<Column<RankingLine>>& columns) {
+  using analyzer::RankingRow;
   columns.push_back(
       {extra_text({.key = "product",
                    .header = "M×N×K",
                    .help = "the GEMM [M, K] × [K, N] that the program declares for the range of most of the "
                            "time; `+2`: two others too",
                    .title = "GEMM M×N×K"}),
-       [](const RankLine& l) {
-         if (!l.row->work || !l.row->work->product) return Cell::missing();
-         const analyzer::MatrixProduct& p = *l.row->work->product;
+       [](const RankingLine& l) {
+         if (!l.row->work || !l.row->work->gemm) return Cell::missing();
+         const analyzer::GemmShape& p = *l.row->work->gemm;
          std::string text = fmt::format("{}×{}×{}", p.m, p.n, p.k);
          std::string words = text;
-         if (l.row->work->products > 1) words += fmt::format(" +{}", l.row->work->products - 1);
+         if (l.row->work->gemms > 1) words += fmt::format(" +{}", l.row->work->gemms - 1);
          return Cell::worded(std::move(words), std::move(text));
        }});
   columns.push_back(
       {extra_text({.key = "tile",
                    .header = "tile",
                    .help = "what a block of a GEMM computes, MxNxK, as its kernel's name says"}),
-       [](const RankLine& l) { return l.row->tile.empty() ? Cell::missing() : Cell::text(l.row->tile); }});
+       [](const RankingLine& l) { return l.row->tile.empty() ? Cell::missing() : Cell::text(l.row->tile); }});
   columns.push_back(
       {extra({.key = "alignment_elements",
               .header = "align",
               .help =
                   "elements that a load of the kernel takes at once, as its name says: `align1` is a GEMM "
                   "with an odd dimension"}),
-       [](const RankLine& l) {
+       [](const RankingLine& l) {
          if (!l.row->alignment) return Cell::missing();
          return Cell::number(*l.row->alignment, Form::plain,
                              *l.row->alignment == 1 ? Style::bad : Style::plain);
        }});
   const auto ratio = [&](const char* key, const char* header, const char* unit, const char* help,
-                         const char* title, std::optional<double> RankRow::*value, Form form) {
+                         const char* title, std::optional<double> RankingRow::*value, Form form) {
     columns.push_back({extra({.key = key, .header = header, .unit = unit, .help = help, .title = title}),
-                       [value, form](const RankLine& l) { return Cell::number(l.row->*value, form); }});
+                       [value, form](const RankingLine& l) { return Cell::number(l.row->*value, form); }});
   };
   ratio(
       "tile_waste_ratio", "tile", "waste %",
       "of the results that the tiles compute, the share outside M×N, at least: a name does not say which way "
       "round the tile lies",
-      "tile waste", &RankRow::tile_waste_ratio, Form::percent);
+      "tile waste", &RankingRow::tile_waste_ratio, Form::percent);
   ratio("waves", "waves", "",
         "blocks ÷ blocks that fit on the device at once, by threads, registers and shared memory", "waves",
-        &RankRow::waves, Form::ratio);
+        &RankingRow::waves, Form::ratio);
   ratio("wave_waste_ratio", "idle", "wave %",
         "of the last wave, places without a block; below one wave, SMs without one", "idle in the last wave",
-        &RankRow::wave_waste_ratio, Form::percent);
+        &RankingRow::wave_waste_ratio, Form::percent);
   ratio("theoretical_occupancy_ratio", "theor.", "occ. %",
         "theoretical occupancy: warps of the blocks that fit on an SM ÷ the most it holds",
-        "theoretical occupancy", &RankRow::theoretical_occupancy_ratio, Form::percent);
+        "theoretical occupancy", &RankingRow::theoretical_occupancy_ratio, Form::percent);
 }
 
 }  // namespace ridgeline::reports

@@ -14,13 +14,13 @@
 namespace ridgeline::reports {
 namespace {
 
-using analyzer::RankRow;
+using analyzer::RankingRow;
 
-RankRow rest_row(const analyzer::Ranking& ranking, std::span<const std::size_t> cut) {
-  RankRow rest;
+RankingRow rest_row(const analyzer::Ranking& ranking, std::span<const std::size_t> cut) {
+  RankingRow rest;
   rest.key = fmt::format("{} more", cut.size());
   for (const std::size_t i : cut) {
-    const RankRow& row = ranking.rows[i];
+    const RankingRow& row = ranking.rows[i];
     rest.calls += row.calls;
     rest.time_ns += row.time_ns;
     rest.step_share += row.step_share;
@@ -32,9 +32,9 @@ RankRow rest_row(const analyzer::Ranking& ranking, std::span<const std::size_t> 
   return rest;
 }
 
-RankRow sum_row(const analyzer::Ranking& ranking) {
-  const analyzer::RankTotals& t = ranking.totals;
-  RankRow sum;
+RankingRow sum_row(const analyzer::Ranking& ranking) {
+  const analyzer::RankingTotals& t = ranking.totals;
+  RankingRow sum;
   sum.key = "all";
   sum.calls = t.calls;
   sum.time_ns = t.time_ns;
@@ -54,7 +54,7 @@ RankRow sum_row(const analyzer::Ranking& ranking) {
 // One row of the target check.
 struct CheckLine {
   const analyzer::KernelCheck* check;
-  const RankRow* row;
+  const RankingRow* row;
   const analyzer::TargetCheck* all;
 };
 
@@ -89,7 +89,7 @@ void add_verdict(CheckColumns& columns, analyzer::ScopeKind scope) {
                       .help = "demangled name",
                       .align = Align::left,
                       .elide = Elide::kernel_name,
-                      .least_width = 28},
+                      .min_width = 28},
                      [](const CheckLine& l) { return Cell::text(l.row->key); }});
   columns.push_back(
       {{.key = "verdict",
@@ -115,12 +115,13 @@ void add_verdict(CheckColumns& columns, analyzer::ScopeKind scope) {
 }
 
 void add_roof(CheckColumns& columns) {
-  columns.push_back({{.key = "utilisation_ratio",
-                      .header = "roof",
-                      .unit = "%",
-                      .help = "utilisation of the nearest roof",
-                      .title = "nearest roof"},
-                     [](const CheckLine& l) { return Cell::number(l.row->limiter, Form::percent); }});
+  columns.push_back(
+      {{.key = "utilisation_ratio",
+        .header = "roof",
+        .unit = "%",
+        .help = "utilisation of the nearest roof",
+        .title = "nearest roof"},
+       [](const CheckLine& l) { return Cell::number(l.row->nearest_roof_ratio, Form::percent); }});
   columns.push_back({{.key = "required_ratio",
                       .header = "target",
                       .unit = "%",
@@ -133,7 +134,7 @@ void add_roof(CheckColumns& columns) {
         .help = "nearest roof, as in `rank`",
         .align = Align::left,
         .drop_order = 2},
-       [](const CheckLine& l) { return Cell::worded(nearest_word(*l.row), limiter_word(*l.row)); }});
+       [](const CheckLine& l) { return Cell::worded(nearest_word(*l.row), nearest_roof_word(*l.row)); }});
   columns.push_back({{.key = "bound",
                       .header = "bound",
                       .help = "what bounds it, as in `rank`",
@@ -199,7 +200,7 @@ CheckColumns check_columns(bool simulated, analyzer::ScopeKind scope) {
 
 }  // namespace
 
-Cell minimum_limiter_cell(const analyzer::WorkSum& work) {
+Cell minimum_roof_cell(const analyzer::WorkSum& work) {
   if (!work.minimum_roof) return Cell::missing();
   return Cell::text(*work.minimum_roof == analyzer::Roof::kDram ? "DRAM" : "FLOP");
 }
@@ -208,19 +209,19 @@ Style utilisation_style(double ratio, double target, double stretch) {
   return ratio >= stretch ? Style::good : ratio >= target ? Style::plain : Style::bad;
 }
 
-std::string limiter_word(const RankRow& row) {
+std::string nearest_roof_word(const RankingRow& row) {
   const std::int64_t largest =
-      std::max({row.measured_time_ns, row.launch_bound_time_ns, row.no_roof_time_ns, row.unmeasured_time_ns});
-  if (row.limiter && row.nearest && row.measured_time_ns == largest)
+      std::max({row.measured_time_ns, row.too_short_time_ns, row.no_roof_time_ns, row.unmeasured_time_ns});
+  if (row.nearest_roof_ratio && row.nearest && row.measured_time_ns == largest)
     return std::string(to_string(*row.nearest));
-  if (row.launch_bound_time_ns == largest && largest > 0) return "launch";
+  if (row.too_short_time_ns == largest && largest > 0) return "launch";
   if (row.no_roof_time_ns == largest && largest > 0) return "no roof";
   return "?";
 }
 
-std::string nearest_word(const RankRow& row) {
-  std::string text = limiter_word(row);
-  if (text == "launch") return bound_word(analyzer::KernelBound::launch_bound);
+std::string nearest_word(const RankingRow& row) {
+  std::string text = nearest_roof_word(row);
+  if (text == "launch") return bound_word(analyzer::KernelBound::too_short);
   // "no roof" and "?" are no roofs that another could be as near as.
   if (row.nearest && text == to_string(*row.nearest) && !row.near_roofs.empty()) text += "≈";
   return text;
@@ -228,7 +229,7 @@ std::string nearest_word(const RankRow& row) {
 
 std::string bound_word(analyzer::KernelBound bound) {
   switch (bound) {
-    case analyzer::KernelBound::launch_bound:
+    case analyzer::KernelBound::too_short:
       return "short";
     case analyzer::KernelBound::no_roof:
       return "no roof";
@@ -239,20 +240,20 @@ std::string bound_word(analyzer::KernelBound bound) {
   }
 }
 
-std::string bound_word(const RankRow& row) {
+std::string bound_word(const RankingRow& row) {
   return bound_word(row.bound);
 }
 
 Table ranking_table(const analyzer::UtilisationAnalysis& utilisation, const analyzer::Ranking& ranking) {
-  const std::vector<Column<RankLine>> columns = ranking_columns(
+  const std::vector<Column<RankingLine>> columns = ranking_columns(
       {ranking.options, !utilisation.sample_steps.empty(), ranking.reach && ranking.reach->known(),
        ranking.scope, ranking.scope != analyzer::ScopeKind::step, ranking.totals.step_ns});
   Table table(columns, ranking.rows.size(), [&ranking, &utilisation](std::size_t i) {
-    return RankLine{&ranking.rows[i], i + 1, &ranking.options, &utilisation};
+    return RankingLine{&ranking.rows[i], i + 1, &ranking.options, &utilisation};
   });
   table.set_groups(ranking_groups());
-  const auto cells = [columns, &ranking, &utilisation](const RankRow& row, Total kind) {
-    return total_cells(columns, RankLine{&row, 0, &ranking.options, &utilisation}, kind);
+  const auto cells = [columns, &ranking, &utilisation](const RankingRow& row, Total kind) {
+    return total_cells(columns, RankingLine{&row, 0, &ranking.options, &utilisation}, kind);
   };
   table.set_rest([cells, &ranking](std::span<const std::size_t> cut) {
     return cells(rest_row(ranking, cut), Total::parts);

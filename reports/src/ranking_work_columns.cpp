@@ -13,13 +13,13 @@ namespace {
 using analyzer::WorkSum;
 
 template <typename Get>
-Cell work_cell(const RankLine& line, Get get) {
+Cell work_cell(const RankingLine& line, Get get) {
   return line.row->work ? get(*line.row->work) : Cell::missing();
 }
 
 template <typename Number>
-Column<RankLine> number(ColumnHead head, Number WorkSum::*of, Form form = Form::integer) {
-  return {std::move(head), [of, form](const RankLine& l) {
+Column<RankingLine> number(ColumnHead head, Number WorkSum::*of, Form form = Form::integer) {
+  return {std::move(head), [of, form](const RankingLine& l) {
             return work_cell(l, [&](const WorkSum& w) { return Cell::number(w.*of, form); });
           }};
 }
@@ -31,7 +31,7 @@ ColumnHead range_head(ColumnHead head) {
   return head;
 }
 
-void add_work_amounts(std::vector<Column<RankLine>>& columns) {
+void add_work_amounts(std::vector<Column<RankingLine>>& columns) {
   columns.push_back(number(range_head({.key = "ranges",
                                        .header = "ranges",
                                        .help = "innermost declaring ranges that the launches are in"}),
@@ -45,7 +45,7 @@ void add_work_amounts(std::vector<Column<RankLine>>& columns) {
       number(range_head({.key = "range_time_ns", .header = "range", .unit = "ms", .help = "their time"}),
              &WorkSum::time_ns, Form::milliseconds));
   columns.push_back({extra({.key = "other_kernels", .header = "with", .help = "other kernels among them"}),
-                     [](const RankLine& l) {
+                     [](const RankingLine& l) {
                        return work_cell(l, [](const WorkSum& w) {
                          const std::int64_t others = std::max<std::int64_t>(0, w.kernels - 1);
                          return Cell::worded(others > 0 ? fmt::format("+{}", others) : "", others);
@@ -95,7 +95,7 @@ void add_work_amounts(std::vector<Column<RankLine>>& columns) {
              &WorkSum::ops_ratio, Form::ratio));
 }
 
-void add_roofline(std::vector<Column<RankLine>>& columns) {
+void add_roofline(std::vector<Column<RankingLine>>& columns) {
   columns.push_back(
       number(range_head({.key = "minimum_ns",
                          .header = "roofline",
@@ -107,13 +107,13 @@ void add_roofline(std::vector<Column<RankLine>>& columns) {
                               .header = "roof",
                               .help = "the roof that the roofline time is at: `DRAM` or `FLOP`"});
   by.align = Align::left;
-  columns.push_back({by, [](const RankLine& l) { return work_cell(l, minimum_limiter_cell); }});
+  columns.push_back({by, [](const RankingLine& l) { return work_cell(l, minimum_roof_cell); }});
   columns.push_back({range_head({.key = "minimum_ratio",
                                  .header = "eff.",
                                  .unit = "%",
                                  .help = "roofline efficiency: roofline time ÷ range_time_ns",
                                  .title = "roofline efficiency"}),
-                     [](const RankLine& l) {
+                     [](const RankingLine& l) {
                        return work_cell(l, [&](const WorkSum& w) {
                          return Cell::number(w.minimum_ratio, Form::percent,
                                              utilisation_style(w.minimum_ratio.value_or(0), l.options->target,
@@ -125,7 +125,7 @@ void add_roofline(std::vector<Column<RankLine>>& columns) {
                                  .unit = "calls",
                                  .help = "launches of the row in no declaring range",
                                  .title = "undeclared"}),
-                     [](const RankLine& l) {
+                     [](const RankingLine& l) {
                        return Cell::number(l.row->work ? l.row->work->undeclared_launches : l.row->calls);
                      }});
 }
@@ -135,7 +135,7 @@ void add_roofline(std::vector<Column<RankLine>>& columns) {
 // What the program declared for the ranges of a row, beside what all launches of those ranges did. Shown on
 // demand: the group has to fit 80 columns. Kernels of one range share its sums, so that the rows of these
 // columns do not add up; the step's ranges do.
-void add_work_columns(std::vector<Column<RankLine>>& columns) {
+void add_work_columns(std::vector<Column<RankingLine>>& columns) {
   add_work_amounts(columns);
   add_roofline(columns);
 }

@@ -17,11 +17,11 @@
 namespace ridgeline::reports {
 namespace {
 
-constexpr std::size_t kMostDots = 200;
+constexpr std::size_t kMaxDots = 200;
 constexpr int kDotNameColumns = 30;
 constexpr double kHeight = 520, kLeft = 86, kRight = 20, kTop = 22, kBottom = 52, kRail = 132;
-constexpr double kLeastOfLongest = 3e-4;  // of the time view
-constexpr double kLevelShare = 0.01;      // of the step: shorter kernels have no points of the caches
+constexpr double kMinOfLongest = 3e-4;  // of the time view
+constexpr double kLevelShare = 0.01;    // of the step: shorter kernels have no points of the caches
 
 using analyzer::Roofline;
 using analyzer::RooflinePoint;
@@ -33,7 +33,7 @@ double radius_of(double share) {
 
 std::string tooltip(const RooflinePoint& point) {
   std::string text =
-      fmt::format("{}. {}\n{} of the step, {}", point.rank_row + 1, bounded(point.key, 400),
+      fmt::format("{}. {}\n{} of the step, {}", point.ranking_row + 1, bounded(point.key, 400),
                   percent_text(point.step_share), time_text(static_cast<double>(point.time_ns)));
   if (point.intensity_flop_per_byte && point.flops_per_s) {
     text += fmt::format("\n{} FLOP/byte, {} ({})", fixed(*point.intensity_flop_per_byte, 1),
@@ -51,13 +51,13 @@ std::string tooltip(const RooflinePoint& point) {
 // How a dot is called: its name where the picture stands alone, else its number in the ranking.
 std::string label_of(const RooflinePoint& point, const RooflineDrawing& how) {
   if (how.names) return elide_kernel_name(point.key, kDotNameColumns);
-  return fmt::format("{}", point.rank_row + 1);
+  return fmt::format("{}", point.ranking_row + 1);
 }
 
 std::vector<const RooflinePoint*> largest_first(std::vector<const RooflinePoint*> points) {
   std::stable_sort(points.begin(), points.end(),
                    [](const auto* a, const auto* b) { return a->step_share > b->step_share; });
-  if (points.size() > kMostDots) points.resize(kMostDots);
+  if (points.size() > kMaxDots) points.resize(kMaxDots);
   return points;
 }
 
@@ -227,7 +227,7 @@ void IntensityChart::levels() {
       svg_.line(from, y, x_(*intensity), y, "level-line");
       places_.block({std::min(from, x_(*intensity)) - 3, y - 3, std::max(from, x_(*intensity)) + 3, y + 3});
       svg_.circle(x_(*intensity), y, 3, css + class_css(p->kernel_class),
-                  fmt::format("{}. {}\n{} FLOP/byte of {} traffic", p->rank_row + 1, bounded(p->key, 400),
+                  fmt::format("{}. {}\n{} FLOP/byte of {} traffic", p->ranking_row + 1, bounded(p->key, 400),
                               fixed(*intensity, 1), p->l2_intensity == intensity ? "L2" : "L1"));
       from = x_(*intensity);
     }
@@ -271,7 +271,7 @@ std::string note_of(const Roofline& roofline, const RooflineDrawing& how, std::s
   if (left_out > 0) {
     note +=
         fmt::format(" Of the kernels with operations the {} with the largest share are drawn, {} are not.",
-                    kMostDots, integer(static_cast<std::int64_t>(left_out)));
+                    kMaxDots, integer(static_cast<std::int64_t>(left_out)));
   }
   const auto neither =
       std::count_if(roofline.points.begin(), roofline.points.end(),
@@ -313,7 +313,7 @@ RooflineChart roofline_chart(const Roofline& roofline, const RooflineDrawing& ho
             "Record replay steps with counters that hold them."};
   }
   if (!roofline.dram) return {"", "No roofline: the device's DRAM peak is not known."};
-  const std::size_t left_out = points.size() - std::min(points.size(), kMostDots);
+  const std::size_t left_out = points.size() - std::min(points.size(), kMaxDots);
   // Large dots first, so that small ones are not buried.
   points = largest_first(std::move(points));
   rail = largest_first(std::move(rail));
@@ -340,7 +340,7 @@ RooflineChart roof_times_chart(const Roofline& roofline, const RooflineDrawing& 
   }
   const double high = std::max(range.high_x, range.high_y) * 1.6;
   // What takes next to nothing stands at the edge: else it would take the room of all others.
-  const double low = std::max(std::min(range.low_x, range.low_y) / 1.6, high * kLeastOfLongest);
+  const double low = std::max(std::min(range.low_x, range.low_y) / 1.6, high * kMinOfLongest);
   const LogScale x(low, high, kLeft, kChartWidth - kRight), y(low, high, kHeight - kBottom, kTop);
   Svg svg(kChartWidth, kHeight, "Times at the roofs of memory and of the SMs",
           how.alone ? kPictureStyle : "");

@@ -20,12 +20,13 @@ struct Panel {
 
 // Runs as they can be drawn: those that are narrower than a point are one with their neighbours, of the class of the
 // longest.
-std::vector<analyzer::ClassRun> drawn_runs(const analyzer::SampledStep& step, double ns_a_point) {
+std::vector<analyzer::ClassRun> drawn_runs(const analyzer::SampledStep& step, double ns_per_point) {
   std::vector<analyzer::ClassRun> drawn;
   std::int64_t longest_ns = 0;  // of those in the last one
   for (const analyzer::ClassRun& run : step.classes) {
     const std::int64_t ns = run.end_ns - run.start_ns;
-    const bool joins = !drawn.empty() && static_cast<double>(run.end_ns - drawn.back().start_ns) < ns_a_point;
+    const bool joins =
+        !drawn.empty() && static_cast<double>(run.end_ns - drawn.back().start_ns) < ns_per_point;
     if (!joins) {
       drawn.push_back(run);
       longest_ns = ns;

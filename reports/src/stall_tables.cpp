@@ -37,7 +37,7 @@ std::vector<Column<analyzer::KernelStalls>> stall_columns() {
   using Kernel = analyzer::KernelStalls;
   return {
       {{.key = "rank", .header = "rank", .help = "its row in the ranking"},
-       [](const Kernel& k) { return Cell::number(static_cast<std::int64_t>(k.rank_row) + 1); }},
+       [](const Kernel& k) { return Cell::number(static_cast<std::int64_t>(k.ranking_row) + 1); }},
       {{.key = "kernel",
         .header = "kernel",
         .help = "demangled name",
@@ -66,7 +66,7 @@ std::vector<Column<analyzer::KernelStalls>> stall_columns() {
         .help = "the main stall reasons",
         .align = Align::left,
         .elide = Elide::end,
-        .least_width = 30},
+        .min_width = 30},
        [](const Kernel& k) { return Cell::text(reasons_text(k)); }},
   };
 }
@@ -80,7 +80,7 @@ struct SpotLine {
 std::vector<Column<SpotLine>> spot_columns() {
   return {
       {{.key = "rank", .header = "rank", .help = "the kernel's row in the ranking"},
-       [](const SpotLine& l) { return Cell::number(static_cast<std::int64_t>(l.kernel->rank_row) + 1); }},
+       [](const SpotLine& l) { return Cell::number(static_cast<std::int64_t>(l.kernel->ranking_row) + 1); }},
       {{.key = "kernel",
         .header = "kernel",
         .help = "demangled name",
@@ -107,14 +107,14 @@ std::vector<Column<SpotLine>> spot_columns() {
         .help = "file and line",
         .align = Align::left,
         .elide = Elide::start,
-        .least_width = 16},
+        .min_width = 16},
        [](const SpotLine& l) { return Cell::text(place_text(*l.spot)); }},
       {{.key = "file",
         .header = "file",
         .help = "path of the source file",
         .align = Align::left,
         .elide = Elide::start,
-        .least_width = 16,
+        .min_width = 16,
         .drop_order = 9,
         .shown = false},
        [](const SpotLine& l) { return l.spot->file.empty() ? Cell::missing() : Cell::text(l.spot->file); }},
@@ -131,7 +131,7 @@ std::vector<Column<SpotLine>> spot_columns() {
         .help = "the main stall reason here",
         .align = Align::left,
         .elide = Elide::end,
-        .least_width = 16},
+        .min_width = 16},
        [](const SpotLine& l) {
          const analyzer::HotSpot& spot = *l.spot;
          return Cell::worded(spot.main_reason.empty() ? ""
@@ -216,7 +216,7 @@ JsonPart stalls_json(const analyzer::StallAnalysis& stalls) {
                          {"samples", reason.samples},
                          {"share_ratio", reason.share}});
     }
-    kernels.push_back({{"rank", kernel.rank_row + 1},
+    kernels.push_back({{"rank", kernel.ranking_row + 1},
                        {"kernel", valid_utf8(kernel.kernel)},
                        {"samples", kernel.samples},
                        {"issuing_ratio", kernel.issuing_share},

@@ -25,7 +25,7 @@ Cell time_or_missing(std::int64_t ns) {
   return ns > 0 ? Cell::number(ns, Form::milliseconds) : Cell::missing();
 }
 
-// A step that is not ok, and the one that stands for all, are marked.
+// A step that is not ok, and the representative one, are marked.
 Style style_of(const StepLine& l) {
   if (l.step->status != StepStatus::ok) return Style::bad;
   return l.chosen ? Style::strong : Style::plain;
@@ -58,7 +58,7 @@ void add_names(StepColumns& columns) {
                       .help = "counters of a replay or cold step",
                       .align = Align::left,
                       .elide = Elide::end,
-                      .least_width = 8,
+                      .min_width = 8,
                       .drop_order = 3},
                      [](const StepLine& l) { return Cell::text(l.step->configuration); }});
   columns.push_back(
@@ -126,7 +126,7 @@ void add_origin(StepColumns& columns) {
                       .help = "why the status is not `ok`",
                       .align = Align::left,
                       .elide = Elide::end,
-                      .least_width = 12,
+                      .min_width = 12,
                       .drop_order = 1},
                      [](const StepLine& l) { return Cell::text(reason_text(l.step->reason)); }});
   columns.push_back(
@@ -135,7 +135,7 @@ void add_origin(StepColumns& columns) {
         .help = "false: gpu_duration_ns ends with the step's own work",
         .align = Align::left,
         .elide = Elide::end,
-        .least_width = 6,
+        .min_width = 6,
         .drop_order = 9,
         .shown = false},
        [](const StepLine& l) { return Cell::worded(l.step->closed ? "yes" : "no", l.step->closed); }});
@@ -206,7 +206,7 @@ std::vector<Column<Part>> part_columns(const std::string& noun = "step") {
         .help = "part of the step's time",
         .align = Align::left,
         .elide = Elide::end,
-        .least_width = 20,
+        .min_width = 20,
         .total = Total::all},
        [](const Part& p) { return Cell::worded(p.label, p.key); }},
       {{.key = "time_ns", .header = "time", .unit = "ms", .help = "its time", .total = Total::all},
@@ -227,7 +227,7 @@ std::vector<Column<Part>> part_columns(const std::string& noun = "step") {
         .help = "in words",
         .align = Align::left,
         .elide = Elide::end,
-        .least_width = 20,
+        .min_width = 20,
         .drop_order = 1},
        [](const Part& p) { return Cell::text(p.meaning); }},
   };
@@ -256,7 +256,7 @@ std::vector<Column<BoundLine>> bound_columns(const std::string& noun = "step") {
         .help = "part of the program, by its NVTX ranges",
         .align = Align::left,
         .elide = Elide::middle,
-        .least_width = 14,
+        .min_width = 14,
         .total = Total::all},
        [](const BoundLine& l) { return Cell::text(*l.name); }},
       {{.key = "launches", .header = "launches", .help = "kernel launches of it", .drop_order = 3},
@@ -298,7 +298,7 @@ std::vector<Column<BoundLine>> bound_columns(const std::string& noun = "step") {
                     .help = "of launches too short for any roof",
                     .title = "too short",
                     .drop_order = 1},
-                   &Split::launch_bound_ns),
+                   &Split::too_short_ns),
       bound_column({.key = "no_roof_ns",
                     .header = "no roof",
                     .help = "of launches to which no roof applies: communication, or no work to speak of",
@@ -347,14 +347,14 @@ std::vector<Column<GapLine>> gap_columns() {
             "the call that waited, its thread and how long it took in all; or that the thread ran other code",
         .align = Align::left,
         .elide = Elide::end,
-        .least_width = 34},
+        .min_width = 34},
        [](const GapLine& l) { return Cell::text(gap_cause(*l.model, *l.accounting, l.gap)); }},
       {{.key = "after_kernel",
         .header = "after",
         .help = "the kernel before the gap",
         .align = Align::left,
         .elide = Elide::kernel_name,
-        .least_width = 20,
+        .min_width = 20,
         .drop_order = 1},
        [](const GapLine& l) { return Cell::text(launch_name(l, l.gap.before)); }},
       {{.key = "before_kernel",
@@ -362,7 +362,7 @@ std::vector<Column<GapLine>> gap_columns() {
         .help = "the kernel behind the gap",
         .align = Align::left,
         .elide = Elide::kernel_name,
-        .least_width = 20},
+        .min_width = 20},
        [](const GapLine& l) { return Cell::text(launch_name(l, l.gap.after)); }},
       {{.key = "start_ns",
         .header = "start",

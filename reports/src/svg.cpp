@@ -77,14 +77,14 @@ std::string Svg::finish() const {
 namespace {
 
 // Of what a logarithmic axis shows. A capture may hold any number, and each decade is a line of the grid.
-constexpr double kLeast = 1e-12;
-constexpr double kMost = 1e24;
+constexpr double kMin = 1e-12;
+constexpr double kMax = 1e24;
 
 }  // namespace
 
 LogScale::LogScale(double low, double high, double at_low, double at_high)
-    : low_(std::isfinite(low) ? std::clamp(low, kLeast, kMost / 10) : kLeast),
-      high_(std::isfinite(high) ? std::clamp(high, low_ * 1.001, kMost) : kMost),
+    : low_(std::isfinite(low) ? std::clamp(low, kMin, kMax / 10) : kMin),
+      high_(std::isfinite(high) ? std::clamp(high, low_ * 1.001, kMax) : kMax),
       at_low_(at_low),
       at_high_(at_high) {}
 

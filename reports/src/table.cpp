@@ -148,11 +148,11 @@ std::vector<ColumnHead>::const_iterator Table::head_named(std::string_view name)
 }
 
 std::string Table::suggestion(std::string_view asked) const {
-  constexpr std::size_t kMost = 4;
+  constexpr std::size_t kMax = 4;
   std::string like;
   std::size_t count = 0;
   for (const ColumnHead& c : heads_) {
-    if (asked.size() < 2 || c.key.find(asked) == std::string::npos || count == kMost) continue;
+    if (asked.size() < 2 || c.key.find(asked) == std::string::npos || count == kMax) continue;
     like += (like.empty() ? "" : ", ") + c.key;
     ++count;
   }

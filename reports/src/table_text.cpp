@@ -61,9 +61,9 @@ Layout lay_out(const Table& table, int columns) {
   // Least width with every elidable column squeezed.
   const auto least = [&](std::size_t i) {
     const ColumnHead& c = table.columns()[i];
-    return c.elide == Elide::never ? natural[i] : std::min(natural[i], c.least_width);
+    return c.elide == Elide::never ? natural[i] : std::min(natural[i], c.min_width);
   };
-  const auto least_total = [&] {
+  const auto min_total = [&] {
     int total = layout.gap * (static_cast<int>(layout.index.size()) - 1);
     for (const std::size_t i : layout.index) total += least(i);
     return total;
@@ -71,7 +71,7 @@ Layout lay_out(const Table& table, int columns) {
   int natural_total = kGap * (static_cast<int>(layout.index.size()) - 1);
   for (const std::size_t i : layout.index) natural_total += natural[i];
   if (natural_total > columns) layout.gap = kNarrowGap;
-  while (least_total() > columns && layout.index.size() > 1) {
+  while (min_total() > columns && layout.index.size() > 1) {
     auto worst = layout.index.end();
     for (auto it = layout.index.begin(); it != layout.index.end(); ++it) {
       const int order = table.columns()[*it].drop_order;
@@ -82,7 +82,7 @@ Layout lay_out(const Table& table, int columns) {
     layout.dropped.insert(layout.dropped.begin(), name_of(table.columns()[*worst]));
     layout.index.erase(worst);
   }
-  int spare = columns - least_total();
+  int spare = columns - min_total();
   for (const std::size_t i : layout.index) layout.width.push_back(least(i));
   // What is left goes to the elided columns, a column to each in turn.
   for (bool given = true; given && spare > 0;) {

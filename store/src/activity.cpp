@@ -98,12 +98,12 @@ class ChunkRanges {
 };
 
 bool overlaps(const Chunk& chunk, const TimeSpan& time) {
-  return chunk.begin_ns && *chunk.begin_ns < time.end_ns &&
-         (chunk.open_ended || (chunk.end_ns && *chunk.end_ns > time.begin_ns));
+  return chunk.start_ns && *chunk.start_ns < time.end_ns &&
+         (chunk.open_ended || (chunk.end_ns && *chunk.end_ns > time.start_ns));
 }
 
 bool overlaps(std::int64_t start_ns, std::int64_t end_ns, const TimeSpan& time) {
-  return end_ns >= start_ns && end_ns > time.begin_ns && start_ns < time.end_ns;
+  return end_ns >= start_ns && end_ns > time.start_ns && start_ns < time.end_ns;
 }
 bool overlaps(const LaunchRow& launch, const TimeSpan& time) {
   return has_usable_time(launch) && overlaps(launch.start_ns, launch.end_ns, time);
@@ -171,7 +171,7 @@ bool select_copies(const Database& database, std::string_view columns, const Act
     if (step) statement.bind(1, *step);
     if (filter.process_id) statement.bind(2, *filter.process_id);
     if (filter.time) {
-      statement.bind(3, filter.time->begin_ns);
+      statement.bind(3, filter.time->start_ns);
       statement.bind(4, filter.time->end_ns);
     }
     return visit_rows(statement, guard, [&](const Statement& row) { visit(build(row)); });
@@ -288,7 +288,7 @@ bool Activity::for_each_launch_row(const ActivityFilter& filter, LaunchColumns c
     statement.bind(3, ids.last);
     const bool whole = scan_rows(statement, guard, [&](const RowValues& values) {
       const LaunchRow row = decoder.read(values);
-      if (ids.step_id && row.step_id != ids.step_id) return;  // of few at the step's borders
+      if (ids.step_id && row.step_id != ids.step_id) return;  // of few at the step's boundaries
       const Id process_id = filter.process_id ? state_->launch_site_at(row.site_id).process_id : 0;
       if (wanted(row, process_id, filter)) visit(row);
     });
@@ -332,7 +332,7 @@ bool Activity::for_each_annotation(const ActivityFilter& filter, const Visit<Ann
   const auto add = [&](Id range_id, Id work_id) {
     auto known = works.find(work_id);
     if (known == works.end()) {
-      if (works.size() >= kMostSitesHeld) works.clear();
+      if (works.size() >= kMaxSitesHeld) works.clear();
       one.bind_all(work_id);
       if (!one.step()) throw Error(ErrorKind::corrupt, "a range names declared work that is not there");
       Annotation work{0, 0, one.text(0), one.optional_real(1), one.optional_real(2)};

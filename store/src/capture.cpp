@@ -24,11 +24,11 @@ auto load(const Database& database, std::string_view sql, Build build) {
 }
 
 // Of a kernel's name: longer ones are a mistake or mischief, and every report would carry them.
-constexpr std::size_t kMostNameBytes = 64 * 1024;
+constexpr std::size_t kMaxStoredNameBytes = 64 * 1024;
 
 std::string name_of(const Statement& row, int column) {
   std::string name = row.text(column);
-  if (name.size() > kMostNameBytes) name.resize(kMostNameBytes);
+  if (name.size() > kMaxStoredNameBytes) name.resize(kMaxStoredNameBytes);
   return name;
 }
 

@@ -22,7 +22,7 @@ bool measures(Phase phase) {
 }
 
 bool overlaps(const TimeSpan& time, std::int64_t start_ns, std::int64_t end_ns) {
-  return start_ns < time.end_ns && std::max(end_ns, start_ns + 1) > time.begin_ns;
+  return start_ns < time.end_ns && std::max(end_ns, start_ns + 1) > time.start_ns;
 }
 
 class PartWriter {
@@ -326,14 +326,14 @@ class PartWriter {
       out_.add(message);
     }
     Message about;
-    about.time_ns = time_.begin_ns;
+    about.time_ns = time_.start_ns;
     about.what = Reason(ReasonCode::part_of_capture,
                         {{"name", std::filesystem::path(whole_.path()).filename().string()},
                          {"steps", part_.steps},
                          {"of_steps", part_.steps_of_whole},
                          {"launches", part_.launches},
                          {"of_launches", part_.launches_of_whole},
-                         {"duration_ns", time_.end_ns - time_.begin_ns}});
+                         {"duration_ns", time_.end_ns - time_.start_ns}});
     out_.add(about);
   }
 

@@ -57,6 +57,6 @@ struct SiteHash {
 
 /// How many things stored once are remembered; past that the memory is given up and what comes again is stored
 /// again, which costs room but no correctness. It bounds memory for programs whose launches are all different.
-inline constexpr std::size_t kMostRemembered = 200'000;
+inline constexpr std::size_t kMaxRemembered = 200'000;
 
 }  // namespace ridgeline::store

@@ -16,7 +16,7 @@ Chunks launch_chunks(const Database& database, bool of_v3) {
     chunk.process_id = row.optional_int64(1);
     chunk.base_ns = row.int64(2);
     chunk.base_correlation_id = row.int64(3);
-    chunk.begin_ns = row.optional_int64(4);
+    chunk.start_ns = row.optional_int64(4);
     chunk.end_ns = row.optional_int64(5);
     if (of_v3) continue;
     chunk.stride_ns = row.int64(6);
@@ -35,7 +35,7 @@ Chunks range_chunks(const Database& database) {
   while (row.step()) {
     Chunk& chunk = chunks[row.int64(0)];
     chunk.base_ns = row.int64(1);
-    chunk.begin_ns = row.optional_int64(2);
+    chunk.start_ns = row.optional_int64(2);
     chunk.end_ns = row.optional_int64(3);
     chunk.open_ended = row.is_null(3);
   }

@@ -19,7 +19,7 @@ struct Chunk {
   std::optional<Id> process_id;  ///< empty: several, or not said
   std::int64_t base_ns = 0;
   std::int64_t base_correlation_id = 0;
-  std::optional<std::int64_t> begin_ns, end_ns;
+  std::optional<std::int64_t> start_ns, end_ns;
   bool open_ended = false;
   std::int64_t stride_ns = 0, correlation_stride = 0;
   std::int64_t base_host_ns = 0, host_stride_ns = 0;

@@ -275,9 +275,9 @@ void Database::distrust_schema() {
 void Database::limit_statements(std::uint64_t file_bytes) {
   // A row takes some bytes of the file and some ten steps of the machine; the constant is a second's work.
   constexpr std::uint64_t kFreeSteps = 50'000'000;
-  constexpr std::uint64_t kStepsAByte = 200;
+  constexpr std::uint64_t kStepsPerByte = 200;
   steps_ = std::make_unique<Steps>();
-  steps_->most = (kFreeSteps + kStepsAByte * file_bytes) / Steps::kStepsBetweenLooks;
+  steps_->most = (kFreeSteps + kStepsPerByte * file_bytes) / Steps::kStepsBetweenLooks;
   sqlite3_trace_v2(
       handle_, SQLITE_TRACE_STMT,
       [](unsigned, void* steps, void*, void*) {

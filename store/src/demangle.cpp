@@ -17,10 +17,11 @@ namespace ridgeline::store {
 namespace {
 
 // Longer names are taken as they are: the demangler recurses, and a name of a hostile file is no reason to.
-constexpr std::size_t kMostMangledBytes = 32 * 1024;
-constexpr std::size_t kMostBytes = 256 * 1024;     // of a demangled name
-constexpr std::size_t kMostInProcess = 64u << 20;  // that a name could grow to, if this process is to bear it
-constexpr std::size_t kMostMemoryBytes = 256u << 20;  // of the process that bears the others
+constexpr std::size_t kMaxMangledBytes = 32 * 1024;
+constexpr std::size_t kMaxBytes = 256 * 1024;  // of a demangled name
+constexpr std::size_t kMaxInProcessBytes = 64u
+                                           << 20;  // that a name could grow to, if this process is to bear it
+constexpr std::size_t kMaxMemoryBytes = 256u << 20;  // of the process that bears the others
 constexpr int kLongestMs = 2000;
 
 std::optional<std::string> demangle(const std::string& mangled) {
@@ -29,7 +30,7 @@ std::optional<std::string> demangle(const std::string& mangled) {
       abi::__cxa_demangle(mangled.c_str(), nullptr, nullptr, &status), std::free);
   if (status != 0 || !plain) return std::nullopt;
   std::string text(plain.get());
-  if (text.size() > kMostBytes) return std::nullopt;
+  if (text.size() > kMaxBytes) return std::nullopt;
   return text;
 }
 
@@ -52,7 +53,7 @@ std::size_t references(std::string_view mangled) {
 // Each reference may double what is written: 274 bytes can stand for 2 GB.
 bool may_explode(std::string_view mangled) {
   const std::size_t count = references(mangled);
-  return count >= 40 || (mangled.size() << count) > kMostInProcess;
+  return count >= 40 || (mangled.size() << count) > kMaxInProcessBytes;
 }
 
 // In a process of its own with bounded memory and time: nothing else bounds the demangler.
@@ -66,7 +67,7 @@ std::optional<std::string> demangle_apart(const std::string& mangled) {
     return std::nullopt;
   }
   if (child == 0) {
-    const rlimit memory{kMostMemoryBytes, kMostMemoryBytes};
+    const rlimit memory{kMaxMemoryBytes, kMaxMemoryBytes};
     const rlimit none{0, 0};
     setrlimit(RLIMIT_DATA, &memory);
     setrlimit(RLIMIT_CORE, &none);
@@ -112,7 +113,7 @@ std::optional<std::string> demangle_apart(const std::string& mangled) {
 std::string demangled(std::string_view mangled) {
   const std::string text(mangled);
   // Without this test the demangler reads plain names as types: "f" is float to it.
-  if (!mangled.starts_with("_Z") || mangled.size() > kMostMangledBytes) return text;
+  if (!mangled.starts_with("_Z") || mangled.size() > kMaxMangledBytes) return text;
   return (may_explode(mangled) ? demangle_apart(text) : demangle(text)).value_or(text);
 }
 

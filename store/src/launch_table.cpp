@@ -46,7 +46,7 @@ LaunchTable::Site& LaunchTable::site_of(const Launch& launch) {
 
 LaunchTable::Site& LaunchTable::find_site(const Launch& launch, const LaunchSiteKey& key) {
   if (const auto known = sites_.find(key); known != sites_.end()) return known->second;
-  if (sites_.size() >= kMostRemembered) {
+  if (sites_.size() >= kMaxRemembered) {
     for (Site* site : dirty_sites_) write_totals(*site);
     dirty_sites_.clear();
     sites_.clear();
@@ -71,18 +71,18 @@ LaunchTable::Site& LaunchTable::find_site(const Launch& launch, const LaunchSite
 void LaunchTable::write_chunk() {
   if (chunk_.id == kNoChunk) return;
   insert_chunk_.bind_all(chunk_.id, chunk_.process_id, chunk_.base_ns, chunk_.base_correlation_id,
-                         chunk_.begin_ns, chunk_.end_ns, chunk_.stride_ns, chunk_.correlation_stride,
+                         chunk_.start_ns, chunk_.end_ns, chunk_.stride_ns, chunk_.correlation_stride,
                          chunk_.base_host_ns, chunk_.host_stride_ns, chunk_.base_step_id,
                          chunk_.base_ordinal);
   insert_chunk_.run();
 }
 
 std::int64_t LaunchTable::Increase::mean() const {
-  constexpr std::int64_t kMost =
+  constexpr std::int64_t kMax =
       1'000'000'000'000;  // times a place it is still far from the end of an integer
   if (last_place_ <= first_place_) return 0;
   const std::int64_t mean = wrapping_subtract(last_, first_) / (last_place_ - first_place_);
-  return mean > 0 && mean < kMost ? mean : 0;
+  return mean > 0 && mean < kMax ? mean : 0;
 }
 
 void LaunchTable::take_chunk(Id id, const Launch& launch) {
@@ -129,7 +129,7 @@ void LaunchTable::add_as(const Launch& launch, Id id) {
   const bool timed = has_usable_time(launch);
   const std::int64_t duration_ns = wrapping_subtract(launch.end_ns, launch.start_ns);
   if (timed) {
-    chunk_.begin_ns = std::min(chunk_.begin_ns.value_or(launch.start_ns), launch.start_ns);
+    chunk_.start_ns = std::min(chunk_.start_ns.value_or(launch.start_ns), launch.start_ns);
     chunk_.end_ns = std::max(chunk_.end_ns.value_or(launch.end_ns), launch.end_ns);
   }
   const std::int64_t place = place_in_chunk(id);

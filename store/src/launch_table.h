@@ -19,7 +19,7 @@ namespace ridgeline::store {
 
 class LaunchTable {
  public:
-  /// Both must outlive it; the sums are told of every launch.
+  /// Both must outlive it; the sums are given every launch.
   LaunchTable(Database& database, StepSums& sums);
 
   void add_step(Id id, const Step& step);
@@ -64,7 +64,7 @@ class LaunchTable {
     std::optional<Id> process_id;
     std::int64_t base_ns = 0;
     std::int64_t base_correlation_id = 0;
-    std::optional<std::int64_t> begin_ns, end_ns;
+    std::optional<std::int64_t> start_ns, end_ns;
     std::int64_t stride_ns = 0, correlation_stride = 0;
     std::int64_t base_host_ns = 0, host_stride_ns = 0;
     std::int64_t base_step_id = 0, base_ordinal = 0;

@@ -18,7 +18,7 @@ namespace {
 using Json = nlohmann::ordered_json;
 namespace fs = std::filesystem;
 
-constexpr std::size_t kMostFileBytes = 16 << 20;
+constexpr std::size_t kMaxFileBytes = 16 << 20;
 constexpr int kFileVersion = 1;
 
 // A rate, a time, a share of the spread: never larger than what a sum can take.
@@ -59,7 +59,7 @@ CeilingRoof roof_of(const Json& json) {
   roof.read_share = field::amount_if(json, "read_share", 1);
   roof.unit = field::text(json, "unit");
   roof.work = amount_if(json, "work").value_or(0);
-  roof.most_per_cycle_sm = amount_if(json, "most_per_cycle_sm");
+  roof.max_per_cycle_sm = amount_if(json, "most_per_cycle_sm");
   roof.configuration = field::text_if(json, "configuration");
   roof.call_ns = amount_if(json, "call_ns");
   for (const Json& each : field::objects(json, "readings")) roof.readings.push_back(reading_of(each));
@@ -163,7 +163,7 @@ Result<MachineCeilings> parse_machine_ceilings(std::string_view text) {
 }
 
 Result<MachineCeilings> read_machine_ceilings(const std::string& path) {
-  const Result<std::string> bytes = read_file(path, kMostFileBytes);
+  const Result<std::string> bytes = read_file(path, kMaxFileBytes);
   if (!bytes) return Failure{bytes.failure().kind, path + ": " + bytes.failure().message};
   Result<MachineCeilings> machine = parse_machine_ceilings(bytes.value());
   if (!machine) return Failure{machine.failure().kind, path + ": " + machine.failure().message};
@@ -171,7 +171,7 @@ Result<MachineCeilings> read_machine_ceilings(const std::string& path) {
 }
 
 std::string with_counts(std::string_view text, const std::vector<NamedCount>& counts,
-                        double most_apart_ratio) {
+                        double max_difference_ratio) {
   Json json = Json::parse(text);
   for (Json& roof : json["roofs"]) {
     const std::string name = roof["level"].get<std::string>() + "." + roof["kind"].get<std::string>();
@@ -181,7 +181,7 @@ std::string with_counts(std::string_view text, const std::vector<NamedCount>& co
     const CeilingCount& count = seen->count;
     roof["count"] = {{"counted", count.counted}, {"declared", count.declared}, {"counter", count.counter}};
     const double ratio = count.declared > 0 ? count.counted / count.declared : 0;
-    if (std::fabs(ratio - 1) <= most_apart_ratio) continue;
+    if (std::fabs(ratio - 1) <= max_difference_ratio) continue;
     const Json found = {
         {"rule", "counters_disagree"},
         {"detail", fmt::format("{} counted {:.4g}, {:.1f} % of the {:.4g} that are said to be done",

@@ -38,7 +38,7 @@ Id RangeTable::site_id(const NvtxRange& range) {
   const SiteKey key = {range.process_id, range.thread_id, range.depth,
                        range.name_id,    range.path_id,   range.domain_id.value_or(kAbsent)};
   if (const auto known = sites_.find(key); known != sites_.end()) return known->second;
-  if (sites_.size() >= kMostRemembered) sites_.clear();
+  if (sites_.size() >= kMaxRemembered) sites_.clear();
   insert_site_.bind_all(range.process_id, range.thread_id, range.depth, range.name_id, range.path_id,
                         range.domain_id);
   insert_site_.run();
@@ -48,7 +48,7 @@ Id RangeTable::site_id(const NvtxRange& range) {
 Id RangeTable::work_id(const Annotation& work) {
   WorkKey key{work.name, work.bytes, work.flops, work.tokens, work.samples, work.m, work.n, work.k};
   if (const auto known = works_.find(key); known != works_.end()) return known->second;
-  if (works_.size() >= kMostRemembered) works_.clear();
+  if (works_.size() >= kMaxRemembered) works_.clear();
   insert_work_.bind_all(work.name, work.bytes, work.flops);
   insert_work_.run();
   const Id id = database_.last_insert_id();
@@ -67,8 +67,8 @@ void RangeTable::add_with_id(const NvtxRange& range, std::optional<Id> work_id) 
   if (!reserved_.empty()) reserved_.erase(range.id);
   const auto [found, fresh] = chunks_.try_emplace(chunk_of(range.id));
   Chunk& chunk = found->second;
-  if (fresh) chunk.base_ns = chunk.begin_ns = range.start_ns;
-  chunk.begin_ns = std::min(chunk.begin_ns, range.start_ns);
+  if (fresh) chunk.base_ns = chunk.start_ns = range.start_ns;
+  chunk.start_ns = std::min(chunk.start_ns, range.start_ns);
   if (range.end_ns) {
     chunk.end_ns = std::max(chunk.end_ns.value_or(*range.end_ns), *range.end_ns);
   } else {
@@ -111,7 +111,7 @@ void RangeTable::checkpoint() {
   rows_.flush();
   for (const Id id : dirty_chunks_) {
     Chunk& chunk = chunks_.at(id);
-    insert_chunk_.bind_all(id, chunk.base_ns, chunk.begin_ns,
+    insert_chunk_.bind_all(id, chunk.base_ns, chunk.start_ns,
                            chunk.open_ended ? std::optional<std::int64_t>() : chunk.end_ns);
     insert_chunk_.run();
     chunk.dirty = false;

@@ -20,7 +20,7 @@ namespace ridgeline::store {
 
 class RangeTable {
  public:
-  /// Both must outlive it; the sums are told of every range of a step.
+  /// Both must outlive it; the sums are given every range of a step.
   RangeTable(Database& database, StepSums& sums);
 
   /// The next id, for a range whose row comes later: others may name it as their parent until then.
@@ -61,7 +61,7 @@ class RangeTable {
   /// All chunks are kept: a range that ends late has its row in an old one.
   struct Chunk {
     std::int64_t base_ns = 0;
-    std::int64_t begin_ns = 0;
+    std::int64_t start_ns = 0;
     std::optional<std::int64_t> end_ns;
     bool open_ended = false;
     bool dirty = false;

@@ -13,7 +13,7 @@ namespace ridgeline::store {
 namespace {
 
 // Of reasons below reasons: an honest one is a tier's of a step's of a window's. Destructors and writers recurse.
-constexpr int kMostDeep = 16;
+constexpr int kMaxDepth = 16;
 
 }  // namespace
 
@@ -64,7 +64,7 @@ Reasons::Reasons(const Database& database)
       if (*parent_id >= id || !reasons_.contains(*parent_id)) throw corrupt(id, "explains what is not there");
       const auto above = below.find(*parent_id);
       const int depth = above == below.end() ? 1 : above->second.second + 1;
-      if (depth > kMostDeep) throw corrupt(id, "stands too deep");
+      if (depth > kMaxDepth) throw corrupt(id, "stands too deep");
       below[id] = {*parent_id, depth};
     }
     Reason& reason = reasons_[id];

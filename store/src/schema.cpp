@@ -19,7 +19,7 @@
 namespace ridgeline::store {
 
 namespace {
-// The view v_rank says what a kernel took in the step that stands for all.
+// The view v_rank says what a kernel took in the representative step.
 constexpr const char kTablesV5[] = "";
 
 constexpr std::array kMigrations = {

@@ -13,7 +13,7 @@
 namespace ridgeline::store {
 
 /// How many sites are held; what is forgotten is read again.
-inline constexpr std::size_t kMostSitesHeld = 200'000;
+inline constexpr std::size_t kMaxSitesHeld = 200'000;
 
 /// The site of a launch or range, with the fields that its rows share.
 template <typename Row>
@@ -26,7 +26,7 @@ class Sites {
     if (place < by_id_.size() && by_id_[place] != nullptr) return *by_id_[place];
     auto found = rows_.find(id);
     if (found == rows_.end()) {
-      if (rows_.size() >= kMostSitesHeld) {
+      if (rows_.size() >= kMaxSitesHeld) {
         by_id_.clear();
         rows_.clear();
       }
@@ -35,7 +35,7 @@ class Sites {
       found = rows_.emplace(id, read(statement)).first;
       statement.reset();
     }
-    if (place < kMostSitesHeld) {
+    if (place < kMaxSitesHeld) {
       if (place >= by_id_.size()) by_id_.resize(std::max(place + 1, 2 * by_id_.size()), nullptr);
       by_id_[place] = &found->second;
     }

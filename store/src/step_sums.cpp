@@ -9,10 +9,10 @@ namespace ridgeline::store {
 
 namespace {
 
-constexpr std::size_t kMostPending = 1'000'000;  // 16 MB
-constexpr std::size_t kMostOpenSteps = 4096;
-constexpr std::uint32_t kMostOrdinals = 1u << 18;  // of a step whose sequence is summed up
-constexpr std::size_t kMostSummed = 1'000'000;     // 32 MB
+constexpr std::size_t kMaxPending = 1'000'000;  // 16 MB
+constexpr std::size_t kMaxOpenSteps = 4096;
+constexpr std::uint32_t kMaxOrdinals = 1u << 18;  // of a step whose sequence is summed up
+constexpr std::size_t kMaxSummed = 1'000'000;     // 32 MB
 
 void extend(std::int64_t& start, std::int64_t& end, std::int64_t start_ns, std::int64_t end_ns) {
   start = start == 0 ? start_ns : std::min(start, start_ns);
@@ -75,7 +75,7 @@ StepSums::Open& StepSums::open(Id step_id) {
       }
       read_.reset();
     }
-    if (order_.size() > kMostOpenSteps) {
+    if (order_.size() > kMaxOpenSteps) {
       last_ = nullptr;
       close_oldest();
     }
@@ -104,14 +104,14 @@ void StepSums::add(const Launch& launch, Id id) {
   step.total.kernel_time_ns = wrapping_add(step.total.kernel_time_ns, duration_ns);
   extend(step.total.kernel_start_ns, step.total.kernel_end_ns, launch.start_ns, launch.end_ns);
   if (!step.summable || !launch.ordinal_in_step) return;
-  if (*launch.ordinal_in_step < 0 || *launch.ordinal_in_step >= std::int64_t{kMostOrdinals}) {
+  if (*launch.ordinal_in_step < 0 || *launch.ordinal_in_step >= std::int64_t{kMaxOrdinals}) {
     pending_ -= step.durations.size();
     step.durations = {};
     step.summable = false;
     return;
   }
   step.durations.emplace_back(static_cast<std::uint32_t>(*launch.ordinal_in_step), duration_ns);
-  if (++pending_ > kMostPending) close_oldest();
+  if (++pending_ > kMaxPending) close_oldest();
 }
 
 void StepSums::add_copy(Id step_id, std::int64_t start_ns, std::int64_t end_ns) {
@@ -166,10 +166,10 @@ void StepSums::sum_up(const Open& step) {
   }
   summed_ += sequence.sums.size() - before;
   if (fresh) sequence_order_.push_back(key);
-  if (summed_ <= kMostSummed) return;
+  if (summed_ <= kMaxSummed) return;
   // The oldest that only one step ever had go first; only then those of several.
   const std::size_t once_round = sequence_order_.size();
-  for (std::size_t seen = 0; summed_ > kMostSummed / 2 && sequence_order_.size() > 1; ++seen) {
+  for (std::size_t seen = 0; summed_ > kMaxSummed / 2 && sequence_order_.size() > 1; ++seen) {
     const auto oldest = sequences_.find(sequence_order_.front());
     sequence_order_.pop_front();
     if (oldest->second.steps > 1 && seen < once_round) {

@@ -1,6 +1,6 @@
 // step_sums.h: what the rows of a step add up to, kept while rows are written, in bounded memory.
 //
-// A step is open while its rows come. The oldest is closed once kMostPending launches are held: its totals are
+// A step is open while its rows come. The oldest is closed once kMaxPending launches are held: its totals are
 // written and its launches' durations added to those of its sequence. Rows that come later still count in the
 // totals; the sums of the sequence are then given up, since they would be of another one.
 #pragma once

@@ -27,7 +27,7 @@ Synchronisation synchronisation_of(const Statement& row) {
 
 }  // namespace
 
-std::vector<Synchronisation> Capture::synchronisations(Id process_id, std::int64_t begin_ns,
+std::vector<Synchronisation> Capture::synchronisations(Id process_id, std::int64_t start_ns,
                                                        std::int64_t end_ns) const {
   std::vector<Synchronisation> waits;
   Statement next_thread = database_.prepare(
@@ -42,13 +42,13 @@ std::vector<Synchronisation> Capture::synchronisations(Id process_id, std::int64
     next_thread.bind_all(process_id, thread_id);
     if (!next_thread.step() || next_thread.is_null(0)) break;
     thread_id = next_thread.int64(0);
-    before.bind_all(process_id, thread_id, begin_ns);
+    before.bind_all(process_id, thread_id, start_ns);
     if (before.step()) {
       const Synchronisation wait = synchronisation_of(before);
-      if (wait.end_ns() > begin_ns) waits.push_back(wait);
+      if (wait.end_ns() > start_ns) waits.push_back(wait);
     }
     before.reset();
-    inside.bind_all(process_id, thread_id, begin_ns, end_ns);
+    inside.bind_all(process_id, thread_id, start_ns, end_ns);
     while (inside.step()) waits.push_back(synchronisation_of(inside));
     inside.reset();
   }

@@ -12,8 +12,8 @@ namespace {
 
 // Rows. Of more launches and ranges the sums of steps and sites stand for the values: digests would be a
 // fifth of an import.
-constexpr std::int64_t kMostDigested = 100'000;
-constexpr std::int64_t kMostCounted = 10'000;  // rows, of a table that every reader counts
+constexpr std::int64_t kMaxDigested = 100'000;
+constexpr std::int64_t kMaxCounted = 10'000;  // rows, of a table that every reader counts
 
 std::uint64_t mixed(std::uint64_t hash) {  // the finaliser of SplitMix64
   hash = (hash ^ (hash >> 30)) * 0xbf58476d1ce4e5b9ULL;
@@ -75,7 +75,7 @@ void write_table_rows(Database& database, const std::map<std::string, std::int64
     const auto found = known.find(std::string(table));
     const std::int64_t rows = found != known.end() ? found->second : count(database, table);
     std::optional<std::int64_t> digest;
-    if (rows <= kMostDigested) digest = digest_of(database, table);
+    if (rows <= kMaxDigested) digest = digest_of(database, table);
     insert.bind_all(table, rows, digest);
     insert.run();
   }
@@ -97,7 +97,7 @@ std::vector<NotedRows> noted_rows(const Database& database) {
 std::vector<LostRows> lost_rows(const Database& database) {
   std::vector<LostRows> lost;
   for (const NotedRows& table : noted_rows(database)) {
-    if (table.rows > kMostCounted) continue;
+    if (table.rows > kMaxCounted) continue;
     const std::int64_t rows = count(database, table.name);
     // Under the names that a reader knows them by.
     const std::string name = table.name == "launch_row"  ? "launch"

@@ -16,7 +16,7 @@ namespace ridgeline::store {
 
 namespace {
 
-constexpr std::size_t kMostLines = 100;
+constexpr std::size_t kMaxLines = 100;
 
 void check_structure(const Database& database, std::vector<std::string>& damage) {
   Statement row = database.prepare("PRAGMA integrity_check(20)");
@@ -92,7 +92,7 @@ void check_launches(const Capture& capture, std::vector<std::string>& damage) {
     else if (have.sequence_hash != total.sequence_hash)
       damage.push_back(
           fmt::format("step id {} holds other kernels or grids than were written", total.step_id));
-    if (damage.size() >= kMostLines) return;
+    if (damage.size() >= kMaxLines) return;
   }
   std::map<Id, std::int64_t> recorded;
   for (const Completeness& row : capture.completeness())
@@ -126,7 +126,7 @@ Verification Capture::verify() const {
     if (error.kind() != ErrorKind::corrupt) throw;
     verification.damage.push_back(error.message());
   }
-  if (verification.damage.size() > kMostLines) verification.damage.resize(kMostLines);
+  if (verification.damage.size() > kMaxLines) verification.damage.resize(kMaxLines);
   return verification;
 }
 

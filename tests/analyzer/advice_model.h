@@ -106,35 +106,35 @@ class AdviceModel : public FabricatedModel {
     previous_start_ns_ = now_ns_ + works.front().gap_ns;
     made.host_start_ns = host_ns_;
     for (const AdviceWork& work : works) {
-      const std::int64_t begin_ns = now_ns_ + work.gap_ns;
-      const std::int64_t end_ns = begin_ns + work.duration_ns + longer_ns;
+      const std::int64_t start_ns = now_ns_ + work.gap_ns;
+      const std::int64_t end_ns = start_ns + work.duration_ns + longer_ns;
       longer_ns = 0;
       if (work.copy_bytes > 0)
-        add_copy(work, begin_ns, end_ns);
+        add_copy(work, start_ns, end_ns);
       else
-        add_launch(phase, work, begin_ns, end_ns);
+        add_launch(phase, work, start_ns, end_ns);
       now_ns_ = end_ns;
     }
     model.steps.back().step.host_end_ns = host_ns_;
   }
 
-  void add_copy(const AdviceWork& work, std::int64_t begin_ns, std::int64_t end_ns) {
-    store::Memcpy& row = copy(begin_ns, end_ns, work.copy_bytes);
+  void add_copy(const AdviceWork& work, std::int64_t start_ns, std::int64_t end_ns) {
+    store::Memcpy& row = copy(start_ns, end_ns, work.copy_bytes);
     row.stream_id = work.stream;
     row.correlation_id = 100'000 + row.id;
-    if (work.wait) wait(*work.wait, begin_ns - 2000, end_ns - begin_ns + 4000, row.correlation_id);
+    if (work.wait) wait(*work.wait, start_ns - 2000, end_ns - start_ns + 4000, row.correlation_id);
   }
 
-  void add_launch(Phase phase, const AdviceWork& work, std::int64_t begin_ns, std::int64_t end_ns) {
+  void add_launch(Phase phase, const AdviceWork& work, std::int64_t start_ns, std::int64_t end_ns) {
     kernel(work.name, work.kernel_class);
-    store::Launch& row = launch(work.name, begin_ns, end_ns);
+    store::Launch& row = launch(work.name, start_ns, end_ns);
     row.grid = {work.blocks, 1, 1};
     row.block = {work.threads, 1, 1};
     row.registers_per_thread = work.registers;
     row.stream_id = work.stream;
     row.thread_id = 1;
     if (work.wait) wait(*work.wait, now_ns_ - 20'000, 20'000 + work.gap_ns / 2, 0);
-    row.host_start_ns = work.late_ns ? begin_ns - *work.late_ns : host_ns_;
+    row.host_start_ns = work.late_ns ? start_ns - *work.late_ns : host_ns_;
     row.host_end_ns = *row.host_start_ns + work.call_ns;
     host_ns_ = std::max(host_ns_, *row.host_end_ns + 1000);
     if (!work.range.empty()) row.nvtx_path_id = text(work.range);

@@ -61,12 +61,12 @@ double evidence(const Advice& advice, std::string_view name) {
 }
 
 // The one case of the step, that rule's, with a gain between the two.
-void expect_only(const AdviceReport& report, AdviceRule rule, double least_ns, double most_ns) {
+void expect_only(const AdviceReport& report, AdviceRule rule, double min_ns, double max_ns) {
   const Advice* advice = found(report, rule);
   ASSERT_NE(advice, nullptr) << to_string(rule) << " is not found";
   EXPECT_EQ(&report.advice.front(), advice) << to_string(report.advice.front().rule) << " comes first";
-  EXPECT_GE(advice->net.mid_ns, least_ns) << to_string(rule);
-  EXPECT_LE(advice->net.mid_ns, most_ns) << to_string(rule);
+  EXPECT_GE(advice->net.mid_ns, min_ns) << to_string(rule);
+  EXPECT_LE(advice->net.mid_ns, max_ns) << to_string(rule);
   EXPECT_LE(advice->net.low_ns, advice->net.mid_ns);
   EXPECT_LE(advice->net.mid_ns, advice->net.high_ns);
   EXPECT_FALSE(advice->launches.empty() && advice->launch_count > 0);
@@ -78,7 +78,7 @@ TEST(Advice, OfAGoodStepThereIsNone) {
   EXPECT_TRUE(report.small.empty());
   EXPECT_EQ(report.together.mid_ns, 0);
   EXPECT_EQ(AdviceReport::rules(), 22U);
-  EXPECT_NEAR(report.least_ns, 0.003 * report.step_ns, 1);
+  EXPECT_NEAR(report.min_ns, 0.003 * report.step_ns, 1);
 }
 
 TEST(Advice, EveryRuleAnswersExactlyOnceOrByCases) {
@@ -600,7 +600,7 @@ TEST(Advice, BelowTheNoiseNothingIsSaid) {
   noisy.program(good_step_and({few}), 400'000);
   const AdviceReport report = noisy.advised();
   EXPECT_GT(report.noise_ns, 0);
-  EXPECT_GT(report.least_ns, 0.003 * report.step_ns);
+  EXPECT_GT(report.min_ns, 0.003 * report.step_ns);
   EXPECT_EQ(found(report, AdviceRule::too_few_blocks), nullptr);
   ASSERT_FALSE(report.small.empty()) << "it is kept for who asks for all";
   EXPECT_EQ(report.small.front().rule, AdviceRule::too_few_blocks);

@@ -125,7 +125,7 @@ TEST(Analysis, FromFileToVerdict) {
   EXPECT_NEAR(a.ranking.rows[0].saved_target_ns, 100'000, 1e-3);
   EXPECT_NEAR(*a.ranking.rows[0].saved_target_error_ns, 0, 1e-6);  // two equal replay steps, equal durations
   EXPECT_EQ(a.ranking.rows[1].normalised_name, "nvjet_tst_TNT");
-  EXPECT_NEAR(*a.ranking.rows[1].limiter, 0.9, 1e-9);
+  EXPECT_NEAR(*a.ranking.rows[1].nearest_roof_ratio, 0.9, 1e-9);
   EXPECT_NEAR(a.ranking.totals.saved_target_share, 0.1, 1e-9);
   EXPECT_EQ(a.check.overall, OverallVerdict::missed);
   EXPECT_EQ(a.check.stretch_count, 1);
@@ -148,7 +148,7 @@ TEST(Analysis, SizesAndProductsAreThoseOfTheStep) {
   const std::int64_t step = all->steps.representative.summary.step_index;
   EXPECT_DOUBLE_EQ(all->throughput.size.tokens.value(), static_cast<double>(1024 + step));
   EXPECT_DOUBLE_EQ(all->throughput.tokens_per_s.value(), static_cast<double>(1024 + step) / 1e-3);
-  EXPECT_EQ(all->ranking.rows[1].work->product, (MatrixProduct{1000, 512, 768}));
+  EXPECT_EQ(all->ranking.rows[1].work->gemm, (GemmShape{1000, 512, 768}));
   EXPECT_EQ(all->ranking.rows[1].tile, "128x256x64");
   EXPECT_DOUBLE_EQ(all->ranking.rows[1].tile_waste_ratio.value(), 1 - 1000.0 / 1024);
   Scope part;

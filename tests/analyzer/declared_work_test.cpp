@@ -56,7 +56,7 @@ class Declared : public ::testing::Test {
     }
   }
 
-  // In the timeline step, on the launches' thread unless told.
+  // In the timeline step, on the launches' thread by default.
   void range(const std::string& path, std::int64_t start_ns, std::int64_t end_ns, std::optional<double> bytes,
              std::optional<double> flops, std::int64_t thread_id = 1) {
     store::NvtxRange row;
@@ -75,8 +75,8 @@ class Declared : public ::testing::Test {
 
   Analysis analysed(const AnalysisOptions& options = {}) { return analyze(f.done(), options).value(); }
 
-  static const RankRow& row(const Analysis& a, const std::string& key) {
-    for (const RankRow& r : a.ranking.rows) {
+  static const RankingRow& row(const Analysis& a, const std::string& key) {
+    for (const RankingRow& r : a.ranking.rows) {
       if (r.key == key) return r;
     }
     throw std::out_of_range(key);
@@ -108,23 +108,23 @@ TEST_F(Declared, ARowSaysTheProductOfMostOfItsTime) {
          {"product", 50'000, 10e6, 4e9},
          {"product", 50'000, 10e6, 4e9},
          {"copy", 10'000, 6e6, 0}});
-  const auto product = [&](std::int64_t from, std::int64_t m) {
+  const auto gemm = [&](std::int64_t from, std::int64_t m) {
     range("step / matmul", from, from + 500, 24e6, 8e9);
     f.model.annotations.back().m = m;
     f.model.annotations.back().n = 200;
     f.model.annotations.back().k = 300;
   };
-  product(700, 100);
-  product(1700, 50);
-  product(2700, 50);
+  gemm(700, 100);
+  gemm(1700, 50);
+  gemm(2700, 50);
   range("step / copy", 3700, 4500, 6e6, 0);
   f.model.annotations.back().m = 7;  // no product without all three
   const Analysis a = analysed();
   const WorkSum work = row(a, "product").work.value();
-  EXPECT_EQ(work.product, (MatrixProduct{50, 200, 300}));
-  EXPECT_EQ(work.products, 2);
-  EXPECT_FALSE(row(a, "copy").work->product.has_value());
-  EXPECT_EQ(row(a, "copy").work->products, 0);
+  EXPECT_EQ(work.gemm, (GemmShape{50, 200, 300}));
+  EXPECT_EQ(work.gemms, 2);
+  EXPECT_FALSE(row(a, "copy").work->gemm.has_value());
+  EXPECT_EQ(row(a, "copy").work->gemms, 0);
 }
 
 TEST_F(Declared, KernelsOfOneRangeAreSummed) {
@@ -139,11 +139,11 @@ TEST_F(Declared, KernelsOfOneRangeAreSummed) {
   EXPECT_NEAR(*reduce.ops_ratio, 1.0, 1e-12);
   EXPECT_NEAR(*reduce.minimum_ns, 80'000, 1e-6) << "8 GFLOP at 100 TFLOP/s above 24 MB at 1 TB/s";
   EXPECT_EQ(reduce.minimum_roof, roof_of(Quantity::bf16_flops_per_s));
-  const WorkSum product = row(a, "product").work.value();
-  EXPECT_EQ(product.ranges, 2);
-  EXPECT_EQ(product.launches, 3);
-  EXPECT_NEAR(*product.bytes_ratio, 46.0 / 34.0, 1e-12);
-  EXPECT_NEAR(*product.minimum_ns, 120'000, 1e-6) << "a range's larger part, then the sum";
+  const WorkSum gemm = row(a, "product").work.value();
+  EXPECT_EQ(gemm.ranges, 2);
+  EXPECT_EQ(gemm.launches, 3);
+  EXPECT_NEAR(*gemm.bytes_ratio, 46.0 / 34.0, 1e-12);
+  EXPECT_NEAR(*gemm.minimum_ns, 120'000, 1e-6) << "a range's larger part, then the sum";
   // The totals count the shared range once.
   EXPECT_EQ(a.ranking.totals.work->ranges, 2);
   EXPECT_EQ(a.ranking.totals.work->time_ns, 150'000);

@@ -62,7 +62,7 @@ TEST(KernelTime, EachBoundHasItsTime) {
   EXPECT_EQ(t.memory_ns, 100'000);
   EXPECT_EQ(t.compute_ns, 200'000);
   EXPECT_EQ(t.latency_ns, 50'000);
-  EXPECT_EQ(t.launch_bound_ns, 4'000);
+  EXPECT_EQ(t.too_short_ns, 4'000);
   EXPECT_EQ(t.no_roof_ns, 30'000);
   EXPECT_EQ(t.unmeasured_ns, 10'000);
   EXPECT_EQ(t.total_ns(), a.accounting.kernel_busy_ns);
@@ -82,7 +82,7 @@ LaunchUtilisation near(double dram, double l2, double tensor, double issue) {
   launch.duration_ns = 100'000;
   launch.status = LaunchStatus::measured;
   launch.nearest = tensor > dram ? Roof::kTensor : Roof::kDram;
-  launch.limiter_utilisation = std::max(dram, tensor);
+  launch.nearest_roof_ratio = std::max(dram, tensor);
   launch.values = std::make_shared<const LaunchValues>(std::move(values));
   return launch;
 }
@@ -106,10 +106,10 @@ TEST(Bound, TheNearestRoofBoundsOnlyAtSixtyPerCentAndL2AndIssueSlotsTakePart) {
     EXPECT_EQ(to_string(bound_of(c.launch)), to_string(c.bound));
     EXPECT_EQ(bounding_roof(c.launch), c.roof);
   }
-  EXPECT_EQ(bound_of(near(0.55, 0.1, 0.2, 0.2), {.least_ratio = 0.5}), KernelBound::memory);
+  EXPECT_EQ(bound_of(near(0.55, 0.1, 0.2, 0.2), {.min_ratio = 0.5}), KernelBound::memory);
   LaunchUtilisation brief = near(0.9, 0.1, 0.2, 0.2);
-  brief.status = LaunchStatus::launch_bound;
-  EXPECT_EQ(bound_of(brief), KernelBound::launch_bound);
+  brief.status = LaunchStatus::too_short;
+  EXPECT_EQ(bound_of(brief), KernelBound::too_short);
   EXPECT_FALSE(bounding_roof(brief).has_value());
 }
 

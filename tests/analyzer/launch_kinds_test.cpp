@@ -164,11 +164,11 @@ void judge(const UtilisationAnalysis& found, const Step& truth, Verdicts& v) {
   }
 }
 
-void expect_true(const Judged& judged, double coverage, double most_error, const std::string& what) {
+void expect_true(const Judged& judged, double coverage, double max_error, const std::string& what) {
   EXPECT_GE(judged.coverage(), coverage) << what;
   EXPECT_GE(judged.kept(), 0.95) << what << ": mean error " << judged.mean_error() << ", off by "
                                  << judged.mean_off();
-  EXPECT_LE(judged.mean_error(), most_error) << what;
+  EXPECT_LE(judged.mean_error(), max_error) << what;
 }
 
 constexpr unsigned kPrograms = 8;
@@ -206,7 +206,7 @@ TEST(LaunchKinds, OfStepsThatAreAlikeTheStatedErrorsHold) {
     }
     const Ranking ranking = rank_kernels(model, steps, found, testing::exposed(model, steps));
     ASSERT_EQ(ranking.rows.size(), sums.size());
-    for (const RankRow& row : ranking.rows) {
+    for (const RankingRow& row : ranking.rows) {
       ASSERT_TRUE(row.dram && row.dram->error) << row.kernel;
       const auto& [ns, busy] = sums.at(row.kernel);
       ++rows;

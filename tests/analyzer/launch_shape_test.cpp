@@ -137,7 +137,7 @@ TEST(LaunchShape, RowsHaveTheMeanByTimeAndWhatTheirOneKernelSays) {
   add("copy_8x8_kernel", 1'200'000, 10'000, 66);
   AnalysisOptions options;
   const Analysis by_kernel = analyze(f.done(), options).value();
-  for (const RankRow& row : by_kernel.ranking.rows) {
+  for (const RankingRow& row : by_kernel.ranking.rows) {
     const bool product = row.kernel == kProduct;
     EXPECT_DOUBLE_EQ(row.waves.value(), product ? 1.25 : 0.25);
     EXPECT_DOUBLE_EQ(row.wave_waste_ratio.value(), product ? 0 : 0.5);
@@ -146,8 +146,8 @@ TEST(LaunchShape, RowsHaveTheMeanByTimeAndWhatTheirOneKernelSays) {
     EXPECT_EQ(row.name_precision, product ? Precision::bf16 : Precision::any);
     EXPECT_FALSE(row.tile_waste_ratio.has_value()) << "no product is declared";
   }
-  options.rank.key = RankKey::nvtx_path;  // one row of both
-  const RankRow mixed = analyze(f.model, options).value().ranking.rows.at(0);
+  options.ranking.key = RankingKey::nvtx_path;  // one row of both
+  const RankingRow mixed = analyze(f.model, options).value().ranking.rows.at(0);
   EXPECT_EQ(mixed.tile, "");
   EXPECT_DOUBLE_EQ(mixed.waves.value(), (1.25 * 40 + 0.25 * 10) / 50);
 }

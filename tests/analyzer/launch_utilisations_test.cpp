@@ -23,7 +23,7 @@ TEST(LaunchUtilisations, LaunchesOfAGroupHaveItsVerdictAndTheirOwnTime) {
   const auto unmeasured = all.add_group(verdict(4, LaunchStatus::unmeasured));
   all.add({.duration_ns = 30, .ordinal = 0, .deviation_ns = kUnknown, .launch = 12, .group = unmeasured});
   LaunchVerdict known = verdict(5, LaunchStatus::measured);
-  known.limiter_utilisation = 0.5;
+  known.nearest_roof_ratio = 0.5;
   known.nearest = Roof::kTensor;
   const auto measured = all.add_group(known);
   all.add({.duration_ns = 70, .ordinal = 1, .deviation_ns = 2.5, .launch = 13, .group = measured});
@@ -36,7 +36,7 @@ TEST(LaunchUtilisations, LaunchesOfAGroupHaveItsVerdictAndTheirOwnTime) {
   EXPECT_EQ(second.duration_ns, 70);
   EXPECT_EQ(second.duration_deviation_ns, 2.5);
   EXPECT_EQ(second.kernel_id, 5);
-  EXPECT_EQ(second.limiter_utilisation, 0.5);
+  EXPECT_EQ(second.nearest_roof_ratio, 0.5);
   EXPECT_EQ(second.nearest, Roof::kTensor);
   EXPECT_EQ(all[2].kernel_id, 4);
   EXPECT_EQ(all[2].launch, 14U);

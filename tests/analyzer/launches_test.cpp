@@ -79,11 +79,11 @@ TEST(Launches, NearHoldsAllThatOverlapAWindow) {
   for (std::int64_t i = 0; i < 50; ++i) launches.push_back(some_launch(2 + i, 1, 200 + 10 * i, 205 + 10 * i));
   launches.push_back(some_launch(90, 2, 350, 360));
   launches.sort();
-  for (std::int64_t begin_ns = 0; begin_ns < 800; begin_ns += 7) {
-    const Launches::Range near = launches.near(1, begin_ns, begin_ns + 20);
+  for (std::int64_t start_ns = 0; start_ns < 800; start_ns += 7) {
+    const Launches::Range near = launches.near(1, start_ns, start_ns + 20);
     for (std::size_t i = 0; i < launches.size(); ++i) {
       const store::Launch launch = launches[i];
-      if (launch.process_id == 1 && launch.end_ns > begin_ns && launch.start_ns < begin_ns + 20) {
+      if (launch.process_id == 1 && launch.end_ns > start_ns && launch.start_ns < start_ns + 20) {
         EXPECT_GE(i, near.first);
         EXPECT_LT(i, near.last);
       }

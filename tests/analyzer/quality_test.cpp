@@ -330,7 +330,7 @@ TEST(Quality, ALowerClockExplainsStepsThatTookLonger) {
   for (const std::int64_t time : {1'500'000, 2'500'000, 3'500'000}) clock(f, time, 1650, 0);
   clock(f, 4'100'000, 1600, 0x4);
   clock(f, 5'200'000, 1290, 0x4);
-  clock(f, 5'400'000, 1650, 0x40);  // in the step behind it
+  clock(f, 5'400'000, 1650, 0x40);  // in the step after it
   const Quality explained = assess(f);
   const Finding* slow = find(explained, "steps.outlier");
   ASSERT_NE(slow, nullptr);
@@ -377,7 +377,7 @@ TEST(Quality, ReplayAtAnotherClockIsNamed) {
   EXPECT_NEAR(finding->value("timeline_hz"), 1.4e9, 1);
 }
 
-// Which range was taken for steps, and that steps do not launch alike, is told as information.
+// Which range was taken for steps, and that steps do not launch alike, is reported as information.
 TEST(Quality, StepsThatTheImportFoundAreTold) {
   FabricatedModel f = sample(100e3);
   const auto told = [&](Reason said) {

@@ -23,7 +23,7 @@ struct Ranked {
   Ranking ranking;
 };
 
-Ranked rank(const Model& model, const RankOptions& options = {}) {
+Ranked rank(const Model& model, const RankingOptions& options = {}) {
   Ranked r;
   r.steps = analyze_steps(model).value();
   r.utilisation = analyze_utilisation(model, r.steps);
@@ -63,9 +63,9 @@ FabricatedModel build(const std::vector<Spec>& specs, std::int64_t step_end_ns =
   return f;
 }
 
-const RankRow& row(const Ranking& ranking, std::string_view key) {
-  const auto found =
-      std::find_if(ranking.rows.begin(), ranking.rows.end(), [&](const RankRow& r) { return r.key == key; });
+const RankingRow& row(const Ranking& ranking, std::string_view key) {
+  const auto found = std::find_if(ranking.rows.begin(), ranking.rows.end(),
+                                  [&](const RankingRow& r) { return r.key == key; });
   if (found == ranking.rows.end()) throw std::runtime_error("no row " + std::string(key));
   return *found;
 }
@@ -87,7 +87,7 @@ TEST(Ranking, WeightedImpactByHand) {
   EXPECT_EQ(r.ranking.rows[1].key, "mixed");
   EXPECT_EQ(r.ranking.rows[2].key, "good");
 
-  const RankRow& bad = r.ranking.rows[0];
+  const RankingRow& bad = r.ranking.rows[0];
   EXPECT_EQ(bad.calls, 1);
   EXPECT_EQ(bad.time_ns, 200'000);
   EXPECT_DOUBLE_EQ(bad.step_share, 0.2);
@@ -98,20 +98,20 @@ TEST(Ranking, WeightedImpactByHand) {
   EXPECT_EQ(bad.tier, Tier::t2);
   EXPECT_FALSE(bad.saved_target_error_ns.has_value());  // one replay step: no error known
 
-  const RankRow& mixed = r.ranking.rows[1];
+  const RankingRow& mixed = r.ranking.rows[1];
   EXPECT_EQ(mixed.calls, 2);
   EXPECT_NEAR(mixed.saved_target_ns, 80'000, 1e-6);
   EXPECT_NEAR(mixed.saved_stretch_ns, 83'529.4118 + 28'235.2941, 1e-3);
   EXPECT_NEAR(mixed.dram->value, (0.14 * 100 + 0.20 * 300) / 400, 1e-12);
   EXPECT_NEAR(mixed.compute->value, (0.05 * 100 + 0.77 * 300) / 400, 1e-12);
-  EXPECT_NEAR(*mixed.limiter, (0.14 * 100 + 0.77 * 300) / 400, 1e-12);
+  EXPECT_NEAR(*mixed.nearest_roof_ratio, (0.14 * 100 + 0.77 * 300) / 400, 1e-12);
   EXPECT_EQ(mixed.nearest, Roof::kTensor);
   EXPECT_EQ(mixed.busiest_pipe, Roof::kTensor);
   EXPECT_NEAR(*mixed.dram_bytes, (0.14 * 100 + 0.20 * 300) * 1e6, 1e-3);
   EXPECT_NEAR(mixed.metrics.of("dram_read_bytes")->value, 0.75 * *mixed.dram_bytes, 1e-3);
   EXPECT_NEAR(mixed.metrics.of("dram_write_bytes")->value, 0.25 * *mixed.dram_bytes, 1e-3);
 
-  const RankTotals& totals = r.ranking.totals;
+  const RankingTotals& totals = r.ranking.totals;
   EXPECT_EQ(totals.step_ns, 1'000'000);
   EXPECT_EQ(totals.calls, 4);
   EXPECT_EQ(totals.time_ns, 700'000);
@@ -130,7 +130,7 @@ TEST(Ranking, UnmeasuredAndLaunchBoundTimeIsShownAndSavesNothing) {
                              {"slow", 1'400'000, 1'500'000, 0.07, 0.0}});
   const Ranked r = rank(f.model);
   EXPECT_EQ(r.ranking.rows[0].key, "slow");
-  const RankRow& unmeasured = row(r.ranking, "unmeasured");
+  const RankingRow& unmeasured = row(r.ranking, "unmeasured");
   EXPECT_EQ(unmeasured.unmeasured_time_ns, 200'000);
   EXPECT_EQ(unmeasured.unmeasured_calls, 1);
   EXPECT_FALSE(unmeasured.metrics.of("dram_read_bytes") || unmeasured.metrics.of("dram_write_bytes"));
@@ -139,16 +139,16 @@ TEST(Ranking, UnmeasuredAndLaunchBoundTimeIsShownAndSavesNothing) {
   ASSERT_EQ(unmeasured.why.size(), 1U);
   EXPECT_EQ(unmeasured.why[0].cause, AbsenceCause::not_replayed);
   EXPECT_EQ(unmeasured.tier, Tier::t0);
-  EXPECT_FALSE(unmeasured.limiter.has_value());
-  EXPECT_EQ(row(r.ranking, "tiny").launch_bound_time_ns, 2'000);
+  EXPECT_FALSE(unmeasured.nearest_roof_ratio.has_value());
+  EXPECT_EQ(row(r.ranking, "tiny").too_short_time_ns, 2'000);
   EXPECT_DOUBLE_EQ(row(r.ranking, "tiny").saved_target_ns, 0);
   EXPECT_EQ(row(r.ranking, "idle").no_roof_time_ns, 100'000);
   EXPECT_DOUBLE_EQ(row(r.ranking, "idle").saved_target_ns, 0);
   EXPECT_NEAR(r.ranking.totals.saved_target_ns, 90'000, 1e-6);
   EXPECT_EQ(r.ranking.totals.unmeasured_time_ns, 200'000);
-  EXPECT_EQ(r.ranking.totals.launch_bound_time_ns, 2'000);
+  EXPECT_EQ(r.ranking.totals.too_short_time_ns, 2'000);
   EXPECT_EQ(r.ranking.totals.no_roof_time_ns, 100'000);
-  EXPECT_EQ(r.ranking.totals.launch_bound_calls, 1);
+  EXPECT_EQ(r.ranking.totals.too_short_calls, 1);
   EXPECT_EQ(r.ranking.totals.no_roof_calls, 1);
 }
 
@@ -164,7 +164,7 @@ TEST(Ranking, ErrorsAddInQuadrature) {
       f.counters({{kRead, bytes}, {kWritten, 0}, {kTensor, 0}});
     }
   }
-  const RankRow k = rank(f.done()).ranking.rows.at(0);
+  const RankingRow k = rank(f.done()).ranking.rows.at(0);
   EXPECT_NEAR(k.dram->value, 0.35, 1e-12);
   EXPECT_NEAR(*k.dram->error, 0.01 / std::sqrt(2.0), 1e-12);
   EXPECT_NEAR(*k.saved_target_error_ns, std::sqrt(2.0) * 100'000 * 0.01 / 0.70, 1e-6);
@@ -204,23 +204,23 @@ TEST(Ranking, EveryKeyGroupsAsItSays) {
   f.launches[1].grid.x = 2;
   f.launches[3].grid.x = 2;
   f.done();
-  const std::pair<RankKey, std::vector<std::string>> expected[] = {
-      {RankKey::kernel, {"a<1>", "a<2>"}},
-      {RankKey::kernel_and_grid, {"a<1> [1,1,1]", "a<2> [2,1,1]"}},
-      {RankKey::family, {"a"}},
-      {RankKey::kernel_class, {"gemm"}},
-      {RankKey::nvtx_path, {"(no range)", "step / forward"}},
-      {RankKey::phase, {"(no range)", "forward"}},
-      {RankKey::layer, {"(no range)"}},
-      {RankKey::launch, {"#0 a<1>", "#1 a<2>"}},
+  const std::pair<RankingKey, std::vector<std::string>> expected[] = {
+      {RankingKey::kernel, {"a<1>", "a<2>"}},
+      {RankingKey::kernel_and_grid, {"a<1> [1,1,1]", "a<2> [2,1,1]"}},
+      {RankingKey::family, {"a"}},
+      {RankingKey::kernel_class, {"gemm"}},
+      {RankingKey::nvtx_path, {"(no range)", "step / forward"}},
+      {RankingKey::phase, {"(no range)", "forward"}},
+      {RankingKey::layer, {"(no range)"}},
+      {RankingKey::launch, {"#0 a<1>", "#1 a<2>"}},
   };
   for (const auto& [key, keys] : expected) {
     const Ranking ranking = rank(f.model, {.key = key}).ranking;
     std::vector<std::string> got;
-    for (const RankRow& r : ranking.rows) got.push_back(r.key);
+    for (const RankingRow& r : ranking.rows) got.push_back(r.key);
     std::sort(got.begin(), got.end());
     EXPECT_EQ(got, keys) << to_string(key);
-    EXPECT_EQ(parse_rank_keys(to_string(key)).value(), key);
+    EXPECT_EQ(parse_ranking_keys(to_string(key)).value(), key);
   }
 }
 
@@ -234,7 +234,7 @@ TEST(Ranking, SeveralKeysMakeARowForEachCombination) {
   f.launches[1].nvtx_path_id = 2;
   f.launches[2].nvtx_path_id = 1;
   f.done();
-  const Ranking ranking = rank(f.model, {.key = parse_rank_keys("layer,phase").value()}).ranking;
+  const Ranking ranking = rank(f.model, {.key = parse_ranking_keys("layer,phase").value()}).ranking;
   ASSERT_EQ(ranking.rows.size(), 2u);
   EXPECT_EQ(ranking.rows[0].keys, (std::vector<std::string>{"layer 3", "forward"}));
   EXPECT_EQ(ranking.rows[0].key, "layer 3 · forward");
@@ -244,16 +244,16 @@ TEST(Ranking, SeveralKeysMakeARowForEachCombination) {
 }
 
 TEST(RankingKeys, SayWhatCannotStandTogether) {
-  const auto failure = [](std::string_view text) { return parse_rank_keys(text).failure().message; };
-  EXPECT_EQ(to_string(parse_rank_keys("layer,phase,class").value()), "layer,phase,class");
-  EXPECT_EQ(parse_rank_keys("op").value(), RankKeys(RankKey::nvtx_path));
-  EXPECT_TRUE(parse_rank_keys("phase,kernel-grid").ok());
+  const auto failure = [](std::string_view text) { return parse_ranking_keys(text).failure().message; };
+  EXPECT_EQ(to_string(parse_ranking_keys("layer,phase,class").value()), "layer,phase,class");
+  EXPECT_EQ(parse_ranking_keys("op").value(), RankingKeys(RankingKey::nvtx_path));
+  EXPECT_TRUE(parse_ranking_keys("phase,kernel-grid").ok());
   EXPECT_EQ(failure("layer,layer"), "cannot rank by 'layer,layer': 'layer' is named twice");
   EXPECT_EQ(failure("launch,phase"), "cannot rank by 'launch,phase': 'launch' goes with no other key");
   EXPECT_EQ(failure("class,kernel"), "cannot rank by 'class,kernel': 'kernel' says 'class' already");
   EXPECT_EQ(failure("nvtx,layer"), "cannot rank by 'nvtx,layer': 'nvtx' says 'layer' already");
   EXPECT_EQ(failure("op,nvtx"), "cannot rank by 'op,nvtx': 'nvtx' is named twice");
-  EXPECT_EQ(parse_rank_keys("colour").failure().kind, ErrorKind::usage);
+  EXPECT_EQ(parse_ranking_keys("colour").failure().kind, ErrorKind::usage);
   EXPECT_EQ(
       failure("phase,"),
       "cannot rank by '': use one of kernel, kernel-grid, family, class, nvtx, phase, layer, launch, or "
@@ -275,15 +275,15 @@ TEST(Ranking, CodesOfOneNameAreRowsOfTheirOwn) {
   first.code_hash = "abcdef0123456789";
   second.code_hash = "abcdef9923456789";
   second.demangled_name = third.demangled_name = "same";
-  const auto keys = [&](RankKey key) {
+  const auto keys = [&](RankingKey key) {
     std::vector<std::string> all;
-    for (const RankRow& row : rank(f.model, {.key = key}).ranking.rows) all.push_back(row.key);
+    for (const RankingRow& row : rank(f.model, {.key = key}).ranking.rows) all.push_back(row.key);
     std::sort(all.begin(), all.end());
     return all;
   };
-  EXPECT_EQ(keys(RankKey::kernel),
+  EXPECT_EQ(keys(RankingKey::kernel),
             (std::vector<std::string>{"other", "same #?", "same #abcdef01", "same #abcdef99"}));
-  EXPECT_EQ(keys(RankKey::kernel_and_grid)[2], "same #abcdef01 [1,1,1]");
+  EXPECT_EQ(keys(RankingKey::kernel_and_grid)[2], "same #abcdef01 [1,1,1]");
   EXPECT_EQ(row(rank(f.model).ranking, "same #abcdef99").time_ns, 200'000);
   EXPECT_EQ(row(rank(f.model).ranking, "same #abcdef99").kernel, "same");
 }
@@ -314,13 +314,13 @@ TEST(Ranking, RandomStepsAddUpAndDoNotDependOnOrder) {
     const Ranked r = rank(build(specs).model);
     double saved = 0, stretch = 0;
     std::int64_t time = 0;
-    for (const RankRow& x : r.ranking.rows) {
+    for (const RankingRow& x : r.ranking.rows) {
       saved += x.saved_target_ns;
       stretch += x.saved_stretch_ns;
       time += x.time_ns;
       EXPECT_EQ(x.time_ns,
-                x.measured_time_ns + x.launch_bound_time_ns + x.no_roof_time_ns + x.unmeasured_time_ns);
-      EXPECT_EQ(x.calls, x.measured_calls + x.launch_bound_calls + x.no_roof_calls + x.unmeasured_calls);
+                x.measured_time_ns + x.too_short_time_ns + x.no_roof_time_ns + x.unmeasured_time_ns);
+      EXPECT_EQ(x.calls, x.measured_calls + x.too_short_calls + x.no_roof_calls + x.unmeasured_calls);
       EXPECT_LE(x.saved_target_ns, x.saved_stretch_ns + 1e-6);
       EXPECT_LE(x.saved_stretch_ns, static_cast<double>(x.measured_time_ns) + 1e-6);
     }
@@ -336,7 +336,7 @@ TEST(Ranking, RandomStepsAddUpAndDoNotDependOnOrder) {
     const Ranked s = rank(shuffled.done());
     ASSERT_EQ(s.utilisation.launches.size(), r.utilisation.launches.size());
     for (std::size_t i = 0; i < r.utilisation.launches.size(); ++i) {
-      EXPECT_EQ(s.utilisation.launches[i].limiter_utilisation, r.utilisation.launches[i].limiter_utilisation);
+      EXPECT_EQ(s.utilisation.launches[i].nearest_roof_ratio, r.utilisation.launches[i].nearest_roof_ratio);
       EXPECT_EQ(s.utilisation.launches[i].status, r.utilisation.launches[i].status);
     }
     EXPECT_DOUBLE_EQ(s.ranking.totals.saved_target_ns, r.ranking.totals.saved_target_ns);
@@ -360,7 +360,7 @@ TEST(Ranking, TimesBytesAndMeansAreThoseOfTheLaunches) {
       at += length + 1'000;
     }
     const Ranked r = rank(build(specs).model);
-    for (const RankRow& row : r.ranking.rows) {
+    for (const RankingRow& row : r.ranking.rows) {
       std::int64_t calls = 0, time_ns = 0;
       double measured_ns = 0, dram_ns = 0, tensor_ns = 0, bytes = 0;
       for (const Spec& spec : specs) {
@@ -393,8 +393,8 @@ TEST(Ranking, SavingsOfLatencyBoundLaunchesAreKeptApart) {
   const FabricatedModel f =
       build({{"low", 1'000'000, 1'100'000, 0.1, 0.35}, {"high", 1'100'000, 1'200'000, 0.1, 0.63}});
   const Ranking r = rank(f.model).ranking;
-  const RankRow& low = row(r, "low");
-  const RankRow& high = row(r, "high");
+  const RankingRow& low = row(r, "low");
+  const RankingRow& high = row(r, "high");
   EXPECT_EQ(low.bound, KernelBound::latency);
   EXPECT_FALSE(low.bound_roof.has_value());
   EXPECT_NEAR(low.saved_target_latency_ns, 50'000, 1e-6);
@@ -439,7 +439,7 @@ TEST(Ranking, TheReasonOfARowIsThatOfMostOfItsTime) {
                                {"measured", 2'000'000, 2'900'000, measured ? 0.5 : -1, 0.1}});
     f.model.replay_exclusions.push_back({1, f.kernel("excluded"), ExclusionReason::name});
     for (auto& [id, kernel] : f.model.kernels) kernel.kernel_class = KernelClass::gemm;
-    const RankRow row = rank(f.done(), {.key = RankKey::kernel_class}).ranking.rows.at(0);
+    const RankingRow row = rank(f.done(), {.key = RankingKey::kernel_class}).ranking.rows.at(0);
     EXPECT_EQ(row.why.size(), 1U);
     EXPECT_EQ(row.missing == MissingReason::excluded, row.why.at(0).cause == AbsenceCause::excluded);
     return row.missing;

@@ -44,7 +44,7 @@ TEST(Reach, OfAProgramThatTheCpuPacesNextToNothingReachesTheStep) {
   EXPECT_LT(reach.target_ns, 0.02 * step) << "and so much shorter the step would be";
   EXPECT_LE(reach.stretch_ns, step - reach.without_gpu_ns + 1000);
   double longest = 1e18;
-  for (const RankRow& row : ranking->rows) {
+  for (const RankingRow& row : ranking->rows) {
     ASSERT_TRUE(row.reached_target_ns.has_value());
     EXPECT_GE(*row.reached_target_ns, 0);
     EXPECT_LE(*row.reached_target_ns, std::min(row.saved_target_ns, reach.target_ns) + 1);
@@ -138,7 +138,7 @@ TEST(Reach, RowsTooManyToSimulateAreLeftOut) {
   AnalysisOptions few;
   few.reach.max_visits = 100'000;
   Session session = Session::open(path, few).value();
-  const auto ranking = session.ranking({}, RankKey::launch).value();
+  const auto ranking = session.ranking({}, RankingKey::launch).value();
   ASSERT_TRUE(ranking->reach && ranking->reach->known());
   EXPECT_GT(ranking->reach->rows_left_out, 0);
   EXPECT_LT(ranking->reach->rows_left_out, static_cast<std::int64_t>(ranking->rows.size()));

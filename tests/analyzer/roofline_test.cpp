@@ -77,7 +77,7 @@ TEST(Roofline, EveryKernelHasAPoint) {
   };
   for (const RooflinePoint& point : roofline.points) {
     const Expected& e = expected.at(point.key);
-    EXPECT_EQ(point.key, a.ranking.rows[point.rank_row].key);
+    EXPECT_EQ(point.key, a.ranking.rows[point.ranking_row].key);
     EXPECT_EQ(point.operations, e.operations) << point.key;
     EXPECT_EQ(point.intensity_flop_per_byte.has_value(), e.intensity.has_value()) << point.key;
     if (e.intensity) {

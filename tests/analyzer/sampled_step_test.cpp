@@ -99,7 +99,7 @@ TEST_F(SampledSteps, WithoutASampleOfThatDeviceThereIsNone) {
   EXPECT_FALSE(sampled());
 }
 
-// Ten samples of the window follow 40 ns behind another and nine 60 ns; what lies between the window and the samples
+// Ten samples of the window follow 40 ns after another and nine 60 ns; what lies between the window and the samples
 // round it does not count, or the median would be 60.
 TEST_F(SampledSteps, TheIntervalIsThatOfSamplesInTheWindow) {
   SampleTrace trace{1, kRead, {}};

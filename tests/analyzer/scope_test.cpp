@@ -41,7 +41,7 @@ class ScopeTest : public ::testing::Test {
     generate::Options options;
     options.shape = shape;
     options.launches = 6000;
-    options.launches_a_step = 60;
+    options.launches_per_step = 60;
     options.ranges = true;
     options.annotations = true;
     path_ = directory_.file("made" + std::to_string(static_cast<int>(shape)) + ".ridge");
@@ -328,12 +328,12 @@ TEST(Scope, WithoutStepsALaunchsOwnCountersAreItsValues) {
   f.launch("a", 50'000, 60'000).block = {256, 1, 1};
   f.launch("b", 70'000, 90'000);
   AnalysisOptions options;
-  options.window_key = RankKey::kernel_and_grid;
+  options.window_key = RankingKey::kernel_and_grid;
   const Analysis all = testing::analyze(f.done(), options).value();
   EXPECT_EQ(all.ranking.scope, ScopeKind::recording);
-  EXPECT_EQ(all.ranking.options.key, RankKey::kernel_and_grid);
+  EXPECT_EQ(all.ranking.options.key, RankingKey::kernel_and_grid);
   ASSERT_EQ(all.ranking.rows.size(), 3u) << "a launch configuration is grid and block";
-  const RankRow& row = all.ranking.rows.front();
+  const RankingRow& row = all.ranking.rows.front();
   EXPECT_EQ(row.key, "a [1,1,1] × [128,1,1]");
   EXPECT_EQ(row.calls, 2);
   EXPECT_EQ(row.measured_calls, 1);

@@ -42,7 +42,7 @@ generate::Options small() {
   generate::Options options;
   options.shape = generate::Shape::after;
   options.launches = 9'000;
-  options.launches_a_step = 60;
+  options.launches_per_step = 60;
   options.replay_steps = 3;
   options.ranges = true;
   options.annotations = true;
@@ -57,8 +57,8 @@ TEST_F(SessionTest, SaysWhatTheWholeModelSays) {
   const auto ranking = session.ranking().value();
   ASSERT_EQ(ranking->rows.size(), all.ranking.rows.size());
   for (std::size_t i = 0; i < ranking->rows.size(); ++i) {
-    const RankRow& a = ranking->rows[i];
-    const RankRow& b = all.ranking.rows[i];
+    const RankingRow& a = ranking->rows[i];
+    const RankingRow& b = all.ranking.rows[i];
     EXPECT_EQ(a.key, b.key);
     EXPECT_EQ(a.calls, b.calls);
     EXPECT_EQ(a.time_ns, b.time_ns);
@@ -125,7 +125,7 @@ TEST_F(SessionTest, ReadsTheStepsItNeedsOnce) {
   EXPECT_GT(first.launches, 0);
   EXPECT_LT(first.launches, launches_ / 2) << "the steps behind the schedule are not asked for";
   (void)session.ranking().value();
-  (void)session.ranking({}, RankKey::family).value();
+  (void)session.ranking({}, RankingKey::family).value();
   (void)session.roofline().value();
   (void)session.accounting().value();
   (void)session.quality().value();
@@ -139,17 +139,17 @@ TEST_F(SessionTest, AStoppedQuestionIsCancelledAndCanBeAskedAgain) {
   Session session = open();
   std::stop_source stop;
   stop.request_stop();
-  const auto refused = session.ranking({}, RankKey::kernel, {stop.get_token(), {}});
+  const auto refused = session.ranking({}, RankingKey::kernel, {stop.get_token(), {}});
   ASSERT_FALSE(refused.ok());
   EXPECT_EQ(refused.failure().kind, ErrorKind::cancelled);
   // Stopped on the way: when the launches are about to be read.
   std::stop_source later;
   std::vector<Stage> stages;
-  Ask ask{later.get_token(), [&](const Progress& progress) {
-            stages.push_back(progress.stage);
-            if (progress.stage == Stage::launches) later.request_stop();
-          }};
-  EXPECT_EQ(session.ranking({}, RankKey::kernel, ask).failure().kind, ErrorKind::cancelled);
+  QueryOptions ask{later.get_token(), [&](const Progress& progress) {
+                     stages.push_back(progress.stage);
+                     if (progress.stage == Stage::launches) later.request_stop();
+                   }};
+  EXPECT_EQ(session.ranking({}, RankingKey::kernel, ask).failure().kind, ErrorKind::cancelled);
   EXPECT_EQ(stages.front(), Stage::facts);
   EXPECT_EQ(stages.back(), Stage::launches);
   EXPECT_EQ(session.reads().launches, 0);
@@ -195,7 +195,7 @@ TEST_F(SessionTest, AWindowHoldsWhatBeganInIt) {
   const auto ranking = session.ranking(scope).value();
   EXPECT_EQ(ranking->totals.calls, calls);
   EXPECT_EQ(ranking->totals.time_ns, time_ns);
-  EXPECT_EQ(ranking->totals.measured_calls + ranking->totals.launch_bound_calls, calls)
+  EXPECT_EQ(ranking->totals.measured_calls + ranking->totals.too_short_calls, calls)
       << "counters are joined whichever step a launch is of";
   ASSERT_TRUE(ranking->totals.work.has_value());
   EXPECT_EQ(ranking->totals.work->ranges, calls) << "each launch declares its work; no range is cut";
@@ -263,7 +263,7 @@ TEST_F(SessionTest, ManyPeersAreKnownByTheirSums) {
   generate::Options options;
   options.shape = generate::Shape::timeline;
   options.launches = 130'000;
-  options.launches_a_step = 1'000;
+  options.launches_per_step = 1'000;
   make(options);
   Session session = open();
   const auto measured = session.utilisation().value();
@@ -297,8 +297,8 @@ TEST(SessionOfAnOlderCapture, AnswersAsTheWholeModelDoes) {
             expected.steps.representative.summary.step_index);
   ASSERT_EQ(answered->ranking.rows.size(), expected.ranking.rows.size());
   for (std::size_t i = 0; i < expected.ranking.rows.size(); ++i) {
-    const RankRow& a = answered->ranking.rows[i];
-    const RankRow& b = expected.ranking.rows[i];
+    const RankingRow& a = answered->ranking.rows[i];
+    const RankingRow& b = expected.ranking.rows[i];
     EXPECT_EQ(a.key, b.key);
     EXPECT_EQ(a.time_ns, b.time_ns);
     EXPECT_DOUBLE_EQ(a.saved_target_ns, b.saved_target_ns);

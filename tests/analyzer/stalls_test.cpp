@@ -70,7 +70,7 @@ TEST(Stalls, SamplesDivideIntoIssuingReadyAndStalled) {
   ASSERT_EQ(stalls.kernels.size(), 1u);
   const KernelStalls& slow = stalls.kernels[0];
   EXPECT_EQ(slow.kernel, "slow");
-  EXPECT_EQ(slow.rank_row, 0u);
+  EXPECT_EQ(slow.ranking_row, 0u);
   EXPECT_EQ(slow.samples, 100);
   EXPECT_DOUBLE_EQ(slow.issuing_share, 0.10);
   EXPECT_DOUBLE_EQ(slow.ready_share, 0.20);

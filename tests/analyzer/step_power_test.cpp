@@ -109,7 +109,7 @@ TEST(StepPower, TheClockCostsWhatFollowsItAndNotWhatMemoryHolds) {
   EXPECT_LT(cost.cost_ns, 1.25 * truth);
   EXPECT_LE(cost.low_ns, truth);
   EXPECT_GE(cost.high_ns, truth);
-  for (const RankRow& row : ranking.rows) {
+  for (const RankingRow& row : ranking.rows) {
     ASSERT_TRUE(row.clock_cost_ns) << row.key;
     EXPECT_NEAR(*row.clock_loss_ratio, 1 - 1.57 / 2, 0.01);
     if (row.key == "copy") {
@@ -125,7 +125,7 @@ TEST(StepPower, WithoutClocksNothingIsSaid) {
   f.model.clock_samples.clear();
   const Ranking ranking = analyze(f.done()).value().ranking;
   EXPECT_FALSE(ranking.power.clock);
-  for (const RankRow& row : ranking.rows) EXPECT_FALSE(row.clock_cost_ns);
+  for (const RankingRow& row : ranking.rows) EXPECT_FALSE(row.clock_cost_ns);
 }
 
 store::Ceiling term(const std::string& kind, double value, const char* unit) {
@@ -147,7 +147,7 @@ TEST(StepPower, JoulesAreThoseOfTheModelWithTheDevicesOwn) {
   FabricatedModel f = clocked();
   f.model.ceilings = {term("idle", 100, "W"), term("dram_byte", 1e-10, "J"), term("bf16_op", 5e-13, "J")};
   const Ranking ranking = analyze(f.done()).value().ranking;
-  for (const RankRow& row : ranking.rows) {
+  for (const RankingRow& row : ranking.rows) {
     ASSERT_TRUE(row.energy_j) << row.key;
     const double own = 100 * static_cast<double>(row.time_ns) * 1e-9;
     EXPECT_NEAR(*row.energy_j - own, row.key == "copy" ? 380e6 * 1e-10 : 5.8e11 * 5e-13, 1e-6) << row.key;
@@ -159,7 +159,7 @@ TEST(StepPower, JoulesAreThoseOfTheModelWithTheDevicesOwn) {
   EXPECT_FALSE(ranking.power.energy->measured_j) << "less than two seconds of samples";
   f.model.ceilings.pop_back();
   const Ranking without = analyze(f.done()).value().ranking;
-  for (const RankRow& row : without.rows)
+  for (const RankingRow& row : without.rows)
     EXPECT_EQ(row.energy_j.has_value(), row.key == "copy") << "absent, not zero";
   EXPECT_FALSE(without.power.energy) << "most of the time is not known";
 }

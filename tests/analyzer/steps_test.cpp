@@ -65,7 +65,7 @@ TEST(Steps, WhatMarksThemIsSaid) {
   EXPECT_FALSE(has(analysis.value().findings, "steps.few")) << "there cannot be more";
 }
 
-// What a user is told of the steps that an analysis rests on: how much it weighs, how many, what to do.
+// What a user is told about the steps that an analysis rests on: how much it weighs, how many, what to do.
 TEST(Steps, FewOpenOrUnmarkedOnesAreSaidWithTheirNumber) {
   const auto said = [](FabricatedModel f, StepSource source) {
     for (auto& each : f.model.steps) each.step.source = source;
@@ -159,7 +159,7 @@ TEST(Steps, OtherKindsAndFailedStepsAreLeftOutAndNamed) {
   EXPECT_EQ(analysis.value().steps[3].kind, 0);
 }
 
-// Ten training steps of 100 launches whose grids differ from step to step, every fifth with an evaluation behind it.
+// Ten training steps of 100 launches whose grids differ from step to step, every fifth with an evaluation after it.
 FabricatedModel training_with_evaluation() {
   FabricatedModel f;
   std::int64_t at = 1000;

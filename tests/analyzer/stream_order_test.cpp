@@ -236,7 +236,7 @@ TEST(GraphOrder, AgreesWithFollowingEveryPath) {
   }
 }
 
-// A fork of 60 and 20 us in a graph, and a piece of work behind it.
+// A fork of 60 and 20 us in a graph, and a piece of work after it.
 RecordedStep forked(bool order_known) {
   RecordedStep step;
   step.calls = {{0, 3'000, 1, false}, {4'000, 6'000, 1, false}};
@@ -294,7 +294,7 @@ TEST(Reach, RecordedOrderIsTakenAndNothingIsConcluded) {
   ridgeline::testing::TemporaryDirectory directory;
   generate::Options options;
   options.launches = 2000;
-  options.launches_a_step = 100;
+  options.launches_per_step = 100;
   options.replay_steps = 2;
   const auto reach = [&](const char* name) {
     const std::string path = directory.file(name);

@@ -13,7 +13,7 @@ constexpr std::int64_t kStep = 1'000'000;
 void add(Ranking& ranking, UtilisationAnalysis& utilisation, const std::string& kernel, std::int64_t time_ns,
          double u, LaunchStatus status = LaunchStatus::measured) {
   if (u < 0) status = LaunchStatus::unmeasured;
-  RankRow row;
+  RankingRow row;
   row.key = row.kernel = row.normalised_name = kernel;
   row.calls = 1;
   row.time_ns = time_ns;
@@ -23,7 +23,7 @@ void add(Ranking& ranking, UtilisationAnalysis& utilisation, const std::string& 
   launch.status = status;
   switch (status) {
     case LaunchStatus::measured:
-      row.limiter = launch.limiter_utilisation = u;
+      row.nearest_roof_ratio = launch.nearest_roof_ratio = u;
       row.nearest = Roof::kDram;
       row.measured_time_ns = time_ns;
       row.measured_calls = 1;
@@ -35,8 +35,8 @@ void add(Ranking& ranking, UtilisationAnalysis& utilisation, const std::string& 
       row.why = {Absence{.cause = AbsenceCause::no_replay_step}};
       ranking.totals.unmeasured_time_ns += time_ns;
       break;
-    case LaunchStatus::launch_bound:
-      row.launch_bound_time_ns = time_ns;
+    case LaunchStatus::too_short:
+      row.too_short_time_ns = time_ns;
       break;
     case LaunchStatus::no_roof:
       row.no_roof_time_ns = time_ns;
@@ -68,12 +68,12 @@ TEST(Targets, VerdictOfEachKernel) {
                                {"small", 4'999, 0.1},
                                {"edge", 5'000, 0.9},
                                {"unmeasured", 10'000, -1},
-                               {"tiny", 100'000, 0.1, LaunchStatus::launch_bound},
+                               {"tiny", 100'000, 0.1, LaunchStatus::too_short},
                                {"idle", 100'000, 0.0, LaunchStatus::no_roof}});
-  const KernelVerdict expected[] = {KernelVerdict::stretch,      KernelVerdict::met,
-                                    KernelVerdict::missed,       KernelVerdict::below_min_share,
-                                    KernelVerdict::stretch,      KernelVerdict::not_measured,
-                                    KernelVerdict::launch_bound, KernelVerdict::no_roof};
+  const KernelVerdict expected[] = {KernelVerdict::stretch,   KernelVerdict::met,
+                                    KernelVerdict::missed,    KernelVerdict::below_min_share,
+                                    KernelVerdict::stretch,   KernelVerdict::not_measured,
+                                    KernelVerdict::too_short, KernelVerdict::no_roof};
   ASSERT_EQ(c.kernels.size(), std::size(expected));
   for (std::size_t i = 0; i < std::size(expected); ++i) {
     EXPECT_EQ(to_string(c.kernels[i].verdict), to_string(expected[i])) << i;
@@ -133,7 +133,7 @@ TEST(Targets, OverallVerdicts) {
        1,
        CheckReason::kernels_missed},
       {"only launch-bound",
-       {{"a", 50'000, 0.1, LaunchStatus::launch_bound}},
+       {{"a", 50'000, 0.1, LaunchStatus::too_short}},
        OverallVerdict::not_enough_data,
        3,
        CheckReason::nothing_judged},
@@ -251,7 +251,7 @@ TEST(Targets, VerdictsHaveTheirWords) {
   EXPECT_EQ(to_string(KernelVerdict::met), "met");
   EXPECT_EQ(to_string(KernelVerdict::missed), "missed");
   EXPECT_EQ(to_string(KernelVerdict::below_min_share), "below_min_share");
-  EXPECT_EQ(to_string(KernelVerdict::launch_bound), "launch_bound");
+  EXPECT_EQ(to_string(KernelVerdict::too_short), "launch_bound");
   EXPECT_EQ(to_string(KernelVerdict::no_roof), "no_roof");
   EXPECT_EQ(to_string(KernelVerdict::not_measured), "not_measured");
 }
@@ -263,16 +263,16 @@ TEST(Targets, ARowIsJudgedByTheKindOfMostOfItsTime) {
     Ranking ranking;
     UtilisationAnalysis utilisation;
     add(ranking, utilisation, "mixed", measured + unmeasured + brief + no_roof, 0.75);
-    RankRow& row = ranking.rows.back();
+    RankingRow& row = ranking.rows.back();
     row.measured_time_ns = measured;
     row.unmeasured_time_ns = unmeasured;
-    row.launch_bound_time_ns = brief;
+    row.too_short_time_ns = brief;
     row.no_roof_time_ns = no_roof;
     return check_targets(utilisation, ranking, TargetOptions{}).value().kernels.at(0).verdict;
   };
   EXPECT_EQ(verdict(101'000, 100'000, 100'000, 100'000), KernelVerdict::met);
   EXPECT_EQ(verdict(100'000, 101'000, 100'000, 100'000), KernelVerdict::not_measured);
-  EXPECT_EQ(verdict(100'000, 100'000, 101'000, 100'000), KernelVerdict::launch_bound);
+  EXPECT_EQ(verdict(100'000, 100'000, 101'000, 100'000), KernelVerdict::too_short);
   EXPECT_EQ(verdict(100'000, 100'000, 100'000, 101'000), KernelVerdict::no_roof);
   EXPECT_EQ(verdict(100'000, 100'000, 100'000, 100'000), KernelVerdict::met);
   EXPECT_EQ(verdict(90'000, 100'000, 100'000, 100'000), KernelVerdict::not_measured);

@@ -163,7 +163,7 @@ TEST(Throughput, UnknownWhereALaunchHasNoCount) {
 TEST(Throughput, PipeClockAndDataSheetStandInOneRow) {
   FabricatedModel f = product();
   f.model.clock_samples.push_back({1, 1'050'000, 1'500'000'000, {}, {}, {}, 0x4});
-  const RankRow row = analyzed(f.done()).ranking.rows.at(0);
+  const RankingRow row = analyzed(f.done()).ranking.rows.at(0);
   EXPECT_DOUBLE_EQ(*row.sm_clock_hz, 1.5e9);
   EXPECT_EQ(row.clock_tier, TierSet(Tier::t1));
   EXPECT_DOUBLE_EQ(*row.replay_clock_hz, 1.8e9);

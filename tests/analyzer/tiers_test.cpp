@@ -136,7 +136,7 @@ TEST(Tiers, CountersAreShownAndSamplesStandBeside) {
   EXPECT_NEAR(k.values->t1.dram_utilisation->value, 0.44, 1e-12);
   EXPECT_EQ(k.values->compute_utilisation->tier, Tier::t2);
   EXPECT_NEAR(k.values->compute_utilisation->value, 0.60, 1e-12);
-  const RankRow row = ranking(f.model).rows.at(0);
+  const RankingRow row = ranking(f.model).rows.at(0);
   EXPECT_EQ(row.tier, Tier::t2);
   EXPECT_NEAR(row.dram_t1->value, 0.44, 1e-12);
   EXPECT_NEAR(row.dram_t2->value, 0.40, 1e-12);
@@ -167,9 +167,9 @@ TEST(Tiers, SamplesTakeThePlaceOfCountersThatAreMissing) {
   EXPECT_EQ(u.launches[1].values->dram_utilisation->tier, Tier::t2);
   EXPECT_EQ(u.launches[1].values->t1.missing, MissingReason::no_sample);
   const Ranking r = ranking(f.model);
-  for (const RankRow& row : r.rows) EXPECT_EQ(row.tier, row.key == "k" ? Tier::t1 : Tier::t2) << row.key;
-  RankOptions by_class;
-  by_class.key = RankKey::kernel_class;
+  for (const RankingRow& row : r.rows) EXPECT_EQ(row.tier, row.key == "k" ? Tier::t1 : Tier::t2) << row.key;
+  RankingOptions by_class;
+  by_class.key = RankingKey::kernel_class;
   const StepAnalysis steps = analyze_steps(f.model).value();
   EXPECT_EQ(rank_kernels(f.model, steps, u, testing::exposed(f.model, steps), by_class).rows.at(0).tier,
             (Tier::t1 | TierSet(Tier::t2)));
@@ -238,7 +238,7 @@ TEST(Tiers, ColdStandsBesideAndIsNeverShownAsInSitu) {
   EXPECT_EQ(k.values->cold.dram_utilisation->tier, Tier::t3);
   EXPECT_NEAR(k.values->cold.dram_bytes->value, 62.5e6, 1e-6);
   EXPECT_EQ(u.cold_steps.size(), 1U);
-  const RankRow row = ranking(f.model).rows.at(0);
+  const RankingRow row = ranking(f.model).rows.at(0);
   EXPECT_NEAR(*row.cold_time_ns, 125e3, 1e-9);
   EXPECT_NEAR(*row.cold_in_situ_time_ns, 100e3, 1e-9);
   EXPECT_NEAR(*row.cold_in_situ_dram_bytes, 40e6, 1e-6);
@@ -287,7 +287,7 @@ TEST(Tiers, WhatErrorsDoNotExplainOfTheTensorPipesDifferenceIsAnError) {
     EXPECT_NEAR(k.values->t2.tensor_utilisation->value, 0.66, 1e-12);
     EXPECT_NEAR(k.values->t1.tensor_utilisation->value, sampled / 100, 1e-12);
     EXPECT_NEAR(*k.values->compute_utilisation->error, error, 1e-12);
-    const RankRow row = ranking(f.model).rows.at(0);
+    const RankingRow row = ranking(f.model).rows.at(0);
     EXPECT_NEAR(row.tensor_difference->value, sampled / 100 - 0.66, 1e-12);
     EXPECT_NEAR(row.tensor_t1->value, sampled / 100, 1e-12);
   }

@@ -55,7 +55,7 @@ TEST(Utilisation, BytesAndPipeCyclesOfReplayOverTheTimelinesDuration) {
   EXPECT_DOUBLE_EQ(k.values->compute_utilisation->value, 0.66);
   EXPECT_EQ(k.values->busiest_pipe, Roof::kTensor);
   EXPECT_EQ(k.nearest, Roof::kTensor);
-  EXPECT_DOUBLE_EQ(*k.limiter_utilisation, 0.66);
+  EXPECT_DOUBLE_EQ(*k.nearest_roof_ratio, 0.66);
   EXPECT_EQ(k.values->dram_utilisation->tier, Tier::t2);
   EXPECT_EQ(k.values->dram_utilisation->sample_count, 1);
   EXPECT_FALSE(k.values->dram_utilisation->error.has_value());
@@ -269,7 +269,7 @@ TEST(Utilisation, EveryMissingValueHasItsReason) {
     EXPECT_EQ(to_string(u.launches[0].missing), to_string(c.expected)) << c.name;
     EXPECT_FALSE(u.launches[0].values->why.empty()) << c.name;
     EXPECT_EQ(u.launches[0].status, LaunchStatus::unmeasured) << c.name;
-    EXPECT_FALSE(u.launches[0].limiter_utilisation.has_value()) << c.name;
+    EXPECT_FALSE(u.launches[0].nearest_roof_ratio.has_value()) << c.name;
   }
 }
 
@@ -295,7 +295,7 @@ TEST(Utilisation, ShortLaunchesAreLaunchBoundWhateverTheyMeasure) {
   f.launch("short", 9'000'000, 9'005'000);
   f.counters({{kRead, 1e6}, {kWritten, 0}, {kTensor, 0}, {kDuration, 5e3}});
   const auto u = run(f.done());
-  EXPECT_EQ(u.launches[0].status, LaunchStatus::launch_bound);
+  EXPECT_EQ(u.launches[0].status, LaunchStatus::too_short);
   EXPECT_TRUE(u.launches[0].values->dram_utilisation.has_value());
   EXPECT_EQ(u.launches[1].status, LaunchStatus::unmeasured);
   const auto lower = run(f.model, {.launch_floor_ns = 3000});

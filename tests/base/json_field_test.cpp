@@ -1,4 +1,4 @@
-// What a document has comes back as it stands there, and whatever else stands there is refused with its key.
+// What a document has comes back as it is there, and whatever else is there is refused with its key.
 #include "ridgeline/base/json_field.h"
 
 #include <gtest/gtest.h>

@@ -7,7 +7,7 @@
 namespace ridgeline::ceilings {
 namespace {
 
-constexpr SettlingRule kRule{.least_s = 1, .look_s = 0.5, .most_change = 0.01};
+constexpr SettlingRule kRule{.min_s = 1, .look_s = 0.5, .max_change = 0.01};
 
 std::vector<Point> clocks(double until_s, double (*hz)(double)) {
   std::vector<Point> out;

@@ -27,7 +27,7 @@ TEST(CeilingValidity, RoundsThatDisagreeAreVoid) {
   EXPECT_FALSE(rounds_disagree({100, 101, 100.5}));
   ASSERT_TRUE(rounds_disagree({100, 103, 100.5}));
   EXPECT_EQ(rounds_disagree({100, 103, 100.5})->rule, VoidRule::rounds_disagree);
-  EXPECT_FALSE(rounds_disagree({100, 103, 100.5}, kMostHostDisagreement));
+  EXPECT_FALSE(rounds_disagree({100, 103, 100.5}, kMaxHostDisagreement));
 }
 
 TEST(CeilingValidity, ABurstIsAtTheHighestClock) {

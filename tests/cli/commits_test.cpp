@@ -170,7 +170,7 @@ TEST_F(Commits, RefuseWhatCannotBeMeasured) {
 }
 
 // A signal to the program alone, as a job's runner sends it: neither checkouts nor what was running in them
-// stay behind.
+// stay after.
 TEST_F(Commits, LeaveNoCheckoutsWhenTheyAreStopped) {
   commit("1.3", "slower");
   // stop.sh SIGNAL READY OPTIONS...: the signal comes when a file is there.

@@ -79,11 +79,11 @@ TEST(AnalysisOptions, RoofIsOneWordForBothAndWhatIsNamedAloneComesBeforeIt) {
 
 TEST(AnalysisOptions, AreWhatIsAskedFor) {
   const analyzer::AnalysisOptions usual = analysis_options({});
-  EXPECT_DOUBLE_EQ(usual.rank.target, 0.70);
-  EXPECT_DOUBLE_EQ(usual.rank.stretch, 0.85);
+  EXPECT_DOUBLE_EQ(usual.ranking.target, 0.70);
+  EXPECT_DOUBLE_EQ(usual.ranking.stretch, 0.85);
   EXPECT_DOUBLE_EQ(usual.targets.target, 0.70);
   EXPECT_DOUBLE_EQ(usual.targets.stretch, 0.85);
-  EXPECT_EQ(usual.window_key, analyzer::RankKey::kernel_and_grid);
+  EXPECT_EQ(usual.window_key, analyzer::RankingKey::kernel_and_grid);
   EXPECT_EQ(scope_of({}), analyzer::Scope{});
   EXPECT_FALSE(usual.utilisation.peaks.dram) << "as the capture has it";
   EXPECT_FALSE(usual.utilisation.peaks.compute);
@@ -96,7 +96,7 @@ TEST(AnalysisOptions, AreWhatIsAskedFor) {
   arguments.dram_peak = "measured";
   arguments.compute_peak = "spec";
   const analyzer::AnalysisOptions asked = analysis_options(arguments);
-  EXPECT_DOUBLE_EQ(asked.rank.target, 0.60);
+  EXPECT_DOUBLE_EQ(asked.ranking.target, 0.60);
   EXPECT_DOUBLE_EQ(asked.targets.stretch, 0.65);
   EXPECT_EQ(scope_of(arguments),
             (analyzer::Scope{.process_id = 0, .steps = analyzer::StepSelection::one(0)}));
@@ -106,13 +106,13 @@ TEST(AnalysisOptions, AreWhatIsAskedFor) {
   EXPECT_EQ(asked.utilisation.peaks.dram, PeakSource::measured);
   EXPECT_EQ(asked.utilisation.peaks.compute, PeakSource::spec);
   arguments.stretch = "0.6";
-  EXPECT_DOUBLE_EQ(analysis_options(arguments).rank.stretch, 0.6) << "as high as the target";
+  EXPECT_DOUBLE_EQ(analysis_options(arguments).ranking.stretch, 0.6) << "as high as the target";
   arguments.stretch = "0.59";
   EXPECT_NE(complaint([&] { static_cast<void>(analysis_options(arguments)); }).find("--stretch"),
             std::string::npos);
   arguments.stretch.clear();
   arguments.target = "0.9";
-  EXPECT_DOUBLE_EQ(analysis_options(arguments).rank.stretch, 0.9) << "at least the target";
+  EXPECT_DOUBLE_EQ(analysis_options(arguments).ranking.stretch, 0.9) << "at least the target";
 }
 
 TEST(AnalysisOptions, ARangeIsOfEveryStepUnlessOneIsNamed) {

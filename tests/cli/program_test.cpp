@@ -435,7 +435,7 @@ TEST_F(Program, DoctorAnswers) {
   EXPECT_GT(document["checks"].size(), 3u);
   for (const char* format : {"text", "csv", "markdown"})
     EXPECT_EQ(run({"doctor", "--format", format}).code, outcome.code);
-  // In text what each check found stands below the other, behind the longest name.
+  // In text what each check found stands below the other, after the longest name.
   std::size_t widest = 0;
   for (const json& check : document["checks"])
     widest = std::max(widest, check["name"].get<std::string>().size());

@@ -27,7 +27,7 @@ struct Ranks {
   }
   // The rank `rank` begins its step; later ones of the same round may be a little behind.
   void step(std::size_t rank) {
-    const Turn turn = ranks[rank]->step_begins(now_ns);
+    const Turn turn = ranks[rank]->on_step_begin(now_ns);
     if (turn == Turn::begin) begun[rank].push_back(round);
     if (turn == Turn::wait) waited[rank].push_back(round);
     for (unsigned i = 0; i < collectives[rank]; ++i) ranks[rank]->count_collective();
@@ -99,8 +99,8 @@ TEST(Agreement, WithoutPeersNothingWaits) {
   Agreement nobody(nullptr, true);
   nobody.count_collective();
   nobody.ask();
-  EXPECT_EQ(nobody.step_begins(1), Turn::begin);
-  EXPECT_EQ(nobody.step_begins(2), Turn::as_scheduled);
+  EXPECT_EQ(nobody.on_step_begin(1), Turn::begin);
+  EXPECT_EQ(nobody.on_step_begin(2), Turn::as_scheduled);
 }
 
 TEST(Agreement, WaitsForOneThatIsNeverReadyOnlySoLong) {
@@ -135,7 +135,7 @@ TEST(Agreement, OneThatBeganAmissBeginsAgainWithTheOthers) {
   r.rounds(4);
   EXPECT_EQ(r.begun[1].size(), 1u);
   r.collectives = {6, 6};
-  for (int i = 0; i < 6; ++i) {  // no border of the second one's period comes any more
+  for (int i = 0; i < 6; ++i) {  // no boundary of the second one's period comes any more
     r.step(0);
     for (int c = 0; c < 6; ++c) r.ranks[1]->count_collective();
     ++r.round;
@@ -202,7 +202,7 @@ TEST(Agreement, OneThatLeftIsNotWaitedFor) {
   r.rounds(2);
   r.ranks[1]->leave();
   r.ranks[0]->ask();
-  EXPECT_EQ(r.ranks[0]->step_begins(1), Turn::begin);
+  EXPECT_EQ(r.ranks[0]->on_step_begin(1), Turn::begin);
 }
 
 }  // namespace

@@ -104,7 +104,7 @@ TEST(AloneSteps, BlocksSayHowLongTheyTook) {
     EXPECT_EQ((block.header.flags & spool::kBlockAlone) != 0, i % 2 == 1) << i;
     EXPECT_EQ(block.header.flags & spool::kBlockByPeriod, 0);
     EXPECT_EQ(block.steps, 3u);
-    EXPECT_NEAR(static_cast<double>(block.end_ns - block.begin_ns), 33e6, 1e6) << i;
+    EXPECT_NEAR(static_cast<double>(block.end_ns - block.start_ns), 33e6, 1e6) << i;
     EXPECT_EQ(block.launches, 0u);
   }
   EXPECT_EQ(c.blocks[0].first_step, 2u);
@@ -244,7 +244,7 @@ TEST(AloneSteps, StepsByPeriodAreListenedForWhereTheirBordersAre) {
   ASSERT_GE(alone.size(), 2u);
   for (const auto& block : alone) {
     EXPECT_NE(block.header.flags & spool::kBlockByPeriod, 0);
-    EXPECT_NEAR(static_cast<double>(block.end_ns - block.begin_ns) / block.steps, 10e6, 0.5e6);
+    EXPECT_NEAR(static_cast<double>(block.end_ns - block.start_ns) / block.steps, 10e6, 0.5e6);
     EXPECT_GT(block.launches, 0u);
     EXPECT_LT(block.launches, 3u * 20) << "fewer than half of them";
     EXPECT_GT(block.own_ns, 0);
@@ -267,7 +267,7 @@ TEST(AloneSteps, ABlockThatMissesABorderIsNone) {
   }
   const auto c = p.program->contents();
   for (const auto& block : blocks_alone(c))
-    EXPECT_LT(static_cast<double>(block.end_ns - block.begin_ns) / block.steps, 12.5e6);
+    EXPECT_LT(static_cast<double>(block.end_ns - block.start_ns) / block.steps, 12.5e6);
   EXPECT_TRUE(cupti.enabled_calls.contains(CUPTI_DRIVER_TRACE_CBID_cuLaunchKernel));
 }
 

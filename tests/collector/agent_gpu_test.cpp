@@ -27,7 +27,7 @@ struct Recording {
   int status = 0;
   std::vector<KernelRecord> kernels;
   std::map<std::uint32_t, LaunchRecord> launches;  // by correlation id
-  std::map<std::uint32_t, StepBeginRecord> steps;
+  std::map<std::uint32_t, StepStartRecord> steps;
   std::vector<CounterValueRecord> values;
   std::vector<CounterStepRecord> counter_steps;
   std::vector<GraphCounterValueRecord> graph_values;
@@ -106,7 +106,7 @@ Recording record(std::vector<std::string> arguments,
       if (!is_main) return;
       if (auto* k = v.as<KernelRecord>()) r.kernels.push_back(*k);
       if (auto* l = v.as<LaunchRecord>()) r.launches[l->correlation_id] = *l;
-      if (auto* s = v.as<StepBeginRecord>()) r.steps[s->step_index] = *s;
+      if (auto* s = v.as<StepStartRecord>()) r.steps[s->step_index] = *s;
       if (auto* c = v.as<CounterValueRecord>()) r.values.push_back(*c);
       if (auto* c = v.as<CounterStepRecord>()) r.counter_steps.push_back(*c);
       if (auto* c = v.as<GraphCounterValueRecord>()) r.graph_values.push_back(*c);

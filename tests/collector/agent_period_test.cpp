@@ -30,25 +30,25 @@ class Program {
     put(steps::key_of(kernel, grid, 1, 1), kernel, after_ns);
   }
   void graph(std::uint64_t handle, std::int64_t after_ns) { put(steps::graph_key(handle), 0, after_ns); }
-  /// Launch indices of the borders, and the kernel of each.
-  std::vector<std::uint64_t> borders;
+  /// Launch indices of the boundaries, and the kernel of each.
+  std::vector<std::uint64_t> boundaries;
   std::set<std::uint32_t> border_kernels;
   std::vector<StepPeriod::Found> found;
   std::int64_t now = kStart;
   std::uint64_t launches = 0;
   StepPeriod period;
 
-  /// Launches between the last borders, newest first.
+  /// Launches between the last boundaries, newest first.
   std::uint64_t step(std::size_t back = 0) const {
-    if (borders.size() < back + 2) return 0;
-    return borders[borders.size() - 1 - back] - borders[borders.size() - 2 - back];
+    if (boundaries.size() < back + 2) return 0;
+    return boundaries[boundaries.size() - 1 - back] - boundaries[boundaries.size() - 2 - back];
   }
 
  private:
   void put(steps::Key key, std::uint32_t kernel, std::int64_t after_ns) {
     now += after_ns;
     if (period.launch(key, now)) {
-      borders.push_back(launches);
+      boundaries.push_back(launches);
       border_kernels.insert(kernel);
     }
     ++launches;
@@ -92,9 +92,9 @@ TEST(StepPeriod, FindsTheStepAndNotTheLayer) {
   EXPECT_EQ(p.found[0].periods, 1u);
   EXPECT_DOUBLE_EQ(p.found[0].period.coverage, 1.0);
   EXPECT_NEAR(static_cast<double>(p.found[0].step_ns), 2e6 + 5e3 * (kTrainerLaunches - 1), 2e3);
-  ASSERT_GT(p.borders.size(), 100u);
-  for (std::size_t i = 1; i < p.borders.size(); ++i)
-    EXPECT_EQ(p.borders[i] - p.borders[i - 1], kTrainerLaunches);
+  ASSERT_GT(p.boundaries.size(), 100u);
+  for (std::size_t i = 1; i < p.boundaries.size(); ++i)
+    EXPECT_EQ(p.boundaries[i] - p.boundaries[i - 1], kTrainerLaunches);
   EXPECT_EQ(p.border_kernels, std::set<std::uint32_t>{kEmbedding}) << "after the host's longest pause";
 }
 
@@ -128,7 +128,7 @@ TEST(StepPeriod, TakesTheFirstKernelOfRepeatedOnesByWhatStandsBefore) {
   ASSERT_EQ(p.found.size(), 1u);
   EXPECT_EQ(p.found[0].period.launches, 45u);
   EXPECT_EQ(p.border_kernels, std::set<std::uint32_t>{7});
-  EXPECT_EQ((p.borders.back()) % 45, 0u) << "the one after the pause";
+  EXPECT_EQ((p.boundaries.back()) % 45, 0u) << "the one after the pause";
 }
 
 // PyTorch's fused AdamW launches one kernel several times in a row: its own distance is no period.
@@ -144,7 +144,7 @@ TEST(StepPeriod, IsNotMisledByABurstOfOneKernel) {
   ASSERT_EQ(program.found.size(), 1u);
   EXPECT_EQ(program.found.front().periods, 1u);
   EXPECT_EQ(program.found.front().period.launches, 305u);
-  EXPECT_GT(program.borders.size(), 10u);
+  EXPECT_GT(program.boundaries.size(), 10u);
   EXPECT_EQ(program.step(), 305u);
 }
 
@@ -203,10 +203,10 @@ TEST(StepPeriod, KeepsToTheStepThroughValidation) {
   ASSERT_EQ(p.found.size(), 1u);
   EXPECT_EQ(p.found[0].period.launches, kTrainerLaunches);
   std::size_t odd = 0;
-  for (std::size_t i = 1; i < p.borders.size(); ++i)
-    odd += p.borders[i] - p.borders[i - 1] != kTrainerLaunches;
+  for (std::size_t i = 1; i < p.boundaries.size(); ++i)
+    odd += p.boundaries[i] - p.boundaries[i - 1] != kTrainerLaunches;
   EXPECT_GT(odd, 0u);
-  EXPECT_LT(odd, p.borders.size() / 15) << "only the steps before a validation are longer";
+  EXPECT_LT(odd, p.boundaries.size() / 15) << "only the steps before a validation are longer";
 }
 
 // Half a step's worth of validation after every tenth: no period covers nine tenths of that program.
@@ -352,7 +352,7 @@ TEST(StepPeriod, FindsNothingWhereNothingRepeats) {
   Program p;
   run(p, 10, [&] { p.launch(random() % 40, random() % 8, 20'000); });
   EXPECT_TRUE(p.found.empty());
-  EXPECT_TRUE(p.borders.empty());
+  EXPECT_TRUE(p.boundaries.empty());
 }
 
 TEST(StepPeriod, StartsAfreshWithAWindow) {
@@ -361,12 +361,12 @@ TEST(StepPeriod, StartsAfreshWithAWindow) {
   EXPECT_TRUE(p.period.active());
   p.period.restart();
   EXPECT_FALSE(p.period.active());
-  const std::size_t before = p.borders.size();
+  const std::size_t before = p.boundaries.size();
   trainer_step(p);
-  EXPECT_EQ(p.borders.size(), before);
+  EXPECT_EQ(p.boundaries.size(), before);
   run(p, 3, [&] { trainer_step(p); });
   EXPECT_TRUE(p.period.active());
-  EXPECT_GT(p.borders.size(), before);
+  EXPECT_GT(p.boundaries.size(), before);
 }
 
 }  // namespace

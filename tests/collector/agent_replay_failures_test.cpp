@@ -144,7 +144,7 @@ TEST(ReplayEnds, AStepThatIsOverIsReadBeforeACaptureBegins) {
   EXPECT_EQ(c.counter_steps[0].ranges_received, 3u);
 }
 
-// Kernels behind it would be run alone, and the launch not return before the host goes on, which launches.
+// Kernels after it would be run alone, and the launch not return before the host goes on, which launches.
 TEST(ReplayEnds, AStepThatIsOverIsReadBeforeAStreamWaitsForTheHost) {
   FakeCupti cupti;
   Ready ready(cupti, kOneStep);
@@ -279,7 +279,7 @@ TEST(LaunchWatch, WhatIsSetUpMayWaitForAllThatTheProgramHasEnqueued) {
   EXPECT_FALSE(watch.overdue(1'000 * kLimit, kLimit, &late)) << "none";
   watch.begin({"k", 3, 5}, 7, 1000);
   EXPECT_FALSE(watch.overdue(1000 + LaunchWatch::kPatience * kLimit - 1, kLimit, &late));
-  watch.begin_anew(7, 1000 + kLimit);
+  watch.restart(7, 1000 + kLimit);
   EXPECT_FALSE(watch.overdue(1000 + LaunchWatch::kPatience * kLimit, kLimit, &late));
   ASSERT_TRUE(watch.overdue(1000 + (1 + LaunchWatch::kPatience) * kLimit, kLimit, &late));
   EXPECT_STREQ(late.name, "k");

@@ -18,7 +18,7 @@ using testing::measured;
 using testing::Ready;
 using testing::step;
 
-// A program that begins on one device and works on another: cuda:1 behind a few kernels on cuda:0. Its counters are
+// A program that begins on one device and works on another: cuda:1 after a few kernels on cuda:0. Its counters are
 // ready, and two timeline steps are through.
 struct OnAnotherDevice {
   explicit OnAnotherDevice(FakeCupti& cupti) : program(cupti, kTwoSets) {
@@ -329,7 +329,7 @@ TEST(Replay, CutsALongStepIntoSegments) {
   FakeProgram program(cupti, {{"RIDGELINE_SCHEDULE", "timeline=1,replay=1"}, {"RIDGELINE_METRICS_R1", "a"}});
   ASSERT_TRUE(program.start());
   program.create_context();
-  constexpr unsigned kLaunches = CounterSession::kMostRanges + 100;
+  constexpr unsigned kLaunches = CounterSession::kMaxRanges + 100;
   for (int i = 0; i < 2; ++i) {
     program.push("step");
     for (unsigned k = 0; k < kLaunches; ++k) program.launch("k", k + 1);

@@ -48,7 +48,7 @@ TEST(StepsByPeriod, GoThroughTheScheduleLikeAnyOther) {
   ASSERT_GE(c.ends.size(), 6u);
   for (const auto& end : c.ends) EXPECT_EQ(end.launches_seen, 43u);
   // One step ends where the next begins.
-  EXPECT_LT(c.begins[3].begin_ns - c.ends[2].end_ns, 10'000);
+  EXPECT_LT(c.begins[3].start_ns - c.ends[2].end_ns, 10'000);
   ASSERT_EQ(c.counter_steps.size(), 1u);
   EXPECT_EQ(c.counter_steps[0].status, spool::CounterStatus::ok) << c.text(c.counter_steps[0].reason);
   EXPECT_EQ(c.counter_steps[0].ranges_received, 43u);
@@ -150,7 +150,7 @@ TEST(StepsByPeriod, TheLastIsWholeIfAllItsLaunchesCame) {
     program.create_context();
     Loop loop(cupti, program);
     loop.run(600);
-    if (!whole) program.launch("first", 9);  // a border, and no more
+    if (!whole) program.launch("first", 9);  // a boundary, and no more
     program.session().at_exit(spool::EndReason::exit);
     const auto c = program.contents();
     EXPECT_EQ(c.ends.size() == c.begins.size(), whole);

@@ -852,7 +852,7 @@ class FakeProgram {
     std::vector<spool::SynchronisationRecord> waits;
     std::vector<spool::ThreadRecord> threads;
     std::vector<spool::RecordingWindowRecord> windows;
-    std::vector<spool::StepBeginRecord> begins;
+    std::vector<spool::StepStartRecord> begins;
     std::vector<spool::StepEndRecord> ends;
     std::vector<spool::CounterValueRecord> values;
     std::vector<spool::CounterStepRecord> counter_steps;

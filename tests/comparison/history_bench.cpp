@@ -260,7 +260,7 @@ Told told(Plan plan, double share, int count) {
   return told;
 }
 
-void newest(int count, int most_before) {
+void newest(int count, int max_before) {
   fmt::print(
       "\n| the newest run | runs before it | identical: slower or faster | identical: a kernel named | "
       "identical: either | +3 %: slower | +1 %: slower | +6 %: slower |\n");
@@ -272,7 +272,7 @@ void newest(int count, int most_before) {
       {"0.3 % between runs, Student t₂", {.tails = 2}}};
   for (const auto& [name, noise] : noises) {
     for (const int before : {1, 2, 3, 5, 10, 20}) {
-      if (before > most_before) break;
+      if (before > max_before) break;
       const Plan plan{.runs = before + 1, .noise = noise, .change_at = before, .kernel = 0};
       const Told same = told(plan, 0, count);
       fmt::print("| {} | {} | {} of {} | {} | {} | {} | {} | {} |\n", name, before, same.slower + same.faster,

@@ -46,11 +46,11 @@ TEST(ChangePoints, NoiseHasHardlyAny) {
 }
 
 // Changes that do not matter are taken back, the smallest first: the 1.2 % between the first two parts join them, and
-// the 4 % behind them stay, held against both.
+// the 4 % after them stay, held against both.
 TEST(ChangePoints, TheSmallestGoFirst) {
   const std::vector<double> values = noisy({{14, 50.0}, {14, 50.6}, {14, 52.6}});
   ASSERT_EQ(change_points(values).size(), 2U);
-  const auto found = change_points(values, {.least_ratio = 0.02});
+  const auto found = change_points(values, {.min_ratio = 0.02});
   ASSERT_EQ(found.size(), 1U);
   EXPECT_EQ(found[0].at, 28U);
   EXPECT_NEAR(found[0].before, 50.3, 0.2);
@@ -237,7 +237,7 @@ TEST(History, SaysOfTheNewestRunWhetherItIsSlower) {
   EXPECT_GT(run.step->low_ratio, 0);
   EXPECT_FALSE(run.kernels.empty());
   EXPECT_FALSE(run.other_cards);
-  // On a card that nobody has seen nothing is told of 2 %.
+  // On a card that nobody has seen nothing is said of 2 %.
   run = newest(11, 1.06 * 1.02, "GPU-2");
   EXPECT_TRUE(run.other_cards);
   EXPECT_EQ(run.verdict, NewestVerdict::undecided);

@@ -57,7 +57,7 @@ TEST(LadderDesign, TakesNeedsAlong) {
 TEST(LadderDesign, RefusesWhatCannotBeClimbed) {
   EXPECT_FALSE(ladder_design({}, {}));
   EXPECT_FALSE(ladder_design({1}, {})) << "needs itself";
-  EXPECT_FALSE(ladder_design(std::vector<RungSet>(kMostRungs + 1), {}));
+  EXPECT_FALSE(ladder_design(std::vector<RungSet>(kMaxRungs + 1), {}));
   EXPECT_FALSE(ladder_design(std::vector<RungSet>(7), {true, true, true}));
   EXPECT_TRUE(ladder_design(std::vector<RungSet>(6), {true, true, true}));
 }

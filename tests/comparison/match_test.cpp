@@ -165,7 +165,7 @@ TEST(Match, AProductThatGainedTooFewCallsTakesNothingUp) {
   EXPECT_EQ(matches(12), 1U);
 }
 
-// What stands between two matched kernels on both sides is one unit if it is of one place.
+// What is between two matched kernels on both sides is one unit if it is of one place.
 TEST(Match, WhatStandsBetweenMatchedKernelsIsOneGroupIfItIsOfOnePlace) {
   const MadeKernel first{"step / forward / layer * / in", "first_kernel", 100, 12, "1"};
   const MadeKernel last{"step / forward / layer * / out", "last_kernel", 100, 12, "2"};

@@ -14,10 +14,10 @@ using analyzer::KernelBudget;
 using testing::made_side;
 using testing::training_step;
 
-const Endpoint* endpoint(const Comparison& comparison, const std::string& name) {
-  const auto found = std::find_if(comparison.endpoints.begin(), comparison.endpoints.end(),
-                                  [&](const Endpoint& part) { return part.name == name; });
-  return found == comparison.endpoints.end() ? nullptr : &*found;
+const StepMetric* step_metric(const Comparison& comparison, const std::string& name) {
+  const auto found = std::find_if(comparison.step_metrics.begin(), comparison.step_metrics.end(),
+                                  [&](const StepMetric& part) { return part.name == name; });
+  return found == comparison.step_metrics.end() ? nullptr : &*found;
 }
 
 const KernelChange& change_of(const Comparison& comparison, const std::string& name) {
@@ -33,11 +33,11 @@ TEST(Phases, AreTheSumsOfTheirKernels) {
   const Comparison comparison = compare(a, a).value();
   double phases_ns = 0;
   for (const char* name : {"forward", "backward", "optimizer"}) {
-    ASSERT_NE(endpoint(comparison, name), nullptr) << name;
-    phases_ns += endpoint(comparison, name)->time.a;
+    ASSERT_NE(step_metric(comparison, name), nullptr) << name;
+    phases_ns += step_metric(comparison, name)->time.a;
   }
-  EXPECT_DOUBLE_EQ(endpoint(comparison, "optimizer")->time.a, 1.2e6);
-  EXPECT_DOUBLE_EQ(phases_ns, endpoint(comparison, "kernels")->time.a);
+  EXPECT_DOUBLE_EQ(step_metric(comparison, "optimizer")->time.a, 1.2e6);
+  EXPECT_DOUBLE_EQ(phases_ns, step_metric(comparison, "kernels")->time.a);
 }
 
 TEST(Phases, OneThatALaterRunLacksIsNotMeasured) {
@@ -46,9 +46,9 @@ TEST(Phases, OneThatALaterRunLacksIsNotMeasured) {
   b.back().sites.pop_back();  // the optimizer
   b.back().order.pop_back();
   const Comparison comparison = compare(b, b).value();
-  ASSERT_NE(endpoint(comparison, "optimizer"), nullptr);
-  EXPECT_EQ(endpoint(comparison, "optimizer")->outcome, Outcome::not_measured);
-  EXPECT_EQ(endpoint(comparison, "forward")->outcome, Outcome::same);
+  ASSERT_NE(step_metric(comparison, "optimizer"), nullptr);
+  EXPECT_EQ(step_metric(comparison, "optimizer")->outcome, Outcome::not_measured);
+  EXPECT_EQ(step_metric(comparison, "forward")->outcome, Outcome::same);
 }
 
 TEST(Budgets, OfAKernelThatIsThereAreHeldAndNothingElseIsSaid) {
@@ -162,10 +162,10 @@ TEST(Margin, OfAKernelIsThreeTimesTheNoiseOfItsClassIfThatIsMore) {
 TEST(Margin, OfAKernelIsATimeToo) {
   const auto a = changed_side("layernorm_backward", 1, 5, 1);
   const auto b = changed_side("layernorm_backward", 1.05, 5, 50);
-  const auto change = [&](double least_ns, double least_share) {
+  const auto change = [&](double min_ns, double min_share) {
     ComparisonOptions options;
-    options.kernel_ns = least_ns;
-    options.kernel_step_share = least_share;
+    options.kernel_ns = min_ns;
+    options.kernel_step_share = min_share;
     return change_of(compare(a, b, options).value(), "layernorm_backward");
   };
   const double step_ns = a.front().step.median_ns;
@@ -178,7 +178,7 @@ TEST(Margin, OfAKernelIsATimeToo) {
 
 // Of one run per side nothing is proved; what is beyond the spread from step to step is hinted at.
 TEST(Hint, IsAChangeOfThreeTimesTheSpreadInsideTheRuns) {
-  const auto hint = [](double factor, double spread, double least_ns = 1000) {
+  const auto hint = [](double factor, double spread, double min_ns = 1000) {
     auto a = changed_side("layernorm_backward", 1, 1, 1);
     auto b = changed_side("layernorm_backward", factor, 1, 50);
     for (auto* run : {&a.front(), &b.front()}) {
@@ -189,7 +189,7 @@ TEST(Hint, IsAChangeOfThreeTimesTheSpreadInsideTheRuns) {
       }
     }
     ComparisonOptions options;
-    options.kernel_ns = least_ns;
+    options.kernel_ns = min_ns;
     options.kernel_step_share = 0;
     const KernelChange change = change_of(compare(a, b, options).value(), "layernorm_backward");
     EXPECT_EQ(change.reason, OutcomeReason::single_run);

@@ -174,7 +174,7 @@ TEST(ProfileRun, WhatWasNotMeasuredHasNoUtilisation) {
     EXPECT_FALSE(site.compute_ratio.has_value()) << site.kernel;
     EXPECT_FALSE(site.dram_bytes.has_value()) << site.kernel;
     EXPECT_EQ(site.bound,
-              site.time_ns < 5'000 * site.calls ? KernelBound::launch_bound : KernelBound::unmeasured)
+              site.time_ns < 5'000 * site.calls ? KernelBound::too_short : KernelBound::unmeasured)
         << site.kernel;
   }
 }

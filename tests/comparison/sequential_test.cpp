@@ -73,8 +73,8 @@ TEST(NominalLevels, KeepTheErrorOverAllLooks) {
 
 TEST(IsSettled, WhenTheStepIsDecidedAndNoKernelThatMattersIsNearIt) {
   Comparison comparison;
-  comparison.endpoints.resize(1);
-  Endpoint& step = comparison.endpoints.front();
+  comparison.step_metrics.resize(1);
+  StepMetric& step = comparison.step_metrics.front();
   step.time.a = 50e6;
   KernelChange change;
   change.outcome = Outcome::inconclusive;

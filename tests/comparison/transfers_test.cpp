@@ -30,10 +30,10 @@ Runs copying(const std::vector<TransferSite>& transfers, std::uint64_t seed, std
   return side;
 }
 
-const Endpoint* part(const Comparison& comparison, PartKind kind) {
-  const auto found = std::find_if(comparison.endpoints.begin(), comparison.endpoints.end(),
-                                  [&](const Endpoint& each) { return each.kind == kind; });
-  return found == comparison.endpoints.end() ? nullptr : &*found;
+const StepMetric* part(const Comparison& comparison, PartKind kind) {
+  const auto found = std::find_if(comparison.step_metrics.begin(), comparison.step_metrics.end(),
+                                  [&](const StepMetric& each) { return each.kind == kind; });
+  return found == comparison.step_metrics.end() ? nullptr : &*found;
 }
 
 const TransferSite kUpload{"step / forward", TransferKind::copy, CopyKind::host_to_device, 1, 1e6, 40e3, 0};
@@ -89,7 +89,7 @@ TEST(Parts, AddUpToTheStepAndWhatTheyDoNotExplainIsALine) {
   ASSERT_NE(part(left, PartKind::unexplained), nullptr);
   EXPECT_NEAR(part(left, PartKind::unexplained)->time.delta, 900e3, 1e3);
   double explained = 0;
-  for (const Endpoint& each : left.endpoints) {
+  for (const StepMetric& each : left.step_metrics) {
     const double sign = each.kind == PartKind::overlap ? -1 : 1;
     if (each.kind == PartKind::kernels || each.kind == PartKind::overlap || each.kind == PartKind::copies ||
         each.kind == PartKind::memsets || each.kind == PartKind::gaps || each.kind == PartKind::unexplained)
@@ -106,7 +106,7 @@ TEST(Parts, BelowAFloorInTheStepsTimeAreNotCalledSlower) {
     run.step.median_ns += run.gap_ns * (1 - 1 / 1.117);
   }
   const Comparison comparison = compare(a, b).value();
-  const Endpoint* gaps = part(comparison, PartKind::gaps);
+  const StepMetric* gaps = part(comparison, PartKind::gaps);
   ASSERT_NE(gaps, nullptr);
   EXPECT_NE(gaps->outcome, Outcome::regressed);
   EXPECT_NEAR(gaps->step_share, 0.0023, 0.0003);
@@ -124,7 +124,7 @@ TEST(Change, DifferencePerCentAndIntervalAreOfOneEstimator) {
     EXPECT_LE(change.interval->low, change.ratio);
     EXPECT_GE(change.interval->high, change.ratio);
   };
-  for (const Endpoint& each : comparison.endpoints) {
+  for (const StepMetric& each : comparison.step_metrics) {
     if (each.time.a > 0) agree(each.time);
   }
   for (const KernelChange& kernel : comparison.kernels) agree(kernel.time);

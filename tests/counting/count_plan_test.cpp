@@ -170,10 +170,10 @@ TEST(LaunchTimes, AddsUpByKind) {
 
 TEST(LaunchTimes, KeepsItsBounds) {
   LaunchTimes times;
-  for (std::uint32_t i = 0; i < 2 * LaunchTimes::kMostKinds; ++i) times.add(kernel(i), 1);
+  for (std::uint32_t i = 0; i < 2 * LaunchTimes::kMaxKinds; ++i) times.add(kernel(i), 1);
   std::size_t kinds = 0;
   times.for_each([&](Kind, LaunchTimes::Times) { ++kinds; });
-  EXPECT_EQ(kinds, LaunchTimes::kMostKinds);
+  EXPECT_EQ(kinds, LaunchTimes::kMaxKinds);
 }
 
 TEST(PlaceTimes, KnowsHowLongTheLaunchAtEachPlaceTakes) {

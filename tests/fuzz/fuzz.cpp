@@ -24,7 +24,7 @@ namespace fs = std::filesystem;
 using Clock = std::chrono::steady_clock;
 
 constexpr unsigned kLongestInputS = 20;  // a sanitized build on a busy machine is slow
-constexpr rlim_t kMostMemoryBytes = rlim_t{4} << 30;
+constexpr rlim_t kMaxMemoryBytes = rlim_t{4} << 30;
 
 // What a signal handler writes out: which input it was.
 struct Running {
@@ -219,7 +219,7 @@ int main(int argc, char** argv, std::vector<Target> targets) {
     return 2;
   }
 #if !defined(__SANITIZE_ADDRESS__)
-  const rlimit memory{kMostMemoryBytes, kMostMemoryBytes};
+  const rlimit memory{kMaxMemoryBytes, kMaxMemoryBytes};
   setrlimit(RLIMIT_AS, &memory);  // an AddressSanitizer reserves terabytes
 #endif
   running.process = getpid();

@@ -40,7 +40,7 @@ void write(const std::string& path, const std::string& bytes) {
   std::ofstream(path, std::ios::binary | std::ios::trunc) << bytes;
 }
 
-// A spool's file is mostly room for more: cut behind the last record.
+// A spool's file is mostly room for more: cut after the last record.
 std::string made_spool(const TemporaryDirectory& directory, const char* name, void (*fill)(FakeSpool&)) {
   const std::string folder = directory / name;
   fs::create_directory(folder);

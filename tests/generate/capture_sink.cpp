@@ -61,7 +61,7 @@ class CaptureSink final : public Sink {
     import::RecordedStep& recorded = process.steps.steps[step.index];
     recorded.index = recorded.position = step.index;
     recorded.phase = step.phase;
-    recorded.begin_ns = step.host_start_ns;
+    recorded.start_ns = step.host_start_ns;
     recorded.end_ns = step.host_end_ns;
     recorded.configuration = step.configuration;
     import::RecordedSteps::LaunchPass pass(process.steps);

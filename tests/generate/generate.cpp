@@ -8,7 +8,7 @@ namespace ridgeline::generate {
 namespace {
 
 constexpr std::int64_t kPairs = 20'000;
-constexpr std::int64_t kGridsAKernel = 10;
+constexpr std::int64_t kGridsPerKernel = 10;
 constexpr int kWarmupSteps = 2;
 constexpr int kTimelineSteps = 12;  // of the shape `after`
 constexpr std::int64_t kPathsOfOps = 48;
@@ -44,22 +44,22 @@ std::int64_t base_duration_ns(std::uint32_t kernel, std::uint32_t grid) {
 }
 
 struct Plan {
-  std::int64_t launches_a_step = 0;
+  std::int64_t launches_per_step = 0;
   std::int64_t timeline_steps = 0;
   std::int64_t after_steps = 0;
 };
 
 Plan plan_of(const Options& options) {
   Plan plan;
-  plan.launches_a_step = options.launches_a_step > 0        ? options.launches_a_step
-                         : options.shape == Shape::one_step ? options.launches
-                         : options.shape == Shape::pairs    ? std::min(kPairs, options.launches)
-                         : options.shape == Shape::eager    ? kEagerLaunches
-                         : options.shape == Shape::decode   ? kDecodeLaunches
-                                                            : 300;
-  plan.launches_a_step =
-      std::clamp<std::int64_t>(plan.launches_a_step, 1, std::max<std::int64_t>(options.launches, 1));
-  std::int64_t steps = (options.launches + plan.launches_a_step - 1) / plan.launches_a_step;
+  plan.launches_per_step = options.launches_per_step > 0      ? options.launches_per_step
+                           : options.shape == Shape::one_step ? options.launches
+                           : options.shape == Shape::pairs    ? std::min(kPairs, options.launches)
+                           : options.shape == Shape::eager    ? kEagerLaunches
+                           : options.shape == Shape::decode   ? kDecodeLaunches
+                                                              : 300;
+  plan.launches_per_step =
+      std::clamp<std::int64_t>(plan.launches_per_step, 1, std::max<std::int64_t>(options.launches, 1));
+  std::int64_t steps = (options.launches + plan.launches_per_step - 1) / plan.launches_per_step;
   if (options.shape == Shape::one_step) {
     plan.timeline_steps = 1;
     return plan;
@@ -79,7 +79,8 @@ Description describe(const Options& options, const Plan& plan) {
                                            "reduce_sum", "adamw_update",      "encoder", "softmax"};
   Description description;
   description.options = options;
-  const std::int64_t kernels = options.shape == Shape::pairs ? plan.launches_a_step / kGridsAKernel + 1 : 32;
+  const std::int64_t kernels =
+      options.shape == Shape::pairs ? plan.launches_per_step / kGridsPerKernel + 1 : 32;
   for (std::int64_t i = 0; i < kernels; ++i) {
     const auto family = kFamilies[static_cast<std::size_t>(i) % kFamilies.size()];
     description.kernels.push_back(
@@ -144,13 +145,13 @@ class Generator {
     step_.copy_end_ns = now_ + 3000;
     now_ += 5000;
     ++correlation_;  // the copy's
-    step_.launches.resize(static_cast<std::size_t>(plan_.launches_a_step));
+    step_.launches.resize(static_cast<std::size_t>(plan_.launches_per_step));
     std::int64_t host = step_.host_start_ns + 1000;
     for (std::size_t i = 0; i < step_.launches.size(); ++i) {
       GeneratedLaunch& launch = step_.launches[i];
       if (options_.shape == Shape::pairs) {
-        launch.kernel = static_cast<std::uint32_t>(i / kGridsAKernel + 1);
-        launch.grid_x = static_cast<std::uint32_t>(64 * (i % kGridsAKernel + 1));
+        launch.kernel = static_cast<std::uint32_t>(i / kGridsPerKernel + 1);
+        launch.grid_x = static_cast<std::uint32_t>(64 * (i % kGridsPerKernel + 1));
       } else {
         launch.kernel = static_cast<std::uint32_t>((i * 7) % description_.kernels.size() + 1);
         launch.grid_x = static_cast<std::uint32_t>(64 * (i % 5 + 1));
@@ -171,7 +172,7 @@ class Generator {
     }
     step_.host_end_ns = host;
     if (options_.order) order();
-    launches_ += plan_.launches_a_step;
+    launches_ += plan_.launches_per_step;
     now_ = std::max(now_, host) + 2000;
   }
 
@@ -218,7 +219,7 @@ class Generator {
     step_.copy_end_ns = host + 3000;
     std::int64_t idle = host + 4000;
     ++correlation_;
-    step_.launches.resize(static_cast<std::size_t>(plan_.launches_a_step));
+    step_.launches.resize(static_cast<std::size_t>(plan_.launches_per_step));
     for (std::size_t i = 0; i < step_.launches.size(); ++i) {
       GeneratedLaunch& launch = step_.launches[i];
       launch.kernel = static_cast<std::uint32_t>((i * 7) % description_.kernels.size() + 1);
@@ -242,7 +243,7 @@ class Generator {
     step_.wait_end_ns = std::max(step_.wait_start_ns + 3000, idle + 8000);
     host = step_.wait_end_ns + 5000;
     step_.host_end_ns = host;
-    launches_ += plan_.launches_a_step;
+    launches_ += plan_.launches_per_step;
     now_ = host + (eager ? 20'000 : kDecodePause_ns);
   }
 

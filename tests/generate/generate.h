@@ -15,7 +15,7 @@
 namespace ridgeline::generate {
 
 enum class Shape {
-  after,     // most launches in the steps behind the schedule
+  after,     // most launches in the steps after the schedule
   timeline,  // all in timeline steps
   one_step,  // one timeline step
   pairs,     // timeline steps of 20,000 launches, each of another kernel or grid
@@ -25,8 +25,8 @@ enum class Shape {
 
 struct Options {
   Shape shape = Shape::after;
-  std::int64_t launches = 10'000;    // of each process; rounded up to whole steps
-  std::int64_t launches_a_step = 0;  // 0: 300, or what the shape says
+  std::int64_t launches = 10'000;      // of each process; rounded up to whole steps
+  std::int64_t launches_per_step = 0;  // 0: 300, or what the shape says
   int processes = 1;
   int replay_steps = 3;      // with counters, so that kernels have a utilisation; 0: none
   int sample_steps = 0;      // with periodic samples; 0: none

@@ -58,7 +58,7 @@ TEST(Generate, TheSameOptionsGiveTheSameRecordingAndAnotherSeedAnother) {
   TemporaryDirectory directory;
   Options options;
   options.launches = 2000;
-  options.launches_a_step = 50;
+  options.launches_per_step = 50;
   const std::string first = rows(capture_of(directory, options, "a"), kLaunchesAndSteps);
   EXPECT_EQ(first, rows(capture_of(directory, options, "b"), kLaunchesAndSteps));
   options.seed = 2;
@@ -77,11 +77,11 @@ TEST_P(GenerateShape, SpoolAndCaptureHoldTheSameLaunches) {
   Options options;
   options.shape = GetParam().shape;
   options.launches = 6000;
-  options.launches_a_step = options.shape == Shape::after || options.shape == Shape::timeline ? 100 : 0;
+  options.launches_per_step = options.shape == Shape::after || options.shape == Shape::timeline ? 100 : 0;
   options.replay_steps = 2;
   options.ranges = options.annotations = true;
   options.outlier_every = 5;
-  if (options.shape == Shape::pairs) options.launches_a_step = 1000;
+  if (options.shape == Shape::pairs) options.launches_per_step = 1000;
   const std::string capture = capture_of(directory, options, "capture");
   const std::string spool = imported(directory, options, "imported");
   EXPECT_EQ(rows(capture, kLaunchesAndSteps), rows(spool, kLaunchesAndSteps));
@@ -107,7 +107,7 @@ TEST(Generate, ProcessesSamplesAndPairsAreThere) {
   Options options;
   options.shape = Shape::timeline;
   options.launches = 1000;
-  options.launches_a_step = 100;
+  options.launches_per_step = 100;
   options.processes = 2;
   options.sample_steps = 1;
   const std::string spool = imported(directory, options, "imported");
@@ -149,7 +149,7 @@ TEST(Generate, WhatOrdersStreamsAndTakesMemoryIsTheSameInBothKinds) {
   TemporaryDirectory directory;
   Options options;
   options.launches = 1200;
-  options.launches_a_step = 100;
+  options.launches_per_step = 100;
   options.order = true;
   const std::string capture = capture_of(directory, options, "capture");
   const std::string spool = imported(directory, options, "imported");

@@ -20,7 +20,7 @@ int main(int argc, char** argv) {
   app.add_option("--shape", options.shape, "after, timeline, one-step, pairs, eager or decode")
       ->transform(CLI::CheckedTransformer(shapes));
   app.add_option("--launches", options.launches, "Launches of each process")->check(CLI::PositiveNumber);
-  app.add_option("--step-launches", options.launches_a_step, "Launches of a step")
+  app.add_option("--step-launches", options.launches_per_step, "Launches of a step")
       ->check(CLI::PositiveNumber);
   app.add_option("--processes", options.processes, "Processes")->check(CLI::Range(1, 1000));
   app.add_option("--replay", options.replay_steps, "Steps with counters")->check(CLI::NonNegativeNumber);

@@ -10,7 +10,7 @@ namespace {
 
 constexpr std::int64_t kPutsBetweenMaintenance = 4000;
 
-// Behind the schedule the agent goes on with the timeline.
+// After the schedule the agent goes on with the timeline.
 Phase spool_phase(Phase phase) {
   return phase == Phase::after ? Phase::timeline : phase;
 }
@@ -40,10 +40,10 @@ class SpoolSink final : public Sink {
   }
 
   void step(const GeneratedStep& step) override {
-    spool::StepBeginRecord begin{};
+    spool::StepStartRecord begin{};
     begin.step_index = step.index;
     begin.phase = spool_phase(step.phase);
-    begin.begin_ns = step.host_start_ns;
+    begin.start_ns = step.host_start_ns;
     begin.thread_id = kThread;
     begin.config_id = step.configuration;
     put(begin);

@@ -11,11 +11,11 @@ namespace ridgeline::gpt2 {
 /// Half the distance between the values of the format around `value`.
 inline double fp8_half_step(double value, Fp8Format format) {
   const int fraction_bits = format == Fp8Format::e4m3 ? 3 : 2;
-  const int least_exponent = format == Fp8Format::e4m3 ? -6 : -14;
-  int exponent = least_exponent;
+  const int min_exponent = format == Fp8Format::e4m3 ? -6 : -14;
+  int exponent = min_exponent;
   // A value is a fraction of 1/2 to 1 times 2^exponent.
   if (value != 0.0) std::frexp(value, &exponent);
-  return std::ldexp(0.5, std::max(exponent - 1, least_exponent) - fraction_bits);
+  return std::ldexp(0.5, std::max(exponent - 1, min_exponent) - fraction_bits);
 }
 
 }  // namespace ridgeline::gpt2

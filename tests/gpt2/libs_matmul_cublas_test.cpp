@@ -31,7 +31,7 @@ template <class T>
 class CublasGpu : public GpuTest {
  protected:
   // Rounding of the result, and of what is multiplied (TF32 keeps 10 bits); sums are FP32.
-  static void check_products(LinearProducts<T>& products, Fp32Math math) {
+  static void check_gemms(LinearGemms<T>& gemms, Fp32Math math) {
     const double relative = std::is_same_v<T, bf16> ? 0x1p-8 : 1e-5;
     const bool tf32 = std::is_same_v<T, float> && math == Fp32Math::tf32;
     const auto absolute = [&](std::int64_t k, double scale) {
@@ -64,12 +64,11 @@ class CublasGpu : public GpuTest {
       auto d_dinp = poisoned<T>(s.n * s.c);
       auto d_dweight = poisoned<float>(s.oc * s.c);
       auto d_added = on_device(start);
-      products.forward(d_out.data(), d_inp.data(), d_weight.data(), s.n, s.c, s.oc, stream.get());
-      products.backward_input(d_dinp.data(), d_dout.data(), d_weight.data(), s.n, s.c, s.oc, stream.get());
-      products.backward_weight(d_dweight.data(), d_dout.data(), d_inp.data(), s.n, s.c, s.oc, stream.get(),
-                               false);
-      products.backward_weight(d_added.data(), d_dout.data(), d_inp.data(), s.n, s.c, s.oc, stream.get(),
-                               true);
+      gemms.forward(d_out.data(), d_inp.data(), d_weight.data(), s.n, s.c, s.oc, stream.get());
+      gemms.backward_input(d_dinp.data(), d_dout.data(), d_weight.data(), s.n, s.c, s.oc, stream.get());
+      gemms.backward_weight(d_dweight.data(), d_dout.data(), d_inp.data(), s.n, s.c, s.oc, stream.get(),
+                            false);
+      gemms.backward_weight(d_added.data(), d_dout.data(), d_inp.data(), s.n, s.c, s.oc, stream.get(), true);
       stream.synchronize();
       expect_close(d_out.download(), out, relative, absolute(s.c, weight_scale), text(s) + "forward");
       expect_close(d_dinp.download(), dinp, relative, absolute(s.oc, weight_scale),
@@ -80,17 +79,17 @@ class CublasGpu : public GpuTest {
     }
   }
 
-  static void check_products(Fp32Math math) {
+  static void check_gemms(Fp32Math math) {
     CublasHandle handle;
-    CublasProducts<T> cublas(handle, math);
-    check_products(cublas, math);
+    CublasGemms<T> cublas(handle, math);
+    check_gemms(cublas, math);
     // Rows of an odd number of channels, as the plain vocabulary has them, are cuBLASLt's matter too.
     MatmulOptions options;
     options.search = MatmulSearch::off;
     options.fp32_math = math;
     Matmul matmul(options);
-    CublasLtProducts<T> cublaslt(matmul);
-    check_products(cublaslt, math);
+    CublasLtGemms<T> cublaslt(matmul);
+    check_gemms(cublaslt, math);
   }
 
   static double norm_error(const std::vector<T>& got, const std::vector<double>& want) {
@@ -146,11 +145,11 @@ using CublasFloat = CublasGpu<float>;
 using CublasBf16 = CublasGpu<bf16>;
 
 TEST_F(CublasFloat, ProductsMatchTheReference) {
-  check_products(Fp32Math::fp32);
-  check_products(Fp32Math::tf32);
+  check_gemms(Fp32Math::fp32);
+  check_gemms(Fp32Math::tf32);
 }
 TEST_F(CublasBf16, ProductsMatchTheReference) {
-  check_products(Fp32Math::fp32);
+  check_gemms(Fp32Math::fp32);
 }
 TEST_F(CublasFloat, UnfusedAttentionMatchesTheReference) {
   check_attention(Fp32Math::fp32, 1e-5);
@@ -162,16 +161,16 @@ TEST_F(CublasBf16, UnfusedAttentionMatchesTheReference) {
 
 TEST_F(CublasFloat, SizesBelowOneAreRefused) {
   CublasHandle handle;
-  CublasProducts<float> products(handle, Fp32Math::fp32);
+  CublasGemms<float> gemms(handle, Fp32Math::fp32);
   DeviceBuffer<float> buffer(64);
-  EXPECT_THROW(products.forward(buffer.data(), buffer.data(), buffer.data(), 0, 8, 8, nullptr),
+  EXPECT_THROW(gemms.forward(buffer.data(), buffer.data(), buffer.data(), 0, 8, 8, nullptr),
                std::invalid_argument);
 }
 
 // What a step does: the GEMMs are captured after a first run and give the same result as a graph.
 TEST_F(CublasBf16, ProductsAndAttentionCanBeCaptured) {
   CublasHandle handle;
-  CublasProducts<bf16> products(handle, Fp32Math::fp32);
+  CublasGemms<bf16> gemms(handle, Fp32Math::fp32);
   UnfusedAttention attention(handle, Fp32Math::fp32);
   Stream stream;
   const UnfusedAttentionShape s{2, 64, 2, 64};
@@ -183,7 +182,7 @@ TEST_F(CublasBf16, ProductsAndAttentionCanBeCaptured) {
   auto scratch = poisoned<bf16>(unfused_attention_scratch_elements(2, 64, 2, 64));
   const auto enqueue = [&] {
     attention.forward(out.data(), heads.data(), p.data(), qkv.data(), scratch.data(), s, stream.get());
-    products.forward(projected.data(), out.data(), weight.data(), 2 * 64, 128, 128, stream.get());
+    gemms.forward(projected.data(), out.data(), weight.data(), 2 * 64, 128, 128, stream.get());
   };
   enqueue();
   stream.synchronize();

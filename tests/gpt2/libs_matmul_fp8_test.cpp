@@ -72,25 +72,25 @@ struct Tensor {
 };
 
 // b (n, k) times a (m, k)^T, and the sum of the GEMMs' magnitudes.
-struct Product {
+struct Gemm {
   std::vector<double> values, magnitudes;
 };
-void add_bias(Product& product, const std::vector<bf16>& bias) {
-  for (std::size_t i = 0; i < product.values.size(); ++i) {
-    product.values[i] += static_cast<double>(to_float(bias[i % bias.size()]));
+void add_bias(Gemm& gemm, const std::vector<bf16>& bias) {
+  for (std::size_t i = 0; i < gemm.values.size(); ++i) {
+    gemm.values[i] += static_cast<double>(to_float(bias[i % bias.size()]));
   }
 }
 // The GEMM may be rounded before the residual is added to it.
-void add_residual(Product& product, const std::vector<bf16>& residual) {
+void add_residual(Gemm& gemm, const std::vector<bf16>& residual) {
   for (std::size_t i = 0; i < residual.size(); ++i) {
-    product.magnitudes[i] += std::abs(product.values[i]);
-    product.values[i] += static_cast<double>(to_float(residual[i]));
+    gemm.magnitudes[i] += std::abs(gemm.values[i]);
+    gemm.values[i] += static_cast<double>(to_float(residual[i]));
   }
 }
-Product product_of(const Tensor& b, const Tensor& a) {
-  Product product;
-  product.values.resize(static_cast<std::size_t>(b.rows * a.rows));
-  product.magnitudes.resize(product.values.size());
+Gemm product_of(const Tensor& b, const Tensor& a) {
+  Gemm gemm;
+  gemm.values.resize(static_cast<std::size_t>(b.rows * a.rows));
+  gemm.magnitudes.resize(gemm.values.size());
   for_parts(b.rows, a.rows * b.columns, [&](std::int64_t begin, std::int64_t end) {
     for (std::int64_t i = begin; i < end; ++i) {
       for (std::int64_t j = 0; j < a.rows; ++j) {
@@ -100,12 +100,12 @@ Product product_of(const Tensor& b, const Tensor& a) {
           sum += term;
           magnitude += std::abs(term);
         }
-        product.values[static_cast<std::size_t>(i * a.rows + j)] = sum;
-        product.magnitudes[static_cast<std::size_t>(i * a.rows + j)] = magnitude;
+        gemm.values[static_cast<std::size_t>(i * a.rows + j)] = sum;
+        gemm.magnitudes[static_cast<std::size_t>(i * a.rows + j)] = magnitude;
       }
     }
   });
-  return product;
+  return gemm;
 }
 
 // Sums of the tensor cores: 13 bits of the largest term at each step of 32 at worst. A wrong operand or scale is off by
@@ -113,8 +113,8 @@ Product product_of(const Tensor& b, const Tensor& a) {
 constexpr double kSumTolerance = 0x1p-8;
 
 template <class T>
-void expect_product(const DeviceBuffer<T>& got, const std::vector<double>& expected,
-                    const std::vector<double>& magnitudes, double rounding, const std::string& what) {
+void expect_gemm(const DeviceBuffer<T>& got, const std::vector<double>& expected,
+                 const std::vector<double>& magnitudes, double rounding, const std::string& what) {
   RIDGELINE_CUDA_CHECK(cudaDeviceSynchronize());
   const std::vector<T> values = got.download();
   ASSERT_EQ(values.size(), expected.size()) << what;
@@ -145,7 +145,7 @@ struct Result {
 
   // Every byte lies within half a step, and what the sum may be off by, of the expected value times the
   // scale, saturated.
-  void expect(const Product& expected, const std::string& what) const {
+  void expect(const Gemm& expected, const std::string& what) const {
     RIDGELINE_CUDA_CHECK(cudaDeviceSynchronize());
     const std::vector<std::uint8_t> bytes = data.download();
     ASSERT_EQ(bytes.size(), expected.values.size()) << what;
@@ -185,15 +185,15 @@ TEST_F(MatmulFp8, ForwardWithAndWithoutBias) {
     const Tensor weight(s.oc, s.c, Fp8Format::e4m3, 0x1p-9F, 2);
     const std::vector<bf16> bias = normal_values<bf16>(s.oc, 0.1, 3);
     const auto bias_device = on_device(bias);
-    Product expected = product_of(inp, weight);
+    Gemm expected = product_of(inp, weight);
     auto out = poisoned<bf16>(s.n * s.oc);
     matmul.forward_fp8(out.data(), inp.operand(), weight.operand(), nullptr, s.n, s.c, s.oc, fast,
                        stream.get());
-    expect_product(out, expected.values, expected.magnitudes, kBf16Rounding, "without bias");
+    expect_gemm(out, expected.values, expected.magnitudes, kBf16Rounding, "without bias");
     add_bias(expected, bias);
     matmul.forward_fp8(out.data(), inp.operand(), weight.operand(), bias_device.data(), s.n, s.c, s.oc, fast,
                        stream.get());
-    expect_product(out, expected.values, expected.magnitudes, kBf16Rounding, "with bias");
+    expect_gemm(out, expected.values, expected.magnitudes, kBf16Rounding, "with bias");
   });
 }
 
@@ -208,7 +208,7 @@ TEST_F(MatmulFp8, ForwardWithAResidual) {
     const auto bias_device = on_device(bias);
     const auto residual_device = on_device(residual);
     for (const bool with_bias : {false, true}) {
-      Product expected = product_of(inp, weight);
+      Gemm expected = product_of(inp, weight);
       if (with_bias) add_bias(expected, bias);
       add_residual(expected, residual);
       auto in_place = on_device(residual);
@@ -221,8 +221,8 @@ TEST_F(MatmulFp8, ForwardWithAResidual) {
       launch(out.data(), residual_device.data());
       launch(in_place.data(), in_place.data());
       const std::string what = with_bias ? "with bias" : "without bias";
-      expect_product(out, expected.values, expected.magnitudes, kBf16Rounding, what);
-      expect_product(in_place, expected.values, expected.magnitudes, kBf16Rounding, what + ", in place");
+      expect_gemm(out, expected.values, expected.magnitudes, kBf16Rounding, what);
+      expect_gemm(in_place, expected.values, expected.magnitudes, kBf16Rounding, what + ", in place");
     }
   });
 }
@@ -233,11 +233,11 @@ TEST_F(MatmulFp8, BackwardOfTheInput) {
   for_each_case([&](const Size s, bool fast) {
     const Tensor dout(s.n, s.oc, Fp8Format::e5m2, 0x1p-24F, 4);
     const Tensor weight_transposed(s.c, s.oc, Fp8Format::e4m3, 0x1p-8F, 5);
-    const Product expected = product_of(dout, weight_transposed);
+    const Gemm expected = product_of(dout, weight_transposed);
     auto dinp = poisoned<bf16>(s.n * s.c);
     matmul.backward_input_fp8(dinp.data(), dout.operand(), weight_transposed.operand(), s.n, s.c, s.oc, fast,
                               stream.get());
-    expect_product(dinp, expected.values, expected.magnitudes, kBf16Rounding, "dinp");
+    expect_gemm(dinp, expected.values, expected.magnitudes, kBf16Rounding, "dinp");
   });
 }
 
@@ -247,18 +247,18 @@ TEST_F(MatmulFp8, BackwardOfTheWeightWritesAndAdds) {
   for_each_case([&](const Size s, bool fast) {
     const Tensor dout_transposed(s.oc, s.n, Fp8Format::e5m2, 0x1p-20F, 6);
     const Tensor inp_transposed(s.c, s.n, Fp8Format::e4m3, 0x1p-4F, 7);
-    Product expected = product_of(dout_transposed, inp_transposed);
+    Gemm expected = product_of(dout_transposed, inp_transposed);
     auto dweight = poisoned<float>(s.oc * s.c);
     const auto run = [&](bool accumulate) {
       matmul.backward_weight_fp8(dweight.data(), dout_transposed.operand(), inp_transposed.operand(), s.n,
                                  s.c, s.oc, fast, stream.get(), accumulate);
     };
     run(false);
-    expect_product(dweight, expected.values, expected.magnitudes, 1e-6, "written");
+    expect_gemm(dweight, expected.values, expected.magnitudes, 1e-6, "written");
     run(true);
     for (double& value : expected.values) value *= 2;
     for (double& value : expected.magnitudes) value *= 2;
-    expect_product(dweight, expected.values, expected.magnitudes, 1e-6, "added");
+    expect_gemm(dweight, expected.values, expected.magnitudes, 1e-6, "added");
   });
 }
 
@@ -266,9 +266,9 @@ TEST_F(MatmulFp8, BackwardOfTheWeightWritesAndAdds) {
 constexpr double kFits = 3.0, kSaturates = 0.25;
 constexpr double kVanishes[] = {1e5, 1e9};  // in E4M3, in E5M2
 
-float scale_for(const Product& product, Fp8Format format, double reach) {
+float scale_for(const Gemm& gemm, Fp8Format format, double reach) {
   double largest = 0.0;
-  for (const double value : product.values) largest = std::max(largest, std::abs(value));
+  for (const double value : gemm.values) largest = std::max(largest, std::abs(value));
   return fp8_scale(static_cast<float>(reach * largest), format);
 }
 
@@ -280,7 +280,7 @@ TEST_F(MatmulFp8, ForwardStoresE4m3) {
     const Tensor weight(s.oc, s.c, Fp8Format::e4m3, 0x1p-9F, 2);
     const std::vector<bf16> bias = normal_values<bf16>(s.oc, 0.1, 3);
     const auto bias_device = on_device(bias);
-    Product expected = product_of(inp, weight);
+    Gemm expected = product_of(inp, weight);
     Result plain(s.n * s.oc, Fp8Format::e4m3, scale_for(expected, Fp8Format::e4m3, kFits));
     matmul.forward_fp8(plain.target(), inp.operand(), weight.operand(), nullptr, s.n, s.c, s.oc, fast,
                        stream.get());
@@ -301,7 +301,7 @@ TEST_F(MatmulFp8, BackwardOfTheInputStoresE5m2) {
   for_each_case([&](const Size s, bool fast) {
     const Tensor dout(s.n, s.oc, Fp8Format::e5m2, 0x1p-24F, 4);
     const Tensor weight_transposed(s.c, s.oc, Fp8Format::e4m3, 0x1p-8F, 5);
-    const Product expected = product_of(dout, weight_transposed);
+    const Gemm expected = product_of(dout, weight_transposed);
     for (const double reach : {kFits, kSaturates, kVanishes[1]}) {
       Result dinp(s.n * s.c, Fp8Format::e5m2, scale_for(expected, Fp8Format::e5m2, reach));
       matmul.backward_input_fp8(dinp.target(), dout.operand(), weight_transposed.operand(), s.n, s.c, s.oc,
@@ -372,12 +372,12 @@ TEST_F(MatmulFp8, EachCallHasItsOwnScalesAndBias) {
     const Tensor inp(s.n, s.c, Fp8Format::e4m3, std::ldexp(1.0F, -3 * call), 8);
     const std::vector<bf16> bias = normal_values<bf16>(s.oc, 1.0, 20U + static_cast<unsigned>(call));
     const auto bias_device = on_device(bias);
-    Product expected = product_of(inp, weight);
+    Gemm expected = product_of(inp, weight);
     add_bias(expected, bias);
     auto out = poisoned<bf16>(s.n * s.oc);
     matmul.forward_fp8(out.data(), inp.operand(), weight.operand(), bias_device.data(), s.n, s.c, s.oc, true,
                        stream.get());
-    expect_product(out, expected.values, expected.magnitudes, kBf16Rounding, "call " + std::to_string(call));
+    expect_gemm(out, expected.values, expected.magnitudes, kBf16Rounding, "call " + std::to_string(call));
     Result narrow(s.n * s.oc, Fp8Format::e4m3, scale_for(expected, Fp8Format::e4m3, kFits));
     matmul.forward_fp8(narrow.target(), inp.operand(), weight.operand(), bias_device.data(), s.n, s.c, s.oc,
                        true, stream.get());
@@ -394,22 +394,22 @@ TEST_F(MatmulFp8, ASearchFindsARightAlgorithm) {
   auto out = poisoned<bf16>(s.n * s.oc);
   matmul.forward_fp8(out.data(), inp.operand(), weight.operand(), nullptr, s.n, s.c, s.oc, true,
                      stream.get());
-  const Product forward = product_of(inp, weight);
-  expect_product(out, forward.values, forward.magnitudes, kBf16Rounding, "forward");
+  const Gemm forward = product_of(inp, weight);
+  expect_gemm(out, forward.values, forward.magnitudes, kBf16Rounding, "forward");
   const Tensor dout_transposed(s.oc, s.n, Fp8Format::e5m2, 0x1p-20F, 12);
   const Tensor inp_transposed(s.c, s.n, Fp8Format::e4m3, 0x1p-4F, 13);
   auto dweight = poisoned<float>(s.oc * s.c);
   matmul.backward_weight_fp8(dweight.data(), dout_transposed.operand(), inp_transposed.operand(), s.n, s.c,
                              s.oc, false, stream.get(), false);
-  const Product backward = product_of(dout_transposed, inp_transposed);
-  expect_product(dweight, backward.values, backward.magnitudes, 1e-6, "dweight");
+  const Gemm backward = product_of(dout_transposed, inp_transposed);
+  expect_gemm(dweight, backward.values, backward.magnitudes, 1e-6, "dweight");
   Result narrow(s.n * s.oc, Fp8Format::e4m3, scale_for(forward, Fp8Format::e4m3, kFits));
   matmul.forward_fp8(narrow.target(), inp.operand(), weight.operand(), nullptr, s.n, s.c, s.oc, true,
                      stream.get());
   narrow.expect(forward, "forward to fp8");
   const Tensor dout(s.n, s.oc, Fp8Format::e5m2, 0x1p-20F, 15);
   const Tensor weight_transposed(s.c, s.oc, Fp8Format::e4m3, 0x1p-9F, 16);
-  const Product dinp = product_of(dout, weight_transposed);
+  const Gemm dinp = product_of(dout, weight_transposed);
   Result gradient(s.n * s.c, Fp8Format::e5m2, scale_for(dinp, Fp8Format::e5m2, kFits));
   matmul.backward_input_fp8(gradient.target(), dout.operand(), weight_transposed.operand(), s.n, s.c, s.oc,
                             false, stream.get());
@@ -418,9 +418,9 @@ TEST_F(MatmulFp8, ASearchFindsARightAlgorithm) {
   const auto residual_device = on_device(residual);
   matmul.forward_residual_fp8(out.data(), residual_device.data(), inp.operand(), weight.operand(), nullptr,
                               s.n, s.c, s.oc, true, stream.get());
-  Product sum = forward;
+  Gemm sum = forward;
   add_residual(sum, residual);
-  expect_product(out, sum.values, sum.magnitudes, kBf16Rounding, "forward with a residual");
+  expect_gemm(out, sum.values, sum.magnitudes, kBf16Rounding, "forward with a residual");
   ASSERT_EQ(matmul.choices().size(), 5U);
   EXPECT_EQ(matmul.choices().back().epilogue, "residual");
   for (const MatmulChoice& choice : matmul.choices()) {

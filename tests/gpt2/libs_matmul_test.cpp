@@ -328,7 +328,7 @@ TEST_F(MatmulGpu, TheResidualIsAddedWithOneWayOfRounding) {
   const auto residual = normal_values<bf16>(s.n * s.oc, 2.0, 19);
   const DeviceBuffer<bf16> d_inp = on_device(inp), d_weight = on_device(weight), d_bias = on_device(bias),
                            d_residual = on_device(residual);
-  const std::vector<double> product = reference_forward(widened(inp), widened(weight), {}, s);
+  const std::vector<double> gemm = reference_forward(widened(inp), widened(weight), {}, s);
   const auto rounded = [](double value) {
     return static_cast<double>(to_float(from_float<bf16>(static_cast<float>(value))));
   };
@@ -345,7 +345,7 @@ TEST_F(MatmulGpu, TheResidualIsAddedWithOneWayOfRounding) {
     std::size_t shows = 0;
     std::array<std::size_t, kWays.size()> agree{};
     for (std::size_t i = 0; i < out.size(); ++i) {
-      const double p = product[i], r = static_cast<double>(to_float(residual[i]));
+      const double p = gemm[i], r = static_cast<double>(to_float(residual[i]));
       const double b = static_cast<double>(to_float(bias[i % bias.size()]));
       const std::array<double, kWays.size()> sums = {rounded(p + b + r), rounded(rounded(p + b) + r),
                                                      rounded(rounded(p) + b + r),

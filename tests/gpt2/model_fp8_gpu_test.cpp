@@ -1,5 +1,5 @@
 // The model with its layers' GEMMs in FP8: gradients against the CPU reference as far as 3 and 2 bits of
-// fraction go, a run beside one in BF16, and the scales behind it.
+// fraction go, a run beside one in BF16, and the scales after it.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -26,7 +26,7 @@ std::vector<float> scaling_of(const GpuModel& model) {
 }
 
 // A GEMM of E4M3 and E5M2 is off by 3 and 5 % (root mean square) at random, and what was wrong before is wrong again
-// behind it. The CPU reference with its operands rounded to these formats is off by 7e-4 in the loss and by
+// after it. The CPU reference with its operands rounded to these formats is off by 7e-4 in the loss and by
 // 0.16 in the worst tensor; a wrong operand or scale is off by everything.
 TEST(ModelFp8, GradientsAreTheReferencesWithinTheFormats) {
   struct Case {

@@ -122,15 +122,15 @@ TEST(DeviceLayout, ALayersMatricesLieTogetherAndSoDoItsVectors) {
     for (const TensorInstance& instance : all) {
       EXPECT_EQ(instance.begin, at) << tensor_name(instance.tensor);
       EXPECT_EQ(instance.begin % 8, 0) << tensor_name(instance.tensor);
-      // What decays is in front of vectors_begin(), embeddings first, and nothing else is.
-      EXPECT_EQ(tensor_is_matrix(instance.tensor), instance.begin < layout.vectors_begin());
+      // What decays is in front of vectors_start(), embeddings first, and nothing else is.
+      EXPECT_EQ(tensor_is_matrix(instance.tensor), instance.begin < layout.vectors_start());
       EXPECT_EQ(instance.tensor == Tensor::wte || instance.tensor == Tensor::wpe,
                 instance.begin < layout.embeddings_end());
       at = instance.end;
     }
     EXPECT_EQ(at, layout.total());
     const int last = config.layers - 1;
-    EXPECT_EQ(layout.offset(Tensor::fcprojw, last) + 4 * c * c, layout.vectors_begin());
+    EXPECT_EQ(layout.offset(Tensor::fcprojw, last) + 4 * c * c, layout.vectors_start());
     EXPECT_EQ(layout.offset(Tensor::qkvw, last) - layout.offset(Tensor::qkvw), last * 12 * c * c);
   }
 }

@@ -1,4 +1,4 @@
-// Memory that tensors have in turn: who asks for one that is not there is told what is.
+// Memory that tensors have in turn: who asks for one that is not there is told which are.
 #include <gtest/gtest.h>
 
 #include <array>

@@ -22,7 +22,7 @@ struct Bounds {
   double gradient;  // relative L2 error of each tensor
 };
 /// As for the fast sides (model_gpu_test.cpp), but a bf16 attention that stores its scores rounds them and the
-/// probabilities at 2^-9 twice more; so do a bias and a GELU behind the GEMM, and a naive bias gradient
+/// probabilities at 2^-9 twice more; so do a bias and a GELU after the GEMM, and a naive bias gradient
 /// reads its rounded argument.
 inline const Bounds kBounds[] = {
     {Precision::fp32, 1e-6, 1e-5}, {Precision::tf32, 5e-5, 4e-3}, {Precision::bf16, 2e-3, 4e-2}};

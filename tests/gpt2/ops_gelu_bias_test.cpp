@@ -31,7 +31,7 @@ struct Result {
   bool operator==(const Result&) const = default;
 };
 
-// dinp lies behind dout's values if it is not they: with a margin of NaN on both sides of what is written.
+// dinp lies after dout's values if it is not they: with a margin of NaN on both sides of what is written.
 template <typename T>
 Result run(const std::vector<double>& inp, const std::vector<double>& dout, const std::vector<double>& before,
            const Shape& shape, bool in_place) {

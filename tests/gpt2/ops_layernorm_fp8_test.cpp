@@ -153,7 +153,7 @@ TEST_F(LayernormFp8, BackwardWithAndWithoutAResidual) {
   }
 }
 
-// Groups of rows are stored behind a barrier from a table that others fill again: the same bytes, every time.
+// Groups of rows are stored after a barrier from a table that others fill again: the same bytes, every time.
 TEST_F(LayernormFp8, BackwardOfALongBatchRepeatsBitForBit) {
   Stream stream;
   const Size size{32768, 768};

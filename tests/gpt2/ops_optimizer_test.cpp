@@ -26,7 +26,7 @@ TYPED_TEST(Optimizer, AdamwMatchesReferenceOverSteps) {
   const Stream stream;
   constexpr bool kMaster = sizeof(TypeParam) == 2;
   for (const std::int64_t n : {1, 3, 4, 1021, 1024, 1025, 2047, 10007, 1'000'003}) {
-    // Borders that are multiples of four take the wide kernel, others the narrow one.
+    // Boundaries that are multiples of four take the wide kernel, others the narrow one.
     for (const std::int64_t step : {4, 3}) {
       const std::string what = "n=" + std::to_string(n) + " border multiple of " + std::to_string(step) + " ";
       const std::int64_t first = n / 3 / step * step;

@@ -19,7 +19,7 @@ template <typename T>
 class OptimizerVariants : public TypedGpuTest<T> {};
 TYPED_TEST_SUITE(OptimizerVariants, ElementTypes);
 
-// Tensors of a small model in layout order: borders at multiples of four and not, one without elements.
+// Tensors of a small model in layout order: boundaries at multiples of four and not, one without elements.
 const std::vector<WeightDecayRange> kTensors = {
     {0, 4000, 0.1F},      {4000, 4001, 0.0F},  {4001, 4001, 0.3F},  {4001, 5024, 0.0F},
     {5024, 6048, 0.1F},   {6048, 7073, 0.5F},  {7073, 50000, 0.1F}, {50000, 50003, 0.0F},
@@ -71,7 +71,7 @@ constexpr StochasticRounding kNearest{};
 TYPED_TEST(OptimizerVariants, EveryVariantUpdatesToTheSameBits) {
   const Stream stream;
   const auto norm = norm_on_device(0.7F, 1);
-  // Borders that are no multiples of four keep launch_adamw off its wide path; the wide one needs others.
+  // Boundaries that are no multiples of four keep launch_adamw off its wide path; the wide one needs others.
   const std::vector<WeightDecayRange> aligned = {
       {0, 4000, 0.1F}, {6048, 50000, 0.3F}, {50264, kElements, 0.2F}};
   for (const auto& ranges : {kTensors, aligned}) {

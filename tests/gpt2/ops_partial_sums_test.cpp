@@ -78,7 +78,7 @@ TEST_F(GpuTest, PartialSumsMatchReferenceHoweverTheyAreFlushed) {
 
 TEST_F(GpuTest, PartialSumsFlushWhenTheListIsFull) {
   const Stream stream;
-  constexpr int kSums = 2 * PartialSums::kMostPending + 5;
+  constexpr int kSums = 2 * PartialSums::kMaxPending + 5;
   DeviceBuffer<float> memory(4 * kSums);
   PartialSums sums(memory.data(), memory.size_bytes());
   auto targets = to_device<float>(std::vector<double>(kSums, 1.0));
@@ -98,8 +98,8 @@ TEST_F(GpuTest, PartialSumsRefuseWhatCanNeverFit) {
   DeviceBuffer<float> memory(64);
   PartialSums sums(memory.data(), memory.size_bytes());
   EXPECT_THROW(sums.reserve(65, 1, nullptr), std::invalid_argument);
-  EXPECT_THROW(sums.reserve(1, PartialSums::kMostPending + 1, nullptr), std::invalid_argument);
-  EXPECT_NO_THROW(sums.reserve(64, PartialSums::kMostPending, nullptr));
+  EXPECT_THROW(sums.reserve(1, PartialSums::kMaxPending + 1, nullptr), std::invalid_argument);
+  EXPECT_NO_THROW(sums.reserve(64, PartialSums::kMaxPending, nullptr));
 }
 
 }  // namespace

@@ -1,4 +1,4 @@
-// The gradients of qkv's bias: of the values from that of the projection behind attention, of the queries
+// The gradients of qkv's bias: of the values from that of the projection after attention, of the queries
 // from columns of a wider tensor or from bytes.
 #include <algorithm>
 

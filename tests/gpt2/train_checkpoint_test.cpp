@@ -26,7 +26,7 @@ class FakeState : public TrainingState {
       fill(part, 4 * n, first++);
     }
     fill(StatePart::narrow, narrow ? 2 * n : 0, first++);
-    // 10 tensors of each layer and one of the model, each with two scales on 16 bytes, the magnitude behind the
+    // 10 tensors of each layer and one of the model, each with two scales on 16 bytes, the magnitude after the
     // first, and 16 steps of history.
     fill(StatePart::scaling, precision == 3 ? (std::int64_t{10} * config.layers + 1) * 24 * 4 : 0, first);
   }
@@ -139,7 +139,7 @@ TEST_F(CheckpointTest, ScalesOfFp8ArePartOfIt) {
       std::string::npos);
   stream.seekp(8);
   stream.put(2).flush();
-  // One bit of the last scale's history; behind it the part is padded.
+  // One bit of the last scale's history; after it the part is padded.
   flip(file, static_cast<std::int64_t>(fs::file_size(file)) - 8);
   FakeState loaded(header_.run.config, 50, 3);
   EXPECT_NE(refusal([&] { load_checkpoint(checkpoint, loaded); }).find("damaged"), std::string::npos);

@@ -78,7 +78,7 @@ TEST_F(PanelsTest, InTimeModeAKernelAtItsRoofWouldStandAtItsTime) {
   RooflineSettings settings;
   settings.mode = RooflineMode::time;
   for (const RooflineDot& dot : make_plot(overview().to_plot(), settings).dots) {
-    const analyzer::RankRow& row = overview().ranking->rows[dot.rank_row];
+    const analyzer::RankingRow& row = overview().ranking->rows[dot.ranking_row];
     EXPECT_NEAR(dot.x / dot.measured, std::max(row.dram->value, 1e-4), 1e-9);
     EXPECT_NEAR(dot.y / dot.measured, std::max(row.compute->value, 1e-4), 1e-9);
   }
@@ -121,7 +121,7 @@ TEST_F(PanelsTest, WhatIfSaysWhatCannotBeAsked) {
 TEST(WhatIfChoice, IsCutToWhatIsAllowedAndAskedAsTransforms) {
   analyzer::Ranking ranking;
   for (const auto& [name, ns] : {std::pair("slow", 300), std::pair("slower", 500), std::pair("slow", 100)}) {
-    analyzer::RankRow row;
+    analyzer::RankingRow row;
     row.kernel = row.key = name;
     row.time_ns = ns;
     ranking.rows.push_back(row);
@@ -135,7 +135,7 @@ TEST(WhatIfChoice, IsCutToWhatIsAllowedAndAskedAsTransforms) {
   choice.set_times(1, 0.5);
   choice.set_graph(true);
   EXPECT_EQ(choice.request().transforms,
-            (std::vector<analyzer::Transform>{analyzer::Faster{"slower", WhatIfChoice::kMostTimes},
+            (std::vector<analyzer::Transform>{analyzer::Faster{"slower", WhatIfChoice::kMaxTimes},
                                               analyzer::AsGraph{}}));
   choice.reset();
   EXPECT_TRUE(choice.empty());
@@ -252,7 +252,7 @@ TEST_F(PanelsTest, TheTargetsAreLinesOfTheRoofs) {
 
 TEST_F(PanelsTest, DeclutteringKeepsTheLongestKernels) {
   RooflineSettings settings;
-  settings.least_share = 0.5;
+  settings.min_share = 0.5;
   const RooflinePlot plot = make_plot(overview().to_plot(), settings);
   EXPECT_GT(plot.decluttered, 0);
   double shown = 0;
@@ -280,7 +280,8 @@ TEST_F(PanelsTest, AClickOnADotChoosesItsKernelEverywhere) {
   RooflineView* view = roofline->view();
   const RooflineDot dot = view->plot().dots.back();
   QTest::mouseClick(view, Qt::LeftButton, {}, view->place_of(dot, false).toPoint());
-  EXPECT_EQ(selection().kernel(), kernels_of(overview(), view->dot_at(view->place_of(dot, false))->rank_row));
+  EXPECT_EQ(selection().kernel(),
+            kernels_of(overview(), view->dot_at(view->place_of(dot, false))->ranking_row));
   EXPECT_FALSE(panel<KernelPanel>("kernel")->facts().isEmpty());
 }
 

@@ -18,7 +18,7 @@ namespace {
 
 using testing::wait_for;
 
-constexpr int kMostMs = 300'000;
+constexpr int kMaxMs = 300'000;
 
 int complain(const QString& what) {
   std::fprintf(stderr, "%s\n", qPrintable(what));
@@ -49,18 +49,18 @@ int run(const QStringList& words, double stop_after_s) {
 
   dialog->start();
   if (!dialog->running()) return complain("it does not start: " + dialog->status());
-  (void)wait_for([&] { return !dialog->running() || dialog->output().count('\n') > 3; }, kMostMs);
+  (void)wait_for([&] { return !dialog->running() || dialog->output().count('\n') > 3; }, kMaxMs);
   QElapsedTimer recording;
   recording.start();
   dialog->grab().save(folder.filePath("recording.png"));
   if (stop_after_s > 0) {
     (void)wait_for(
         [&] { return !dialog->running() || static_cast<double>(recording.elapsed()) > stop_after_s * 1e3; },
-        kMostMs);
+        kMaxMs);
     std::printf("stopping\n");
     dialog->stop();
   }
-  if (!wait_for([&] { return !dialog->running() && !dialog->status().startsWith("recording"); }, kMostMs))
+  if (!wait_for([&] { return !dialog->running() && !dialog->status().startsWith("recording"); }, kMaxMs))
     return complain("it does not end: " + dialog->status());
   std::printf("%s\n", qPrintable(dialog->status()));
   std::printf("%s\n", qPrintable(dialog->output().right(2000)));

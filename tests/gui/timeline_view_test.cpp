@@ -166,7 +166,7 @@ TEST_F(TimelineViewTest, ARowOfTheRankingIsMarkedInTheTimeline) {
   for (std::size_t row = 0; row < view_->scene().row_count(); ++row) {
     if (view_->scene().row(row).kind == RowKind::kernels) marked += view_->scene().marked(row).size();
   }
-  // In each of the 38 steps as often as in the one that stands for all.
+  // In each of the 38 steps as often as in the representative one.
   EXPECT_EQ(marked, 38U * static_cast<std::size_t>(window_->document()->analysis()->ranking.rows[0].calls));
 }
 

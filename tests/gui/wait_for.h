@@ -9,11 +9,11 @@
 namespace ridgeline::gui::testing {
 
 /// Runs the event loop until it holds; false: it took longer than that.
-[[nodiscard]] inline bool wait_for(const std::function<bool()>& condition, int most_ms = 30'000) {
+[[nodiscard]] inline bool wait_for(const std::function<bool()>& condition, int max_ms = 30'000) {
   QElapsedTimer timer;
   timer.start();
   while (!condition()) {
-    if (timer.elapsed() > most_ms) return false;
+    if (timer.elapsed() > max_ms) return false;
     QApplication::processEvents(QEventLoop::AllEvents, 10);
     QThread::msleep(1);
   }

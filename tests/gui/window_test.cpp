@@ -102,7 +102,7 @@ TEST(Window, GroupsByClass) {
   RankingPanel* ranking = ranking_of(*window);
   ranking->grouping()->setCurrentText("class");
   ASSERT_TRUE(wait_for([&] { return !ranking->waiting(); }));
-  EXPECT_EQ(ranking->answer()->key, analyzer::RankKey::kernel_class);
+  EXPECT_EQ(ranking->answer()->key, analyzer::RankingKey::kernel_class);
   EXPECT_EQ(ranking->table()->model()->rowCount(), static_cast<int>(ranking->answer()->ranking->rows.size()));
 }
 

@@ -138,14 +138,14 @@ class FakeSpool {
   void begin_step(std::uint32_t index, Phase phase, std::uint32_t config = 0, std::uint16_t flags = 0) {
     step_ = index;
     position_ = 0;
-    spool::StepBeginRecord begin{};
+    spool::StepStartRecord begin{};
     begin.header.flags = flags;
     begin.step_index = index;
     begin.phase = phase;
-    begin.begin_ns = kOrigin + now_;
+    begin.start_ns = kOrigin + now_;
     begin.config_id = config;
     put(begin);
-    step_begin_ = now_;
+    step_start_ = now_;
     advance(100);
   }
   /// The step's range (with one inside it) and its end.
@@ -154,8 +154,8 @@ class FakeSpool {
     if (with_ranges) {
       const std::uint64_t outer = next_range_++;
       const std::uint64_t inner = next_range_++;
-      range(inner, outer, 2, 1, step_begin_ + 50, now_ - 50);
-      range(outer, 0, 1, 0, step_begin_, now_);
+      range(inner, outer, 2, 1, step_start_ + 50, now_ - 50);
+      range(outer, 0, 1, 0, step_start_, now_);
       last_inner_range_ = inner;
     }
     spool::StepEndRecord end{};
@@ -420,7 +420,7 @@ class FakeSpool {
 
   spool::Writer* writer_ = nullptr;
   std::int64_t now_ = 1000;
-  std::int64_t step_begin_ = 0;
+  std::int64_t step_start_ = 0;
   std::uint32_t correlation_ = 10;
   std::uint32_t step_ = spool::kNoStep;
   std::uint32_t position_ = 0;

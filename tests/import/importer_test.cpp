@@ -246,7 +246,7 @@ TEST_F(Importer, MissingKernelRecordsMakeTheTimelinePartial) {
   EXPECT_EQ(scalar(capture, "SELECT launches_seen || '/' || kernel_records FROM completeness"), "3/2");
   EXPECT_EQ(scalar(capture, "SELECT status FROM tier_status WHERE tier = 'T0'"), "partial");
   EXPECT_TRUE(warned("1 launches without a kernel record"));
-  // The hole does not shift the launches behind it.
+  // The hole does not shift the launches after it.
   EXPECT_EQ(
       scalar(capture, "SELECT group_concat(ordinal_in_step) FROM (SELECT * FROM launch ORDER BY start_ns)"),
       "0,2");
@@ -487,7 +487,7 @@ TEST_F(Importer, CopiesBelongToTheStepThatMadeThem) {
   spool.launch();
   spool.memcpy(MemcpyKind::device_to_device, spool.now());
   spool.launch();
-  spool.memcpy(MemcpyKind::device_to_host, spool.now());  // behind the last launch, in the range
+  spool.memcpy(MemcpyKind::device_to_host, spool.now());  // after the last launch, in the range
   spool.end_step();
   spool.begin_step(1, Phase::timeline);
   spool.memcpy(MemcpyKind::device_to_host, spool.now());  // step 0's result, read back late

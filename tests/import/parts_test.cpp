@@ -119,7 +119,7 @@ TEST(LaunchJoin, AGraphLaunchHasAnyNumberOfKernelsAndKnowsTheirNodes) {
   EXPECT_EQ(nodes, (std::vector<std::uint64_t>{10, 20, 30}));
 }
 
-// Every second id is a call without a kernel. When as many wait as the window is wide, those behind it are given up.
+// Every second id is a call without a kernel. When as many wait as the window is wide, those after it are given up.
 TEST(LaunchJoin, WhatIsAWindowBehindIsGivenUp) {
   constexpr std::uint32_t kWindow = LaunchJoin::kWindow;
   Joined joined;

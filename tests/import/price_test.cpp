@@ -10,13 +10,13 @@ namespace {
 
 constexpr std::int64_t kPriceMillisecond = 1'000'000;
 
-StepBlock step_block(bool alone, std::uint32_t first_step, std::int64_t begin_ms, std::int64_t took_ns) {
+StepBlock step_block(bool alone, std::uint32_t first_step, std::int64_t start_ms, std::int64_t took_ns) {
   StepBlock block;
   block.alone = alone;
   block.first_step = first_step;
   block.steps = 3;
-  block.begin_ns = begin_ms * kPriceMillisecond;
-  block.end_ns = block.begin_ns + took_ns;
+  block.start_ns = start_ms * kPriceMillisecond;
+  block.end_ns = block.start_ns + took_ns;
   return block;
 }
 
@@ -60,7 +60,7 @@ TEST(RecordingPrice, OfAProgramThatRunsAheadIsTheDevices) {
     RecordedStep& next = steps.steps[block.first_step + block.steps];
     next.first_joined_id = 1;
     next.first_start_ns = block.end_ns;
-    block.end_ns = block.begin_ns + 3 * kPriceMillisecond;
+    block.end_ns = block.start_ns + 3 * kPriceMillisecond;
     next.first_enter_ns = block.end_ns + 100'000;
   }
   const auto price = price_of(blocks, steps);
@@ -77,7 +77,7 @@ TEST(RecordingPrice, OneBlockOfEitherKindIsNotEnough) {
   blocks.resize(3);
   EXPECT_FALSE(price_of(blocks, RecordedSteps{}));
   EXPECT_FALSE(price_of({}, RecordedSteps{}));
-  for (StepBlock& block : blocks = host_bound_blocks()) block.end_ns = block.begin_ns;  // damaged
+  for (StepBlock& block : blocks = host_bound_blocks()) block.end_ns = block.start_ns;  // damaged
   EXPECT_FALSE(price_of(blocks, RecordedSteps{}));
 }
 
@@ -118,7 +118,7 @@ TEST_F(StepsBesideTheSchedule, BlocksBecomeAMessageWithValues) {
     record.header.flags = block.alone ? spool::kBlockAlone : 0;
     record.first_step = 100 + block.first_step;
     record.steps = block.steps;
-    record.begin_ns = FakeSpool::kOrigin + block.begin_ns;
+    record.start_ns = FakeSpool::kOrigin + block.start_ns;
     record.end_ns = FakeSpool::kOrigin + block.end_ns;
     spool.put(record);
   }

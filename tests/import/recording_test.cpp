@@ -138,10 +138,10 @@ struct Searched {
     events.launches.push_back(
         {now_ns += 20'000, ++correlation_id, context, steps::key_of(kernel, 8, 1, 1), false});
   }
-  void range(const std::string& name, std::int64_t begin_ns, std::uint32_t thread_id = 3) {
+  void range(const std::string& name, std::int64_t start_ns, std::uint32_t thread_id = 3) {
     const auto path = static_cast<std::uint32_t>(events.names.size() + 1);
     events.names[path] = name;
-    events.ranges.push_back({begin_ns, now_ns += 1000, thread_id, path});
+    events.ranges.push_back({start_ns, now_ns += 1000, thread_id, path});
   }
   void step(std::uint32_t first = 1, std::uint32_t count = 12) {
     for (std::uint32_t k = 0; k < count; ++k) launch(first + k);

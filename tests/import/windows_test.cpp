@@ -206,11 +206,11 @@ TEST_F(WindowImport, AKilledProgramWithoutStepsIsAnInterruptedOne) {
 }
 
 void period_step(FakeSpool& spool, std::uint32_t index, Phase phase, std::uint16_t flags) {
-  spool::StepBeginRecord begin{};
+  spool::StepStartRecord begin{};
   begin.header.flags = flags;
   begin.step_index = index;
   begin.phase = phase;
-  begin.begin_ns = FakeSpool::kOrigin + spool.now();
+  begin.start_ns = FakeSpool::kOrigin + spool.now();
   spool.put(begin);
   spool.advance(3000);
   spool::StepEndRecord end{};

@@ -19,9 +19,9 @@ class Asked : public ::testing::Test {
 
 TEST_F(Asked, AScopeIsAnsweredAsTheSessionWould) {
   analyzer::Session session = analyzer::Session::open(capture_).value();
-  const auto answer = ask(session, ScopeQuery{{}, analyzer::RankKey::family}).value();
-  EXPECT_EQ(answer->key, analyzer::RankKey::family);
-  EXPECT_EQ(answer->ranking, session.ranking({}, analyzer::RankKey::family).value());
+  const auto answer = ask(session, ScopeQuery{{}, analyzer::RankingKey::family}).value();
+  EXPECT_EQ(answer->key, analyzer::RankingKey::family);
+  EXPECT_EQ(answer->ranking, session.ranking({}, analyzer::RankingKey::family).value());
   EXPECT_EQ(answer->accounting, session.accounting().value());
   EXPECT_EQ(answer->roofline->points.size(), answer->ranking->rows.size());
   EXPECT_EQ(&answer->to_plot().ranking, answer->ranking.get());

@@ -34,7 +34,7 @@ TEST_F(CaptureQueriesTest, AnswersAreTheDocumentsOfReports) {
        {reports::Format::text, reports::Format::json, reports::Format::csv, reports::Format::markdown}) {
     reports::DocumentOptions how;
     how.format = format;
-    EXPECT_EQ(text_of(RankQuery{}, how), reports::ranking_document(*model, *ranking, how).text());
+    EXPECT_EQ(text_of(RankingQuery{}, how), reports::ranking_document(*model, *ranking, how).text());
     EXPECT_EQ(text_of(CheckQuery{}, how), reports::check_document(*model, *check, how).text());
     EXPECT_EQ(text_of(StepsQuery{}, how), reports::steps_document(*model, *steps, how).text());
   }
@@ -84,7 +84,7 @@ TEST_F(CaptureQueriesTest, EachQuestionTakesAScope) {
                steps = of(analyzer::Session::kAccounting), analysis = of(analyzer::Session::kEverything);
     const auto model = session.model(scope).value();
     EXPECT_GT(ranking->ranking.totals.calls, 0);
-    EXPECT_EQ(text_of(RankQuery{.scope = scope}), reports::ranking_document(*model, *ranking, {}).text());
+    EXPECT_EQ(text_of(RankingQuery{.scope = scope}), reports::ranking_document(*model, *ranking, {}).text());
     EXPECT_EQ(text_of(CheckQuery{scope}), reports::check_document(*model, *check, {}).text());
     EXPECT_EQ(text_of(StepsQuery{scope}), reports::steps_document(*model, *steps, {}).text());
     EXPECT_EQ(text_of(ReportQuery{.format = reports::ReportFormat::markdown, .scope = scope}),
@@ -95,12 +95,13 @@ TEST_F(CaptureQueriesTest, EachQuestionTakesAScope) {
 TEST_F(CaptureQueriesTest, AVerdictIsAnExitCode) {
   CaptureQueries easy(capture_, [] {
     analyzer::AnalysisOptions options;
-    options.rank.target = options.targets.target = 0.001;
+    options.ranking.target = options.targets.target = 0.001;
     return options;
   }());
   CaptureQueries hard(capture_, [] {
     analyzer::AnalysisOptions options;
-    options.rank.target = options.rank.stretch = options.targets.target = options.targets.stretch = 0.999;
+    options.ranking.target = options.ranking.stretch = options.targets.target = options.targets.stretch =
+        0.999;
     return options;
   }());
   EXPECT_EQ(easy.ask(CheckQuery{}, {}).value().exit_code, 0);
@@ -131,7 +132,7 @@ TEST_F(CaptureQueriesTest, FailuresNameTheCapture) {
     EXPECT_FALSE(answer);
     return answer ? Failure{} : answer.failure();
   };
-  const Failure missing = failure(CaptureQueries(folder_ / "none.ridge"), RankQuery{});
+  const Failure missing = failure(CaptureQueries(folder_ / "none.ridge"), RankingQuery{});
   EXPECT_NE(missing.message.find("none.ridge"), std::string::npos) << missing.message;
   analyzer::AnalysisOptions other;
   other.steps.step_index = 4711;
@@ -140,11 +141,11 @@ TEST_F(CaptureQueriesTest, FailuresNameTheCapture) {
   EXPECT_EQ(step.message.rfind(capture_ + ": ", 0), 0u) << step.message;
   reports::DocumentOptions how;
   how.columns = "nonsense";
-  EXPECT_EQ(failure(CaptureQueries(capture_), RankQuery{}, how).kind, ErrorKind::usage);
+  EXPECT_EQ(failure(CaptureQueries(capture_), RankingQuery{}, how).kind, ErrorKind::usage);
   EXPECT_EQ(failure(CaptureQueries(capture_), SqlQuery{"DROP TABLE launch"}).kind, ErrorKind::usage);
   std::stop_source stop;
   stop.request_stop();
-  EXPECT_EQ(CaptureQueries(capture_).ask(RankQuery{}, {}, {stop.get_token(), {}}).failure().kind,
+  EXPECT_EQ(CaptureQueries(capture_).ask(RankingQuery{}, {}, {stop.get_token(), {}}).failure().kind,
             ErrorKind::cancelled);
 }
 

@@ -90,7 +90,7 @@ TEST(AdviceDocuments, JsonHasEveryCaseWithItsLaunches) {
 TEST(AdviceDocuments, AHealthyStepGetsOneLine) {
   analyzer::AdviceReport report;
   report.step_ns = 2e6;
-  report.least_ns = 6000;
+  report.min_ns = 6000;
   const std::vector<std::string> lines = first_lines(report, {});
   ASSERT_EQ(lines.size(), 1U);
   EXPECT_EQ(lines[0].find("Healthy: of 22 rules"), 0U) << lines[0];

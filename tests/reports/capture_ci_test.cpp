@@ -49,7 +49,7 @@ TEST_F(CaptureJunit, AKernelFailsForWhatIsAskedFor) {
     for (const CheckFailOn& fail_on : {budgets, targets, nothing}) {
       EXPECT_EQ(result(KernelVerdict::met, with_budget, fail_on), "passed");
       EXPECT_EQ(result(KernelVerdict::stretch, with_budget, fail_on), "passed");
-      EXPECT_EQ(result(KernelVerdict::launch_bound, with_budget, fail_on), "skipped");
+      EXPECT_EQ(result(KernelVerdict::too_short, with_budget, fail_on), "skipped");
     }
     EXPECT_EQ(result(KernelVerdict::missed, with_budget, nothing), "skipped");
     EXPECT_EQ(result(KernelVerdict::not_measured, with_budget, nothing), "skipped");

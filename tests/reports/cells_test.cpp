@@ -193,10 +193,10 @@ TEST_F(LaunchCells, OfALaunchThatWasNotMeasuredSayWhyAndStandOut) {
   EXPECT_EQ(shown(status(LaunchStatus::unmeasured)), "unmeasured|unmeasured");
   EXPECT_EQ(cell("status").style(), Style::fair);
   EXPECT_EQ(cell("reason").words(), "the recording has no replay step");
-  EXPECT_EQ(shown(status(LaunchStatus::launch_bound)), "too short|launch_bound");
+  EXPECT_EQ(shown(status(LaunchStatus::too_short)), "too short|launch_bound");
   EXPECT_EQ(shown(status(LaunchStatus::no_roof)), "no roof|no_roof");
   EXPECT_EQ(shown(status(LaunchStatus::measured)), "measured|measured");
-  for (const LaunchStatus other : {LaunchStatus::measured, LaunchStatus::launch_bound, LaunchStatus::no_roof})
+  for (const LaunchStatus other : {LaunchStatus::measured, LaunchStatus::too_short, LaunchStatus::no_roof})
     EXPECT_EQ(status(other).style(), Style::plain);
 }
 
@@ -254,7 +254,7 @@ KernelChange change() {
   k.dram_bytes_a = 1.5e9;
   k.dram_bytes_b = 2.5e9;
   k.bound_a = analyzer::KernelBound::memory;
-  k.bound_b = analyzer::KernelBound::launch_bound;
+  k.bound_b = analyzer::KernelBound::too_short;
   k.code_changed = true;
   k.counts = {{"registers_per_thread", 32, 40}, {"inst.sum", 1e6, 2e6}};
   k.outcome = Outcome::regressed;
@@ -404,7 +404,7 @@ TEST(CompareCells, LeaveOutWhatIsNotKnown) {
 }
 
 TEST(PartCells, ShowTheChangeOfAPart) {
-  comparison::Endpoint part;
+  comparison::StepMetric part;
   part.name = "gaps";
   part.kind = comparison::PartKind::gaps;
   part.step_share = -0.031;
@@ -417,8 +417,8 @@ TEST(PartCells, ShowTheChangeOfAPart) {
   part.time.same_p = 0.6;
   part.time.detectable_ratio = 0.02;
   part.time.pairs_needed = 7;
-  std::vector<comparison::Endpoint> parts = {part, {}};
-  const Table table = endpoints_table(parts);
+  std::vector<comparison::StepMetric> parts = {part, {}};
+  const Table table = step_metrics_table(parts);
   const std::map<std::string, std::string> expected = {
       {"part", "gaps|gaps"},
       {"outcome", "improved|improved"},
@@ -450,7 +450,7 @@ TEST(PartCells, ShowTheChangeOfAPart) {
 TEST(RankingTotals, AreOfAllRows) {
   analyzer::UtilisationAnalysis utilisation;
   analyzer::Ranking ranking;
-  analyzer::RankRow row;
+  analyzer::RankingRow row;
   row.key = row.kernel = "k";
   ranking.rows = {row};
   ranking.totals.calls = 7;
@@ -471,7 +471,7 @@ TEST(RankingTotals, OfRowsThatAreCutAreOneLine) {
   analyzer::UtilisationAnalysis utilisation;
   analyzer::Ranking ranking;
   for (const std::int64_t i : {1, 2, 3}) {
-    analyzer::RankRow row;
+    analyzer::RankingRow row;
     row.key = row.kernel = "k" + std::to_string(i);
     row.calls = i;
     row.time_ns = 1'000'000 * i;

@@ -176,7 +176,7 @@ class Roofed : public ::testing::Test {
   void point(const std::string& css, std::optional<double> intensity, double flops, double share,
              std::optional<double> bytes = {}) {
     analyzer::RooflinePoint each;
-    each.rank_row = roofline_.points.size();
+    each.ranking_row = roofline_.points.size();
     each.key = css;
     each.kernel_class = parse_word<KernelClass>(css).value();
     each.step_share = share;
@@ -265,7 +265,7 @@ TEST(LimiterChart, BarsAreTimesAndTheirPaleEndsSavings) {
   for (const auto& [key, time, saved, stretch] : {std::tuple{"small", 1'000'000, 0.0, 0.0},
                                                   {"large", 4'000'000, 1e6, 1.6e6},
                                                   {"left out", 500'000, 0.0, 0.0}}) {
-    analyzer::RankRow row;
+    analyzer::RankingRow row;
     row.key = row.kernel = key;
     row.kernel_class = key == std::string("large") ? KernelClass::gemm : KernelClass::copy;
     row.time_ns = time;
@@ -273,7 +273,7 @@ TEST(LimiterChart, BarsAreTimesAndTheirPaleEndsSavings) {
     row.saved_stretch_ns = stretch;
     ranking.rows.push_back(row);
   }
-  const std::string svg = limiter_chart(ranking, 2);
+  const std::string svg = nearest_roof_chart(ranking, 2);
   expect_within(svg);
   double bottom = 0;
   for (const Shape& tick : all(svg, "text", "tick")) bottom = std::max(bottom, tick.number("y"));
@@ -296,7 +296,7 @@ TEST(LimiterChart, BarsAreTimesAndTheirPaleEndsSavings) {
   EXPECT_NEAR(all(svg, "rect", "k-copy").at(0).number("width"), a_ms, 0.05);
   EXPECT_LT(solid.number("y"), all(svg, "rect", "k-copy").at(0).number("y")) << "the longest first";
   EXPECT_EQ(all(svg, "text", "kernel").size(), 2u) << "no more rows than asked for";
-  EXPECT_EQ(limiter_chart(analyzer::Ranking{}, 5), "");
+  EXPECT_EQ(nearest_roof_chart(analyzer::Ranking{}, 5), "");
 }
 
 // A capture may hold any number as a peak.

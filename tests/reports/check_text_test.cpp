@@ -8,7 +8,7 @@ namespace {
 using analyzer::CheckReason;
 using analyzer::KernelCheck;
 using analyzer::KernelVerdict;
-using analyzer::RankRow;
+using analyzer::RankingRow;
 using analyzer::TargetCheck;
 
 TEST(CheckText, SaysWhyTheStepGotItsVerdict) {
@@ -46,11 +46,11 @@ TEST(CheckText, SaysWhyTheStepGotItsVerdict) {
 
 TEST(CheckText, SaysTheFiguresBehindTheVerdictOfAKernel) {
   TargetCheck check;
-  RankRow row;
+  RankingRow row;
   row.step_share = 0.00123;
-  row.limiter = 0.655;
+  row.nearest_roof_ratio = 0.655;
   row.nearest = analyzer::Roof::kDram;
-  row.launch_bound_calls = 3;
+  row.too_short_calls = 3;
   KernelCheck kernel{
       .row = 0, .verdict = KernelVerdict::below_min_share, .required = {}, .budget = {}, .utilisation = {}};
   EXPECT_EQ(kernel_check_text(check, row, kernel), "0.12 % of the step, below 0.50 %");
@@ -61,10 +61,10 @@ TEST(CheckText, SaysTheFiguresBehindTheVerdictOfAKernel) {
     return kernel_check_text(check, row, kernel);
   };
   EXPECT_EQ(text(KernelVerdict::missed), "65.5 % of its nearest roof (DRAM), 70.0 % asked");
-  row.limiter.reset();
+  row.nearest_roof_ratio.reset();
   EXPECT_EQ(text(KernelVerdict::missed), "0.0 % of its nearest roof (DRAM), 70.0 % asked")
       << "what is not known is no share of it";
-  EXPECT_EQ(text(KernelVerdict::launch_bound), "3 calls shorter than the launch floor");
+  EXPECT_EQ(text(KernelVerdict::too_short), "3 calls shorter than the launch floor");
   EXPECT_EQ(text(KernelVerdict::no_roof), "no meaningful roof");
   EXPECT_EQ(text(KernelVerdict::not_measured), "not measured");
   row.why = {analyzer::Absence{.cause = analyzer::AbsenceCause::no_replay_step}};
@@ -78,9 +78,9 @@ TEST(CheckText, SaysWhatABudgetAllows) {
                             .max_time_ns = 50'000,
                             .max_dram_bytes = 2e9,
                             .reason = "random access"}};
-  RankRow row;
+  RankingRow row;
   row.time_ns = 1'234'567;
-  row.limiter = 0.6;
+  row.nearest_roof_ratio = 0.6;
   row.nearest = analyzer::Roof::kTensor;
   row.dram_bytes = 1.5e6;
   const KernelCheck kernel{.row = 0,

@@ -29,7 +29,7 @@ class Columns : public ::testing::Test {
     return result;
   }
   TemporaryCapture capture_;
-  analyzer::RankRow& row_ = capture_.analysis.ranking.rows.at(0);
+  analyzer::RankingRow& row_ = capture_.analysis.ranking.rows.at(0);
 };
 
 TEST_F(Columns, OfTheRankingShowTheirFields) {
@@ -73,11 +73,11 @@ TEST_F(Columns, OfTheRankingShowTheirFields) {
   row_.t2_time_ns = 131;
   row_.t1_concurrent_time_ns = 132;
   row_.measured_time_ns = 133;
-  row_.launch_bound_time_ns = 134;
+  row_.too_short_time_ns = 134;
   row_.no_roof_time_ns = 135;
   row_.unmeasured_time_ns = 136;
   row_.measured_calls = 137;
-  row_.launch_bound_calls = 138;
+  row_.too_short_calls = 138;
   row_.no_roof_calls = 139;
   row_.unmeasured_calls = 140;
   row_.why = {analyzer::Absence{.cause = analyzer::AbsenceCause::no_cold_step}};
@@ -199,8 +199,8 @@ TEST_F(Columns, OfDeclaredWorkShowTheirFields) {
   work.minimum_ns = 212;
   work.minimum_ratio = 0.213;
   work.undeclared_launches = 214;
-  work.product = analyzer::MatrixProduct{215, 216, 217};
-  work.products = 3;
+  work.gemm = analyzer::GemmShape{215, 216, 217};
+  work.gemms = 3;
   row_.work = work;
   const json row = shown();
   const std::map<std::string, json> expected = {
@@ -265,7 +265,7 @@ TEST_F(Columns, AllOfThemForPeopleRepeatNothing) {
   EXPECT_NE(csv.find(",kernel,"), std::string::npos);
   EXPECT_NE(csv.find(",missing,"), std::string::npos);
   // Rows that mix kernels say which is the longest.
-  capture_.analysis.ranking.options.key = analyzer::RankKey::kernel_class;
+  capture_.analysis.ranking.options.key = analyzer::RankingKey::kernel_class;
   options.format = Format::markdown;
   EXPECT_NE(heads().find("| kernel |"), std::string::npos);
 }
@@ -316,7 +316,7 @@ TEST_F(Columns, OfStepsShowTheirFields) {
 
 TEST_F(Columns, OfStallsShowTheirFields) {
   analyzer::KernelStalls kernel;
-  kernel.rank_row = 6;
+  kernel.ranking_row = 6;
   kernel.kernel = "void stalled<1>()";
   kernel.samples = 401;
   kernel.issuing_share = 0.402;
@@ -423,7 +423,7 @@ TEST_F(Columns, OfTheCheckColourTheirVerdict) {
   for (const auto& [verdict, style] :
        {std::pair(KernelVerdict::stretch, Style::good), std::pair(KernelVerdict::missed, Style::bad),
         std::pair(KernelVerdict::not_measured, Style::fair), std::pair(KernelVerdict::met, Style::plain),
-        std::pair(KernelVerdict::launch_bound, Style::plain)}) {
+        std::pair(KernelVerdict::too_short, Style::plain)}) {
     capture_.analysis.check.kernels.resize(1);
     capture_.analysis.check.kernels[0].verdict = verdict;
     const Table table = check_table(capture_.analysis.check, capture_.analysis.check_ranking, true);

@@ -168,7 +168,7 @@ TEST(CompareJunit, CountsItsCases) {
     for (std::size_t at = text.find(what); at != std::string::npos; at = text.find(what, at + 1)) ++found;
     return found;
   };
-  EXPECT_EQ(count("<testcase "), comparison.kernels.size() + comparison.endpoints.size());
+  EXPECT_EQ(count("<testcase "), comparison.kernels.size() + comparison.step_metrics.size());
   EXPECT_NE(text.find("failures=\"" + std::to_string(count("<failure ")) + "\""), std::string::npos);
   EXPECT_NE(text.find("skipped=\"" + std::to_string(count("<skipped ")) + "\""), std::string::npos);
   EXPECT_GE(count("<failure "), 1U);
@@ -294,7 +294,7 @@ TEST(CompareNotes, SayThatOfOtherGpuModelsRangesAreCompared) {
 
 TEST(CompareNotes, SayFromWhenOnTooLittleIsMatched) {
   Comparison comparison = regressed();
-  comparison.options.least_matched_share = 0.9;
+  comparison.options.min_matched_share = 0.9;
   const auto blames = [&](double share) {
     comparison.matched_share = share;
     const auto notes = compare_notes(comparison);

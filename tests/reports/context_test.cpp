@@ -61,7 +61,7 @@ TEST(SavingNotes, SayWhatIsPotentialAndWhatIsExposed) {
   analyzer::Ranking ranking;
   ranking.options.target = 0.7;
   ranking.options.stretch = 0.85;
-  ranking.options.bounds.least_ratio = 0.6;
+  ranking.options.bounds.min_ratio = 0.6;
   ranking.totals.saved_target_ns = ranking.totals.saved_target_exposed_ns = 5e6;
   ranking.totals.saved_stretch_ns = ranking.totals.saved_stretch_exposed_ns = 6e6;
   EXPECT_EQ(saving_notes(ranking), "");
@@ -86,7 +86,7 @@ analyzer::Ranking simulated(double reached_ns, double without_gpu_ns) {
   analyzer::Ranking ranking;
   ranking.options.target = 0.7;
   ranking.options.stretch = 0.85;
-  analyzer::RankRow row;
+  analyzer::RankingRow row;
   row.measured_calls = 1;
   ranking.rows = {row};
   ranking.totals.measured_calls = 1;

@@ -35,10 +35,10 @@ TEST(Documents, TextFitsItsWidth) {
   sampled.t1_outlier = 0.05;
   for (const FabricatedCapture& options : {FabricatedCapture{}, hostile, refused, sampled}) {
     analyzer::AnalysisOptions how;
-    for (const auto key :
-         {analyzer::RankKey::kernel, analyzer::RankKey::launch, analyzer::RankKey::nvtx_path,
-          analyzer::RankKey::kernel_class, analyzer::RankKey::family, analyzer::RankKey::kernel_and_grid}) {
-      how.rank.key = key;
+    for (const auto key : {analyzer::RankingKey::kernel, analyzer::RankingKey::launch,
+                           analyzer::RankingKey::nvtx_path, analyzer::RankingKey::kernel_class,
+                           analyzer::RankingKey::family, analyzer::RankingKey::kernel_and_grid}) {
+      how.ranking.key = key;
       const TemporaryCapture capture(options, how);
       for (const int columns : {80, 100, 160}) {
         expect_width(ranking_document(capture.model, capture.analysis, as(Format::text, columns)).text(),
@@ -146,7 +146,7 @@ TEST(Documents, InfoTellsOfWindowsAndExclusions) {
 
 TEST(Documents, LongListsAreCutAndSaySo) {
   analyzer::AnalysisOptions by_launch;
-  by_launch.rank.key = analyzer::RankKey::launch;
+  by_launch.ranking.key = analyzer::RankingKey::launch;
   const TemporaryCapture capture({}, by_launch);
   const auto rank = [&](const DocumentOptions& how) {
     return ranking_document(capture.model, capture.analysis, how).text();

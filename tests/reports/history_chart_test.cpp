@@ -18,7 +18,7 @@ std::string page_of(const comparison::HistorySeries& series) {
   return history_html({{series}, {}});
 }
 
-// Values of 100, 104, 110 and 130 ms, the last behind a change by another commit.
+// Values of 100, 104, 110 and 130 ms, the last after a change by another commit.
 TEST(HistoryChart, ValuesReadBackFromTheirPlaces) {
   comparison::HistorySeries series;
   series.name = "step";

@@ -17,7 +17,7 @@ struct HtmlRow {
 Table table_of(std::vector<HtmlRow> of, Elide elide = Elide::kernel_name) {
   const auto rows = std::make_shared<const std::vector<HtmlRow>>(std::move(of));
   std::vector<Column<HtmlRow>> columns = {
-      {{.key = "name", .header = "name", .align = Align::left, .elide = elide, .least_width = 20},
+      {{.key = "name", .header = "name", .align = Align::left, .elide = elide, .min_width = 20},
        [](const HtmlRow& r) { return Cell::text(r.name); }},
       {{.key = "ratio", .header = "ratio", .unit = "%"},
        [](const HtmlRow& r) { return Cell::number(r.ratio, Form::percent); }},

@@ -219,7 +219,7 @@ TEST(HtmlReport, StaysSmallWhateverTheCapture) {
     for (std::size_t i = 0; i < count; ++i) rows.push_back(row);
   };
   auto& ranking = capture.analysis.ranking.rows;
-  const auto short_name = std::find_if(ranking.begin(), ranking.end(), [](const analyzer::RankRow& row) {
+  const auto short_name = std::find_if(ranking.begin(), ranking.end(), [](const analyzer::RankingRow& row) {
     return row.key.size() < 1000 && row.tensor_ops.value_or(0) > 0;
   });
   ASSERT_NE(short_name, ranking.end());

@@ -254,7 +254,7 @@ TEST(RankingDocument, RankColumnsByGroup) {
 
 TEST(RankingDocument, LaunchesOfOneKernelAreToldApartInEightyColumns) {
   analyzer::AnalysisOptions how;
-  how.rank.key = analyzer::RankKey::launch;
+  how.ranking.key = analyzer::RankingKey::launch;
   const TemporaryCapture capture(FabricatedCapture{}, how);
   const std::string text = ranking_document(capture.model, capture.analysis, as(Format::text, 80)).text();
   EXPECT_NE(text.find("\nno. launch"), std::string::npos) << text;
@@ -262,7 +262,7 @@ TEST(RankingDocument, LaunchesOfOneKernelAreToldApartInEightyColumns) {
 
 TEST(RankingDocument, SeveralKeysAreColumnsOfTheirOwn) {
   analyzer::AnalysisOptions how;
-  how.rank.key = analyzer::parse_rank_keys("layer,phase").value();
+  how.ranking.key = analyzer::parse_ranking_keys("layer,phase").value();
   const TemporaryCapture capture(FabricatedCapture{}, how);
   const std::string text = ranking_document(capture.model, capture.analysis, as(Format::text, 100)).text();
   EXPECT_NE(text.find("\nlayer"), std::string::npos) << text;
@@ -276,10 +276,10 @@ TEST(RankingDocument, SeveralKeysAreColumnsOfTheirOwn) {
 
 TEST(RankingDocument, WhyLaunchesAreInNoRangeIsSaid) {
   analyzer::AnalysisOptions how;
-  how.rank.key = analyzer::RankKey::layer;
+  how.ranking.key = analyzer::RankingKey::layer;
   TemporaryCapture capture(FabricatedCapture{}, how);
   std::int64_t calls = 0;
-  for (const analyzer::RankRow& row : capture.analysis.ranking.rows) {
+  for (const analyzer::RankingRow& row : capture.analysis.ranking.rows) {
     if (row.key == "(no range)") calls += row.calls;
   }
   ASSERT_GT(calls, 0);
@@ -296,7 +296,7 @@ TEST(RankingDocument, BriefRowsAreLeftOutAndSaid) {
   const TemporaryCapture capture;
   DocumentOptions how = as(Format::text, 100);
   std::vector<double> shares;
-  for (const analyzer::RankRow& row : capture.analysis.ranking.rows) shares.push_back(row.step_share);
+  for (const analyzer::RankingRow& row : capture.analysis.ranking.rows) shares.push_back(row.step_share);
   std::sort(shares.begin(), shares.end());
   ASSERT_LT(shares.front(), shares.back());
   how.min_share = shares.back();
@@ -346,7 +346,8 @@ TEST(RankingDocument, SortOrdersTheRowsAndTopCutsTheOrder) {
   const json rank = json::parse(ranking_document(capture.model, capture.analysis, how).text());
   ASSERT_EQ(rank["rows"].size(), 2u);
   std::int64_t longest = 0;
-  for (const analyzer::RankRow& row : capture.analysis.ranking.rows) longest = std::max(longest, row.time_ns);
+  for (const analyzer::RankingRow& row : capture.analysis.ranking.rows)
+    longest = std::max(longest, row.time_ns);
   EXPECT_EQ(rank["rows"][0]["time_ns"], longest);
   EXPECT_GE(rank["rows"][0]["time_ns"], rank["rows"][1]["time_ns"]);
   how.sort = "gpu_duration";

@@ -537,7 +537,7 @@ Sequence unfused_optimizer(std::uint32_t seed) {
   return p.take();
 }
 
-// Forward passes only: layers all the way, little before and behind them.
+// Forward passes only: layers all the way, little before and after them.
 Sequence inference(std::uint32_t seed) {
   Program p(seed, 12);
   initialise(p, 100);

@@ -77,26 +77,26 @@ Sequence from(const Sequence& whole, std::size_t step, double part) {
 
 namespace {
 
-// Whether these borders, launches of the sequence in order, come once in each of the steps from `first` to before
-// `last`, but for one in seven: beside an evaluation a border may be missed or come too often.
-bool once_a_step(const Sequence& s, const std::vector<std::size_t>& borders, std::size_t first,
-                 std::size_t last) {
+// Whether these boundaries, launches of the sequence in order, come once in each of the steps from `first` to before
+// `last`, but for one in seven: beside an evaluation a boundary may be missed or come too often.
+bool once_per_step(const Sequence& s, const std::vector<std::size_t>& boundaries, std::size_t first,
+                   std::size_t last) {
   std::size_t right = 0;
   for (std::size_t step = first; step < last; ++step) {
     const std::size_t end = step + 1 < s.steps.size() ? s.steps[step + 1] : s.launches.size();
-    const auto begin_at = std::lower_bound(borders.begin(), borders.end(), s.steps[step]);
-    const auto end_at = std::lower_bound(borders.begin(), borders.end(), end);
-    right += end_at - begin_at == 1;
+    const auto start_at = std::lower_bound(boundaries.begin(), boundaries.end(), s.steps[step]);
+    const auto end_at = std::lower_bound(boundaries.begin(), boundaries.end(), end);
+    right += end_at - start_at == 1;
   }
   return last > first && right * 7 >= (last - first) * 6;
 }
 
 std::vector<std::size_t> cut(const Sequence& s, const StepPeriodFound& found) {
   StepCutter cutter(found.period.anchor, found.periods);
-  std::vector<std::size_t> borders;
+  std::vector<std::size_t> boundaries;
   for (std::size_t i = 0; i < s.launches.size(); ++i)
-    if (cutter.launch(s.launches[i].key)) borders.push_back(i);
-  return borders;
+    if (cutter.launch(s.launches[i].key)) boundaries.push_back(i);
+  return boundaries;
 }
 
 }  // namespace
@@ -111,7 +111,7 @@ Verdict judge(const Sequence& s) {
   // Steps judged for a period that was found there: those that follow, ten of them at least where the program has them.
   const auto right = [&](const StepPeriodFound& found, std::size_t step) {
     const std::size_t first = std::min(step, steps - 8), last = std::min(steps - 1, first + 20);
-    return once_a_step(s, cut(s, found), first, last);
+    return once_per_step(s, cut(s, found), first, last);
   };
   StepWatch watch;
   StepPeriodFound found, in_force;
@@ -162,7 +162,7 @@ bool right_at_import(const Sequence& s) {
   const auto first = static_cast<std::size_t>(
       std::upper_bound(s.steps.begin(), s.steps.end(), found.period.begin) - s.steps.begin());
   if (first + s.steps.size() / 5 > s.steps.size()) return false;
-  return once_a_step(s, cut(s, found), first, s.steps.size() - 1);
+  return once_per_step(s, cut(s, found), first, s.steps.size() - 1);
 }
 
 }  // namespace ridgeline::steps::corpus

@@ -16,7 +16,7 @@ TEST(FoldedName, LeavesNumbersOut) {
   EXPECT_EQ(FoldedName("").text(), "");
   EXPECT_EQ(FoldedName("step 9"), FoldedName("step 10"));
   EXPECT_FALSE(FoldedName("step") == FoldedName("step 10"));
-  EXPECT_EQ(FoldedName(std::string(500, 'x')).text().size(), FoldedName::kMostBytes);
+  EXPECT_EQ(FoldedName(std::string(500, 'x')).text().size(), FoldedName::kMaxBytes);
 }
 
 // Ranges of a program: name, launches in it, launches after it.

@@ -105,7 +105,7 @@ TEST_F(CapturePartTest, AKernelIsUtilisedAsInTheWhole) {
     ASSERT_TRUE(session.ok());
     const auto ranking = session.value().ranking({});
     ASSERT_TRUE(ranking.ok()) << ranking.failure().message;
-    for (const analyzer::RankRow& row : ranking.value()->rows) {
+    for (const analyzer::RankingRow& row : ranking.value()->rows) {
       if (row.dram && row.compute) known[part ? 1 : 0][row.key] = {row.dram->value, row.compute->value};
     }
   }

@@ -202,9 +202,9 @@ TEST_F(CompactLaunches, UnevenOnesAreReadBack) {
 }
 
 TEST_F(CompactLaunches, TimesAndNumbersAtTheEndsOfAnIntegerAreReadBack) {
-  constexpr std::int64_t kLeast = std::numeric_limits<std::int64_t>::min();
-  constexpr std::int64_t kMost = std::numeric_limits<std::int64_t>::max();
-  const std::int64_t odd[] = {1, kMost, kLeast, -1, kMost - 1};
+  constexpr std::int64_t kMin = std::numeric_limits<std::int64_t>::min();
+  constexpr std::int64_t kMax = std::numeric_limits<std::int64_t>::max();
+  const std::int64_t odd[] = {1, kMax, kMin, -1, kMax - 1};
   for (int i = 0; i < 2100; ++i) {
     Launch launch;
     launch.process_id = 1;

@@ -251,15 +251,15 @@ TEST(ViewOfTheRank, IsAboutTheStepOfLowerMedianAndSharesOverlap) {
     device.name = "gpu";
     const Id gpu = writer.add(device);
     const Id a = writer.kernel_id("a"), b = writer.kernel_id("b");
-    const std::int64_t begins_ns[] = {100'000, 110'000, 140'000, 160'000, 170'000};
+    const std::int64_t starts_ns[] = {100'000, 110'000, 140'000, 160'000, 170'000};
     for (std::int64_t i = 0; i < 5; ++i) {
       Step step;
       step.process_id = process;
       step.step_index = i;
       step.phase = Phase::timeline;
       step.status = StepStatus::ok;
-      step.gpu_start_ns = begins_ns[i];
-      step.gpu_end_ns = begins_ns[i] + 2'000;
+      step.gpu_start_ns = starts_ns[i];
+      step.gpu_end_ns = starts_ns[i] + 2'000;
       const Id id = writer.add(step);
       for (std::int64_t ordinal = 0; ordinal < 2; ++ordinal) {
         Launch launch;
@@ -267,7 +267,7 @@ TEST(ViewOfTheRank, IsAboutTheStepOfLowerMedianAndSharesOverlap) {
         launch.device_id = gpu;
         launch.kernel_id = ordinal == 0 || i == 3 ? a : b;
         launch.stream_id = 7 + ordinal;
-        launch.start_ns = begins_ns[i] + ordinal * 500;
+        launch.start_ns = starts_ns[i] + ordinal * 500;
         launch.end_ns = launch.start_ns + (i == 2 ? 1000 : 1500 + i);
         launch.step_id = id;
         launch.ordinal_in_step = ordinal;

@@ -12,7 +12,7 @@ inline Result<Analysis> analyze(const Model& model, const AnalysisOptions& optio
   try {
     const std::shared_ptr<const Model> borrowed(std::shared_ptr<const Model>(), &model);
     return ScopeAnalysis(borrowed, options, {}, {}).together(Session::kEverything, {});
-  } catch (const Refused& refused) {
+  } catch (const QueryFailed& refused) {
     return refused.failure;
   }
 }

@@ -68,10 +68,10 @@ std::optional<LaunchIndex> launch_at(const Model& model, store::Id process_id, s
 std::optional<HostCall> call_behind(const Model& model, store::Id process_id, std::int64_t correlation_id,
                                     const Gap& gap, const AccountingOptions& options) {
   if (gap.end_ns - gap.start_ns <= options.launch_latency_ns) return std::nullopt;
-  constexpr LaunchIndex kMostLooked =
+  constexpr LaunchIndex kMaxExamined =
       16;  // in order of time, which with several streams is not that of the calls
   const LaunchIndex first = model.launches.first_from(process_id, gap.end_ns);
-  for (LaunchIndex i = first; i < std::min(first + kMostLooked, model.launches.size()) &&
+  for (LaunchIndex i = first; i < std::min(first + kMaxExamined, model.launches.size()) &&
                               model.launches.site(i).process_id == process_id;
        ++i) {
     if (model.launches.row(i).correlation_id <= correlation_id) continue;

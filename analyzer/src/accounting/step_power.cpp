@@ -16,11 +16,11 @@ namespace {
 
 constexpr double kOfNormal95 = 1.96;
 constexpr std::size_t kFewestPoints = 6;
-constexpr double kLeastSpread = 0.005;        // of 1/clock, standard deviation over mean
-constexpr double kLeastError = 0.02;          // of a slope: clocks are read some ten times a second
+constexpr double kMinSpread = 0.005;          // of 1/clock, standard deviation over mean
+constexpr double kMinError = 0.02;            // of a slope: clocks are read some ten times a second
 constexpr double kAtRoof = 0.60;              // of a roof: below, latency holds the launch
 constexpr double kNearlyAll = 0.90;           // of kernel time
-constexpr double kLeastEnergyS = 2;           // power is averaged by the driver over up to a second
+constexpr double kMinEnergyS = 2;             // power is averaged by the driver over up to a second
 constexpr std::int64_t kFarNs = 200'000'000;  // a clock sample speaks for a step no farther away
 
 // What a launch's time does when the clock moves, by what bounds it. Device memory has a clock of its own.
@@ -64,7 +64,7 @@ class Power {
   [[nodiscard]] std::optional<double> clock_of(std::size_t i) const;
   [[nodiscard]] std::optional<double> clock_of_step(const ModelStep& step) const;
   [[nodiscard]] std::map<std::size_t, std::vector<ClockPoint>> points_by_row() const;
-  [[nodiscard]] RowClock row_clock(const RankRow& row);
+  [[nodiscard]] RowClock row_clock(const RankingRow& row);
   [[nodiscard]] std::optional<double> measured_w(double& seconds) const;
 
   const PowerInput& in_;
@@ -133,7 +133,7 @@ std::map<std::size_t, std::vector<ClockPoint>> Power::points_by_row() const {
   return points;
 }
 
-RowClock Power::row_clock(const RankRow& row) {
+RowClock Power::row_clock(const RankingRow& row) {
   RowClock sum;
   for (const std::size_t i : row.launches) {
     const std::optional<double> clock_hz = clock_of(i);
@@ -154,9 +154,9 @@ void Power::clock() {
   if (device == nullptr || device->max_sm_clock_hz.value_or(0) <= 0) return;
   ClockCost cost{.device_id = device->id, .reference_hz = static_cast<double>(*device->max_sm_clock_hz)};
   const auto points = points_by_row();
-  double cycles = 0, most_ns = 0, told_variance = 0, assumed_error = 0;
+  double cycles = 0, max_ns = 0, told_variance = 0, assumed_error = 0;
   for (std::size_t r = 0; r < ranking_.rows.size(); ++r) {
-    RankRow& row = ranking_.rows[r];
+    RankingRow& row = ranking_.rows[r];
     const RowClock sum = row_clock(row);
     if (sum.time_ns <= 0) continue;
     const double loss = std::max(0.0, 1 - sum.cycles / sum.time_ns / cost.reference_hz);
@@ -168,8 +168,8 @@ void Power::clock() {
     cost.cost_ns += *row.clock_cost_ns;
     cost.covered_ns += sum.time_ns;
     cycles += sum.cycles;
-    most_ns += sum.time_ns * loss;
-    // What was told of each row is its own; what is assumed of one kind of kernel is wrong of all of them alike.
+    max_ns += sum.time_ns * loss;
+    // What was measured of each row is its own; what is assumed of one kind of kernel is wrong of all of them alike.
     const double error_ns = sum.time_ns * loss * share.error;
     if (share.told) {
       told_variance += error_ns * error_ns;
@@ -182,7 +182,7 @@ void Power::clock() {
   cost.clock_hz = cycles / cost.covered_ns;
   const double error_ns = kOfNormal95 * std::hypot(std::sqrt(told_variance), assumed_error);
   cost.low_ns = std::max(0.0, cost.cost_ns - error_ns);
-  cost.high_ns = std::min(most_ns, cost.cost_ns + error_ns);
+  cost.high_ns = std::min(max_ns, cost.cost_ns + error_ns);
   const TimeWindow window = timeline_window(in_.steps);
   for (const store::ClockSample& sample : in_.model.clock_samples) {
     if (sample.device_id == device->id && sample.time_ns >= window.start_ns &&
@@ -281,7 +281,7 @@ std::optional<double> Power::measured_w(double& seconds) const {
     }
     before = &sample;
   }
-  return seconds >= kLeastEnergyS ? std::optional(joules / seconds) : std::nullopt;
+  return seconds >= kMinEnergyS ? std::optional(joules / seconds) : std::nullopt;
 }
 
 void Power::energy() {
@@ -293,7 +293,7 @@ void Power::energy() {
   if (const auto idle = model.terms.find("idle"); idle != model.terms.end() && step_s > 0) {
     Joules all;
     double known_ns = 0, kernel_ns = 0;
-    for (RankRow& row : ranking_.rows) {
+    for (RankingRow& row : ranking_.rows) {
       Joules of_row;
       double exposed = 0;
       for (const std::size_t i : row.launches) {
@@ -333,11 +333,11 @@ ToldShare clock_share(const std::vector<ClockPoint>& points, const ClockShare& p
     const double x = 1 / point.clock_hz - mean_x, y = point.time_ns - mean_y;
     xx += x * x, xy += x * y, yy += y * y;
   }
-  if (mean_y <= 0 || std::sqrt(xx / n) < kLeastSpread * mean_x) return alone;
+  if (mean_y <= 0 || std::sqrt(xx / n) < kMinSpread * mean_x) return alone;
   const double slope = xy / xx;
   const double residual = std::max(0.0, yy - slope * xy) / (n - 2);
   const double scale = mean_x / mean_y;
-  const double told = slope * scale, error = std::max(kLeastError, std::sqrt(residual / xx) * scale);
+  const double told = slope * scale, error = std::max(kMinError, std::sqrt(residual / xx) * scale);
   const double weight = 1 / (error * error), assumed = 1 / (prior.error * prior.error);
   const double beta = (told * weight + prior.beta * assumed) / (weight + assumed);
   return {{std::clamp(beta, 0.0, 1.0), 1 / std::sqrt(weight + assumed)}, true};

@@ -122,7 +122,7 @@ std::vector<store::Id> launch_ids(const AdviceInput& input, const std::vector<Pr
   count = static_cast<std::int64_t>(launches.size());
   std::vector<store::Id> ids;
   for (const LaunchIndex launch : launches) {
-    if (ids.size() == Advice::kMostLaunches) break;
+    if (ids.size() == Advice::kMaxLaunches) break;
     ids.push_back(input.model.launches.row(launch).id);
   }
   return ids;
@@ -162,11 +162,11 @@ std::vector<Case> ask_rules(const AdviceInput& input, AdviceReport& report) {
   for (const Rule& rule : advice_rules()) {
     RuleAnswer answer = rule.judge({input, launches, idle});
     std::erase_if(answer.proposals, [&](const Proposal& proposal) {
-      return proposal.alone().high_ns < kWorthALook * report.least_ns;
+      return proposal.alone().high_ns < kWorthALook * report.min_ns;
     });
     // What nothing that is shown hangs on.
     std::erase_if(answer.unknown, [&](const AdviceUnknown& unknown) {
-      return unknown.most_ns && *unknown.most_ns < report.least_ns;
+      return unknown.max_ns && *unknown.max_ns < report.min_ns;
     });
     if (answer.proposals.empty() && answer.unknown.empty())
       report.healthy.push_back({rule.id, std::move(answer.nearest)});
@@ -227,7 +227,7 @@ AdviceReport advise(const AdviceInput& input, const AdviceOptions& options) {
   report.scope = input.accounting.scope;
   report.step_ns = static_cast<double>(input.accounting.step_ns);
   report.noise_ns = noise_of(input.steps);
-  report.least_ns = std::max(options.least_share * report.step_ns, options.noise_multiple * report.noise_ns);
+  report.min_ns = std::max(options.min_share * report.step_ns, options.noise_multiple * report.noise_ns);
   const PowerTerm power = power_term(input.model, input.steps, input.utilisation);
   report.power_limited = power.state == PowerTerm::State::holds;
   if (input.ranking.reach) report.not_simulated = input.ranking.reach->why;
@@ -256,7 +256,7 @@ AdviceReport advise(const AdviceInput& input, const AdviceOptions& options) {
     const AdviceGain of_step = step.of(left);
     advice.net = after_power(power, one.proposal.power, of_step);
     advice.power_factor = of_step.mid_ns > 0 ? advice.net.mid_ns / of_step.mid_ns : 1;
-    if (advice.net.mid_ns < report.least_ns) {
+    if (advice.net.mid_ns < report.min_ns) {
       put_in_order(advice.net);
       report.small.push_back(std::move(advice));
       continue;

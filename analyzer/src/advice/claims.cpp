@@ -14,10 +14,10 @@ double exposed_copy_ns(const AdviceInput& input, std::uint32_t copy) {
   for (std::size_t i = near.first; i < near.last; ++i) {
     const Launches::Row& row = model.launches.row(i);
     if (!has_time(row) || model.launches.site(i).device_id != item.device_id) continue;
-    const std::int64_t begin_ns = std::max(row.start_ns, covered_until_ns);
+    const std::int64_t start_ns = std::max(row.start_ns, covered_until_ns);
     const std::int64_t end_ns = std::min(row.end_ns, item.end_ns);
-    if (end_ns <= begin_ns) continue;
-    hidden_ns += end_ns - begin_ns;
+    if (end_ns <= start_ns) continue;
+    hidden_ns += end_ns - start_ns;
     covered_until_ns = end_ns;
   }
   return static_cast<double>(item.end_ns - item.start_ns - hidden_ns);

@@ -8,8 +8,8 @@
 namespace ridgeline::analyzer {
 
 /// Parts of what there is at most, ns.
-[[nodiscard]] inline AdviceGain gain_of(double most_ns, double low, double mid, double high = 1) {
-  return {low * most_ns, mid * most_ns, high * most_ns};
+[[nodiscard]] inline AdviceGain gain_of(double max_ns, double low, double mid, double high = 1) {
+  return {low * max_ns, mid * max_ns, high * max_ns};
 }
 
 /// A mean of launches, weighted by their time.

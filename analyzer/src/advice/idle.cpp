@@ -13,7 +13,7 @@ constexpr std::int64_t kLongestLaunch_ns = 300'000;  // a gap that is longer is 
 constexpr std::int64_t kLoadsCode_ns = 1'000'000;
 constexpr std::int64_t kBatchGap_ns = 100'000;
 constexpr std::int64_t kInTime_ns = 10'000;
-constexpr double kMostOfGap = 0.5;
+constexpr double kMaxOfGap = 0.5;
 
 bool is_copy_call(SynchronisationCall call) {
   return call == SynchronisationCall::async_copy_to_device || call == SynchronisationCall::copy_to_device ||
@@ -71,7 +71,7 @@ bool mostly_inside(const std::vector<TimeWindow>& times, const Gap& gap) {
   std::int64_t inside_ns = 0;
   for (; first != times.end() && first->start_ns < gap.end_ns; ++first)
     inside_ns += std::min(first->end_ns, gap.end_ns) - std::max(first->start_ns, gap.start_ns);
-  return static_cast<double>(inside_ns) > kMostOfGap * static_cast<double>(gap.end_ns - gap.start_ns);
+  return static_cast<double>(inside_ns) > kMaxOfGap * static_cast<double>(gap.end_ns - gap.start_ns);
 }
 
 IdleCause cause_of(const AdviceInput& input, const Idle& idle) {

@@ -67,7 +67,7 @@ struct LaunchView {
   [[nodiscard]] bool is(std::uint32_t trait) const { return (traits->bits & trait) != 0; }
   [[nodiscard]] const LaunchValues& values() const { return *verdict->values; }
   /// Of both utilisations; empty: not measured.
-  [[nodiscard]] std::optional<double> limiter() const { return verdict->limiter_utilisation; }
+  [[nodiscard]] std::optional<double> limiter() const { return verdict->nearest_roof_ratio; }
   [[nodiscard]] std::optional<double> dram_bytes() const;
   [[nodiscard]] std::optional<double> metric(Metric metric) const;
   [[nodiscard]] std::optional<double> roof(Roof roof) const { return values().roofs.of(roof); }

@@ -54,8 +54,8 @@ struct RuleAnswer {
   std::vector<AdviceUnknown> unknown;
   std::vector<Evidence> nearest;  ///< of what came nearest to a case
 
-  void cannot_say(AdviceNeed need, std::string subject = {}, std::optional<double> most_ns = {}) {
-    unknown.push_back({AdviceRule::tail_wave, need, std::move(subject), most_ns});
+  void cannot_say(AdviceNeed need, std::string subject = {}, std::optional<double> max_ns = {}) {
+    unknown.push_back({AdviceRule::tail_wave, need, std::move(subject), max_ns});
   }
 };
 

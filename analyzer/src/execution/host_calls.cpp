@@ -43,7 +43,7 @@ HostCalls::Waited HostCalls::waited(std::int64_t thread_id, const TimeWindow& ti
     return at < std::tie(row.process_id, row.thread_id, row.start_ns);
   });
   if (wait != waits.begin()) --wait;  // may reach in; those of one thread do not overlap
-  std::int64_t most_ns = 0;
+  std::int64_t max_ns = 0;
   for (; wait != waits.end(); ++wait) {
     const auto row = std::tie(wait->process_id, wait->thread_id);
     if (row > std::tie(process_id_, thread_id)) break;
@@ -53,8 +53,8 @@ HostCalls::Waited HostCalls::waited(std::int64_t thread_id, const TimeWindow& ti
         std::min(wait->end_ns(), time.end_ns) - std::max(wait->start_ns, time.start_ns);
     if (part_ns <= 0) continue;
     waited.total_ns += part_ns;
-    if (part_ns <= most_ns) continue;
-    most_ns = part_ns;
+    if (part_ns <= max_ns) continue;
+    max_ns = part_ns;
     waited.longest = Wait{wait->call, wait->duration_ns};
   }
   return waited;

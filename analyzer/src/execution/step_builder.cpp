@@ -25,7 +25,7 @@ constexpr double kShortLatencyQuantile = 0.10;
 // A call that finds nothing to wait for takes this long.
 constexpr std::int64_t kShortWaitNs = 2000;
 // Ends of work looked at for the one that a call or a stream waited for.
-constexpr int kMostLooked = 256;
+constexpr int kMaxExamined = 256;
 // The farthest repetition back that a call may have waited for.
 constexpr std::uint32_t kFarthestBack = 4;
 // A launch call that takes this much longer than most do, with that much work queued, waited for room in the queue.
@@ -34,7 +34,7 @@ constexpr std::int64_t kBlockedTimes = 5;
 constexpr std::int64_t kLongestUsualCallNs = 10'000;
 constexpr std::int64_t kShortestQueue = 256;
 constexpr std::uint32_t kFarthestQueued = 64;
-constexpr std::int64_t kMostPeriods = 1'000'000;
+constexpr std::int64_t kMaxPeriods = 1'000'000;
 
 // Another moment that one waits for, of this repetition or of an earlier one.
 struct Source {
@@ -136,7 +136,7 @@ class Builder {
   }
 
   void number_nodes() {
-    begin_of_call_.resize(calls_.size());
+    start_of_call_.resize(calls_.size());
     node_of_call_.resize(calls_.size());
     out_.node_of_work.resize(step_.works.size());
     NodeIndex node = 0;
@@ -144,7 +144,7 @@ class Builder {
       if (placed.kind == Kind::work) {
         out_.node_of_work[placed.index] = node;
       } else {
-        if (placed.kind == Kind::call) begin_of_call_[placed.index] = node;
+        if (placed.kind == Kind::call) start_of_call_[placed.index] = node;
         node_of_call_[placed.index] = node;
       }
       ++node;
@@ -318,13 +318,13 @@ class Builder {
 
   // Of the work that usable(work, back) lets count the last that had ended by `time_ns`.
   template <typename Usable>
-  [[nodiscard]] Source last_ended(std::int64_t time_ns, std::uint32_t most_back, const Usable& usable) const {
+  [[nodiscard]] Source last_ended(std::int64_t time_ns, std::uint32_t max_back, const Usable& usable) const {
     Source found;
-    for (std::uint32_t back = 0; back <= (step_.repeats ? most_back : 0U); ++back) {
+    for (std::uint32_t back = 0; back <= (step_.repeats ? max_back : 0U); ++back) {
       const std::int64_t at_ns = time_ns + back * period_ns_;
       auto end = std::upper_bound(by_end_.begin(), by_end_.end(), at_ns,
                                   [&](std::int64_t t, Index i) { return t < step_.works[i].end_ns; });
-      for (int looked = 0; end != by_end_.begin() && looked < kMostLooked; ++looked) {
+      for (int looked = 0; end != by_end_.begin() && looked < kMaxExamined; ++looked) {
         --end;
         const std::int64_t ended_ns = step_.works[*end].end_ns - back * period_ns_;
         if (ended_ns <= found.time_ns) break;
@@ -372,7 +372,7 @@ class Builder {
   [[nodiscard]] std::int64_t started_by(const std::vector<std::int64_t>& starts, std::int64_t time_ns) const {
     std::int64_t back = 0;
     if (step_.repeats && time_ns < step_.start_ns)
-      back = std::min((step_.start_ns - time_ns + period_ns_ - 1) / period_ns_, kMostPeriods);
+      back = std::min((step_.start_ns - time_ns + period_ns_ - 1) / period_ns_, kMaxPeriods);
     const auto started =
         std::upper_bound(starts.begin(), starts.end(), time_ns + back * period_ns_) - starts.begin();
     return started - back * static_cast<std::int64_t>(starts.size());
@@ -390,7 +390,7 @@ class Builder {
     }
     if (place < 0 || (back > 0 && !step_.repeats)) return {};
     const Index index = issue_order_[static_cast<std::size_t>(place)];
-    if (back == 0 && out_.node_of_work[index] >= begin_of_call_[place_of_call_[step_.works[work].call]])
+    if (back == 0 && out_.node_of_work[index] >= start_of_call_[place_of_call_[step_.works[work].call]])
       return {};
     return {index, back, step_.works[index].start_ns - back * period_ns_};
   }
@@ -432,7 +432,7 @@ class Builder {
     const Source awaited = awaited_by(place);
     const std::int64_t own_ns = waited(call, awaited) ? std::min(length_ns, kShortWaitNs) : length_ns;
     out_.graph.add_node(length_with_edit(place, own_ns));
-    out_.graph.add_start_edge({begin_of_call_[place], 0, 0, Point::start});
+    out_.graph.add_start_edge({start_of_call_[place], 0, 0, Point::start});
     await(call, awaited);
   }
 
@@ -445,7 +445,7 @@ class Builder {
     if (before.index == kNone) return;
     std::int64_t lag_ns = std::max<std::int64_t>(call_at(place).start_ns - before.time_ns, 0);
     if (const auto edit = edit_.calls.find(calls_[place]); edit != edit_.calls.end())
-      lag_ns = std::min(lag_ns, edit->second.most_own_ns.value_or(lag_ns));
+      lag_ns = std::min(lag_ns, edit->second.max_own_ns.value_or(lag_ns));
     out_.graph.add_start_edge({node_of_call_[before.index], before.back, lag_ns, Point::end});
   }
 
@@ -517,7 +517,7 @@ class Builder {
       const Index call = work.call != kNone ? work.call : work.after;
       const Index place = place_of_call_[call];
       if (work.call != kNone) {
-        out_.graph.add_start_edge({begin_of_call_[place], 0, lag_ns, Point::start});
+        out_.graph.add_start_edge({start_of_call_[place], 0, lag_ns, Point::start});
       } else {
         out_.graph.add_start_edge({node_of_call_[place], work.after_back, lag_ns, Point::end});
       }
@@ -526,8 +526,8 @@ class Builder {
       const bool unexplained = !late && !caused && pause_ns > options_.launch_latency_ns;
       if (unexplained && !in_graph) out_.unexplained_ns += pause_ns;
       const std::int64_t kept_ns = late || caused ? std::min(pause_ns, pause_ns_) : pause_ns;
-      const std::int64_t most_ns = unexplained ? kept_ns : changed.most_pause_ns.value_or(kept_ns);
-      follow_on_stream(work, before, std::min(kept_ns, most_ns));
+      const std::int64_t max_ns = unexplained ? kept_ns : changed.max_pause_ns.value_or(kept_ns);
+      follow_on_stream(work, before, std::min(kept_ns, max_ns));
     }
     if (cause.index != kNone) {
       out_.graph.add_start_edge({out_.node_of_work[cause.index], cause.back,
@@ -617,7 +617,7 @@ class Builder {
   BuiltStep out_;
   std::vector<Index> calls_;  // by time
   std::vector<Index> place_of_call_;
-  std::vector<NodeIndex> begin_of_call_, node_of_call_;  // by place; two where it returns apart
+  std::vector<NodeIndex> start_of_call_, node_of_call_;  // by place; two where it returns apart
   std::vector<Index> own_work_;                          // by place: the last it issued
   std::vector<Source> call_before_;                      // by place; Source::index is a place
   std::vector<Placed> order_;

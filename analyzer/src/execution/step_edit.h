@@ -14,12 +14,12 @@ struct StepEdit {
   struct Work {
     std::optional<std::int64_t> duration_ns;  ///< that it takes instead
     /// Between its predecessor on the stream and itself; a pause that nothing explains stays, whatever is said here.
-    std::optional<std::int64_t> most_pause_ns;
+    std::optional<std::int64_t> max_pause_ns;
   };
   struct Call {
     std::optional<std::int64_t> length_ns;  ///< that it takes instead; of a call that waits: without its wait
     std::optional<std::int64_t>
-        most_own_ns;  ///< that the CPU takes for itself between the call before and this one
+        max_own_ns;  ///< that the CPU takes for itself between the call before and this one
   };
   std::unordered_map<RecordedStep::Index, Work> works;  ///< by place in RecordedStep::works
   std::unordered_map<RecordedStep::Index, Call> calls;  ///< by place in RecordedStep::calls

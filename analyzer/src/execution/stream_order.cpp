@@ -13,7 +13,7 @@ namespace {
 using Index = RecordedStep::Index;
 
 // Of a step: with more, its order is as good as not recorded, and nobody could follow it in time.
-constexpr std::size_t kMostDependencies = 2'000'000;
+constexpr std::size_t kMaxDependencies = 2'000'000;
 
 // A piece of work of this repetition or of the one before.
 struct Ref {
@@ -153,7 +153,7 @@ class Orderer {
 
   void depend(Index to, const Ref& from) {
     if (pass_ == 0) return;
-    if (out_.dependencies.size() >= kMostDependencies) {
+    if (out_.dependencies.size() >= kMaxDependencies) {
       gave_up_ = true;
       return;
     }

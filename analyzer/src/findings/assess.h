@@ -21,7 +21,7 @@ void assess_completeness(const QualityInput& input, Quality& quality);
 void assess_tiers(const QualityInput& input, Quality& quality);
 /// What share of the step's kernel time is known, together and by tier.
 void assess_coverage(const QualityInput& input, Quality& quality);
-void assess_reach(const QualityInput& input, Quality& quality);
+void assess_tier_shares(const QualityInput& input, Quality& quality);
 /// Replay against timeline, and samples against counters.
 void assess_disagreements(const QualityInput& input, Quality& quality);
 void compare_tiers(const QualityInput& input, Quality& quality);

@@ -20,18 +20,18 @@ constexpr ThrottleReason kThrottleReasons[] = {
 };
 
 // The time that the representative's peers cover; everything if none has times.
-bool in_timeline(std::int64_t time_ns, std::int64_t begin_ns, std::int64_t end_ns) {
-  return begin_ns < end_ns ? time_ns >= begin_ns && time_ns <= end_ns : true;
+bool in_timeline(std::int64_t time_ns, std::int64_t start_ns, std::int64_t end_ns) {
+  return start_ns < end_ns ? time_ns >= start_ns && time_ns <= end_ns : true;
 }
 
-ClockSummary summarise_clocks(const QualityInput& input, const store::Device& device, std::int64_t begin_ns,
+ClockSummary summarise_clocks(const QualityInput& input, const store::Device& device, std::int64_t start_ns,
                               std::int64_t end_ns) {
   ClockSummary summary;
   summary.device_id = device.id;
   std::vector<double> sm, memory, power;
   std::int64_t with_reasons = 0, throttled = 0, seen = 0;
   for (const store::ClockSample& sample : input.model.clock_samples) {
-    if (sample.device_id != device.id || !in_timeline(sample.time_ns, begin_ns, end_ns)) continue;
+    if (sample.device_id != device.id || !in_timeline(sample.time_ns, start_ns, end_ns)) continue;
     ++summary.samples;
     if (sample.sm_clock_hz) sm.push_back(static_cast<double>(*sample.sm_clock_hz));
     if (sample.memory_clock_hz) memory.push_back(static_cast<double>(*sample.memory_clock_hz));
@@ -124,9 +124,9 @@ std::vector<std::string> throttle_words(std::int64_t reasons) {
 }
 
 void assess_clocks(const QualityInput& input, Quality& quality) {
-  const auto [begin_ns, end_ns] = timeline_window(input.steps);
+  const auto [start_ns, end_ns] = timeline_window(input.steps);
   for (const store::Device& device : input.model.devices) {
-    ClockSummary summary = summarise_clocks(input, device, begin_ns, end_ns);
+    ClockSummary summary = summarise_clocks(input, device, start_ns, end_ns);
     if (summary.samples == 0) summary = summarise_clocks(input, device, 0, 0);
     if (summary.samples == 0) continue;
     report_clocks(input, device, summary, quality);

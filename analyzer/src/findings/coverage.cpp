@@ -17,10 +17,10 @@ void assess_coverage(const QualityInput& input, Quality& quality) {
     time += t;
     if (launch.values->dram_utilisation) dram += t;
     if (launch.values->compute_utilisation) compute += t;
-    if (launch.limiter_utilisation) both += t;
-    if (launch.limiter_utilisation || (launch.missing != MissingReason::none && !launch.values->why.empty()))
+    if (launch.nearest_roof_ratio) both += t;
+    if (launch.nearest_roof_ratio || (launch.missing != MissingReason::none && !launch.values->why.empty()))
       explained += launch.calls;
-    if (launch.limiter_utilisation) continue;
+    if (launch.nearest_roof_ratio) continue;
     auto& entry = missing[launch.missing];
     entry.first += launch.calls;
     // The first of the longest.
@@ -56,10 +56,10 @@ void assess_coverage(const QualityInput& input, Quality& quality) {
   }
 }
 
-void assess_reach(const QualityInput& input, Quality& quality) {
+void assess_tier_shares(const QualityInput& input, Quality& quality) {
   const auto add = [&](Tier tier, bool recorded, const TierUtilisation LaunchValues::*part) {
     if (!recorded) return;
-    TierReach row;
+    TierShare row;
     row.tier = tier;
     double time = 0, dram = 0, compute = 0, concurrent = 0, with_error = 0, errors = 0;
     for (const LaunchUtilisations::Group& launch : input.utilisation.launches.groups()) {

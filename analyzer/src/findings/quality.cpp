@@ -173,7 +173,7 @@ Quality assess_quality(const Model& model, const StepAnalysis& steps, const Util
   assess_completeness(input, quality);
   assess_tiers(input, quality);
   assess_coverage(input, quality);
-  assess_reach(input, quality);
+  assess_tier_shares(input, quality);
   assess_disagreements(input, quality);
   compare_tiers(input, quality);
   assess_clocks(input, quality);

@@ -74,8 +74,8 @@ std::size_t Launches::first_from(store::Id process_id, std::int64_t start_ns) co
   return static_cast<std::size_t>(found - rows_.begin());
 }
 
-Launches::Range Launches::near(store::Id process_id, std::int64_t begin_ns, std::int64_t end_ns) const {
-  const std::size_t first = first_from(process_id, std::max<std::int64_t>(begin_ns, 0) - longest_ns_);
+Launches::Range Launches::near(store::Id process_id, std::int64_t start_ns, std::int64_t end_ns) const {
+  const std::size_t first = first_from(process_id, std::max<std::int64_t>(start_ns, 0) - longest_ns_);
   return {first, std::max(first, first_from(process_id, end_ns))};
 }
 

@@ -24,12 +24,12 @@ struct StepLaunches {
 // Differences of times, and sums of a few of them, stay far inside int64.
 class Range {
  public:
-  void time(std::int64_t ns) { fits_ = fits_ && ns < kMost && ns > -kMost; }
+  void time(std::int64_t ns) { fits_ = fits_ && ns < kMax && ns > -kMax; }
   void time(const std::optional<std::int64_t>& ns) {
     if (ns) time(*ns);
   }
-  void farthest(std::uint64_t ns) { fits_ = fits_ && ns < static_cast<std::uint64_t>(kMost); }
-  void count(std::int64_t n) { fits_ = fits_ && n < kMostCounted && n > -kMostCounted; }
+  void farthest(std::uint64_t ns) { fits_ = fits_ && ns < static_cast<std::uint64_t>(kMax); }
+  void count(std::int64_t n) { fits_ = fits_ && n < kMaxCounted && n > -kMaxCounted; }
   template <typename Row>
   void span(const Row& row) {
     time(row.start_ns);
@@ -38,8 +38,8 @@ class Range {
   [[nodiscard]] bool fits() const { return fits_; }
 
  private:
-  static constexpr std::int64_t kMost = std::int64_t{1} << 61;  // 73 years; clocks of today count from 1970
-  static constexpr std::int64_t kMostCounted = std::int64_t{1} << 50;  // of anything
+  static constexpr std::int64_t kMax = std::int64_t{1} << 61;  // 73 years; clocks of today count from 1970
+  static constexpr std::int64_t kMaxCounted = std::int64_t{1} << 50;  // of anything
   bool fits_ = true;
 };
 
@@ -98,7 +98,7 @@ void require_sums_fit(const Model& model) {
   if (!range.fits())
     throw Error(ErrorKind::corrupt,
                 model.path + ": times or counts out of any range, the capture is damaged");
-  constexpr double kMost = 4e18;
+  constexpr double kMax = 4e18;
   double time = model.launches.total_ns();
   double bytes = 0;
   const auto add = [&](const auto& row) {
@@ -108,7 +108,7 @@ void require_sums_fit(const Model& model) {
   for (const auto& row : model.memsets) add(row);
   for (const auto& row : model.memcpys) bytes += std::fabs(static_cast<double>(row.bytes));
   for (const auto& row : model.memsets) bytes += std::fabs(static_cast<double>(row.bytes));
-  if (time > kMost || bytes > kMost) {
+  if (time > kMax || bytes > kMax) {
     throw Error(ErrorKind::corrupt, model.path + ": times or sizes out of any range, the capture is damaged");
   }
 }

@@ -12,18 +12,20 @@ namespace ridgeline::analyzer {
 
 namespace {
 
-constexpr std::int64_t kMostInGrid = std::int64_t{1} << 40;  // a damaged capture may claim any grid
+constexpr std::int64_t kMaxBlocksInGrid = std::int64_t{1} << 40;  // a damaged capture may claim any grid
 
 std::int64_t whole_waves(std::int64_t blocks, std::int64_t places) {
   return (blocks + places - 1) / places;
 }
 
 std::int64_t product_of(const store::Dim3& dim) {
-  const auto bounded = [](std::int64_t value) { return std::clamp<std::int64_t>(value, 1, kMostInGrid); };
+  const auto bounded = [](std::int64_t value) {
+    return std::clamp<std::int64_t>(value, 1, kMaxBlocksInGrid);
+  };
   const double product = static_cast<double>(bounded(dim.x)) * static_cast<double>(bounded(dim.y)) *
                          static_cast<double>(bounded(dim.z));
-  return product > static_cast<double>(kMostInGrid) ? kMostInGrid
-                                                    : bounded(dim.x) * bounded(dim.y) * bounded(dim.z);
+  return product > static_cast<double>(kMaxBlocksInGrid) ? kMaxBlocksInGrid
+                                                         : bounded(dim.x) * bounded(dim.y) * bounded(dim.z);
 }
 
 bool is_digit(char c) {
@@ -60,7 +62,7 @@ class RowShape {
     idle_ += weight * shape.idle_ratio;
     occupancy_ += weight * shape.occupancy_ratio;
   }
-  void write_to(RankRow& row) const {
+  void write_to(RankingRow& row) const {
     if (weight_ <= 0) return;
     row.waves = waves_ / weight_;
     row.wave_waste_ratio = idle_ / weight_;
@@ -71,14 +73,14 @@ class RowShape {
   double weight_ = 0, waves_ = 0, idle_ = 0, occupancy_ = 0;
 };
 
-void read_name(RankRow& row) {
+void read_name(RankingRow& row) {
   if (row.kernel_class != KernelClass::gemm) return;
   row.name_precision = precision_in_name(row.kernel);
   row.alignment = alignment_in_name(row.kernel);
   const std::optional<Tile> tile = tile_in_name(row.kernel);
   if (!tile) return;
   row.tile = text_of(*tile);
-  if (row.work && row.work->product) row.tile_waste_ratio = tile_waste(*row.work->product, *tile);
+  if (row.work && row.work->gemm) row.tile_waste_ratio = tile_waste(*row.work->gemm, *tile);
 }
 
 }  // namespace
@@ -137,7 +139,7 @@ std::optional<std::int64_t> alignment_in_name(std::string_view kernel) {
   return std::nullopt;
 }
 
-double tile_waste(const MatrixProduct& product, const Tile& tile) {
+double tile_waste(const GemmShape& product, const Tile& tile) {
   const auto m = static_cast<double>(product.m), n = static_cast<double>(product.n);
   const auto computed = [&](std::int64_t of_m, std::int64_t of_n) {
     const auto rows = static_cast<double>(of_m), columns = static_cast<double>(of_n);
@@ -197,7 +199,7 @@ void describe_shapes(const Model& model, const UtilisationAnalysis& utilisation,
     const auto& shape = of_site[model.launches.row(launches.row(group.longest).launch).site];
     of_group.push_back(shape ? &*shape : nullptr);
   }
-  for (RankRow& row : ranking.rows) {
+  for (RankingRow& row : ranking.rows) {
     if (row.launches.empty()) continue;
     RowShape shape;
     const store::Id kernel_id = launches.group_of(row.launches.front()).kernel_id;

@@ -111,7 +111,7 @@ class BoundSums {
     }
   }
 
-  void finish(const BoundOptions& options, RankRow& row) const {
+  void finish(const BoundOptions& options, RankingRow& row) const {
     row.bound = key_of_most_time(bounds_, KernelBound::unmeasured);
     std::int64_t most = 0;
     for (const auto& [key, time] : roofs_) {
@@ -122,10 +122,10 @@ class BoundSums {
     for (std::size_t i = 0; i < kRoofs.size(); ++i) {
       if (sums_[i].second > 0) row.roofs.set(kRoofs[i], sums_[i].first / sums_[i].second);
     }
-    if (!row.nearest || !row.limiter) return;
+    if (!row.nearest || !row.nearest_roof_ratio) return;
     for (const Roof roof : kRoofs) {
       const auto ratio = row.roofs.of(roof);
-      if (roof != *row.nearest && ratio && *ratio >= *row.limiter - options.tie_ratio)
+      if (roof != *row.nearest && ratio && *ratio >= *row.nearest_roof_ratio - options.tie_ratio)
         row.near_roofs.push_back(roof);
     }
     std::stable_sort(row.near_roofs.begin(), row.near_roofs.end(),
@@ -138,15 +138,15 @@ class BoundSums {
   std::array<std::pair<double, double>, kRoofs.size()> sums_{};  // Σ time × ratio, Σ time
 };
 
-void count_status(const Part& part, RankRow& row) {
+void count_status(const Part& part, RankingRow& row) {
   switch (part.verdict->status) {
     case LaunchStatus::measured:
       row.measured_time_ns += part.time_ns;
       row.measured_calls += part.calls;
       break;
-    case LaunchStatus::launch_bound:
-      row.launch_bound_time_ns += part.time_ns;
-      row.launch_bound_calls += part.calls;
+    case LaunchStatus::too_short:
+      row.too_short_time_ns += part.time_ns;
+      row.too_short_calls += part.calls;
       break;
     case LaunchStatus::no_roof:
       row.no_roof_time_ns += part.time_ns;
@@ -194,7 +194,7 @@ class MetricSums {
 // What each tier says about the launches of a row, side by side.
 class TierSums {
  public:
-  void add(const Part& part, RankRow& row) {
+  void add(const Part& part, RankingRow& row) {
     const LaunchValues& values = *part.verdict->values;
     const auto time = static_cast<double>(part.time_ns);
     const bool by_kind = values.t1.by_kind || values.t2.by_kind;
@@ -226,7 +226,7 @@ class TierSums {
     add_up(row.cold_in_situ_dram_bytes, values.dram_bytes);
   }
 
-  void finish(RankRow& row) const {
+  void finish(RankingRow& row) const {
     row.dram_t1 = dram_t1_.result();
     row.dram_t2 = dram_t2_.result();
     row.compute_t1 = compute_t1_.result();
@@ -266,7 +266,7 @@ class ShownSums {
     }
   }
 
-  void finish(RankRow& row) const {
+  void finish(RankingRow& row) const {
     row.tier = tiers_.empty() ? TierSet(Tier::t0) : tiers_;
     row.dram = dram_.result();
     row.compute = compute_.result();
@@ -285,13 +285,13 @@ class ShownSums {
 // How near the measured launches came to their nearest roofs, and what they could save.
 class SavingSums {
  public:
-  explicit SavingSums(const RankOptions& options) : options_(options) {}
+  explicit SavingSums(const RankingOptions& options) : options_(options) {}
 
-  void add(const Part& part, double exposed_ns, RankRow& row) {
+  void add(const Part& part, double exposed_ns, RankingRow& row) {
     const LaunchVerdict& item = *part.verdict;
     const auto time = static_cast<double>(part.time_ns);
-    const double ratio = *item.limiter_utilisation;
-    limiter_sum_ += time * ratio;
+    const double ratio = *item.nearest_roof_ratio;
+    nearest_roof_sum_ += time * ratio;
     levels_[item.nearest ? std::optional(item.nearest->level) : std::nullopt] += part.time_ns;
     row.saved_target_ns += saving(time, ratio, options_.target);
     row.saved_stretch_ns += saving(time, ratio, options_.stretch);
@@ -305,8 +305,9 @@ class SavingSums {
   }
 
   // Of a row whose busiest pipe is known.
-  void finish(RankRow& row) const {
-    if (row.measured_time_ns > 0) row.limiter = limiter_sum_ / static_cast<double>(row.measured_time_ns);
+  void finish(RankingRow& row) const {
+    if (row.measured_time_ns > 0)
+      row.nearest_roof_ratio = nearest_roof_sum_ / static_cast<double>(row.measured_time_ns);
     if (const auto level = key_of_most_time(levels_, std::optional<RoofLevel>()))
       row.nearest = *level == RoofLevel::pipe ? row.busiest_pipe : Roof::kDram;
     if (row.measured_calls > 0) row.saved_target_error_ns = errors_.of_sum();
@@ -322,8 +323,8 @@ class SavingSums {
     errors_.add(error, error * error, is_by_kind(values, shown));
   }
 
-  const RankOptions& options_;
-  double limiter_sum_ = 0;
+  const RankingOptions& options_;
+  double nearest_roof_sum_ = 0;
   std::map<std::optional<RoofLevel>, std::int64_t> levels_;  // of the nearest roofs
   Errors errors_;
 };
@@ -335,7 +336,7 @@ class AbsenceSums {
     missing_[part.verdict->missing] += part.time_ns;
     unmeasured_[part.verdict->values.get()] += part.time_ns;
   }
-  void finish(RankRow& row) const {
+  void finish(RankingRow& row) const {
     row.missing = key_of_most_time(missing_, MissingReason::none);
     std::map<std::vector<Absence>, std::int64_t> reasons;
     for (const auto& [shared, time] : unmeasured_) reasons[shared->why] += time;
@@ -347,17 +348,17 @@ class AbsenceSums {
   std::map<const LaunchValues*, std::int64_t> unmeasured_;
 };
 
-void describe_kernel(const Model& model, const store::Launch& site, RankRow& row) {
+void describe_kernel(const Model& model, const store::Launch& site, RankingRow& row) {
   row.kernel = model.kernel_name(site);
   row.kernel_class = model.kernel_class(site);
   const store::Kernel* kernel = model.kernel(site.kernel_id);
   row.normalised_name = kernel == nullptr ? row.kernel : kernel->normalised_name;
 }
 
-RankRow make_row(const Model& model, const UtilisationAnalysis& utilisation,
-                 const std::vector<std::string>& keys, const std::vector<Part>& parts,
-                 const RankOptions& options, std::int64_t step_ns, const Exposure& exposure) {
-  RankRow row;
+RankingRow make_row(const Model& model, const UtilisationAnalysis& utilisation,
+                    const std::vector<std::string>& keys, const std::vector<Part>& parts,
+                    const RankingOptions& options, std::int64_t step_ns, const Exposure& exposure) {
+  RankingRow row;
   row.keys = keys;
   row.key = joined_keys(keys);
   ShownSums shown;
@@ -415,7 +416,7 @@ Rows each_launch(const RowNames& names, const LaunchUtilisations& launches) {
   Rows rows;
   for (std::size_t i = 0; i < launches.size(); ++i) {
     const LaunchUtilisations::Row& item = launches.row(i);
-    Members& row = rows[names.of(item, RankKey::launch)];
+    Members& row = rows[names.of(item, RankingKey::launch)];
     row.parts.push_back({&launches.group_of(i), 1, item.duration_ns, item.duration_ns, i});
     row.launches.push_back(static_cast<std::uint32_t>(i));
   }
@@ -424,7 +425,7 @@ Rows each_launch(const RowNames& names, const LaunchUtilisations& launches) {
 
 // Launches of one site have one key, whichever it is: the text is made once.
 Rows by_site(const Model& model, const RowNames& names, const LaunchUtilisations& launches,
-             const RankKeys& keys) {
+             const RankingKeys& keys) {
   Rows rows;
   std::vector<Members*> of_site(model.launches.sites().size(), nullptr);
   std::vector<Members*> of_group;
@@ -443,10 +444,10 @@ Rows by_site(const Model& model, const RowNames& names, const LaunchUtilisations
   return rows;
 }
 
-RankTotals add_up(const UtilisationAnalysis& utilisation, const Ranking& ranking, std::int64_t step_ns) {
-  RankTotals totals;
+RankingTotals add_up(const UtilisationAnalysis& utilisation, const Ranking& ranking, std::int64_t step_ns) {
+  RankingTotals totals;
   totals.step_ns = step_ns;
-  for (const RankRow& row : ranking.rows) {
+  for (const RankingRow& row : ranking.rows) {
     totals.calls += row.calls;
     totals.time_ns += row.time_ns;
     totals.saved_target_ns += row.saved_target_ns;
@@ -456,11 +457,11 @@ RankTotals add_up(const UtilisationAnalysis& utilisation, const Ranking& ranking
     totals.saved_target_exposed_ns += row.saved_target_exposed_ns;
     totals.saved_stretch_exposed_ns += row.saved_stretch_exposed_ns;
     totals.measured_time_ns += row.measured_time_ns;
-    totals.launch_bound_time_ns += row.launch_bound_time_ns;
+    totals.too_short_time_ns += row.too_short_time_ns;
     totals.no_roof_time_ns += row.no_roof_time_ns;
     totals.unmeasured_time_ns += row.unmeasured_time_ns;
     totals.measured_calls += row.measured_calls;
-    totals.launch_bound_calls += row.launch_bound_calls;
+    totals.too_short_calls += row.too_short_calls;
     totals.no_roof_calls += row.no_roof_calls;
     totals.unmeasured_calls += row.unmeasured_calls;
   }
@@ -469,7 +470,7 @@ RankTotals add_up(const UtilisationAnalysis& utilisation, const Ranking& ranking
   for (const LaunchUtilisations::Group& item : utilisation.launches.groups()) {
     totals.bounds.add(bound_of(item, ranking.options.bounds), item.time_ns);
     if (item.status != LaunchStatus::measured) continue;
-    const double ratio = *item.limiter_utilisation;
+    const double ratio = *item.nearest_roof_ratio;
     if (ratio >= ranking.options.target) at_target += static_cast<double>(item.time_ns);
     if (ratio >= ranking.options.stretch) at_stretch += static_cast<double>(item.time_ns);
   }
@@ -487,19 +488,19 @@ RankTotals add_up(const UtilisationAnalysis& utilisation, const Ranking& ranking
 }  // namespace
 
 Ranking rank_kernels(const Model& model, const StepAnalysis& steps, const UtilisationAnalysis& utilisation,
-                     const Exposure& exposure, const RankOptions& options) {
+                     const Exposure& exposure, const RankingOptions& options) {
   Ranking ranking;
   ranking.options = options;
   ranking.scope = steps.representative.scope;
   const std::int64_t step_ns = steps.representative.window_end_ns - steps.representative.window_start_ns;
   const RowNames names(model, utilisation);
-  Rows rows = options.key == RankKey::launch ? each_launch(names, utilisation.launches)
-                                             : by_site(model, names, utilisation.launches, options.key);
+  Rows rows = options.key == RankingKey::launch ? each_launch(names, utilisation.launches)
+                                                : by_site(model, names, utilisation.launches, options.key);
   for (auto& [keys, members] : rows) {
     ranking.rows.push_back(make_row(model, utilisation, keys, members.parts, options, step_ns, exposure));
     ranking.rows.back().launches = std::move(members.launches);
   }
-  std::sort(ranking.rows.begin(), ranking.rows.end(), [](const RankRow& a, const RankRow& b) {
+  std::sort(ranking.rows.begin(), ranking.rows.end(), [](const RankingRow& a, const RankingRow& b) {
     if (a.saved_target_ns != b.saved_target_ns) return a.saved_target_ns > b.saved_target_ns;
     if (a.time_ns != b.time_ns) return a.time_ns > b.time_ns;
     return a.key < b.key;

@@ -75,7 +75,8 @@ void RateSums::add(const LaunchValues& values, std::int64_t time_ns, const store
     sampled_.add(site.device_id, rate->quantity, rate->ops_per_s * time * 1e-9, time);
 }
 
-void RateSums::finish(const UtilisationAnalysis& utilisation, const PeakPolicy& policy, RankRow& row) const {
+void RateSums::finish(const UtilisationAnalysis& utilisation, const PeakPolicy& policy,
+                      RankingRow& row) const {
   const auto mean = [](const std::pair<double, double>& sum) {
     return sum.second > 0 ? std::optional(sum.first / sum.second) : std::nullopt;
   };

@@ -32,7 +32,7 @@ class RateSums {
 
   /// Launches of one site that took `time_ns` together.
   void add(const LaunchValues& values, std::int64_t time_ns, const store::Launch& site);
-  void finish(const UtilisationAnalysis& utilisation, const PeakPolicy& policy, RankRow& row) const;
+  void finish(const UtilisationAnalysis& utilisation, const PeakPolicy& policy, RankingRow& row) const;
 
  private:
   struct Operations {

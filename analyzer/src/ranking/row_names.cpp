@@ -49,37 +49,37 @@ RowNames::RowNames(const Model& model, const UtilisationAnalysis& utilisation)
       codes_(codes_to_tell_apart(model, utilisation)),
       several_blocks_(of_several_blocks(model, utilisation)) {}
 
-std::vector<std::string> RowNames::of(const LaunchUtilisations::Row& item, const RankKeys& keys) const {
+std::vector<std::string> RowNames::of(const LaunchUtilisations::Row& item, const RankingKeys& keys) const {
   std::vector<std::string> names;
-  for (const RankKey key : keys.all()) names.push_back(name_of(item, key));
+  for (const RankingKey key : keys.all()) names.push_back(name_of(item, key));
   return names;
 }
 
-std::string RowNames::name_of(const LaunchUtilisations::Row& item, RankKey key) const {
+std::string RowNames::name_of(const LaunchUtilisations::Row& item, RankingKey key) const {
   const store::Launch& launch = model_.launches.site(item.launch);
   const store::Kernel* kernel = model_.kernel(launch.kernel_id);
   std::string name(model_.kernel_name(launch));
   if (const auto code = codes_.find(launch.kernel_id); code != codes_.end()) name += " #" + code->second;
   switch (key) {
-    case RankKey::kernel:
+    case RankingKey::kernel:
       return name;
-    case RankKey::kernel_and_grid:
+    case RankingKey::kernel_and_grid:
       return name + " " + grid_text(launch.grid) +
              (several_blocks_.contains({launch.kernel_id, launch.grid}) ? " × " + grid_text(launch.block)
                                                                         : "");
-    case RankKey::family:
+    case RankingKey::family:
       return kernel == nullptr ? name : kernel->normalised_name;
-    case RankKey::kernel_class:
+    case RankingKey::kernel_class:
       return std::string(to_string(model_.kernel_class(launch)));
-    case RankKey::nvtx_path: {
+    case RankingKey::nvtx_path: {
       const std::string_view path = model_.string(launch.nvtx_path_id);
       return std::string(path.empty() ? kNoRange : path);
     }
-    case RankKey::phase:
+    case RankingKey::phase:
       return std::string(phase_of(model_.string(launch.nvtx_path_id)));
-    case RankKey::layer:
+    case RankingKey::layer:
       return std::string(layer_of(model_.string(launch.nvtx_path_id)));
-    case RankKey::launch:
+    case RankingKey::launch:
       return "#" + std::to_string(item.ordinal) + " " + name;
   }
   return name;

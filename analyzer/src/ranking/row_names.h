@@ -19,10 +19,11 @@ class RowNames {
   RowNames(const Model& model, const UtilisationAnalysis& utilisation);
 
   /// One text a key, in their order.
-  [[nodiscard]] std::vector<std::string> of(const LaunchUtilisations::Row& item, const RankKeys& keys) const;
+  [[nodiscard]] std::vector<std::string> of(const LaunchUtilisations::Row& item,
+                                            const RankingKeys& keys) const;
 
  private:
-  [[nodiscard]] std::string name_of(const LaunchUtilisations::Row& item, RankKey key) const;
+  [[nodiscard]] std::string name_of(const LaunchUtilisations::Row& item, RankingKey key) const;
 
   const Model& model_;
   std::map<store::Id, std::string> codes_;  // tell kernels of one name apart, by kernel; none for all others

@@ -100,11 +100,11 @@ const SavingReach::Launched* SavingReach::find(LaunchIndex launch) const {
 void SavingReach::add_launch(const LaunchUtilisations& launches, std::size_t position, double goal,
                              Changes& changes) const {
   const LaunchVerdict& verdict = launches.group_of(position);
-  if (verdict.status != LaunchStatus::measured || *verdict.limiter_utilisation >= goal) return;
+  if (verdict.status != LaunchStatus::measured || *verdict.nearest_roof_ratio >= goal) return;
   const LaunchUtilisations::Row& row = launches.row(position);
   const Launched* found = find(row.launch);
   if (found == nullptr) return;
-  const double reached_ns = static_cast<double>(row.duration_ns) * *verdict.limiter_utilisation / goal;
+  const double reached_ns = static_cast<double>(row.duration_ns) * *verdict.nearest_roof_ratio / goal;
   changes[found->step].push_back({found->node, std::llround(reached_ns)});
 }
 
@@ -158,16 +158,16 @@ void SavingReach::add_to(const UtilisationAnalysis& utilisation, Ranking& rankin
     return saving_ns(changes);
   };
   std::vector<std::uint32_t> all;
-  for (const RankRow& row : ranking.rows) all.insert(all.end(), row.launches.begin(), row.launches.end());
+  for (const RankingRow& row : ranking.rows) all.insert(all.end(), row.launches.begin(), row.launches.end());
   reach.target_ns = reached_ns(all, ranking.options.target);
   reach.stretch_ns = reached_ns(all, ranking.options.stretch);
   // What could save most first: if there are too many rows, those that matter least are left out.
-  std::vector<RankRow*> order;
-  for (RankRow& row : ranking.rows) order.push_back(&row);
-  std::sort(order.begin(), order.end(), [](const RankRow* a, const RankRow* b) {
+  std::vector<RankingRow*> order;
+  for (RankingRow& row : ranking.rows) order.push_back(&row);
+  std::sort(order.begin(), order.end(), [](const RankingRow* a, const RankingRow* b) {
     return std::tie(b->saved_target_ns, a->key) < std::tie(a->saved_target_ns, b->key);
   });
-  for (RankRow* row : order) {
+  for (RankingRow* row : order) {
     // One row alone cannot reach more than all rows together.
     const bool target = row->saved_target_ns > 0 && reach.target_ns > 0;
     const bool stretch = row->saved_stretch_ns > 0 && reach.stretch_ns > 0;
@@ -178,10 +178,10 @@ void SavingReach::add_to(const UtilisationAnalysis& utilisation, Ranking& rankin
     row->reached_target_ns = target ? reached_ns(row->launches, ranking.options.target) : 0;
     row->reached_stretch_ns = stretch ? reached_ns(row->launches, ranking.options.stretch) : 0;
   }
-  const auto rank_of = [&](const RankRow& row) {
+  const auto rank_of = [&](const RankingRow& row) {
     return std::round(row.reached_target_ns.value_or(0) / static_cast<double>(options_.resolution_ns));
   };
-  std::stable_sort(ranking.rows.begin(), ranking.rows.end(), [&](const RankRow& a, const RankRow& b) {
+  std::stable_sort(ranking.rows.begin(), ranking.rows.end(), [&](const RankingRow& a, const RankingRow& b) {
     if (rank_of(a) != rank_of(b)) return rank_of(a) > rank_of(b);
     if (a.time_ns != b.time_ns) return a.time_ns > b.time_ns;
     return a.key < b.key;

@@ -162,7 +162,7 @@ StallAnalysis analyze_stalls(const Model& model, const UtilisationAnalysis& util
       ++out.unsampled;
       continue;
     }
-    stalls.rank_row = row;
+    stalls.ranking_row = row;
     stalls.kernel = ranking.rows[row].kernel;
     out.kernels.push_back(std::move(stalls));
   }

@@ -9,7 +9,7 @@ namespace ridgeline::analyzer {
 
 namespace {
 
-bool matches(const KernelBudget& budget, const RankRow& row) {
+bool matches(const KernelBudget& budget, const RankingRow& row) {
   return matches_pattern(budget.kernel, row.key) || matches_pattern(budget.kernel, row.kernel) ||
          matches_pattern(budget.kernel, row.normalised_name);
 }
@@ -45,11 +45,11 @@ std::optional<Failure> check_options(const TargetOptions& options) {
 }
 
 // The kind of launches that take most of a row's time; measured ones before the others.
-LaunchStatus main_status(const RankRow& row) {
+LaunchStatus main_status(const RankingRow& row) {
   const std::pair<std::int64_t, LaunchStatus> parts[] = {
       {row.measured_time_ns, LaunchStatus::measured},
       {row.unmeasured_time_ns, LaunchStatus::unmeasured},
-      {row.launch_bound_time_ns, LaunchStatus::launch_bound},
+      {row.too_short_time_ns, LaunchStatus::too_short},
       {row.no_roof_time_ns, LaunchStatus::no_roof},
   };
   auto most = parts[0];
@@ -60,10 +60,10 @@ LaunchStatus main_status(const RankRow& row) {
 }
 
 // The verdict of the utilisation alone.
-KernelVerdict judge_utilisation(const RankRow& row, double required, double stretch) {
+KernelVerdict judge_utilisation(const RankingRow& row, double required, double stretch) {
   switch (main_status(row)) {
-    case LaunchStatus::launch_bound:
-      return KernelVerdict::launch_bound;
+    case LaunchStatus::too_short:
+      return KernelVerdict::too_short;
     case LaunchStatus::no_roof:
       return KernelVerdict::no_roof;
     case LaunchStatus::unmeasured:
@@ -71,12 +71,12 @@ KernelVerdict judge_utilisation(const RankRow& row, double required, double stre
     case LaunchStatus::measured:
       break;
   }
-  const double limiter = row.limiter.value_or(0);
+  const double limiter = row.nearest_roof_ratio.value_or(0);
   if (limiter >= std::max(stretch, required)) return KernelVerdict::stretch;
   return limiter >= required ? KernelVerdict::met : KernelVerdict::missed;
 }
 
-KernelVerdict judge_budget(const RankRow& row, const KernelBudget& budget, double stretch,
+KernelVerdict judge_budget(const RankingRow& row, const KernelBudget& budget, double stretch,
                            KernelCheck& check) {
   KernelVerdict verdict = KernelVerdict::met;
   if (budget.min_utilisation_ratio) {
@@ -105,8 +105,8 @@ void tally(KernelVerdict verdict, TargetCheck& check) {
     case KernelVerdict::below_min_share:
       ++check.below_min_share_count;
       break;
-    case KernelVerdict::launch_bound:
-      ++check.launch_bound_count;
+    case KernelVerdict::too_short:
+      ++check.too_short_count;
       break;
     case KernelVerdict::no_roof:
       ++check.no_roof_count;
@@ -155,7 +155,7 @@ std::string_view to_string(KernelVerdict verdict) {
       return "missed";
     case KernelVerdict::below_min_share:
       return "below_min_share";
-    case KernelVerdict::launch_bound:
+    case KernelVerdict::too_short:
       return "launch_bound";
     case KernelVerdict::no_roof:
       return "no_roof";
@@ -216,7 +216,7 @@ Result<TargetCheck> check_targets(const UtilisationAnalysis& utilisation, const 
   std::vector<bool> used(options.budgets.size(), false);
   bool budget_unmeasured = false;
   for (std::size_t i = 0; i < ranking.rows.size(); ++i) {
-    const RankRow& row = ranking.rows[i];
+    const RankingRow& row = ranking.rows[i];
     KernelCheck kernel;
     kernel.row = i;
     for (std::size_t b = 0; b < options.budgets.size(); ++b) {
@@ -248,8 +248,8 @@ Result<TargetCheck> check_targets(const UtilisationAnalysis& utilisation, const 
   for (const LaunchUtilisations::Group& launch : utilisation.launches.groups()) {
     total += launch.time_ns;
     if (launch.status != LaunchStatus::measured) continue;
-    if (*launch.limiter_utilisation >= options.target) at_target += launch.time_ns;
-    if (*launch.limiter_utilisation >= options.stretch) at_stretch += launch.time_ns;
+    if (*launch.nearest_roof_ratio >= options.target) at_target += launch.time_ns;
+    if (*launch.nearest_roof_ratio >= options.stretch) at_stretch += launch.time_ns;
   }
   if (total > 0) {
     check.time_share_at_target = static_cast<double>(at_target) / static_cast<double>(total);

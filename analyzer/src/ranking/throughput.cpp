@@ -70,7 +70,7 @@ Throughput step_throughput(const Model& model, const UtilisationAnalysis& utilis
     devices.insert(site_of(model, utilisation, item).device_id);
     if (!item.values->tensor_ops) {
       // A launch that is too short to be counted does nothing to speak of.
-      complete = complete && item.status == LaunchStatus::launch_bound;
+      complete = complete && item.status == LaunchStatus::too_short;
       continue;
     }
     operations += item.values->tensor_ops->value;

@@ -25,7 +25,7 @@ class PointSums {
  public:
   void add(const LaunchValues& values, std::int64_t duration_ns);
   void add(const LaunchRoofTimes& times, double duration_ns);
-  void finish(const RankRow* row, RooflinePoint& point) const;
+  void finish(const RankingRow* row, RooflinePoint& point) const;
   void add(const PointSums& other);
 
  private:
@@ -128,13 +128,13 @@ void PointSums::add(const PointSums& other) {
 }
 
 // What the program says of ranges in which nothing but this row ran.
-const WorkSum* own_work(const RankRow* row) {
+const WorkSum* own_work(const RankingRow* row) {
   if (row == nullptr || !row->work || row->work->launches != row->calls || row->work->undeclared_launches > 0)
     return nullptr;
   return &*row->work;
 }
 
-void PointSums::finish(const RankRow* row, RooflinePoint& point) const {
+void PointSums::finish(const RankingRow* row, RooflinePoint& point) const {
   if (moved_.ns > 0) point.dram_bytes_per_s = moved_.bytes / moved_.ns * 1e9;
   if (read_or_written_ > 0) point.read_share = read_ / read_or_written_;
   Sum sum = both_;
@@ -224,9 +224,9 @@ void find_above_cache(const RooflinePoint& point, const Ranking& ranking, Findin
   }
 }
 
-RooflinePoint point_of(const RankRow& row, std::size_t index) {
+RooflinePoint point_of(const RankingRow& row, std::size_t index) {
   RooflinePoint point;
-  point.rank_row = index;
+  point.ranking_row = index;
   point.key = row.key;
   point.kernel_class = row.kernel_class;
   point.calls = row.calls;

@@ -7,28 +7,28 @@ namespace ridgeline::analyzer {
 namespace {
 
 // Rows in order of time, cut where the rest is no longer wanted.
-std::vector<std::size_t> wanted_rows(const RooflineSource& source, double least_share) {
+std::vector<std::size_t> wanted_rows(const RooflineSource& source, double min_share) {
   const auto& rows = source.ranking.rows;
   std::vector<std::size_t> order = rows_by_time(source.ranking);
   const double all = static_cast<double>(source.ranking.totals.time_ns);
   double sum = 0;
   std::size_t kept = 0;
-  while (kept < order.size() && (kept == 0 || sum < least_share * all))
+  while (kept < order.size() && (kept == 0 || sum < min_share * all))
     sum += static_cast<double>(rows[order[kept++]].time_ns);
-  if (least_share < 1) order.resize(kept);
+  if (min_share < 1) order.resize(kept);
   return order;
 }
 
 RooflineDot dot_of(const RooflineSource& source, std::size_t row) {
-  const RankRow& rank = source.ranking.rows[row];
+  const RankingRow& ranked = source.ranking.rows[row];
   RooflineDot dot;
-  dot.rank_row = row;
-  dot.name = rank.key;
-  dot.kernel_class = rank.kernel_class;
-  dot.share = rank.step_share;
-  dot.time_ns = rank.time_ns;
-  dot.ratio = rank.limiter;
-  dot.bound = rank.bound;
+  dot.ranking_row = row;
+  dot.name = ranked.key;
+  dot.kernel_class = ranked.kernel_class;
+  dot.share = ranked.step_share;
+  dot.time_ns = ranked.time_ns;
+  dot.ratio = ranked.nearest_roof_ratio;
+  dot.bound = ranked.bound;
   return dot;
 }
 
@@ -78,22 +78,22 @@ void add_roofs(const RooflineSource& source, const RooflineSettings& settings, R
 RooflinePlot make_plot(const RooflineSource& source, const RooflineSettings& settings) {
   RooflinePlot plot;
   plot.mode = settings.mode;
-  const std::vector<std::size_t> rows = wanted_rows(source, settings.least_share);
+  const std::vector<std::size_t> rows = wanted_rows(source, settings.min_share);
   plot.decluttered = static_cast<std::int64_t>(source.ranking.rows.size() - rows.size());
   const Roofline& roofline = source.roofline;
   std::vector<double> xs, ys;
   if (settings.mode == RooflineMode::time) {
     for (const std::size_t row : rows) {
-      const RankRow& rank = source.ranking.rows[row];
-      if (!rank.dram || !rank.compute || rank.calls == 0) {
+      const RankingRow& ranked = source.ranking.rows[row];
+      if (!ranked.dram || !ranked.compute || ranked.calls == 0) {
         ++plot.left_out;
         continue;
       }
       RooflineDot dot = dot_of(source, row);
-      dot.measured = static_cast<double>(rank.time_ns);
+      dot.measured = static_cast<double>(ranked.time_ns);
       // What uses a roof for less than a ten-thousandth of its time stands at the edge.
-      dot.x = dot.measured * std::max(rank.dram->value, 1e-4);
-      dot.y = dot.measured * std::max(rank.compute->value, 1e-4);
+      dot.x = dot.measured * std::max(ranked.dram->value, 1e-4);
+      dot.y = dot.measured * std::max(ranked.compute->value, 1e-4);
       xs.push_back(dot.x);
       ys.push_back(dot.y);
       xs.push_back(dot.measured);
@@ -147,24 +147,24 @@ RooflinePlot make_plot(const RooflineSource& source, const RooflineSettings& set
   return plot;
 }
 
-std::vector<RooflineDot> level_dots(const RooflineSource& source, std::size_t rank_row) {
+std::vector<RooflineDot> level_dots(const RooflineSource& source, std::size_t ranking_row) {
   std::vector<RooflineDot> dots;
-  if (rank_row >= source.roofline.points.size()) return dots;
-  const RooflinePoint& point = source.roofline.points[rank_row];
-  const RankRow& rank = source.ranking.rows[rank_row];
-  if (!point.intensity_flop_per_byte || !point.flops_per_s || !rank.dram_bytes || *rank.dram_bytes <= 0)
+  if (ranking_row >= source.roofline.points.size()) return dots;
+  const RooflinePoint& point = source.roofline.points[ranking_row];
+  const RankingRow& ranked = source.ranking.rows[ranking_row];
+  if (!point.intensity_flop_per_byte || !point.flops_per_s || !ranked.dram_bytes || *ranked.dram_bytes <= 0)
     return dots;
-  const double operations = *point.intensity_flop_per_byte * *rank.dram_bytes;
+  const double operations = *point.intensity_flop_per_byte * *ranked.dram_bytes;
   const auto moved = [&](analyzer::Metric metric) {
-    const auto value = rank.metrics.of(metric);
+    const auto value = ranked.metrics.of(metric);
     return value ? std::optional(value->value) : std::nullopt;
   };
-  const std::pair<MemoryLevel, std::optional<double>> levels[] = {{MemoryLevel::dram, rank.dram_bytes},
+  const std::pair<MemoryLevel, std::optional<double>> levels[] = {{MemoryLevel::dram, ranked.dram_bytes},
                                                                   {MemoryLevel::l2, moved("l2_bytes")},
                                                                   {MemoryLevel::l1, moved("l1_bytes")}};
   for (const auto& [level, bytes] : levels) {
     if (!bytes || *bytes <= 0) continue;
-    RooflineDot dot = dot_of(source, rank_row);
+    RooflineDot dot = dot_of(source, ranking_row);
     dot.level = level;
     dot.x = operations / *bytes;
     dot.y = *point.flops_per_s;

@@ -8,7 +8,7 @@
 #include <unordered_set>
 
 #include "execution/step_recording.h"
-#include "model/refusal.h"
+#include "model/query_failed.h"
 #include "ridgeline/analyzer/model/nvtx_path.h"
 
 namespace ridgeline::analyzer {
@@ -16,28 +16,29 @@ namespace ridgeline::analyzer {
 namespace {
 
 // Peers with more launches than this in all are known by their stored sums, not launch by launch.
-constexpr std::int64_t kMostPeerLaunches = 100'000;
+constexpr std::int64_t kMaxPeerLaunches = 100'000;
 constexpr std::int64_t kRowsBetweenReports = 65'536;
-constexpr std::int64_t kMostReserved = 16'000'000;
+constexpr std::int64_t kMaxReserved = 16'000'000;
 
 // Counts rows, and tells how far it has come.
 class Counter {
  public:
-  Counter(const Ask& ask, Stage stage, std::int64_t& count) : ask_(ask), stage_(stage), count_(count) {}
+  Counter(const QueryOptions& ask, Stage stage, std::int64_t& count)
+      : ask_(ask), stage_(stage), count_(count) {}
   void row() {
     ++count_;
     if (++done_ % kRowsBetweenReports == 0 && ask_.progress) ask_.progress({stage_, done_, 0});
   }
 
  private:
-  const Ask& ask_;
+  const QueryOptions& ask_;
   Stage stage_;
   std::int64_t& count_;
   std::int64_t done_ = 0;
 };
 
 void require_whole(bool whole) {
-  if (!whole) throw Refused{{ErrorKind::cancelled, "the question was cancelled"}};
+  if (!whole) throw QueryFailed{{ErrorKind::cancelled, "the question was cancelled"}};
 }
 
 bool is_measured(const store::Step& step) {
@@ -85,8 +86,8 @@ void require_launches(const std::vector<store::Id>& steps, Model& model) {
 
 Launches::SiteIndex Loader::Sites::of(store::Id id, const store::Activity& activity, Launches& launches) {
   constexpr Launches::SiteIndex kUnknown = UINT32_MAX;
-  constexpr store::Id kMostSmall = 1'000'000;
-  if (id >= 0 && id < kMostSmall) {
+  constexpr store::Id kMaxIndexedId = 1'000'000;
+  if (id >= 0 && id < kMaxIndexedId) {
     const auto place = static_cast<std::size_t>(id);
     if (place >= small_.size()) small_.resize(std::max(place + 1, 2 * small_.size()), kUnknown);
     if (small_[place] == kUnknown) small_[place] = launches.add_site(activity.launch_site(id));
@@ -100,11 +101,11 @@ Launches::SiteIndex Loader::Sites::of(store::Id id, const store::Activity& activ
 Loader::Loader(const store::Capture& capture, ReadCounts& counts)
     : capture_(capture), activity_(capture), counts_(counts) {}
 
-Model Loader::overview(const Ask& ask) {
-  tell(ask, Stage::facts);
+Model Loader::overview(const QueryOptions& ask) {
+  report_progress(ask, Stage::facts);
   ++counts_.queries;
   Model model = load_recording(capture_);
-  tell(ask, Stage::steps, model.steps.size());
+  report_progress(ask, Stage::steps, model.steps.size());
   ++counts_.queries;
   const std::vector<store::StepTotal> totals = activity_.step_totals();
   for (ModelStep& step : model.steps) {
@@ -119,7 +120,7 @@ Model Loader::overview(const Ask& ask) {
   return model;
 }
 
-void Loader::add_launches(const store::ActivityFilter& filter, const Ask& ask, Model& model) {
+void Loader::add_launches(const store::ActivityFilter& filter, const QueryOptions& ask, Model& model) {
   ++counts_.queries;
   Counter counter(ask, Stage::launches, counts_.launches);
   require_whole(activity_.for_each_launch_row(
@@ -133,7 +134,7 @@ void Loader::add_launches(const store::ActivityFilter& filter, const Ask& ask, M
 
 // The end of the step before may reach into a step's time, and work outside of steps may lie in it.
 void Loader::add_overlapping(const Selection& chosen, const std::vector<store::Id>& loaded,
-                             store::Id process_id, const Ask& ask, Model& model) {
+                             store::Id process_id, const QueryOptions& ask, Model& model) {
   const std::unordered_set<store::Id> known(loaded.begin(), loaded.end());
   std::int64_t in_steps = 0;
   for (const ModelStep& step : model.steps) {
@@ -225,7 +226,7 @@ void Loader::add_order(store::Id process_id, const Selection& chosen, Model& mod
   model.graph_edges = order.graph_edges(process_id);
 }
 
-void Loader::add_copies(const store::ActivityFilter& filter, const Ask& ask, Model& model) {
+void Loader::add_copies(const store::ActivityFilter& filter, const QueryOptions& ask, Model& model) {
   counts_.queries += 2;
   Counter counter(ask, Stage::launches, counts_.copies);
   require_whole(activity_.for_each_memcpy(
@@ -244,8 +245,8 @@ void Loader::add_copies(const store::ActivityFilter& filter, const Ask& ask, Mod
       ask.stop));
 }
 
-void Loader::add_metrics(const store::ActivityFilter& filter, const Ask& ask, Model& model) {
-  tell(ask, Stage::counters);
+void Loader::add_metrics(const store::ActivityFilter& filter, const QueryOptions& ask, Model& model) {
+  report_progress(ask, Stage::counters);
   ++counts_.queries;
   Counter counter(ask, Stage::counters, counts_.launch_metrics);
   require_whole(activity_.for_each_launch_metric(
@@ -257,9 +258,9 @@ void Loader::add_metrics(const store::ActivityFilter& filter, const Ask& ask, Mo
       ask.stop));
 }
 
-void Loader::add_ranges(const store::ActivityFilter& filter, const std::string& pattern, const Ask& ask,
-                        Model& model) {
-  tell(ask, Stage::ranges);
+void Loader::add_ranges(const store::ActivityFilter& filter, const std::string& pattern,
+                        const QueryOptions& ask, Model& model) {
+  report_progress(ask, Stage::ranges);
   ++counts_.queries;
   Counter counter(ask, Stage::ranges, counts_.ranges);
   std::unordered_set<store::Id> annotated;
@@ -294,7 +295,8 @@ void Loader::add_ranges(const store::ActivityFilter& filter, const std::string& 
 }
 
 // How much a launch's duration varies is known from the same launch in the peers.
-void Loader::add_peers(const Selection& chosen, std::vector<store::Id>& steps, const Ask& ask, Model& model) {
+void Loader::add_peers(const Selection& chosen, std::vector<store::Id>& steps, const QueryOptions& ask,
+                       Model& model) {
   const RepresentativeStep& step = chosen.steps.representative;
   if (step.peers.empty()) return;
   std::int64_t launches = 0;
@@ -304,7 +306,7 @@ void Loader::add_peers(const Selection& chosen, std::vector<store::Id>& steps, c
   };
   const ModelStep& first = model.steps[step.peers.front()];
   std::vector<store::OrdinalSum> sums;
-  if (launches > kMostPeerLaunches && step.peers.size() > 1) {
+  if (launches > kMaxPeerLaunches && step.peers.size() > 1) {
     ++counts_.queries;
     sums = activity_.ordinal_sums({first.step.process_id, first.step.phase, first.total->sequence_hash});
   }
@@ -345,7 +347,8 @@ void Loader::add_peers(const Selection& chosen, std::vector<store::Id>& steps, c
   model.peer_sequence = first.total->sequence_hash;
 }
 
-Model Loader::slice(const Model& overview, const Selection& chosen, const Scope& scope, const Ask& ask) {
+Model Loader::slice(const Model& overview, const Selection& chosen, const Scope& scope,
+                    const QueryOptions& ask) {
   Model model = overview;
   sites_ = {};
   const store::Id process_id = chosen.steps.process_id;
@@ -353,7 +356,7 @@ Model Loader::slice(const Model& overview, const Selection& chosen, const Scope&
   const bool by_window =
       scope.window && !representative.whole_recording && scope.steps.kind != StepSelection::Kind::listed &&
       scope.steps.kind != StepSelection::Kind::phase && representative.summary.step_id == 0;
-  tell(ask, Stage::launches);
+  report_progress(ask, Stage::launches);
   store::ActivityFilter ranges{process_id, {}, {}};
   if (representative.whole_recording) {
     add_launches({process_id, {}, {}}, ask, model);
@@ -381,7 +384,7 @@ Model Loader::slice(const Model& overview, const Selection& chosen, const Scope&
       if (std::find(steps.begin(), steps.end(), step.step.id) != steps.end()) expected += launches_of(step);
     }
     // A damaged capture may claim any number.
-    model.launches.reserve(static_cast<std::size_t>(std::clamp<std::int64_t>(expected, 0, kMostReserved)));
+    model.launches.reserve(static_cast<std::size_t>(std::clamp<std::int64_t>(expected, 0, kMaxReserved)));
     add_launches({process_id, steps, {}}, ask, model);
     require_launches(steps, model);
     add_overlapping(chosen, steps, process_id, ask, model);

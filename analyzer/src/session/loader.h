@@ -5,8 +5,8 @@
 #include <unordered_map>
 #include <vector>
 
-#include "ridgeline/analyzer/model/ask.h"
 #include "ridgeline/analyzer/model/model.h"
+#include "ridgeline/analyzer/model/query_options.h"
 #include "ridgeline/analyzer/model/scope.h"
 #include "ridgeline/store/activity.h"
 #include "steps/selection.h"
@@ -21,27 +21,28 @@ class Loader {
   [[nodiscard]] const store::Activity& activity() const { return activity_; }
 
   /// Facts of the recording and the totals of its steps and processes; no launch.
-  [[nodiscard]] Model overview(const Ask& ask);
+  [[nodiscard]] Model overview(const QueryOptions& ask);
 
   /// The overview with the rows that answers about the scope are made of: the chosen steps, what the device did in
   /// their time, the measured steps (T1, T2, T3) of the process, and the peers' durations. `chosen` is of the
   /// overview. Throws Refused(cancelled).
   [[nodiscard]] Model slice(const Model& overview, const Selection& chosen, const Scope& scope,
-                            const Ask& ask);
+                            const QueryOptions& ask);
 
  private:
-  void add_launches(const store::ActivityFilter& filter, const Ask& ask, Model& model);
+  void add_launches(const store::ActivityFilter& filter, const QueryOptions& ask, Model& model);
   void add_overlapping(const Selection& chosen, const std::vector<store::Id>& loaded, store::Id process_id,
-                       const Ask& ask, Model& model);
+                       const QueryOptions& ask, Model& model);
   void add_waits(store::Id process_id, TimeWindow time, Model& model);
   /// What orders the streams and graphs of the launches that are there.
   void add_order(store::Id process_id, const Selection& chosen, Model& model);
-  void add_metrics(const store::ActivityFilter& filter, const Ask& ask, Model& model);
-  void add_copies(const store::ActivityFilter& filter, const Ask& ask, Model& model);
+  void add_metrics(const store::ActivityFilter& filter, const QueryOptions& ask, Model& model);
+  void add_copies(const store::ActivityFilter& filter, const QueryOptions& ask, Model& model);
   /// Those that declare work, and the outermost that the pattern means.
-  void add_ranges(const store::ActivityFilter& filter, const std::string& pattern, const Ask& ask,
+  void add_ranges(const store::ActivityFilter& filter, const std::string& pattern, const QueryOptions& ask,
                   Model& model);
-  void add_peers(const Selection& chosen, std::vector<store::Id>& steps, const Ask& ask, Model& model);
+  void add_peers(const Selection& chosen, std::vector<store::Id>& steps, const QueryOptions& ask,
+                 Model& model);
 
   /// Where the sites of the capture are in the model that is being filled.
   class Sites {

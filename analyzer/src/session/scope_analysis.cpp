@@ -32,7 +32,7 @@ void name_clock_limits(const Model& model, const Quality& quality, Ranking& rank
   if (device == nullptr || !device->max_sm_clock_hz) return;
   std::string reasons;
   for (const std::string& reason : clocks.throttle_reasons) reasons += (reasons.empty() ? "" : ", ") + reason;
-  for (RankRow& row : ranking.rows) {
+  for (RankingRow& row : ranking.rows) {
     if (row.sm_clock_hz && *row.sm_clock_hz < kFullClock * static_cast<double>(*device->max_sm_clock_hz))
       row.clock_limit = reasons;
   }
@@ -41,26 +41,26 @@ void name_clock_limits(const Model& model, const Quality& quality, Ranking& rank
 }  // namespace
 
 ScopeAnalysis::ScopeAnalysis(std::shared_ptr<const Model> model, const AnalysisOptions& options, Scope scope,
-                             const Ask& ask)
+                             const QueryOptions& ask)
     : model_(std::move(model)), options_(options), scope_(std::move(scope)) {
-  tell(ask, Stage::steps, model_->steps.size());
-  Selection selection = granted(select(*model_, options_.steps, scope_));
+  report_progress(ask, Stage::steps, model_->steps.size());
+  Selection selection = value_or_throw(select(*model_, options_.steps, scope_));
   RepresentativeStep& step = selection.steps.representative;
   const auto bounded = [](std::int64_t ns) { return std::clamp(ns, -kFarthestBoundNs, kFarthestBoundNs); };
   step.from_start_ns = bounded(step.window_start_ns) - bounded(recording_start_ns(*model_));
   selection_ = share(std::move(selection));
 }
 
-std::shared_ptr<const UtilisationAnalysis> ScopeAnalysis::utilisation(const Ask& ask) {
+std::shared_ptr<const UtilisationAnalysis> ScopeAnalysis::utilisation(const QueryOptions& ask) {
   if (!utilisation_) {
     const StepAnalysis& steps = selection_->steps;
-    tell(ask, Stage::utilisation, steps.representative.launches.size());
+    report_progress(ask, Stage::utilisation, steps.representative.launches.size());
     utilisation_ = share(analyze_utilisation(*model_, steps, options_.utilisation));
   }
   return utilisation_;
 }
 
-const Exposure& ScopeAnalysis::exposure(const Ask& ask) {
+const Exposure& ScopeAnalysis::exposure(const QueryOptions& ask) {
   if (!exposure_) {
     check_stop(ask);
     std::vector<TimeWindow> windows;
@@ -71,19 +71,19 @@ const Exposure& ScopeAnalysis::exposure(const Ask& ask) {
   return *exposure_;
 }
 
-DeclaredRanges& ScopeAnalysis::ranges(const Ask& ask) {
+DeclaredRanges& ScopeAnalysis::ranges(const QueryOptions& ask) {
   if (!ranges_) {
     const auto measured = utilisation(ask);
-    tell(ask, Stage::ranges, model_->nvtx_ranges.size());
+    report_progress(ask, Stage::ranges, model_->nvtx_ranges.size());
     ranges_ = std::make_unique<DeclaredRanges>(*model_, selection_->steps, *measured,
                                                options_.utilisation.peaks, is_partial(scope_));
   }
   return *ranges_;
 }
 
-const SavingReach& ScopeAnalysis::reach(const Ask& ask) {
+const SavingReach& ScopeAnalysis::reach(const QueryOptions& ask) {
   if (!reach_) {
-    tell(ask, Stage::ranking, selection_->steps.representative.launches.size());
+    report_progress(ask, Stage::ranking, selection_->steps.representative.launches.size());
     ReachOptions wanted = options_.reach;
     wanted.launch_latency_ns = options_.accounting.launch_latency_ns;
     // A part of a step shortens the whole of it.
@@ -91,7 +91,7 @@ const SavingReach& ScopeAnalysis::reach(const Ask& ask) {
     for (const Selection::Part& part : selection_->parts) {
       const StepSummary& summary = part.step.summary;
       const bool found = !part.step.whole_recording && summary.step_id != 0;
-      // What was launched before the borders of a window or an instance, and waited for behind them, is not followed.
+      // What was launched before the boundaries of a window or an instance, and waited for after them, is not followed.
       wanted.cut = wanted.cut || (!found && !part.step.whole_recording);
       steps.push_back(found && is_partial(scope_) ? represent(*model_, summary) : part.step);
     }
@@ -100,19 +100,19 @@ const SavingReach& ScopeAnalysis::reach(const Ask& ask) {
   return *reach_;
 }
 
-std::shared_ptr<const Ranking> ScopeAnalysis::ranking(const RankKeys& key, const Ask& ask) {
+std::shared_ptr<const Ranking> ScopeAnalysis::ranking(const RankingKeys& key, const QueryOptions& ask) {
   auto& slot = rankings_[key];
   if (slot) return slot;
   const auto measured = utilisation(ask);
-  tell(ask, Stage::ranking, measured->launches.size());
-  RankOptions wanted = options_.rank;
+  report_progress(ask, Stage::ranking, measured->launches.size());
+  RankingOptions wanted = options_.ranking;
   wanted.key = key;
   wanted.bounds = options_.accounting.bounds;
   wanted.peaks = options_.utilisation.peaks;
   Ranking made = rank_kernels(*model_, selection_->steps, *measured, exposure(ask), wanted);
   reach(ask).add_to(*measured, made);
   if (DeclaredRanges& declared = ranges(ask); !declared.empty()) {
-    for (RankRow& row : made.rows) row.work = declared.of(row.launches);
+    for (RankingRow& row : made.rows) row.work = declared.of(row.launches);
     std::vector<std::uint32_t> all(measured->launches.size());
     std::iota(all.begin(), all.end(), 0U);
     made.totals.work = declared.of(all);
@@ -123,10 +123,10 @@ std::shared_ptr<const Ranking> ScopeAnalysis::ranking(const RankKeys& key, const
   return slot = share(std::move(made));
 }
 
-std::shared_ptr<const TargetCheck> ScopeAnalysis::check(const Ask& ask) {
+std::shared_ptr<const TargetCheck> ScopeAnalysis::check(const QueryOptions& ask) {
   if (!check_) {
-    const auto ranked = ranking(RankKey::kernel, ask);
-    TargetCheck made = granted(check_targets(*utilisation_, *ranked, options_.targets));
+    const auto ranked = ranking(RankingKey::kernel, ask);
+    TargetCheck made = value_or_throw(check_targets(*utilisation_, *ranked, options_.targets));
     std::vector<std::uint32_t> missed;
     for (const KernelCheck& kernel : made.kernels) {
       const auto& launches = ranked->rows[kernel.row].launches;
@@ -145,9 +145,9 @@ std::shared_ptr<const TargetCheck> ScopeAnalysis::check(const Ask& ask) {
   return check_;
 }
 
-std::shared_ptr<const Accounting> ScopeAnalysis::accounting(const Ask& ask) {
+std::shared_ptr<const Accounting> ScopeAnalysis::accounting(const QueryOptions& ask) {
   if (!accounting_) {
-    tell(ask, Stage::accounting, selection_->steps.representative.launches.size());
+    report_progress(ask, Stage::accounting, selection_->steps.representative.launches.size());
     Accounting made = account(*model_, *selection_, options_.accounting, scope_.device_id);
     made.kernels =
         kernel_time(*model_, *utilisation(ask), exposure(ask), made.device_id, options_.accounting.bounds);
@@ -157,7 +157,7 @@ std::shared_ptr<const Accounting> ScopeAnalysis::accounting(const Ask& ask) {
   return accounting_;
 }
 
-std::shared_ptr<const Roofline> ScopeAnalysis::roofline(const RankKeys& key, const Ask& ask) {
+std::shared_ptr<const Roofline> ScopeAnalysis::roofline(const RankingKeys& key, const QueryOptions& ask) {
   auto& slot = rooflines_[key];
   if (slot) return slot;
   const auto ranked = ranking(key, ask);
@@ -166,7 +166,7 @@ std::shared_ptr<const Roofline> ScopeAnalysis::roofline(const RankKeys& key, con
 }
 
 std::shared_ptr<const std::vector<DeclaredWork>> ScopeAnalysis::declared_work(bool by_operation,
-                                                                              const Ask& ask) {
+                                                                              const QueryOptions& ask) {
   auto& slot = work_[by_operation ? 1 : 0];
   if (!slot) {
     const DeclaredRanges& declared = ranges(ask);
@@ -175,17 +175,17 @@ std::shared_ptr<const std::vector<DeclaredWork>> ScopeAnalysis::declared_work(bo
   return slot;
 }
 
-std::shared_ptr<const StallAnalysis> ScopeAnalysis::stalls(const Ask& ask) {
+std::shared_ptr<const StallAnalysis> ScopeAnalysis::stalls(const QueryOptions& ask) {
   if (!stalls_) {
-    const auto ranked = ranking(RankKey::kernel, ask);
+    const auto ranked = ranking(RankingKey::kernel, ask);
     stalls_ = share(analyze_stalls(*model_, *utilisation_, *ranked, options_.stalls));
   }
   return stalls_;
 }
 
-std::shared_ptr<const Throughput> ScopeAnalysis::throughput(const Ask& ask) {
+std::shared_ptr<const Throughput> ScopeAnalysis::throughput(const QueryOptions& ask) {
   if (!throughput_) {
-    const auto ranked = ranking(RankKey::kernel, ask);
+    const auto ranked = ranking(RankingKey::kernel, ask);
     // A part of a step works through an unknown part of what the step does.
     const StepSize size = is_partial(scope_) ? StepSize{} : declared_size(*model_, selection_->steps);
     Throughput made = step_throughput(*model_, *utilisation(ask), *ranked, options_.utilisation.peaks, size);
@@ -195,7 +195,7 @@ std::shared_ptr<const Throughput> ScopeAnalysis::throughput(const Ask& ask) {
   return throughput_;
 }
 
-const Quality& ScopeAnalysis::assessed(const Ask& ask) {
+const Quality& ScopeAnalysis::assessed(const QueryOptions& ask) {
   if (assessed_) return *assessed_;
   const auto measured = utilisation(ask);
   const StepAnalysis& steps = selection_->steps;
@@ -214,11 +214,11 @@ const Quality& ScopeAnalysis::assessed(const Ask& ask) {
   return *assessed_;
 }
 
-std::shared_ptr<const Quality> ScopeAnalysis::quality(const Ask& ask) {
+std::shared_ptr<const Quality> ScopeAnalysis::quality(const QueryOptions& ask) {
   if (quality_) return quality_;
   Quality made = assessed(ask);
   const Findings pace =
-      pace_findings(selection_->steps.representative, *accounting(ask), *ranking(RankKey::kernel, ask));
+      pace_findings(selection_->steps.representative, *accounting(ask), *ranking(RankingKey::kernel, ask));
   // Before anything that is said of kernels, but after what makes the recording doubtful.
   const auto first = std::find_if(made.findings.begin(), made.findings.end(),
                                   [](const Finding& f) { return f.severity < Severity::error; });
@@ -233,9 +233,9 @@ std::shared_ptr<const Quality> ScopeAnalysis::quality(const Ask& ask) {
   return quality_ = share(std::move(made));
 }
 
-std::shared_ptr<const AdviceReport> ScopeAnalysis::advice(const Ask& ask) {
+std::shared_ptr<const AdviceReport> ScopeAnalysis::advice(const QueryOptions& ask) {
   if (!advice_) {
-    const auto ranked = ranking(RankKey::kernel, ask);
+    const auto ranked = ranking(RankingKey::kernel, ask);
     DeclaredRanges& declared = ranges(ask);
     const AdviceInput input{*model_,
                             selection_->steps,
@@ -254,19 +254,19 @@ std::shared_ptr<const AdviceReport> ScopeAnalysis::advice(const Ask& ask) {
   return advice_;
 }
 
-Analysis ScopeAnalysis::together(unsigned parts, const Ask& ask) {
+Analysis ScopeAnalysis::together(unsigned parts, const QueryOptions& ask) {
   Analysis all;
   all.steps = selection_->steps;
   all.utilisation = *utilisation(ask);
-  const RankKeys key =
+  const RankingKeys key =
       all.steps.representative.scope == ScopeKind::step || all.steps.representative.scope == ScopeKind::range
-          ? options_.rank.key
-          : options_.window_key.value_or(options_.rank.key);
+          ? options_.ranking.key
+          : options_.window_key.value_or(options_.ranking.key);
   all.ranking = *ranking(key, ask);
   all.throughput = *throughput(ask);
   all.quality = *quality(ask);
   if ((parts & Session::kCheck) != 0) {
-    all.check_ranking = *ranking(RankKey::kernel, ask);
+    all.check_ranking = *ranking(RankingKey::kernel, ask);
     all.check = *check(ask);
   }
   if ((parts & (Session::kAccounting | Session::kCheck)) != 0) all.accounting = *accounting(ask);
@@ -278,7 +278,7 @@ Analysis ScopeAnalysis::together(unsigned parts, const Ask& ask) {
   if ((parts & Session::kAdvice) != 0) all.advice = *advice(ask);
   if ((parts & Session::kRoofline) != 0) {
     all.roofline = *roofline(key, ask);
-    all.classes = *ranking(RankKey::kernel_class, ask);
+    all.classes = *ranking(RankingKey::kernel_class, ask);
   }
   return all;
 }

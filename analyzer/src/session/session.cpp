@@ -40,9 +40,9 @@ TimeWindow within_recording(const Model& model, TimeWindow window) {
   const TimeWindow common{std::max(window.start_ns, recorded.start_ns),
                           std::min(window.end_ns, recorded.end_ns)};
   if (window.end_ns > window.start_ns && common.end_ns <= common.start_ns) {
-    throw Refused{{ErrorKind::usage, "nothing was recorded in that window: the recording lasts from +" +
-                                         time_text(static_cast<double>(recorded.start_ns)) + " to +" +
-                                         time_text(static_cast<double>(recorded.end_ns))}};
+    throw QueryFailed{{ErrorKind::usage, "nothing was recorded in that window: the recording lasts from +" +
+                                             time_text(static_cast<double>(recorded.start_ns)) + " to +" +
+                                             time_text(static_cast<double>(recorded.end_ns))}};
   }
   return {common.start_ns + origin_ns, common.end_ns + origin_ns};
 }
@@ -60,9 +60,9 @@ void take_ceilings(const store::MachineCeilings& machine, Model& model) {
     model.ceilings.insert(model.ceilings.end(), rows.begin(), rows.end());
   }
   if (any) return;
-  throw Refused{{ErrorKind::usage, "the machine file is of " + machine.device + ", the recording of " +
-                                       (names.empty() ? "no device" : names) +
-                                       ": give the file of that card, or of another of its model"}};
+  throw QueryFailed{{ErrorKind::usage, "the machine file is of " + machine.device + ", the recording of " +
+                                           (names.empty() ? "no device" : names) +
+                                           ": give the file of that card, or of another of its model"}};
 }
 }  // namespace
 
@@ -86,12 +86,12 @@ struct Session::State {
     const std::lock_guard lock(mutex);
     try {
       return std::shared_ptr<const T>(work());
-    } catch (const Refused& refused) {
+    } catch (const QueryFailed& refused) {
       return refused.failure;
     }
   }
 
-  const std::shared_ptr<const Model>& facts(const Ask& ask) {
+  const std::shared_ptr<const Model>& facts(const QueryOptions& ask) {
     if (overview) return overview;
     Model made = loader.overview(ask);
     if (options.ceilings) take_ceilings(*options.ceilings, made);
@@ -99,7 +99,7 @@ struct Session::State {
   }
 
   // Two scopes that mean the same are one.
-  Scope resolved(Scope scope, const Ask& ask) {
+  Scope resolved(Scope scope, const QueryOptions& ask) {
     if (scope.window && scope.window_from_start) {
       scope.window = within_recording(*facts(ask), *scope.window);
     }
@@ -108,12 +108,12 @@ struct Session::State {
   }
 
   std::shared_ptr<const std::optional<SampledStep>> sampled_step(ScopeAnalysis& known, std::size_t bins,
-                                                                 const Ask& ask) {
+                                                                 const QueryOptions& ask) {
     const auto measured = known.utilisation(ask);
     std::optional<SampledStep> made;
     if (!measured->sample_steps.empty()) {
       if (traces.empty()) {
-        tell(ask, Stage::samples);
+        report_progress(ask, Stage::samples);
         traces = load_sample_traces(capture, *known.model(), sampled_step_metrics());
         ++reads.queries;
         for (const SampleTrace& trace : traces)
@@ -125,7 +125,7 @@ struct Session::State {
     return share(std::move(made));
   }
 
-  std::shared_ptr<const Replay> replay(const Scope& scope, const Ask& ask) {
+  std::shared_ptr<const Replay> replay(const Scope& scope, const QueryOptions& ask) {
     auto& known = replays[scope];
     if (known) return known;
     ReplayOptions wanted = options.replay;
@@ -148,7 +148,7 @@ struct Session::State {
     return known = share(Replay(*all.model(), own == parts.end() ? parts.front() : *own, parts, wanted));
   }
 
-  ScopeAnalysis& at(const Scope& asked, const Ask& ask) {
+  ScopeAnalysis& at(const Scope& asked, const QueryOptions& ask) {
     check_stop(ask);
     const Scope scope = resolved(asked, ask);
     auto& known = scopes[scope];
@@ -156,7 +156,7 @@ struct Session::State {
     const Model& all = *facts(ask);
     Scope wide = scope;  // which launches are in the range shows when they are loaded
     wide.range.clear();
-    const Selection chosen = granted(select(all, options.steps, wide));
+    const Selection chosen = value_or_throw(select(all, options.steps, wide));
     known =
         std::make_unique<ScopeAnalysis>(share(loader.slice(all, chosen, scope, ask)), options, scope, ask);
     return *known;
@@ -184,66 +184,67 @@ ReadCounts Session::reads() const {
   return state_->reads;
 }
 
-Answer<Model> Session::recording(const Ask& ask) {
+Answer<Model> Session::recording(const QueryOptions& ask) {
   return state_->answer<Model>([&] { return state_->facts(ask); });
 }
 
-Answer<StepAnalysis> Session::steps(const Scope& scope, const Ask& ask) {
+Answer<StepAnalysis> Session::steps(const Scope& scope, const QueryOptions& ask) {
   return state_->answer<StepAnalysis>([&] {
     const auto selection = state_->at(scope, ask).selection();
     return std::shared_ptr<const StepAnalysis>(selection, &selection->steps);
   });
 }
 
-Answer<Model> Session::model(const Scope& scope, const Ask& ask) {
+Answer<Model> Session::model(const Scope& scope, const QueryOptions& ask) {
   return state_->answer<Model>([&] { return state_->at(scope, ask).model(); });
 }
 
-Answer<UtilisationAnalysis> Session::utilisation(const Scope& scope, const Ask& ask) {
+Answer<UtilisationAnalysis> Session::utilisation(const Scope& scope, const QueryOptions& ask) {
   return state_->answer<UtilisationAnalysis>([&] { return state_->at(scope, ask).utilisation(ask); });
 }
 
-Answer<Ranking> Session::ranking(const Scope& scope, const RankKeys& key, const Ask& ask) {
+Answer<Ranking> Session::ranking(const Scope& scope, const RankingKeys& key, const QueryOptions& ask) {
   return state_->answer<Ranking>([&] { return state_->at(scope, ask).ranking(key, ask); });
 }
 
-Answer<Accounting> Session::accounting(const Scope& scope, const Ask& ask) {
+Answer<Accounting> Session::accounting(const Scope& scope, const QueryOptions& ask) {
   return state_->answer<Accounting>([&] { return state_->at(scope, ask).accounting(ask); });
 }
 
-Answer<Roofline> Session::roofline(const Scope& scope, const RankKeys& key, const Ask& ask) {
+Answer<Roofline> Session::roofline(const Scope& scope, const RankingKeys& key, const QueryOptions& ask) {
   return state_->answer<Roofline>([&] { return state_->at(scope, ask).roofline(key, ask); });
 }
 
-Answer<Replay> Session::replay(const Scope& scope, const Ask& ask) {
+Answer<Replay> Session::replay(const Scope& scope, const QueryOptions& ask) {
   return state_->answer<Replay>([&] { return state_->replay(scope, ask); });
 }
 
-Answer<WhatIf> Session::what_if(const Scope& scope, const WhatIfRequest& request, const Ask& ask) {
+Answer<WhatIf> Session::what_if(const Scope& scope, const WhatIfRequest& request, const QueryOptions& ask) {
   return state_->answer<WhatIf>([&] {
     if (scope.window)
-      throw Refused{
+      throw QueryFailed{
           {ErrorKind::usage, "a stretch of time is not simulated, only whole steps: leave the window out"}};
     WhatIfRequest wanted = request;
     if (wanted.range.empty()) wanted.range = scope.range;
     ScopeAnalysis& whole = state_->at(whole_step(scope), ask);
     const auto measured = whole.utilisation(ask);
-    const StepPower power = whole.ranking(RankKey::kernel, ask)->power;
+    const StepPower power = whole.ranking(RankingKey::kernel, ask)->power;
     const auto replay = state_->replay(scope, ask);
-    return share(granted(analyzer::what_if(*whole.model(), whole.selection()->steps, *measured, *replay,
-                                           state_->options.utilisation.peaks, wanted, power)));
+    return share(
+        value_or_throw(analyzer::what_if(*whole.model(), whole.selection()->steps, *measured, *replay,
+                                         state_->options.utilisation.peaks, wanted, power)));
   });
 }
 
-Answer<Quality> Session::quality(const Scope& scope, const Ask& ask) {
+Answer<Quality> Session::quality(const Scope& scope, const QueryOptions& ask) {
   return state_->answer<Quality>([&] { return state_->at(scope, ask).quality(ask); });
 }
 
-Answer<AdviceReport> Session::advice(const Scope& scope, const Ask& ask) {
+Answer<AdviceReport> Session::advice(const Scope& scope, const QueryOptions& ask) {
   return state_->answer<AdviceReport>([&] { return state_->at(scope, ask).advice(ask); });
 }
 
-Answer<Analysis> Session::analysis(const Scope& scope, unsigned parts, const Ask& ask) {
+Answer<Analysis> Session::analysis(const Scope& scope, unsigned parts, const QueryOptions& ask) {
   return state_->answer<Analysis>([&] {
     ScopeAnalysis& known = state_->at(scope, ask);
     Analysis all = known.together(parts, ask);

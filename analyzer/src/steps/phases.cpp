@@ -9,7 +9,7 @@ namespace ridgeline::analyzer {
 namespace {
 
 // A group of fewer steps says nothing about its next one.
-constexpr std::size_t kLeastForOutliers = 4;
+constexpr std::size_t kMinStepsForOutliers = 4;
 
 void measure(const std::vector<StepSummary>& steps, const std::vector<std::size_t>& members,
              const StepOptions& options, PhaseSummary& phase) {
@@ -26,7 +26,7 @@ void measure(const std::vector<StepSummary>& steps, const std::vector<std::size_
   spread.mad_ns = median_absolute_deviation(durations);
   spread.min_ns = *std::min_element(durations.begin(), durations.end());
   spread.max_ns = *std::max_element(durations.begin(), durations.end());
-  if (durations.size() < kLeastForOutliers) return;
+  if (durations.size() < kMinStepsForOutliers) return;
   // 1.4826 × MAD estimates the standard deviation of a normal sample.
   const double limit =
       std::max(options.outlier_mads * 1.4826 * spread.mad_ns, options.outlier_ratio * spread.median_ns);

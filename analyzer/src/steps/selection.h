@@ -9,7 +9,7 @@
 namespace ridgeline::analyzer {
 
 /// A scope made concrete. `steps.representative` holds its launches, whichever steps they are of, and the time
-/// that they are measured against; `steps.spread` and the peers stay those of the step that stands for all.
+/// that they are measured against; `steps.spread` and the peers stay those of the representative step.
 struct Selection {
   StepAnalysis steps;
   /// Stretches of time that the scope covers, in order: a step each, or one window.

@@ -266,7 +266,7 @@ void find_outliers(const Pool& pool, const StepSpread& spread, const StepOptions
   const double limit =
       std::max(options.outlier_mads * 1.4826 * spread.mad_ns, options.outlier_ratio * spread.median_ns);
   const auto is_outlier = [&](const StepSummary& step) {
-    // The first of a phase finds the GPU idle, so that the host's lead and its next copies shift its borders.
+    // The first of a phase finds the GPU idle, so that the host's lead and its next copies shift its boundaries.
     return step.settled && std::fabs(static_cast<double>(step.gpu_duration_ns) - spread.median_ns) > limit;
   };
   Finding finding{.severity = Severity::warning, .code = FindingCode::steps_outlier, .count = 0};
@@ -303,7 +303,7 @@ void find_changes(const std::vector<StepSummary>& steps, store::Id process_id, F
     if (step.status != StepStatus::ok) {
       const auto [place, fresh] = not_ok.try_emplace({step.phase, step.status, step.reason}, findings.size());
       if (fresh) {
-        // Nothing that is shown rests on the steps before the schedule and behind it.
+        // Nothing that is shown rests on the steps before the schedule and after it.
         const bool measured = step.phase != Phase::warmup && step.phase != Phase::after;
         Finding finding{.severity = measured ? Severity::warning : Severity::info,
                         .code = FindingCode::steps_not_ok,
@@ -430,7 +430,7 @@ void find(StepAnalysis& analysis, Severity severity, FindingCode code, Remedy re
   analysis.findings.push_back(std::move(finding));
 }
 
-// Chooses the step that stands for all, or the one that is asked for. Failure: usage.
+// Chooses the representative step, or the one that is asked for. Failure: usage.
 Result<RepresentativeStep> choose(const Model& model, const Pool& pool, const StepOptions& options,
                                   StepAnalysis& analysis) {
   if (options.step_index) {

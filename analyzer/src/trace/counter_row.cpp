@@ -22,7 +22,7 @@ void CounterRow::finish(std::int64_t longest_gap_ns) {
       held_.push_back(held);
       peaks_.push_back(values_[i]);
     }
-    const auto length = static_cast<double>(times_[i] - begin_of(i));
+    const auto length = static_cast<double>(times_[i] - start_of(i));
     sum += length * static_cast<double>(values_[i]);
     held += length;
     peaks_.back() = std::max(peaks_.back(), values_[i]);
@@ -30,13 +30,13 @@ void CounterRow::finish(std::int64_t longest_gap_ns) {
   }
 }
 
-std::int64_t CounterRow::begin_of(std::size_t i) const {
+std::int64_t CounterRow::start_of(std::size_t i) const {
   const std::int64_t least = times_[i] - longest_gap_ns_;
   return i == 0 ? least : std::max(times_[i - 1], least);
 }
 
 TimeWindow CounterRow::extent() const {
-  return empty() ? TimeWindow{} : TimeWindow{begin_of(0), times_.back()};
+  return empty() ? TimeWindow{} : TimeWindow{start_of(0), times_.back()};
 }
 
 CounterBin CounterRow::over(std::size_t first, const TimeWindow& window) const {
@@ -44,7 +44,7 @@ CounterBin CounterRow::over(std::size_t first, const TimeWindow& window) const {
   double sum = 0, held = 0;
   for (std::size_t i = first; i < size(); ++i) {
     // Whole blocks inside the window are summed up already.
-    if (i % kBlock == 0 && i + kBlock < size() && begin_of(i) >= window.start_ns &&
+    if (i % kBlock == 0 && i + kBlock < size() && start_of(i) >= window.start_ns &&
         times_[i + kBlock - 1] <= window.end_ns) {
       const std::size_t block = i / kBlock;
       sum += sums_[block + 1] - sums_[block];
@@ -53,7 +53,7 @@ CounterBin CounterRow::over(std::size_t first, const TimeWindow& window) const {
       i += kBlock - 1;
       continue;
     }
-    const std::int64_t from = std::max(begin_of(i), window.start_ns);
+    const std::int64_t from = std::max(start_of(i), window.start_ns);
     if (from >= window.end_ns) break;
     const auto length = static_cast<double>(std::min(times_[i], window.end_ns) - from);
     if (length <= 0) continue;

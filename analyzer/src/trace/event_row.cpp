@@ -92,7 +92,7 @@ void EventRow::build() {
     busy += duration_ns(i);
   }
   const TimeWindow all = extent();
-  std::size_t count = std::max<std::size_t>(size() / kEventsABin, 1);
+  std::size_t count = std::max<std::size_t>(size() / kEventsPerBin, 1);
   Level base;
   base.bin_ns = static_cast<double>(all.length_ns()) / static_cast<double>(count);
   base.bins.resize(count);

@@ -10,7 +10,7 @@ namespace ridgeline::analyzer {
 
 namespace {
 
-constexpr std::int64_t kLeastSamples = 10;
+constexpr std::int64_t kMinSamples = 10;
 
 TimeWindow kernels_window(const Model& model, const ModelStep& step) {
   TimeWindow window;
@@ -132,7 +132,7 @@ std::optional<SampledStep> sampled_step(const Model& model, const UtilisationAna
     out.window = candidate;
     step = &model.steps[index];
   }
-  if (step == nullptr || out.samples < kLeastSamples) return std::nullopt;
+  if (step == nullptr || out.samples < kMinSamples) return std::nullopt;
   out.step_index = step->step.step_index;
   out.interval_ns = spacing_ns(*read, out.window);
   const double scale = 1e9 / out.interval_ns / peak->value;

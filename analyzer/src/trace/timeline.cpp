@@ -15,7 +15,7 @@ namespace {
 
 using store::Id;
 
-constexpr int kMostLanes = 6;  // of one stream or thread
+constexpr int kMaxLanes = 6;  // of one stream or thread
 
 std::string words(CopyKind kind) {
   switch (kind) {
@@ -300,8 +300,8 @@ class Reader {
       }
       const std::string label = line.label, id = line.id;
       for (int lane = 1;; ++lane) {
-        TimelineRow overlapping = lane < kMostLanes ? without_events(line) : TimelineRow{};
-        line.events.finish(lane < kMostLanes ? &overlapping.events : nullptr);
+        TimelineRow overlapping = lane < kMaxLanes ? without_events(line) : TimelineRow{};
+        line.events.finish(lane < kMaxLanes ? &overlapping.events : nullptr);
         data_->rows.push_back(std::move(line));
         if (overlapping.events.empty()) break;
         line = std::move(overlapping);

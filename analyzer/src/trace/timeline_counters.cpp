@@ -19,7 +19,7 @@ struct Known {
   const char* label;
   bool of_dram_peak;  // bytes, of the DRAM's peak
 };
-// In the order in which they stand; others come behind them and are not shown unless asked for.
+// In their order; others come after them and are not shown unless asked for.
 constexpr std::array<Known, 9> kKnown = {{
     {"dram__bytes_read.sum", "DRAM read", true},
     {"dram__bytes_write.sum", "DRAM written", true},

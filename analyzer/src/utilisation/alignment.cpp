@@ -22,9 +22,9 @@ class Paths {
   Paths(Keys a, Keys b)
       : a_(a), b_(b), n_(static_cast<std::int64_t>(a.size())), m_(static_cast<std::int64_t>(b.size())) {}
 
-  // False if the two are further apart than kMostEdits.
+  // False if the two are further apart than kMaxEdits.
   bool search() {
-    const auto most = std::min<std::int64_t>(n_ + m_, kMostEdits);
+    const auto most = std::min<std::int64_t>(n_ + m_, kMaxEdits);
     std::vector<std::int32_t> reach(static_cast<std::size_t>(2 * most + 3), 0);
     const std::int64_t middle = most + 1;
     for (std::int64_t edits = 0; edits <= most; ++edits) {

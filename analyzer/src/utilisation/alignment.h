@@ -25,8 +25,8 @@ struct Alignment {
 };
 
 /// Both steps in order of launch. What is common in order is found first (the fewest insertions and deletions, up to
-/// kMostEdits of them); what is left is paired by key, the first with the first. Time O((n + m) · edits).
+/// kMaxEdits of them); what is left is paired by key, the first with the first. Time O((n + m) · edits).
 [[nodiscard]] Alignment align(std::span<const LaunchKey> first, std::span<const LaunchKey> second);
-inline constexpr std::size_t kMostEdits = 1500;
+inline constexpr std::size_t kMaxEdits = 1500;
 
 }  // namespace ridgeline::analyzer

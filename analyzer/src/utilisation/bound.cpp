@@ -10,7 +10,7 @@ std::string_view to_string(KernelBound bound) {
       return "compute";
     case KernelBound::latency:
       return "latency";
-    case KernelBound::launch_bound:
+    case KernelBound::too_short:
       return "launch_bound";
     case KernelBound::no_roof:
       return "no_roof";
@@ -23,7 +23,7 @@ std::string_view to_string(KernelBound bound) {
 std::optional<Roof> bounding_roof(const LaunchVerdict& launch, const BoundOptions& options) {
   if (launch.status != LaunchStatus::measured) return std::nullopt;
   std::optional<Roof> nearest;
-  double most = options.least_ratio;
+  double most = options.min_ratio;
   for (const Roof roof : kRoofs) {
     // As doubles: exactly at the threshold is near enough.
     std::optional<double> ratio = launch.values->roofs.of(roof);
@@ -45,8 +45,8 @@ KernelBound bound_by(Roof roof) {
 
 KernelBound bound_of(const LaunchVerdict& launch, const BoundOptions& options) {
   switch (launch.status) {
-    case LaunchStatus::launch_bound:
-      return KernelBound::launch_bound;
+    case LaunchStatus::too_short:
+      return KernelBound::too_short;
     case LaunchStatus::no_roof:
       return KernelBound::no_roof;
     case LaunchStatus::unmeasured:
@@ -59,14 +59,14 @@ KernelBound bound_of(const LaunchVerdict& launch, const BoundOptions& options) {
 }
 
 std::int64_t BoundSplit::total_ns() const {
-  return memory_ns + compute_ns + latency_ns + launch_bound_ns + no_roof_ns + unmeasured_ns;
+  return memory_ns + compute_ns + latency_ns + too_short_ns + no_roof_ns + unmeasured_ns;
 }
 
 void BoundSplit::add(const BoundSplit& other) {
   memory_ns += other.memory_ns;
   compute_ns += other.compute_ns;
   latency_ns += other.latency_ns;
-  launch_bound_ns += other.launch_bound_ns;
+  too_short_ns += other.too_short_ns;
   no_roof_ns += other.no_roof_ns;
   unmeasured_ns += other.unmeasured_ns;
 }
@@ -82,8 +82,8 @@ void BoundSplit::add(KernelBound bound, std::int64_t ns) {
     case KernelBound::latency:
       latency_ns += ns;
       break;
-    case KernelBound::launch_bound:
-      launch_bound_ns += ns;
+    case KernelBound::too_short:
+      too_short_ns += ns;
       break;
     case KernelBound::no_roof:
       no_roof_ns += ns;

@@ -13,7 +13,7 @@ namespace ridgeline::analyzer {
 namespace {
 
 // More of one kind tell nothing new.
-constexpr std::size_t kMostOfOne = 24;
+constexpr std::size_t kMaxPerKind = 24;
 // Launches that do the same take about the same time: within a tenth, and what a short one varies by anyway.
 constexpr double kAboutTheSame = 0.1, kJitterNs = 700;
 // Beyond, what one does in a time says nothing of another.
@@ -23,7 +23,7 @@ constexpr double kSlope = 1;
 // A launch that is run alone has another clock than among the others, by so much of it.
 constexpr double kClockAlone = 0.05;
 // Where no two launches are alike, nobody knows by how much they differ.
-constexpr double kVarianceUnknown = 0.01, kMostVariance = 1;
+constexpr double kVarianceUnknown = 0.01, kMaxVariance = 1;
 // What other kinds show of the spread counts like so many launches more.
 constexpr double kWeightOfOthers = 3;
 
@@ -146,7 +146,7 @@ bool LaunchKinds::launches_as_usual(const StepAnalysis& analysis, StepIndex step
          analysis.steps[step].sequence_hash == usual.summary.sequence_hash;
 }
 
-// A launch that is run alone, to be counted, takes another time than among the others. Where the step that stands for
+// A launch that is run alone, to be counted, takes another time than among the others. Where the representative of
 // all launches the same, the launch at the same place has the time that counts.
 void LaunchKinds::note_usual_times(const RepresentativeStep& usual, StepIndex step) {
   std::unordered_map<std::int64_t, LaunchIndex> places;
@@ -187,7 +187,7 @@ void LaunchKinds::note_spread_of(const Group& group, std::size_t begin, std::siz
   std::map<std::string_view, std::map<LaunchIndex, double>>
       values;  // by place: measured again is not another
   double time_ns = 0;
-  const std::size_t step = std::max<std::size_t>((end - begin) / kMostOfOne, 1);
+  const std::size_t step = std::max<std::size_t>((end - begin) / kMaxPerKind, 1);
   for (std::size_t i = begin; i < end; i += step) {
     const double took_ns = usual_ns(group[i].launch);
     time_ns += took_ns;
@@ -209,7 +209,7 @@ void LaunchKinds::note_spread_of(const Group& group, std::size_t begin, std::siz
     const double middle = mean(all);
     if (!spread || middle == 0) continue;
     Spread& known = spreads_[fineness][name];
-    known.variance += time_ns * std::min(std::pow(*spread / middle, 2), kMostVariance);
+    known.variance += time_ns * std::min(std::pow(*spread / middle, 2), kMaxVariance);
     known.weight += time_ns;
   }
 }
@@ -256,7 +256,7 @@ LaunchKinds::Alike LaunchKinds::nearest(const Group& group, double log_ns, Finen
                             [](const Known& known, double at) { return known.log_ns < at; });
   };
   const auto take = [&](auto begin, auto end) {
-    const auto step = std::max<std::ptrdiff_t>((end - begin) / static_cast<std::ptrdiff_t>(kMostOfOne), 1);
+    const auto step = std::max<std::ptrdiff_t>((end - begin) / static_cast<std::ptrdiff_t>(kMaxPerKind), 1);
     for (auto i = begin; i < end; i += std::min(step, end - i)) found.launches.push_back(i->launch);
   };
   const double within = tolerance(log_ns);
@@ -299,7 +299,7 @@ std::vector<LaunchKinds::Alike> LaunchKinds::alike(LaunchIndex launch) const {
       found = nearest(group->second, std::log(takes_ns), fineness);
     } else if (fineness <= alone) {
       found.fineness = fineness;
-      for (std::size_t i = 0; i < group->second.size() && i < kMostOfOne; ++i)
+      for (std::size_t i = 0; i < group->second.size() && i < kMaxPerKind; ++i)
         found.launches.push_back(group->second[i].launch);
     }
     if (!found.launches.empty()) all.push_back(std::move(found));

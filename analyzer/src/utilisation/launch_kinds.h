@@ -21,7 +21,7 @@ namespace ridgeline::analyzer {
 class LaunchKinds {
  public:
   /// Ways of telling launches apart, the finest first: kernel, configuration, ranges and the kernel before it on its
-  /// stream; without that one; kernel and configuration; and where steps vary, the kernel behind that other one, with
+  /// stream; without that one; kernel and configuration; and where steps vary, the kernel after that other one, with
   /// about as many blocks or however many, and without it.
   enum Fineness : std::size_t {
     with_neighbour,
@@ -54,7 +54,7 @@ class LaunchKinds {
   [[nodiscard]] std::vector<Alike> alike(LaunchIndex launch) const;
   /// The same for all launches for which this number is the same.
   [[nodiscard]] std::uint64_t number(LaunchIndex launch) const;
-  /// ns of a launch that alike() gave: in the step that stands for all where that one launches the same.
+  /// ns of a launch that alike() gave: in the representative step where that one launches the same.
   [[nodiscard]] double usual_ns(LaunchIndex launch) const;
   /// The same for launches that are one, measured again in another step.
   [[nodiscard]] LaunchIndex place(LaunchIndex launch) const;
@@ -92,7 +92,7 @@ class LaunchKinds {
   Fineness coarsest_ = alone;
   std::vector<Key> with_ranges_, alone_, of_about_the_size_, of_the_kernel_;  // by site
   std::vector<Key> before_;                              // by launch: kernel that ran before it on its stream
-  std::unordered_map<LaunchIndex, LaunchIndex> places_;  // in the step that stands for all
+  std::unordered_map<LaunchIndex, LaunchIndex> places_;  // in the representative step
   std::array<std::unordered_map<Key, Group>, finenesses> known_by_;
   std::vector<LaunchIndex> known_;
   std::set<std::string_view> metrics_;

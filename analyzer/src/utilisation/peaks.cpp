@@ -94,7 +94,7 @@ std::optional<Peak> peak_of(const Model& model, store::Id device_id, Quantity qu
   return std::nullopt;
 }
 
-// In the order in which they stand in for one that is missing.
+// In their order in for one that is missing.
 std::vector<PeakSource> stand_ins(PeakSource source) {
   std::vector<PeakSource> sources = {PeakSource::spec,     PeakSource::sustained, PeakSource::burst,
                                      PeakSource::measured, PeakSource::clock,     PeakSource::counter};

@@ -13,7 +13,7 @@ namespace ridgeline::analyzer {
 
 namespace {
 
-constexpr double kMostUnlike = 0.25;  // of the launches
+constexpr double kMaxUnlikeShare = 0.25;  // of the launches
 
 }  // namespace
 
@@ -142,7 +142,7 @@ TierSteps::Places TierSteps::places_in(const StepSummary& step,
   const Alignment alignment = align(keys_of(ours), keys_of(theirs));
   Places places;
   const auto unlike = std::count(alignment.same.begin(), alignment.same.end(), Alignment::kNone);
-  places.only_kinds = static_cast<double>(unlike) > kMostUnlike * static_cast<double>(ours.size());
+  places.only_kinds = static_cast<double>(unlike) > kMaxUnlikeShare * static_cast<double>(ours.size());
   for (std::size_t i = 0; i < ours.size(); ++i) {
     const std::uint32_t place =
         alignment.same[i] != Alignment::kNone ? alignment.same[i] : alignment.other_configuration[i];
@@ -180,10 +180,10 @@ namespace {
 
 // One of them may have run alone, with the clock and the caches that this brings.
 bool takes_about_as_long(const store::Launch& launch, const store::Launch& other) {
-  constexpr double kMostRatio = 1.3, kJitterNs = 2000;
+  constexpr double kMaxRatio = 1.3, kJitterNs = 2000;
   // Of a list, since two values that are gone at the end of the line would be referred to.
   const auto [less, more] = std::minmax({duration_ns(launch), duration_ns(other)});
-  return less <= 0 || static_cast<double>(more) <= kMostRatio * static_cast<double>(less) + kJitterNs;
+  return less <= 0 || static_cast<double>(more) <= kMaxRatio * static_cast<double>(less) + kJitterNs;
 }
 
 }  // namespace

@@ -23,7 +23,7 @@ namespace ridgeline::analyzer {
 
 namespace {
 
-constexpr double kLeastNoise = 0.01;  // of a figure beside a measured roof
+constexpr double kMinNoise = 0.01;  // of a figure beside a measured roof
 
 // What the launches of a site have in common, and the groups of those of which nothing was measured.
 struct Site {
@@ -129,7 +129,7 @@ class Analyzer {
     if (!ratio || ratio->value <= 1.0) return;
     const bool is_measured = roof != nullptr && state_of(roof->source);
     const double allowed =
-        is_measured ? 1 + std::max(kLeastNoise, roof->spread_ratio + 2 * ratio->error.value_or(0)) : 1.0;
+        is_measured ? 1 + std::max(kMinNoise, roof->spread_ratio + 2 * ratio->error.value_or(0)) : 1.0;
     Above& worst = above_[{out.kernel_id, is_measured}];
     if (ratio->value > std::max(allowed, worst.ratio))
       worst = {ratio->value, allowed, is_measured ? std::optional(*roof) : std::nullopt};
@@ -169,8 +169,8 @@ class Analyzer {
     if (out.dram_utilisation && out.compute_utilisation) {
       const double dram = out.dram_utilisation->value;
       const double compute = out.compute_utilisation->value;
-      out.limiter_utilisation = std::max(dram, compute);
-      if (*out.limiter_utilisation > 0) out.nearest = compute > dram ? out.busiest_pipe : Roof::kDram;
+      out.nearest_roof_ratio = std::max(dram, compute);
+      if (*out.nearest_roof_ratio > 0) out.nearest = compute > dram ? out.busiest_pipe : Roof::kDram;
     }
     out.status = status_of(launch, out);
     if (out.status != LaunchStatus::no_roof) return;
@@ -183,10 +183,10 @@ class Analyzer {
 
   [[nodiscard]] LaunchStatus status_of(const store::Launch& launch, const Draft& out) const {
     if (out.duration_ns == 0 && !has_time(launch)) return LaunchStatus::unmeasured;
-    if (out.duration_ns < options_.launch_floor_ns) return LaunchStatus::launch_bound;
+    if (out.duration_ns < options_.launch_floor_ns) return LaunchStatus::too_short;
     if (model_.kernel_class(launch) == KernelClass::communication) return LaunchStatus::no_roof;
-    if (!out.limiter_utilisation) return LaunchStatus::unmeasured;
-    return *out.limiter_utilisation < options_.no_roof_ratio ? LaunchStatus::no_roof : LaunchStatus::measured;
+    if (!out.nearest_roof_ratio) return LaunchStatus::unmeasured;
+    return *out.nearest_roof_ratio < options_.no_roof_ratio ? LaunchStatus::no_roof : LaunchStatus::measured;
   }
 
   static bool is_nothing(const TierRows& rows) { return rows.rows.empty() && rows.mismatched == 0; }
@@ -254,7 +254,7 @@ class Analyzer {
     verdict.kernel_id = shared.kernel_id;
     verdict.values = values->second.first;
     verdict.missing = values->second.second;
-    verdict.status = brief                        ? LaunchStatus::launch_bound
+    verdict.status = brief                        ? LaunchStatus::too_short
                      : timed && site.communicates ? LaunchStatus::no_roof
                                                   : LaunchStatus::unmeasured;
     return known.emplace(result_.launches.add_group(verdict));

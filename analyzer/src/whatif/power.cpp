@@ -14,7 +14,7 @@ namespace {
 constexpr std::int64_t kPowerCap = 0x4;
 constexpr double kHolds = 0.5;
 // A clock nearer to its highest says nothing of what it costs.
-constexpr double kLeastLost = 0.03;
+constexpr double kMinLost = 0.03;
 // Power as the clock to the alpha, near the limit of a data-centre GPU (docs/metrics.md, "What if").
 constexpr Interval kAlpha{1.4, 2.0, 2.4};
 // The share of the energy that stays: of pauses what an idle device does not draw; of traffic and of operations that
@@ -53,7 +53,7 @@ Interval beta_of(const UtilisationAnalysis& utilisation) {
 std::optional<Interval> beta_of(const ClockCost& clock) {
   if (clock.reference_hz <= 0) return std::nullopt;
   const double lost = 1 - clock.clock_hz / clock.reference_hz;
-  if (lost < kLeastLost || clock.covered_ns <= 0) return std::nullopt;
+  if (lost < kMinLost || clock.covered_ns <= 0) return std::nullopt;
   const auto share = [&](double ns) { return std::clamp(ns / (clock.covered_ns * lost), 0.0, 1.0); };
   return Interval{share(clock.low_ns), share(clock.cost_ns), share(clock.high_ns)};
 }
@@ -68,18 +68,18 @@ double left_of(double beta, double alpha, double e) {
 PowerTerm power_term(const Model& model, const StepAnalysis& steps, const UtilisationAnalysis& utilisation,
                      const StepPower& power) {
   PowerTerm term;
-  std::int64_t begin_ns = INT64_MAX, end_ns = 0;
+  std::int64_t start_ns = INT64_MAX, end_ns = 0;
   for (const StepSummary& step : steps.steps) {
     const auto& peers = steps.representative.peers;
     if (step.gpu_duration_ns <= 0 || std::find(peers.begin(), peers.end(), step.index) == peers.end())
       continue;
-    begin_ns = std::min(begin_ns, step.gpu_start_ns);
+    start_ns = std::min(start_ns, step.gpu_start_ns);
     end_ns = std::max(end_ns, step.gpu_start_ns + step.gpu_duration_ns);
   }
   std::int64_t known = 0, limited = 0;
   std::vector<double> watts;
   for (const store::ClockSample& sample : model.clock_samples) {
-    if (begin_ns < end_ns && (sample.time_ns < begin_ns || sample.time_ns > end_ns)) continue;
+    if (start_ns < end_ns && (sample.time_ns < start_ns || sample.time_ns > end_ns)) continue;
     if (sample.power_mw) watts.push_back(static_cast<double>(*sample.power_mw) / 1e3);
     if (!sample.throttle_reasons) continue;
     ++known;

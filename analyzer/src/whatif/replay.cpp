@@ -53,12 +53,12 @@ struct PhaseRuns {
   }
 
   // Time by phase, of a step with these begins of launches.
-  [[nodiscard]] std::map<std::string, double> lengths(const std::vector<double>& begins_ns,
+  [[nodiscard]] std::map<std::string, double> lengths(const std::vector<double>& starts_ns,
                                                       double step_ns) const {
     std::map<std::string, double> lengths;
     for (std::size_t i = 0; i < runs.size(); ++i) {
-      const double from_ns = i == 0 ? 0 : begins_ns[runs[i].position];
-      const double to_ns = i + 1 < runs.size() ? begins_ns[runs[i + 1].position] : step_ns;
+      const double from_ns = i == 0 ? 0 : starts_ns[runs[i].position];
+      const double to_ns = i + 1 < runs.size() ? starts_ns[runs[i + 1].position] : step_ns;
       lengths[std::string(runs[i].name)] += to_ns - from_ns;
     }
     return lengths;
@@ -189,13 +189,13 @@ class Replay::Impl {
     std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
       return begins.recorded_ns[a] < begins.recorded_ns[b];
     });
-    double before_ns = 0, most_ns = -1;
+    double before_ns = 0, max_ns = -1;
     for (const std::size_t i : order) {
       const double late_ns = begins.simulated_ns[i] - begins.recorded_ns[i];
       const double more_ns = late_ns - before_ns;
       before_ns = late_ns;
-      if (std::fabs(more_ns) <= most_ns) continue;
-      most_ns = std::fabs(more_ns);
+      if (std::fabs(more_ns) <= max_ns) continue;
+      max_ns = std::fabs(more_ns);
       const LaunchIndex launch = representative.launches[i];
       const Launches::Row& row = model.launches.row(launch);
       check_.worst = {

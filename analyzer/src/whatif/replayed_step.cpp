@@ -83,7 +83,7 @@ bool ReplayedStep::edit_launches(const std::vector<double>& ratios, StepEdit& ed
     changed.duration_ns = std::llround(static_cast<double>(work.end_ns - work.start_ns) * ratio);
     if (ratios[position] >= 0) continue;
     removed = true;
-    changed.most_pause_ns = 0;
+    changed.max_pause_ns = 0;
     if (work.call != RecordedStep::kNone && !work.graph && !recorded_.step.calls[work.call].waits)
       edit.calls[work.call].length_ns = 0;
   }
@@ -126,8 +126,8 @@ void ReplayedStep::become_graph(StepEdit& edit) const {
   for (Index i = 0; i < step.works.size(); ++i) {
     const RecordedStep::Work& work = step.works[i];
     if (work.call == RecordedStep::kNone || !captured[work.call]) continue;
-    std::optional<std::int64_t>& most_ns = edit.works[i].most_pause_ns;
-    most_ns = std::min(most_ns.value_or(options_.graph_pause_ns), options_.graph_pause_ns);
+    std::optional<std::int64_t>& max_ns = edit.works[i].max_pause_ns;
+    max_ns = std::min(max_ns.value_or(options_.graph_pause_ns), options_.graph_pause_ns);
   }
 }
 

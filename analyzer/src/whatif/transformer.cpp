@@ -8,7 +8,7 @@
 #include <map>
 #include <tuple>
 
-#include "model/refusal.h"
+#include "model/query_failed.h"
 #include "ridgeline/analyzer/model/nvtx_path.h"
 
 namespace ridgeline::analyzer {
@@ -18,7 +18,7 @@ namespace {
 constexpr std::size_t kLeftReasons = static_cast<std::size_t>(LeftAlone::precision_unknown) + 1;
 
 [[noreturn]] void refuse(std::string message) {
-  throw Refused{{ErrorKind::usage, std::move(message)}};
+  throw QueryFailed{{ErrorKind::usage, std::move(message)}};
 }
 
 void leave(std::vector<std::int64_t>& left, LeftAlone why) {
@@ -148,10 +148,10 @@ void Transformer::apply_to(const Faster& transform, const Site& at) const {
 
 void Transformer::apply_to(const AtRoof& transform, const Site& at) const {
   const LaunchVerdict& verdict = utilisation_.launches.group_of(at.position);
-  if (!verdict.limiter_utilisation || verdict.status != LaunchStatus::measured)
+  if (!verdict.nearest_roof_ratio || verdict.status != LaunchStatus::measured)
     return leave(at.left, LeftAlone::not_measured);
   const double recorded_ns = static_cast<double>(utilisation_.launches.row(at.position).duration_ns);
-  const double roof_ns = recorded_ns * *verdict.limiter_utilisation / transform.ratio;
+  const double roof_ns = recorded_ns * *verdict.nearest_roof_ratio / transform.ratio;
   const double reached_ns = std::max(roof_ns, std::min(request_.shortest_kernel_ns, recorded_ns));
   if (reached_ns >= at.time_ns) return leave(at.left, LeftAlone::at_goal);
   at.time_ns = reached_ns;
@@ -244,8 +244,8 @@ std::optional<double> Transformer::fused_ns(std::size_t producer, std::size_t co
                                    c.values->dram_utilisation->value, c.values->compute_utilisation->value});
   if (nearest <= 0) return std::nullopt;
   shared_bytes += 2 * shared;
-  const double least_ns = std::min(request_.shortest_kernel_ns, apart_ns);
-  return std::clamp(roof_ns / std::min(nearest, 1.0), least_ns, apart_ns);
+  const double min_ns = std::min(request_.shortest_kernel_ns, apart_ns);
+  return std::clamp(roof_ns / std::min(nearest, 1.0), min_ns, apart_ns);
 }
 
 void Transformer::apply_one(const Fused& transform, TransformAnswer& answer, Times& times) const {

@@ -5,18 +5,18 @@
 #include <algorithm>
 #include <cmath>
 
-#include "model/refusal.h"
+#include "model/query_failed.h"
 #include "whatif/transformer.h"
 
 namespace ridgeline::analyzer {
 
 namespace {
 
-constexpr double kMostTimes = 1000;
+constexpr double kMaxTimes = 1000;
 
 // Numbers that make no sense, wherever they come from.
 void check_numbers(const WhatIfRequest& request) {
-  const auto refuse_number = [](const std::string& what) { throw Refused{{ErrorKind::usage, what}}; };
+  const auto refuse_number = [](const std::string& what) { throw QueryFailed{{ErrorKind::usage, what}}; };
   if (request.transforms.empty())
     refuse_number(
         "nothing is to be different: name kernels as 'attention*=1.5x', or give --roof, --fuse, --precision, "
@@ -24,7 +24,7 @@ void check_numbers(const WhatIfRequest& request) {
         "or --hide-copies");
   for (const Transform& transform : request.transforms) {
     if (const auto* faster = std::get_if<Faster>(&transform);
-        faster != nullptr && !(faster->times >= 1 / kMostTimes && faster->times <= kMostTimes))
+        faster != nullptr && !(faster->times >= 1 / kMaxTimes && faster->times <= kMaxTimes))
       refuse_number(fmt::format("'{}={}x': between 0.001x and 1000x", faster->kernels, faster->times));
     if (const auto* roof = std::get_if<AtRoof>(&transform);
         roof != nullptr && !(roof->ratio > 0 && roof->ratio <= 1))
@@ -80,7 +80,7 @@ WhatIf answered(const Model& model, const RepresentativeStep& step, const Utilis
     // Together each goes on from what those before it made; a pair of theirs may be gone.
     try {
       (void)transformer.apply(transform, together);
-    } catch (const Refused&) {
+    } catch (const QueryFailed&) {
       continue;
     }
   }
@@ -97,7 +97,7 @@ Result<WhatIf> what_if(const Model& model, const StepAnalysis& steps, const Util
   try {
     return answered(model, steps.representative, utilisation, replay, peaks, request,
                     power_term(model, steps, utilisation, power));
-  } catch (const Refused& refused) {
+  } catch (const QueryFailed& refused) {
     return refused.failure;
   }
 }

@@ -63,10 +63,10 @@ double operations_of_instruction(std::string_view metric) {
   return 0;
 }
 
-std::optional<MatrixProduct> product_of(const std::vector<const store::Annotation*>& annotations) {
+std::optional<GemmShape> gemm_of(const std::vector<const store::Annotation*>& annotations) {
   for (const store::Annotation* one : annotations) {
     if (one->m.value_or(0) > 0 && one->n.value_or(0) > 0 && one->k.value_or(0) > 0)
-      return MatrixProduct{*one->m, *one->n, *one->k};
+      return GemmShape{*one->m, *one->n, *one->k};
   }
   return std::nullopt;
 }
@@ -129,13 +129,13 @@ class DeclaredRanges::Sum {
   // The DRAM against all pipes together; of these the one that most of it is of.
   [[nodiscard]] Roof roof_of_most() const {
     double compute_ns = 0;
-    double most_ns = 0;
+    double max_ns = 0;
     Roof most = Roof::kDram;
     for (const auto& [roof, ns] : parts_ns_) {
       if (roof == Roof::kDram) continue;
       compute_ns += ns;
-      if (ns > most_ns) most = roof;
-      most_ns = std::max(most_ns, ns);
+      if (ns > max_ns) most = roof;
+      max_ns = std::max(max_ns, ns);
     }
     const auto dram = parts_ns_.find(Roof::kDram);
     return compute_ns > (dram == parts_ns_.end() ? 0 : dram->second) ? most : Roof::kDram;
@@ -170,8 +170,8 @@ DeclaredRanges::DeclaredRanges(const Model& model, const StepAnalysis& steps,
     if (!step.whole_recording && !chosen.contains(range.step_id.value_or(0))) continue;
     const auto found = annotations.find(range.id);
     if (found == annotations.end()) continue;
-    ranges_.push_back({&range, found->second, {}, product_of(found->second)});
-    any_product_ = any_product_ || ranges_.back().product;
+    ranges_.push_back({&range, found->second, {}, gemm_of(found->second)});
+    any_gemm_ = any_gemm_ || ranges_.back().gemm;
   }
   // Outer ranges first, so that the last to claim a launch is the innermost.
   std::stable_sort(ranges_.begin(), ranges_.end(), [](const Range& a, const Range& b) {
@@ -363,19 +363,19 @@ std::optional<WorkSum> DeclaredRanges::of(std::span<const std::uint32_t> launche
   }
   WorkSum result = known->second;
   result.undeclared_launches = undeclared;
-  std::map<MatrixProduct, std::int64_t> time_ns;
-  if (any_product_) {
+  std::map<GemmShape, std::int64_t> time_ns;
+  if (any_gemm_) {
     for (const std::size_t launch : launches) {
       if (!owner_[launch]) continue;
-      if (const auto& product = ranges_[*owner_[launch]].product)
-        time_ns[*product] += utilisation_.launches.row(launch).duration_ns;
+      if (const auto& gemm = ranges_[*owner_[launch]].gemm)
+        time_ns[*gemm] += utilisation_.launches.row(launch).duration_ns;
     }
   }
-  result.products = static_cast<std::int64_t>(time_ns.size());
+  result.gemms = static_cast<std::int64_t>(time_ns.size());
   if (!time_ns.empty()) {
-    result.product = std::max_element(time_ns.begin(), time_ns.end(), [](const auto& a, const auto& b) {
-                       return a.second < b.second;
-                     })->first;
+    result.gemm = std::max_element(time_ns.begin(), time_ns.end(), [](const auto& a, const auto& b) {
+                    return a.second < b.second;
+                  })->first;
   }
   return result;
 }
@@ -395,14 +395,14 @@ KernelsByOperation kernels_by_operation(const Model& model, const UtilisationAna
 }
 
 Findings excess_findings(const std::vector<DeclaredWork>& operations, double dram_bytes_per_s,
-                         std::int64_t step_ns, double least_ratio, double least_share) {
+                         std::int64_t step_ns, double min_ratio, double min_share) {
   Findings findings;
   if (dram_bytes_per_s <= 0) return findings;
   for (const DeclaredWork& work : operations) {
-    if (work.bytes_ratio.value_or(0) < least_ratio) continue;
+    if (work.bytes_ratio.value_or(0) < min_ratio) continue;
     const double surplus = *work.measured_bytes - *work.declared_bytes;
     const double surplus_ns = surplus / dram_bytes_per_s * 1e9;
-    if (surplus_ns < least_share * static_cast<double>(step_ns)) continue;
+    if (surplus_ns < min_share * static_cast<double>(step_ns)) continue;
     Finding finding{.severity = Severity::info, .code = FindingCode::excess_bytes};
     finding.subject.name = work.operation;
     finding.magnitude_ns = surplus_ns;

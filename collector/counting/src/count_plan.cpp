@@ -7,13 +7,13 @@ namespace ridgeline::counting {
 namespace {
 
 // How much utilisation differs within a kind, as long as too few were counted to know.
-constexpr double kSpreadUnknown = 0.1, kLeastSpread = 0.002;
+constexpr double kSpreadUnknown = 0.1, kMinSpread = 0.002;
 constexpr std::uint32_t kKnownFrom = 3;
 // So much of a budget is planned for: what closing takes is not known before.
 constexpr double kPlanned = 0.95;
 // A step in which fewer could be counted is not worth its session.
-constexpr double kLeastLaunches = 8, kFewLaunches = 48;
-constexpr std::uint32_t kMostChosen = 1u << 16;
+constexpr double kMinLaunches = 8, kFewLaunches = 48;
+constexpr std::uint32_t kMaxChosen = 1u << 16;
 // What is learned weighs so much against what was known before.
 constexpr double kNew = 0.5;
 
@@ -25,7 +25,7 @@ struct CountPlan::Slot {
   double time_ns;   // a step, or in all
   std::uint32_t quota, taken;
   double due;  // of a launch: one is counted whenever this reaches 1
-  std::uint16_t counted[kMostSets];
+  std::uint16_t counted[kMaxSets];
   struct Spread {
     std::uint32_t count;
     double mean, squares;
@@ -35,9 +35,9 @@ struct CountPlan::Slot {
 
 CountPlan::CountPlan(std::int64_t budget_ns, std::uint32_t sets)
     : budget_ns_(budget_ns),
-      sets_(std::clamp(sets, 1u, kMostSets)),
-      slots_(new Slot[2 * kMostKinds]()),
-      heap_(new Candidate[2 * kMostKinds]()) {}
+      sets_(std::clamp(sets, 1u, kMaxSets)),
+      slots_(new Slot[2 * kMaxKinds]()),
+      heap_(new Candidate[2 * kMaxKinds]()) {}
 
 CountPlan::~CountPlan() {
   delete[] slots_;
@@ -45,11 +45,11 @@ CountPlan::~CountPlan() {
 }
 
 CountPlan::Slot* CountPlan::find(Kind kind, bool insert) noexcept {
-  for (std::size_t i = kind % (2 * kMostKinds);; i = (i + 1) % (2 * kMostKinds)) {
+  for (std::size_t i = kind % (2 * kMaxKinds);; i = (i + 1) % (2 * kMaxKinds)) {
     Slot& slot = slots_[i];
     if (slot.kind == kind) return &slot;
     if (slot.kind != 0) continue;
-    if (!insert || kinds_ >= kMostKinds) return nullptr;
+    if (!insert || kinds_ >= kMaxKinds) return nullptr;
     ++kinds_;
     slot.kind = kind;
     return &slot;
@@ -57,7 +57,7 @@ CountPlan::Slot* CountPlan::find(Kind kind, bool insert) noexcept {
 }
 
 const CountPlan::Slot* CountPlan::known(Kind kind) const noexcept {
-  for (std::size_t i = kind % (2 * kMostKinds);; i = (i + 1) % (2 * kMostKinds)) {
+  for (std::size_t i = kind % (2 * kMaxKinds);; i = (i + 1) % (2 * kMaxKinds)) {
     if (slots_[i].kind == kind) return &slots_[i];
     if (slots_[i].kind == 0) return nullptr;
   }
@@ -66,12 +66,12 @@ const CountPlan::Slot* CountPlan::known(Kind kind) const noexcept {
 CountPlan::Slot* CountPlan::part(Kind kind, Kind before, bool insert) noexcept {
   Slot* whole = find(kind, insert);
   if (whole == nullptr || !whole->divided || !in_steps_ || before == 0) return whole;
-  Slot* one = find(behind(kind, before), insert);
+  Slot* one = find(following(kind, before), insert);
   return one != nullptr ? one : whole;
 }
 
 void CountPlan::expect_nothing() noexcept {
-  for (std::size_t i = 0; i < 2 * kMostKinds; ++i) {
+  for (std::size_t i = 0; i < 2 * kMaxKinds; ++i) {
     Slot& slot = slots_[i];
     slot.expected = slot.time_ns = slot.due = 0;
     slot.quota = slot.taken = 0;
@@ -109,7 +109,7 @@ double CountPlan::error(const Slot& slot, std::uint32_t counted) const noexcept 
   const double share = slot.time_ns / expected_ns_;
   if (counted == 0) return share;
   const double known = spread(slot);
-  return share * std::max(known < 0 ? kSpreadUnknown : known, kLeastSpread) / std::sqrt(counted);
+  return share * std::max(known < 0 ? kSpreadUnknown : known, kMinSpread) / std::sqrt(counted);
 }
 
 double CountPlan::gain(const Slot& slot, std::uint32_t counted) const noexcept {
@@ -119,11 +119,11 @@ double CountPlan::gain(const Slot& slot, std::uint32_t counted) const noexcept {
 // The launch that helps most, then the next.
 void CountPlan::give_out(std::uint32_t launches) noexcept {
   std::size_t size = 0;
-  for (std::size_t i = 0; i < 2 * kMostKinds; ++i) {
+  for (std::size_t i = 0; i < 2 * kMaxKinds; ++i) {
     Slot& slot = slots_[i];
     if (slot.kind == 0 || slot.time_ns <= 0) continue;
     const double first = gain(slot, slot.counted[set_]);
-    if (first < kLeastGain) continue;
+    if (first < kMinGain) continue;
     heap_[size++] = {first, static_cast<std::uint32_t>(i)};
   }
   std::make_heap(heap_, heap_ + size);
@@ -135,7 +135,7 @@ void CountPlan::give_out(std::uint32_t launches) noexcept {
     ++chosen_;
     best.gain = gain(slot, slot.counted[set_] + slot.quota);
     const bool more = slot.expected <= 0 || slot.quota < slot.expected;
-    if (best.gain < kLeastGain || !more)
+    if (best.gain < kMinGain || !more)
       --size;
     else
       std::push_heap(heap_, heap_ + size);
@@ -145,7 +145,7 @@ void CountPlan::give_out(std::uint32_t launches) noexcept {
 CountPlan::Way CountPlan::choose(std::uint32_t set, std::uint64_t steps_left, bool all_begun) noexcept {
   set_ = std::min(set, sets_ - 1);
   chosen_ = left_ = 0;
-  for (std::size_t i = 0; i < 2 * kMostKinds; ++i) {
+  for (std::size_t i = 0; i < 2 * kMaxKinds; ++i) {
     slots_[i].quota = slots_[i].taken = 0;
     slots_[i].due = 0.5;
   }
@@ -162,8 +162,8 @@ CountPlan::Way CountPlan::choose(std::uint32_t set, std::uint64_t steps_left, bo
   // Where each step's part is too little for a session, the sets that come first have it.
   const double few_ns = costs_.step_ns + kFewLaunches * costs_.launch_ns;
   const double here_ns = std::min(std::max(left_ns / steps, few_ns), left_ns);
-  const double launches = std::min((here_ns - costs_.step_ns) / costs_.launch_ns, double{kMostChosen});
-  if (launches < kLeastLaunches) return Way::nothing;
+  const double launches = std::min((here_ns - costs_.step_ns) / costs_.launch_ns, double{kMaxChosen});
+  if (launches < kMinLaunches) return Way::nothing;
   const auto most = static_cast<std::uint32_t>(launches);
   newcomers_ = std::max(most / 8, 4u);
   give_out(most);
@@ -215,7 +215,7 @@ void CountPlan::learn(Way way, std::uint32_t launches, double fixed_ns, double l
   const auto blend = [](double& known, double seen) {
     if (seen > 0) known += kNew * (seen - known);
   };
-  if (launches < kLeastLaunches) return;
+  if (launches < kMinLaunches) return;
   if (way == Way::all) {
     blend(costs_.launch_of_all_ns, launches_ns / launches);
   } else {
@@ -226,7 +226,7 @@ void CountPlan::learn(Way way, std::uint32_t launches, double fixed_ns, double l
 
 CountPlan::Summary CountPlan::summary(std::uint32_t set) const noexcept {
   Summary all;
-  for (std::size_t i = 0; i < 2 * kMostKinds; ++i) {
+  for (std::size_t i = 0; i < 2 * kMaxKinds; ++i) {
     const Slot& slot = slots_[i];
     if (slot.kind == 0 || slot.time_ns <= 0) continue;
     ++all.kinds;

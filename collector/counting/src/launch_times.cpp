@@ -8,7 +8,7 @@ void LaunchTimes::add(Kind kind, std::int64_t duration_ns) noexcept {
     Slot& slot = slots_[i];
     Kind there = slot.kind.load(std::memory_order_acquire);
     if (there == 0) {
-      if (kinds_.load(std::memory_order_relaxed) >= kMostKinds) return;
+      if (kinds_.load(std::memory_order_relaxed) >= kMaxKinds) return;
       if (slot.kind.compare_exchange_strong(there, kind, std::memory_order_acq_rel)) {
         kinds_.fetch_add(1, std::memory_order_relaxed);
         there = kind;

@@ -82,9 +82,9 @@ ProgramEnd end_of(int status) {
 
 // Reads a pipe until its end or the deadline. False: the deadline came first.
 bool read_until(int file, Clock::time_point deadline, std::string& output) {
-  constexpr std::size_t kMost = 16u << 20;
+  constexpr std::size_t kMax = 16u << 20;
   char buffer[16384];
-  while (output.size() < kMost) {
+  while (output.size() < kMax) {
     const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(deadline - Clock::now()).count();
     if (left <= 0) return false;
     pollfd ready{file, POLLIN, 0};

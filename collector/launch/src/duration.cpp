@@ -16,7 +16,7 @@ struct Unit {
 };
 // "ms" before "m": the longer name is tried first.
 constexpr Unit kUnits[] = {{"h", 3'600'000}, {"ms", 1}, {"m", 60'000}, {"s", 1000}};
-constexpr double kMostMs = 366.0 * 24 * 3'600'000;
+constexpr double kMaxMs = 366.0 * 24 * 3'600'000;
 
 }  // namespace
 
@@ -57,7 +57,7 @@ Result<std::chrono::milliseconds> parse_duration(std::string_view text) {
     // "min" is read as well, and never written.
     at += unit->name == "m" && text.substr(at, 3) == "min" ? 3 : unit->name.size();
     total_ms += number * static_cast<double>(unit->ms);
-    if (total_ms > kMostMs) return usage("is more than a year");
+    if (total_ms > kMaxMs) return usage("is more than a year");
   }
   const auto ms = static_cast<std::int64_t>(std::llround(total_ms));
   if (ms < 1) return usage("is no time at all");

@@ -13,7 +13,7 @@ namespace ridgeline::launch {
 namespace {
 
 constexpr auto kNvmlPatience = std::chrono::seconds(10);
-constexpr unsigned kMostGpus = 64;
+constexpr unsigned kMaxGpus = 64;
 
 // NVML's stable functions, declared here: its header is not needed to build.
 std::string ask_nvml() {
@@ -31,7 +31,7 @@ std::string ask_nvml() {
     return limits.dump();
   unsigned gpus = 0;
   if (init() != 0 || count(&gpus) != 0) return limits.dump();
-  for (unsigned i = 0; i < std::min(gpus, kMostGpus); ++i) {
+  for (unsigned i = 0; i < std::min(gpus, kMaxGpus); ++i) {
     void* device = nullptr;
     char name[96] = {};
     unsigned milliwatts = 0;

@@ -110,10 +110,10 @@ Result<void> write_manifest(const std::string& directory, const LaunchManifest& 
 }
 
 Result<std::optional<LaunchManifest>> read_manifest(const std::string& directory) {
-  constexpr std::size_t kMostBytes = 16u << 20;
+  constexpr std::size_t kMaxBytes = 16u << 20;
   const std::string path = directory + "/" + kManifestName;
   if (access(path.c_str(), F_OK) != 0) return std::optional<LaunchManifest>{};
-  const Result<std::string> text = read_file(path, kMostBytes);
+  const Result<std::string> text = read_file(path, kMaxBytes);
   if (!text.ok()) return Failure{text.failure().kind, fmt::format("{}: {}", path, text.failure().message)};
   LaunchManifest manifest;
   try {

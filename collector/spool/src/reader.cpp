@@ -17,7 +17,7 @@ constexpr std::size_t kMaxFindings = 50;
 constexpr std::uint32_t kChunkRoom = kChunkBytes - sizeof(ChunkHeader);
 
 // Least size of a record of a known type; 0 for an unknown type.
-std::uint32_t least_size(RecordType type) {
+std::uint32_t min_size(RecordType type) {
   switch (type) {
     case RecordType::string:
       return sizeof(StringRecord);
@@ -49,8 +49,8 @@ std::uint32_t least_size(RecordType type) {
       return sizeof(NvtxRangeRecord);
     case RecordType::nvtx_payload:
       return sizeof(NvtxPayloadRecord);
-    case RecordType::step_begin:
-      return sizeof(StepBeginRecord);
+    case RecordType::step_start:
+      return sizeof(StepStartRecord);
     case RecordType::step_end:
       return sizeof(StepEndRecord);
     case RecordType::step_block:
@@ -343,7 +343,7 @@ bool Reader::scan(RecordTypes types, const std::function<void(const RecordView&)
             left);
         break;
       }
-      const std::uint32_t least = least_size(record.type);
+      const std::uint32_t least = min_size(record.type);
       if (record.size_bytes < least) {
         finding(number, offset,
                 "record of type " + std::to_string(static_cast<int>(record.type)) + " is too short",

@@ -90,7 +90,7 @@ int dump(const char* path, const Options& options) {
   std::unordered_map<std::uint32_t, StringId> kernel_name, metric_name;
   std::unordered_map<std::uint32_t, LaunchRecord> launches;
   std::unordered_map<std::uint32_t, NvtxPathRecord> paths;
-  std::map<std::uint32_t, StepBeginRecord> begins;
+  std::map<std::uint32_t, StepStartRecord> begins;
   std::map<std::uint32_t, StepEndRecord> ends;
   std::vector<KernelRecord> kernels;
   std::vector<CounterValueRecord> values;
@@ -107,7 +107,7 @@ int dump(const char* path, const Options& options) {
     if (auto* m = r.as<MetricRecord>()) metric_name[m->metric_id] = m->name;
     if (auto* l = r.as<LaunchRecord>()) launches[l->correlation_id] = *l;
     if (auto* p = r.as<NvtxPathRecord>()) paths[p->path_id] = *p;
-    if (auto* b = r.as<StepBeginRecord>()) begins[b->step_index] = *b;
+    if (auto* b = r.as<StepStartRecord>()) begins[b->step_index] = *b;
     if (auto* e = r.as<StepEndRecord>()) ends[e->step_index] = *e;
     if (auto* k = r.as<KernelRecord>()) kernels.push_back(*k);
     if (auto* v = r.as<CounterValueRecord>()) values.push_back(*v);
@@ -257,7 +257,7 @@ int dump(const char* path, const Options& options) {
   std::map<Phase, std::vector<double>> step_ms;
   for (const auto& [index, b] : begins)
     if (auto e = ends.find(index); e != ends.end())
-      step_ms[b.phase].push_back(static_cast<double>(e->second.end_ns - b.begin_ns) / 1e6);
+      step_ms[b.phase].push_back(static_cast<double>(e->second.end_ns - b.start_ns) / 1e6);
   for (const auto& [phase, ms] : step_ms)
     std::printf("  %s steps: %zu, median %.3f ms on the host\n", to_string(phase).data(), ms.size(),
                 upper_median(ms));
@@ -266,7 +266,7 @@ int dump(const char* path, const Options& options) {
       const auto e = ends.find(index);
       std::printf("    step %u %s: %.3f ms, %u launches, %zu kernel records\n", index,
                   to_string(b.phase).data(),
-                  e == ends.end() ? std::nan("") : static_cast<double>(e->second.end_ns - b.begin_ns) / 1e6,
+                  e == ends.end() ? std::nan("") : static_cast<double>(e->second.end_ns - b.start_ns) / 1e6,
                   e == ends.end() ? 0 : e->second.launches_seen, of_step[index].size());
     }
   if (options.ranges)

@@ -7,7 +7,7 @@
 namespace ridgeline::steps {
 namespace {
 
-constexpr std::uint32_t kMostKeys = 4;  // of a row
+constexpr std::uint32_t kMaxKeys = 4;  // of a row
 // A launch that no step explains weighs as much as so many that one does: a run covers at least three quarters.
 constexpr double kPenalty = 3;
 constexpr double kSameScore = 0.003, kNearlySameScore = 0.02;
@@ -18,12 +18,12 @@ constexpr std::uint32_t kOncePart = 4, kOnceOf = 5;
 // Steps that vary in length: by so much against their median, and the kernels of two that follow each other have so
 // much in common.
 constexpr double kShortest = 0.7, kLongest = 1.4;
-constexpr double kInCommon = 0.5, kLeastInCommon = 0.4;
+constexpr double kInCommon = 0.5, kMinInCommon = 0.4;
 constexpr std::uint32_t kMinVaryingRepeats = 4, kMinVaryingRows = 3;
 // What grids change, the kernels alone explain; what steps of one kind explain must be much more than equal ones do.
 constexpr double kExactWins = 0.9, kAlikeWins = 0.6;
 
-// A step that stands inside a longer period (evaluations, requests), told from a part of one (a layer, a micro-step).
+// A step that stands inside a longer period (evaluations, requests), as against a part of one (a layer, a micro-step).
 constexpr double kPartRatio = 1.5, kRunRatio = 0.6;
 constexpr std::int64_t kMinStepNs = 500'000, kMinShortStepNs = 2'000'000;
 constexpr std::uint32_t kShortStep = 8, kLongStep = 160;
@@ -51,12 +51,12 @@ constexpr std::uint64_t kPositionMask = (std::uint64_t{1} << kPositionBits) - 1;
 
 }  // namespace
 
-PeriodSearch::PeriodSearch(std::uint32_t most_launches) noexcept
-    : most_(std::min<std::uint32_t>(most_launches, kPositionMask)) {
+PeriodSearch::PeriodSearch(std::uint32_t max_launches) noexcept
+    : most_(std::min<std::uint32_t>(max_launches, kPositionMask)) {
   const std::size_t words = std::size_t{most_} + 1;
   const std::size_t bytes =
       words * (5 * sizeof(std::uint64_t) + sizeof(std::uint32_t) + sizeof(std::uint16_t)) + 64 +
-      3 * kMostCandidates * sizeof(Candidate);
+      3 * kMaxCandidates * sizeof(Candidate);
   memory_ = new (std::nothrow) unsigned char[bytes];
   if (memory_ == nullptr) return;
   unsigned char* at = memory_;
@@ -65,7 +65,7 @@ PeriodSearch::PeriodSearch(std::uint32_t most_launches) noexcept
     at += words * sizeof(std::uint64_t);
   }
   candidates_ = reinterpret_cast<Candidate*>(at);
-  at += 3 * kMostCandidates * sizeof(Candidate);
+  at += 3 * kMaxCandidates * sizeof(Candidate);
   occurrences_ = reinterpret_cast<std::uint32_t*>(at);
   at += words * sizeof(std::uint32_t);
   keys_ = reinterpret_cast<std::uint16_t*>(at);
@@ -106,7 +106,7 @@ std::size_t PeriodSearch::sort_rows(std::uint32_t length) noexcept {
 
 void PeriodSearch::search(bool exact, Table* table) noexcept {
   take_keys(exact);
-  for (std::uint32_t length = 1; length <= kMostKeys && length < n_; ++length) {
+  for (std::uint32_t length = 1; length <= kMaxKeys && length < n_; ++length) {
     const std::size_t count = sort_rows(length);
     for (std::size_t first = 0, last = 0; first < count; first = last) {
       while (last < count && rows_[last] >> kPositionBits == rows_[first] >> kPositionBits) ++last;
@@ -155,7 +155,7 @@ void PeriodSearch::judge(std::size_t first, std::size_t last, std::uint32_t leng
     c.period.anchor = {0, length, exact};
     double sum = 0, best = 0;
     std::uint64_t explained = 0, unexplained = 0;
-    std::uint32_t repeats = 0, odd = 0, since_odd = 0, apart = 0, most_apart = 0;
+    std::uint32_t repeats = 0, odd = 0, since_odd = 0, apart = 0, max_apart = 0;
     const std::uint32_t tail = n_ - at(last - 1);
     if (tail > period) {
       unexplained = tail - period;
@@ -165,7 +165,7 @@ void PeriodSearch::judge(std::size_t first, std::size_t last, std::uint32_t leng
     for (std::size_t i = count; i-- > 0;) {
       const std::uint32_t from = at(first + i), launches = at(first + i + 1) - from;
       const bool equal = kinds_[i] == kind;
-      // One with something behind it.
+      // One with something after it.
       const bool within = equal || (launches > period && segment(from, from + period) == kind);
       const std::uint32_t part = within ? period : 0;
       explained += part;
@@ -175,7 +175,7 @@ void PeriodSearch::judge(std::size_t first, std::size_t last, std::uint32_t leng
       if (equal) {
         ++apart;
       } else {
-        (odd++ == 0 ? since_odd : most_apart) = std::max(most_apart, apart);
+        (odd++ == 0 ? since_odd : max_apart) = std::max(max_apart, apart);
         apart = 0;
       }
       if (!within || sum <= best) continue;
@@ -184,7 +184,7 @@ void PeriodSearch::judge(std::size_t first, std::size_t last, std::uint32_t leng
       c.period.repeats = repeats;
       c.period.odd = odd;
       c.since_odd = odd == 0 ? repeats : since_odd;
-      c.most_apart = std::max(most_apart, apart);
+      c.max_apart = std::max(max_apart, apart);
       c.unexplained = static_cast<std::uint32_t>(unexplained);
       c.period.coverage = static_cast<double>(explained) / static_cast<double>(explained + unexplained);
     }
@@ -243,8 +243,8 @@ bool PeriodSearch::measure(std::size_t first, Candidate* c, std::size_t begin, s
   c->period.own_ns = static_cast<std::int64_t>(own_us) * 1000;
   values = 0;
   for (std::size_t i = begin; i <= count; ++i) {
-    const std::uint32_t border = at(first + i);
-    if (border > 0) sorted_[values++] = time_us(border) - time_us(border - 1);
+    const std::uint32_t boundary = at(first + i);
+    if (boundary > 0) sorted_[values++] = time_us(boundary) - time_us(boundary - 1);
   }
   c->period.pause_ns = static_cast<std::int64_t>(median_of(sorted_, values)) * 1000;
   // Of the row itself: where its last occurrence ends.
@@ -279,7 +279,7 @@ void PeriodSearch::keep(const Candidate& c, Table* table) noexcept {
     known.best_score = best;
     return;
   }
-  if (table->count == kMostCandidates) {
+  if (table->count == kMaxCandidates) {
     std::size_t least = 0;
     for (std::size_t i = 1; i < table->count; ++i)
       if (table->entries[i].best_score < table->entries[least].best_score) least = i;
@@ -315,7 +315,7 @@ const PeriodSearch::Candidate* PeriodSearch::choose(const Table& table) noexcept
   return best;
 }
 
-// True if `inner` is the step and what stands between its repeats, in the longer period `outer`, is something else:
+// True if `inner` is the step and what is between its repeats, in the longer period `outer`, is something else:
 // an evaluation, a request's prompt. False if it is a part of the step: a layer, or a micro-step before the
 // optimizer.
 bool PeriodSearch::is_the_step(const Candidate& inner, const Candidate& outer) noexcept {
@@ -385,12 +385,12 @@ double PeriodSearch::news_between(const Candidate& c) const noexcept {
   return learnt && in_between > 0 ? static_cast<double>(fresh) / in_between : -1;
 }
 
-// False while more is to be seen: what stands between the repeats may belong to the step.
+// False while more is to be seen: what is between the repeats may belong to the step.
 bool PeriodSearch::is_whole(const Candidate& c) const noexcept {
   const Period& p = c.period;
   if (p.coverage < kBelievedCoverage) return false;
   if (p.varies || p.odd == 0 || p.odd > kFewInsertions) return true;
-  if (c.since_odd > std::max(c.most_apart, kLongSince))
+  if (c.since_odd > std::max(c.max_apart, kLongSince))
     return true;  // the first steps had it, or it came by chance
   const double ratio = static_cast<double>(c.unexplained) / p.odd / p.launches;
   return ratio > kSmallInsertion || news_between(c) < kMostlyNew;
@@ -465,7 +465,7 @@ bool PeriodSearch::alike(const Candidate& c) noexcept {
           for (std::uint32_t b = 0; b < kBuckets; ++b) both += std::min(counts[0][b], counts[1][b]);
           const double share = static_cast<double>(both) / std::max(lengths[0], lengths[1]);
           in_common += share;
-          poor += share < kLeastInCommon;
+          poor += share < kMinInCommon;
           ++pairs;
         }
         turn ^= 1;
@@ -502,8 +502,7 @@ bool PeriodSearch::find(const Launch* launches, std::size_t count, std::int64_t 
   for (std::uint32_t i = 0; i + 1 < n_; ++i) sorted_[i] = launches_[i + 1].time_us - launches_[i].time_us;
   gap_ns_ = static_cast<std::int64_t>(median_of(sorted_, n_ - 1)) * 1000;
 
-  Table exact{candidates_}, kernels{candidates_ + kMostCandidates},
-      varying{candidates_ + 2 * kMostCandidates};
+  Table exact{candidates_}, kernels{candidates_ + kMaxCandidates}, varying{candidates_ + 2 * kMaxCandidates};
   const auto most_of = [](const Table& table) {
     double most = 0;
     for (std::size_t i = 0; i < table.count; ++i) most = std::max(most, table.entries[i].best_score);

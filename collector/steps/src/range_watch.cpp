@@ -10,7 +10,7 @@ FoldedName::FoldedName(std::string_view name) noexcept {
     const bool digit = c >= '0' && c <= '9';
     if (digit && number) continue;
     number = digit;
-    if (size_ == kMostBytes) break;
+    if (size_ == kMaxBytes) break;
     text_[size_++] = digit ? '#' : c;
   }
 }
@@ -23,7 +23,7 @@ void RangeWatch::begin(std::string_view name, std::uint32_t thread_id, std::uint
     if (series_[i].thread_id == thread_id && series_[i].name == folded) own = &series_[i];
   if (own == nullptr) {
     // Of too many names those that came once give way.
-    if (count_ < kMostSeries) {
+    if (count_ < kMaxSeries) {
       own = &series_[count_++];
     } else {
       for (Series& s : series_)
@@ -37,7 +37,7 @@ void RangeWatch::begin(std::string_view name, std::uint32_t thread_id, std::uint
   }
   own->open = true;
   own->begin = launches;
-  own->begin_ns = now_ns;
+  own->start_ns = now_ns;
 }
 
 bool RangeWatch::end(std::uint32_t thread_id, std::uint64_t launches, std::int64_t now_ns,
@@ -49,7 +49,7 @@ bool RangeWatch::end(std::uint32_t thread_id, std::uint64_t launches, std::int64
     ++s.ranges;
     s.empty += launches == s.begin;
     s.inside += launches - s.begin;
-    s.ns += now_ns - s.begin_ns;
+    s.ns += now_ns - s.start_ns;
     const std::uint64_t all = launches - s.first;
     if (s.ranges < kMinRanges || all == 0 || s.empty * 4 > s.ranges || s.ns / s.ranges < kShortestNs)
       return false;

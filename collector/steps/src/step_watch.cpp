@@ -8,7 +8,7 @@ namespace ridgeline::steps {
 namespace {
 
 // Launches that may be looked at: at once, and by the second. A million takes about a second of one core.
-constexpr double kFirstAllowance = 600'000, kMostAllowance = 600'000;
+constexpr double kFirstAllowance = 600'000, kMaxAllowance = 600'000;
 constexpr double kPerSecondAtFirst = 150'000, kPerSecond = 30'000, kPerSecondSettled = 6'000;
 constexpr std::int64_t kAtFirstNs = 30'000'000'000, kSettledNs = 60'000'000'000;
 constexpr std::int64_t kBetweenLooksNs = 40'000'000;
@@ -70,9 +70,9 @@ std::size_t StepWatch::wanted(std::uint64_t count, std::int64_t now_ns) noexcept
                             : now_ns - first_ns_ > kAtFirstNs          ? kPerSecond
                                                                        : kPerSecondAtFirst;
   allowance_ =
-      std::min(kMostAllowance, allowance_ + per_second * static_cast<double>(now_ns - last_ns_) / 1e9);
+      std::min(kMaxAllowance, allowance_ + per_second * static_cast<double>(now_ns - last_ns_) / 1e9);
   last_ns_ = now_ns;
-  const std::size_t size = std::min<std::uint64_t>(count - first_, search_.most_launches());
+  const std::size_t size = std::min<std::uint64_t>(count - first_, search_.max_launches());
   // What was confirmed again and again is looked at when there is much that is new.
   const std::size_t fresh = std::min(size / 8, size / 64 * (1 + std::size_t{confirmed_}));
   if (count - last_count_ < std::max<std::size_t>(8, fresh)) return 0;
@@ -119,17 +119,17 @@ bool StepWatch::look(const Launch* history, std::size_t size, std::uint64_t coun
   }
   if (!search_.find(history, size, kEvidenceNs, &best)) return false;
   const std::uint64_t begin = count - size + best.begin;
-  const std::int64_t begin_ns =
+  const std::int64_t start_ns =
       now_ns - std::int64_t{history[size - 1].time_us - history[best.begin].time_us} * 1000;
   if (!active_) {
-    enforce(best, begin_ns, begin, now_ns, found);
+    enforce(best, start_ns, begin, now_ns, found);
     return true;
   }
   if (same_step(best, current_)) {
     challenger_looks_ = 0;
     ++confirmed_;
     if (!over) return false;
-    enforce(best, begin_ns, begin, now_ns, found);  // of other kernels, since it was compiled anew
+    enforce(best, start_ns, begin, now_ns, found);  // of other kernels, since it was compiled anew
     found->replaces = false;
     return true;
   }
@@ -141,8 +141,8 @@ bool StepWatch::look(const Launch* history, std::size_t size, std::uint64_t coun
       best.launches >= kMuchLonger * current_.launches && best.ns >= kMuchLonger * current_.ns;
   // It explains what the period in force was found in, or has lasted longer than that one had until it came: an
   // evaluation between steps has a period of its own, autotuning before them too.
-  const bool explains_all = begin <= current_begin_ + best.launches;
-  const std::int64_t came_ns = begin_ns - current_begin_ns_;
+  const bool explains_all = begin <= current_start_ + best.launches;
+  const std::int64_t came_ns = start_ns - current_start_ns_;
   const bool lasts = best.own_ns >= came_ns;
   const bool longer = best.launches > current_.launches && best.ns > current_.ns;
   const bool follows_silence =
@@ -150,18 +150,18 @@ bool StepWatch::look(const Launch* history, std::size_t size, std::uint64_t coun
                                of_other_kernels({history + best.begin, best.launches}, last_pass)));
   if (!follows_silence && !explains_all && !lasts) return false;
   if (challenger_looks_ < kLooksToReplace) return false;
-  enforce(best, begin_ns, begin, now_ns, found);
+  enforce(best, start_ns, begin, now_ns, found);
   return true;
 }
 
-void StepWatch::enforce(const Period& period, std::int64_t begin_ns, std::uint64_t begin, std::int64_t now_ns,
+void StepWatch::enforce(const Period& period, std::int64_t start_ns, std::uint64_t begin, std::int64_t now_ns,
                         StepPeriodFound* found) noexcept {
   *found = step_of(period);
   found->replaces = active_;
   active_ = true;
   current_ = period;
-  current_begin_ns_ = begin_ns;
-  current_begin_ = begin;
+  current_start_ns_ = start_ns;
+  current_start_ = begin;
   found_ns_ = now_ns;
   challenger_looks_ = confirmed_ = 0;
 }

@@ -24,7 +24,7 @@
 
 namespace ridgeline::gui {
 namespace {
-constexpr qsizetype kMostRecent = 10;
+constexpr qsizetype kMaxRecent = 10;
 }
 
 void MainWindow::make_menus() {
@@ -224,7 +224,7 @@ void MainWindow::remember(const QString& path) {
   const QString whole = QFileInfo(path).absoluteFilePath();
   recent.removeAll(whole);
   recent.prepend(whole);
-  while (recent.size() > kMostRecent) recent.removeLast();
+  while (recent.size() > kMaxRecent) recent.removeLast();
   settings_->setValue("recent", recent);
   welcome_->set_recent(recent);
 }

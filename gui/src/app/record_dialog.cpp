@@ -14,7 +14,7 @@
 namespace ridgeline::gui {
 namespace {
 
-constexpr int kMostLines = 5000;
+constexpr int kMaxLines = 5000;
 constexpr int kPatienceMs = 10'000;  // from asking it to end to ending it
 
 // As QProcess::splitCommand() reads it.
@@ -106,7 +106,7 @@ RecordDialog::RecordDialog(QString ridgeline, QWidget* parent)
                }));
   column->addLayout(form);
   output_->setReadOnly(true);
-  output_->setMaximumBlockCount(kMostLines);
+  output_->setMaximumBlockCount(kMaxLines);
   output_->setLineWrapMode(QPlainTextEdit::NoWrap);
   output_->setAccessibleName(tr("Output of the program"));
   QFont fixed("DejaVu Sans Mono");

@@ -8,11 +8,11 @@
 
 namespace ridgeline::gui {
 
-bool wait_until_settled(const MainWindow& window, int most_ms) {
+bool wait_until_settled(const MainWindow& window, int max_ms) {
   QElapsedTimer timer;
   timer.start();
   int quiet = 0;
-  while (timer.elapsed() < most_ms) {
+  while (timer.elapsed() < max_ms) {
     QApplication::processEvents(QEventLoop::AllEvents, 20);
     // Answers are delivered by events, which may ask again: twice quiet is quiet.
     quiet = window.settled() ? quiet + 1 : 0;

@@ -12,6 +12,6 @@ namespace ridgeline::gui {
 [[nodiscard]] Result<QPixmap> take_picture(MainWindow& window, const Options& options);
 
 /// Waits for the window to have nothing left to do. False: it took longer.
-[[nodiscard]] bool wait_until_settled(const MainWindow& window, int most_ms = 120'000);
+[[nodiscard]] bool wait_until_settled(const MainWindow& window, int max_ms = 120'000);
 
 }  // namespace ridgeline::gui

@@ -16,7 +16,7 @@
 namespace ridgeline::gui {
 namespace {
 
-constexpr std::size_t kMostComparedLaunches = 200'000;
+constexpr std::size_t kMaxComparedLaunches = 200'000;
 
 TimeWindow step_of(const CaptureDocument& document) {
   const analyzer::RepresentativeStep& step = document.overview()->steps->representative;
@@ -381,9 +381,9 @@ void ComparePanel::show_durations() {
       [finder_a = a_.timeline->view()->scene().finder(), finder_b = b_.timeline->view()->scene().finder(),
        kernel_a = a_.selection.kernel(),
        kernel_b = b_.selection.kernel()](const std::stop_token& stop) -> Result<Both> {
-        auto a = finder_a.launches_of(kernel_a, kMostComparedLaunches, stop);
+        auto a = finder_a.launches_of(kernel_a, kMaxComparedLaunches, stop);
         if (!a) return a.failure();
-        auto b = finder_b.launches_of(kernel_b, kMostComparedLaunches, stop);
+        auto b = finder_b.launches_of(kernel_b, kMaxComparedLaunches, stop);
         if (!b) return b.failure();
         return Both{std::move(a).value(), std::move(b).value()};
       },

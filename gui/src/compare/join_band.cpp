@@ -43,7 +43,7 @@ std::vector<Joint> JoinBand::joints() const {
     const bool seen = (a_x >= 0 && a_x < a.width()) || (b_x >= 0 && b_x < b.width());
     if (!seen) continue;
     joints.push_back({view_a_->label_width() + a_x, view_b_->label_width() + b_x});
-    if (joints.size() > kMostJoints) return {};
+    if (joints.size() > kMaxJoints) return {};
   }
   return joints;
 }

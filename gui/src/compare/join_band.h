@@ -34,7 +34,7 @@ class JoinBand : public QWidget {
 
  private:
   static constexpr int kHeight = 22;
-  static constexpr std::size_t kMostJoints = 300;
+  static constexpr std::size_t kMaxJoints = 300;
   const TimelineView* view_a_ = nullptr;
   const TimelineView* view_b_ = nullptr;
   EventFinder::Launches a_, b_;

@@ -52,12 +52,12 @@ void CaptureDocument::load() {
       this, "load",
       [this, session = session_,
        path = path_.toStdString()](const std::stop_token& stop) -> Result<queries::Overview> {
-        const analyzer::Ask ask{stop, [this](const analyzer::Progress& progress) {
-                                  worker_.tell(this, [this, progress] {
-                                    emit progressed(stage_words(progress.stage), progress.done,
-                                                    progress.total);
-                                  });
-                                }};
+        const analyzer::QueryOptions ask{stop, [this](const analyzer::Progress& progress) {
+                                           worker_.tell(this, [this, progress] {
+                                             emit progressed(stage_words(progress.stage), progress.done,
+                                                             progress.total);
+                                           });
+                                         }};
         auto opened = Session::open(path);
         if (!opened) return opened.failure();
         *session = std::make_unique<Session>(std::move(opened).value());
@@ -96,19 +96,19 @@ store::Id CaptureDocument::device_id() const {
 }
 
 void CaptureDocument::ask_scope(QObject* receiver, const std::string& who, const analyzer::Scope& scope,
-                                analyzer::RankKey key, Done done) {
+                                analyzer::RankingKey key, Done done) {
   using Answered = std::shared_ptr<const ScopeAnswer>;
   ask<Answered>(
       receiver, who,
-      [scope, key](Session& session, const analyzer::Ask& ask) -> Result<Answered> {
+      [scope, key](Session& session, const analyzer::QueryOptions& ask) -> Result<Answered> {
         return queries::ask(session, {scope, key}, ask);
       },
       std::move(done));
 }
 
-KernelChoice kernels_of(const ScopeAnswer& answer, std::size_t rank_row) {
+KernelChoice kernels_of(const ScopeAnswer& answer, std::size_t ranking_row) {
   KernelChoice choice;
-  const analyzer::RankRow& row = answer.ranking->rows.at(rank_row);
+  const analyzer::RankingRow& row = answer.ranking->rows.at(ranking_row);
   choice.name = row.key;
   for (const std::size_t i : row.launches) {
     const store::Id id = answer.utilisation->launches[i].kernel_id;

@@ -58,12 +58,12 @@ class CaptureDocument : public QObject {
   using Done = std::function<void(Result<std::shared_ptr<const ScopeAnswer>>)>;
   /// Asks about another part of the capture. A question of the same `who` that is not answered yet is cancelled.
   void ask_scope(QObject* receiver, const std::string& who, const analyzer::Scope& scope,
-                 analyzer::RankKey key, Done done);
+                 analyzer::RankingKey key, Done done);
 
   /// Any other question; `question` runs on the session's thread.
   template <typename T>
   void ask(QObject* receiver, const std::string& who,
-           std::function<Result<T>(analyzer::Session&, const analyzer::Ask&)> question,
+           std::function<Result<T>(analyzer::Session&, const analyzer::QueryOptions&)> question,
            std::function<void(Result<T>)> done) {
     worker_.ask<T>(
         receiver, who,
@@ -94,7 +94,7 @@ class CaptureDocument : public QObject {
 };
 
 /// The kernels that a row of a ranking stands for.
-[[nodiscard]] KernelChoice kernels_of(const ScopeAnswer& answer, std::size_t rank_row);
+[[nodiscard]] KernelChoice kernels_of(const ScopeAnswer& answer, std::size_t ranking_row);
 /// The time of the first step that a finding is about; empty if it is about no step, or one without a kernel.
 [[nodiscard]] std::optional<analyzer::TimeWindow> window_of(const ScopeAnswer& answer,
                                                             const analyzer::Subject& subject);

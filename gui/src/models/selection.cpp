@@ -4,7 +4,7 @@
 
 namespace ridgeline::gui {
 namespace {
-constexpr std::size_t kMostPlaces = 200;
+constexpr std::size_t kMaxPlaces = 200;
 }
 
 bool KernelChoice::holds(store::Id kernel) const {
@@ -76,7 +76,7 @@ void Selection::remember(Gesture gesture) {
   continuing_ = gesture == Gesture::continued;
   history_.resize(at_ + 1);
   history_.push_back(place);
-  if (history_.size() > kMostPlaces) history_.erase(history_.begin());
+  if (history_.size() > kMaxPlaces) history_.erase(history_.begin());
   at_ = history_.size() - 1;
   emit history_changed();
 }

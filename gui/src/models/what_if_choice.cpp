@@ -7,7 +7,7 @@ namespace ridgeline::gui {
 void WhatIfChoice::set_kernels(const analyzer::Ranking& ranking, std::size_t most) {
   kernels_.clear();
   for (const std::size_t row : analyzer::rows_by_time(ranking)) {
-    const analyzer::RankRow& from = ranking.rows[row];
+    const analyzer::RankingRow& from = ranking.rows[row];
     // Kernels of one name differ by their code alone: one pattern means them all.
     const auto same = std::find_if(kernels_.begin(), kernels_.end(),
                                    [&](const Kernel& known) { return known.name == from.kernel; });
@@ -21,7 +21,7 @@ void WhatIfChoice::set_kernels(const analyzer::Ranking& ranking, std::size_t mos
 }
 
 void WhatIfChoice::set_times(std::size_t kernel, double times) {
-  kernels_.at(kernel).times = std::clamp(times, 1.0, kMostTimes);
+  kernels_.at(kernel).times = std::clamp(times, 1.0, kMaxTimes);
 }
 
 void WhatIfChoice::reset() {

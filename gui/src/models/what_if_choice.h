@@ -13,13 +13,13 @@ namespace ridgeline::gui {
 
 class WhatIfChoice {
  public:
-  static constexpr double kMostTimes = 4;
+  static constexpr double kMaxTimes = 4;
 
   struct Kernel {
     std::string name;       ///< demangled
     double time_ns = 0;     ///< in the step
     double step_share = 0;  ///< 0 to 1
-    double times = 1;       ///< so much faster, 1 to kMostTimes
+    double times = 1;       ///< so much faster, 1 to kMaxTimes
   };
 
   /// The kernels of a ranking by the time they take, at most `most`; none is faster yet.

@@ -18,7 +18,7 @@ namespace {
 
 using analyzer::Measured;
 using analyzer::Metric;
-using analyzer::RankRow;
+using analyzer::RankingRow;
 
 // Lines of metrics that have a place of their own.
 constexpr std::string_view kTraffic = "Traffic";
@@ -56,7 +56,7 @@ QString tiers(const std::optional<Measured>& sampled, const std::optional<Measur
 }
 
 // What the metrics of one line say, each after its label.
-QStringList metrics_of(const RankRow& row, std::string_view line) {
+QStringList metrics_of(const RankingRow& row, std::string_view line) {
   QStringList parts;
   for (const Metric metric : analyzer::kAllMetrics) {
     const analyzer::MetricEntry& entry = metric.entry();
@@ -70,7 +70,7 @@ QStringList metrics_of(const RankRow& row, std::string_view line) {
 }
 
 // The lines that metrics have to themselves.
-void add_metrics(const RankRow& row, Facts& facts) {
+void add_metrics(const RankingRow& row, Facts& facts) {
   std::vector<std::string_view> done = {"", kTraffic, kCacheHits};
   for (const Metric metric : analyzer::kAllMetrics) {
     const std::string_view line = metric.entry().fact.line;
@@ -81,7 +81,7 @@ void add_metrics(const RankRow& row, Facts& facts) {
   }
 }
 
-void add_work(const RankRow& row, Facts& facts) {
+void add_work(const RankingRow& row, Facts& facts) {
   QStringList bytes;
   if (row.dram_bytes) {
     QString text = "DRAM " + bytes_of(*row.dram_bytes);
@@ -120,7 +120,7 @@ void add_work(const RankRow& row, Facts& facts) {
 }
 
 // The ways in which it was launched, the most frequent first.
-void add_launches(const ScopeAnswer& answer, const RankRow& row, Facts& facts) {
+void add_launches(const ScopeAnswer& answer, const RankingRow& row, Facts& facts) {
   struct Way {
     store::Launch launch;
     std::int64_t calls = 0;
@@ -166,17 +166,17 @@ void add_launches(const ScopeAnswer& answer, const RankRow& row, Facts& facts) {
 
 }  // namespace
 
-Facts kernel_facts(const ScopeAnswer& answer, std::size_t rank_row) {
-  const RankRow& row = answer.ranking->rows.at(rank_row);
-  const analyzer::RankOptions& options = answer.ranking->options;
+Facts kernel_facts(const ScopeAnswer& answer, std::size_t ranking_row) {
+  const RankingRow& row = answer.ranking->rows.at(ranking_row);
+  const analyzer::RankingOptions& options = answer.ranking->options;
   Facts facts;
   facts.emplace_back("Time", QString("%1 in %2, %3 of the step")
                                  .arg(time_of(static_cast<double>(row.time_ns)),
                                       plain(counted(row.calls, "call")), share(row.step_share)));
   QString bound = plain(reports::bound_word(row));
-  if (row.limiter)
-    bound +=
-        QString(", %1 of its nearest roof (%2)").arg(share(*row.limiter), plain(reports::nearest_word(row)));
+  if (row.nearest_roof_ratio)
+    bound += QString(", %1 of its nearest roof (%2)")
+                 .arg(share(*row.nearest_roof_ratio), plain(reports::nearest_word(row)));
   facts.emplace_back("Bound by", bound);
   if (row.measured_calls > 0) {
     facts.emplace_back("Could save", QString("%1 at %2, %3 at %4")

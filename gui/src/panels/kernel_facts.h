@@ -12,7 +12,7 @@ namespace ridgeline::gui {
 using Facts = std::vector<std::pair<QString, QString>>;
 
 /// Time, bound, saving, utilisation by tier, traffic against what is declared, launch, occupancy, clock: what is known.
-[[nodiscard]] Facts kernel_facts(const ScopeAnswer& answer, std::size_t rank_row);
+[[nodiscard]] Facts kernel_facts(const ScopeAnswer& answer, std::size_t ranking_row);
 /// A table of two columns, escaped.
 [[nodiscard]] QString facts_html(const Facts& facts);
 

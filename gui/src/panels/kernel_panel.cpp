@@ -14,7 +14,7 @@
 namespace ridgeline::gui {
 namespace {
 
-constexpr std::size_t kMostLaunches = 500'000;
+constexpr std::size_t kMaxLaunches = 500'000;
 
 QLabel* heading(const QString& text, QWidget* parent) {
   auto* label = new QLabel(text, parent);
@@ -126,7 +126,7 @@ void KernelPanel::show_kernel() {
     hot_->hide();
     findings_->hide();
   } else {
-    // Names have no blanks: they may be broken behind these signs.
+    // Names have no blanks: they may be broken after these signs.
     QString title = shown(reports::kernel_display_name(rows[*row].key));
     title_->setToolTip(title);
     title.replace("_", QString("_") + QChar(0x200b)).replace("::", QString("::") + QChar(0x200b));
@@ -155,7 +155,7 @@ void KernelPanel::find_launches() {
   worker_.ask<EventFinder::Launches>(
       this, "launches",
       [finder = scene_.finder(), kernel = selection_.kernel()](const std::stop_token& stop) {
-        return finder.launches_of(kernel, kMostLaunches, stop);
+        return finder.launches_of(kernel, kMaxLaunches, stop);
       },
       [this, kernel = selection_.kernel()](Result<EventFinder::Launches> launches) {
         if (!launches) return;
@@ -226,11 +226,11 @@ void KernelPanel::show_place() {
   strip_->set_spans(std::move(spans), theme().accent);
 }
 
-void KernelPanel::show_stalls(std::size_t rank_row) {
+void KernelPanel::show_stalls(std::size_t ranking_row) {
   const analyzer::StallAnalysis& all = document_.analysis()->stalls;
   const analyzer::KernelStalls* found = nullptr;
   for (const analyzer::KernelStalls& stalls : all.kernels) {
-    if (stalls.kernel == answer()->ranking->rows[rank_row].kernel) found = &stalls;
+    if (stalls.kernel == answer()->ranking->rows[ranking_row].kernel) found = &stalls;
   }
   stalls_title_->setVisible(found != nullptr);
   stalls_->setVisible(found != nullptr);

@@ -37,7 +37,7 @@ class KernelPanel : public ScopePanel {
   void show_kernel();
   void find_launches();
   void show_launches();
-  void show_stalls(std::size_t rank_row);
+  void show_stalls(std::size_t ranking_row);
   void show_place();
 
   const TimelineScene& scene_;

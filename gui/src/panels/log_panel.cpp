@@ -7,7 +7,7 @@
 
 namespace ridgeline::gui {
 namespace {
-constexpr int kMostLogLines = 2000;
+constexpr int kMaxLogLines = 2000;
 }
 
 LogPanel::LogPanel(QWidget* parent) : QWidget(parent), list_(new QListWidget(this)) {
@@ -24,7 +24,7 @@ void LogPanel::note(Severity severity, const QString& text) {
       new QListWidgetItem(QTime::currentTime().toString("HH:mm:ss  ") + severity_mark(severity) + text);
   if (severity_colour(severity).isValid()) item->setForeground(severity_colour(severity));
   list_->addItem(item);
-  if (list_->count() > kMostLogLines) delete list_->takeItem(0);
+  if (list_->count() > kMaxLogLines) delete list_->takeItem(0);
   list_->scrollToBottom();
 }
 

@@ -7,7 +7,7 @@
 
 namespace ridgeline::gui {
 
-using analyzer::RankKey;
+using analyzer::RankingKey;
 
 RankingPanel::RankingPanel(CaptureDocument& document, Selection& selection, QWidget* parent)
     : ScopePanel(document, selection, "ranking", parent),
@@ -22,24 +22,24 @@ RankingPanel::RankingPanel(CaptureDocument& document, Selection& selection, QWid
   total_->setSizePolicy(QSizePolicy::Ignored, QSizePolicy::Preferred);
   filter_->setAccessibleName(tr("Filter of the ranking"));
   grouping_->setAccessibleName(tr("What makes a row"));
-  static const std::pair<const char*, RankKey> kGroupings[] = {
-      {"kernel", RankKey::kernel},        {"kernel and grid", RankKey::kernel_and_grid},
-      {"kernel family", RankKey::family}, {"class", RankKey::kernel_class},
-      {"NVTX range", RankKey::nvtx_path}, {"phase", RankKey::phase},
-      {"layer", RankKey::layer}};
+  static const std::pair<const char*, RankingKey> kGroupings[] = {
+      {"kernel", RankingKey::kernel},        {"kernel and grid", RankingKey::kernel_and_grid},
+      {"kernel family", RankingKey::family}, {"class", RankingKey::kernel_class},
+      {"NVTX range", RankingKey::nvtx_path}, {"phase", RankingKey::phase},
+      {"layer", RankingKey::layer}};
   for (const auto& [words, key] : kGroupings) grouping_->addItem(tr(words), static_cast<int>(key));
   bar()->addWidget(filter_, 1);
   auto* by = new QLabel(tr("by"), this);
   by->setBuddy(grouping_);
   bar()->addWidget(by);
   bar()->addWidget(grouping_);
-  bar()->addWidget(total_, 100);  // before the stretch behind it
+  bar()->addWidget(total_, 100);  // before the stretch after it
   body()->addWidget(table_);
   table_->setAccessibleName(tr("Ranking"));
 
   connect(filter_, &QLineEdit::textChanged, table_, &TableView::set_filter);
   connect(grouping_, &QComboBox::currentIndexChanged, this,
-          [this] { set_key(static_cast<RankKey>(grouping_->currentData().toInt())); });
+          [this] { set_key(static_cast<RankingKey>(grouping_->currentData().toInt())); });
   connect(table_, &TableView::row_chosen, this,
           [this](std::size_t row) { selection_.select_kernel(kernels_of(*answer(), row)); });
   connect(table_, &TableView::row_hovered, this,

@@ -8,7 +8,7 @@ namespace ridgeline::gui {
 namespace {
 
 // A chip stands beside a filter: the start says enough of a long name.
-constexpr int kMostOfName = 40;
+constexpr int kMaxNameLength = 40;
 
 }  // namespace
 
@@ -66,7 +66,7 @@ void ScopePanel::follow() {
   chip_->setVisible(is_chosen());
   QStringList words;
   if (!selection_.nvtx().empty())
-    words << "'" + shown(reports::elide_end(selection_.nvtx(), kMostOfName)) + "'";
+    words << "'" + shown(reports::elide_end(selection_.nvtx(), kMaxNameLength)) + "'";
   if (const auto& range = selection_.range()) {
     const std::int64_t origin = document_.overview()->steps->representative.window_start_ns;
     words << range_text(*range, origin);
@@ -75,7 +75,7 @@ void ScopePanel::follow() {
   ask_again();
 }
 
-void ScopePanel::set_key(analyzer::RankKey key) {
+void ScopePanel::set_key(analyzer::RankingKey key) {
   if (key == key_) return;
   key_ = key;
   ask_again();
@@ -104,7 +104,7 @@ void ScopePanel::ask_again() {
     status_->hide();
     return;
   }
-  if (is_known || (scope == analyzer::Scope{} && key_ == analyzer::RankKey::kernel)) {
+  if (is_known || (scope == analyzer::Scope{} && key_ == analyzer::RankingKey::kernel)) {
     waiting_ = false;
     if (!is_known) answer_ = document_.overview();
     status_->hide();

@@ -32,8 +32,8 @@ class ScopePanel : public QWidget {
   void start();
   virtual void show_answer(const ScopeAnswer& answer) = 0;
   /// What a row of the ranking stands for; asks again.
-  void set_key(analyzer::RankKey key);
-  [[nodiscard]] analyzer::RankKey key() const { return key_; }
+  void set_key(analyzer::RankingKey key);
+  [[nodiscard]] analyzer::RankingKey key() const { return key_; }
   /// Of the step that the user chose; empty: the representative. Asks again.
   void set_steps(const analyzer::StepSelection& steps);
   [[nodiscard]] QHBoxLayout* bar() const { return bar_; }
@@ -48,7 +48,7 @@ class ScopePanel : public QWidget {
   [[nodiscard]] bool is_chosen() const;  // a part of the capture is
 
   std::string name_;
-  analyzer::RankKey key_ = analyzer::RankKey::kernel;
+  analyzer::RankingKey key_ = analyzer::RankingKey::kernel;
   analyzer::StepSelection steps_;
   std::shared_ptr<const ScopeAnswer> answer_;
   QHBoxLayout* bar_;

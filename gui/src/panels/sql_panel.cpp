@@ -11,7 +11,7 @@
 namespace ridgeline::gui {
 namespace {
 
-constexpr std::size_t kMostRows = 10'000;
+constexpr std::size_t kMaxRows = 10'000;
 
 std::optional<std::int64_t> whole_number(const reports::Table& table, std::size_t row, std::string_view key) {
   for (std::size_t column = 0; column < table.columns().size(); ++column) {
@@ -59,7 +59,7 @@ void SqlPanel::run(const QString& sql) {
        text = sql.toStdString()](const std::stop_token& stop) -> Result<Rows> {
         const auto capture = store::Capture::open(path);
         if (!capture) return capture.failure();
-        auto rows = queries::ask(capture.value(), {text, kMostRows}, stop);
+        auto rows = queries::ask(capture.value(), {text, kMaxRows}, stop);
         if (!rows) return rows.failure();
         return std::make_shared<const queries::SqlRows>(std::move(rows).value());
       },

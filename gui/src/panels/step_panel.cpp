@@ -29,7 +29,7 @@ QLabel* wrapped_heading(const QString& text, QWidget* parent) {
 KernelBound largest(const analyzer::BoundSplit& split) {
   const std::pair<std::int64_t, KernelBound> all[] = {
       {split.memory_ns, KernelBound::memory},   {split.compute_ns, KernelBound::compute},
-      {split.latency_ns, KernelBound::latency}, {split.launch_bound_ns, KernelBound::launch_bound},
+      {split.latency_ns, KernelBound::latency}, {split.too_short_ns, KernelBound::too_short},
       {split.no_roof_ns, KernelBound::no_roof}, {split.unmeasured_ns, KernelBound::unmeasured}};
   return std::max_element(std::begin(all), std::end(all),
                           [](const auto& a, const auto& b) { return a.first < b.first; })
@@ -87,7 +87,7 @@ std::vector<BarPart> accounting_parts(const analyzer::Accounting& a) {
       {"memory-bound kernels", ns(k.memory_ns), t.of(KernelBound::memory)},
       {"compute-bound kernels", ns(k.compute_ns), t.of(KernelBound::compute)},
       {"latency-bound kernels", ns(k.latency_ns), t.of(KernelBound::latency)},
-      {"kernels too short for a roof", ns(k.launch_bound_ns), t.of(KernelBound::launch_bound)},
+      {"kernels too short for a roof", ns(k.too_short_ns), t.of(KernelBound::too_short)},
       {"kernels without a roof", ns(k.no_roof_ns), t.of(KernelBound::no_roof)},
       {"kernels not measured", ns(k.unmeasured_ns), t.of(KernelBound::unmeasured)},
       {"kernels of other steps", ns(a.kernels.foreign_ns), t.line},

@@ -15,7 +15,7 @@ namespace ridgeline::gui {
 
 namespace {
 
-constexpr std::size_t kMostKernels = 12;
+constexpr std::size_t kMaxKernels = 12;
 constexpr int kUnchanged = 10;  // tenths
 constexpr int kAskAfterMs = 150;
 constexpr int kNameWidth = 34;
@@ -36,7 +36,7 @@ QLabel* text_below(QWidget* parent) {
 
 WhatIfPanel::WhatIfPanel(CaptureDocument& document, QWidget* parent) : QWidget(parent), document_(document) {
   setMinimumWidth(330);
-  choice_.set_kernels(*document_.overview()->ranking, kMostKernels);
+  choice_.set_kernels(*document_.overview()->ranking, kMaxKernels);
   auto* all = new QVBoxLayout(this);
   all->setContentsMargins(0, 0, 0, 0);
   auto* area = new QScrollArea(this);
@@ -92,7 +92,7 @@ void WhatIfPanel::add_kernel(std::size_t kernel, QGridLayout* rows) {
   name->setTextFormat(Qt::PlainText);
   name->setToolTip(tr("%1\n%2 of the step").arg(shown(of.name), plain(percent_text(of.step_share))));
   auto* slider = new QSlider(Qt::Horizontal, this);
-  slider->setRange(kUnchanged, static_cast<int>(std::lround(WhatIfChoice::kMostTimes * 10)));
+  slider->setRange(kUnchanged, static_cast<int>(std::lround(WhatIfChoice::kMaxTimes * 10)));
   slider->setValue(kUnchanged);
   slider->setPageStep(5);
   slider->setAccessibleName(tr("How much faster: %1").arg(shown(of.name)));
@@ -125,7 +125,7 @@ void WhatIfPanel::ask() {
   document_.ask<Answered>(
       this, "what-if",
       [request = choice_.request()](analyzer::Session& session,
-                                    const analyzer::Ask& how) -> Result<Answered> {
+                                    const analyzer::QueryOptions& how) -> Result<Answered> {
         return queries::ask(session, queries::WhatIfQuery{request, {}}, how);
       },
       [this, question](Result<Answered> answer) {

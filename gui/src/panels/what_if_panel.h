@@ -25,7 +25,7 @@ class WhatIfPanel : public QWidget {
   [[nodiscard]] QSlider* slider(std::size_t kernel) const { return sliders_.at(kernel); }
   [[nodiscard]] QCheckBox* graph() const { return graph_; }
   [[nodiscard]] QCheckBox* hide_copies() const { return hide_copies_; }
-  /// What stands below the sliders.
+  /// The figures below the sliders.
   [[nodiscard]] QString figures() const { return figures_->text(); }
   [[nodiscard]] QString notes() const { return notes_->text(); }
   /// Whether an answer is on its way.

@@ -59,7 +59,7 @@ RooflinePanel::RooflinePanel(CaptureDocument& document, Selection& selection, QW
     plot_again();
   });
   connect(slider_, &QSlider::valueChanged, this, [this](int value) {
-    settings_.least_share = value / 100.0;
+    settings_.min_share = value / 100.0;
     plot_again();
   });
   connect(save, &QToolButton::clicked, this, &RooflinePanel::export_picture);

@@ -278,7 +278,7 @@ void RooflineView::draw_time_marks(QPainter& painter, const Frame& f) const {
       return memory ? QPointF(f.x(value), at.y()) : QPointF(at.x(), f.y(value));
     };
     QColor colour = t.of(dot.kernel_class);
-    colour.setAlphaF(holds(chosen_, dot.rank_row) ? 1.0F : 0.55F);
+    colour.setAlphaF(holds(chosen_, dot.ranking_row) ? 1.0F : 0.55F);
     painter.setPen(QPen(colour, 2));
     painter.drawLine(at, along(dot.measured));
     // Where it would stand at 70 and 85 % of its roof.
@@ -293,7 +293,7 @@ void RooflineView::draw_time_marks(QPainter& painter, const Frame& f) const {
 
 void RooflineView::draw_dot(QPainter& painter, const RooflineDot& dot, const QPointF& at) const {
   const Theme& t = theme();
-  const bool chosen = holds(chosen_, dot.rank_row), hovered = holds(hovered_, dot.rank_row);
+  const bool chosen = holds(chosen_, dot.ranking_row), hovered = holds(hovered_, dot.ranking_row);
   QColor fill = t.of(dot.kernel_class);
   const bool fade = !chosen_.empty() && !chosen;
   fill.setAlphaF(fade ? 0.3F : 0.82F);
@@ -305,7 +305,7 @@ void RooflineView::draw_dot(QPainter& painter, const RooflineDot& dot, const QPo
   painter.setPen(fade ? t.faint : Theme::on(t.of(dot.kernel_class)));
   if (r >= 8)
     painter.drawText(QRectF(at.x() - r, at.y() - r, 2 * r, 2 * r), Qt::AlignCenter,
-                     QString::number(dot.rank_row + 1));
+                     QString::number(dot.ranking_row + 1));
 }
 
 void RooflineView::draw_dots(QPainter& painter, const Frame& f) const {
@@ -398,7 +398,7 @@ const RooflineDot* RooflineView::dot_at(const QPointF& at) const {
 
 void RooflineView::mouseMoveEvent(QMouseEvent* event) {
   if (const RooflineDot* dot = dot_at(event->position())) {
-    emit dot_hovered(dot->rank_row);
+    emit dot_hovered(dot->ranking_row);
   } else {
     emit hover_left();
   }
@@ -407,7 +407,7 @@ void RooflineView::mouseMoveEvent(QMouseEvent* event) {
 void RooflineView::mousePressEvent(QMouseEvent* event) {
   if (event->button() != Qt::LeftButton) return;
   if (const RooflineDot* dot = dot_at(event->position())) {
-    emit dot_chosen(dot->rank_row);
+    emit dot_chosen(dot->ranking_row);
   } else {
     emit nothing_chosen();
   }
@@ -423,7 +423,7 @@ bool RooflineView::event(QEvent* event) {
     if (const RooflineDot* dot = dot_at(help->pos())) {
       QString text =
           tr("%1. %2\n%3, %4 of the step")
-              .arg(dot->rank_row + 1)
+              .arg(dot->ranking_row + 1)
               .arg(shown(reports::elide_kernel_name(dot->name, 120)),
                    plain(time_text(static_cast<double>(dot->time_ns))), plain(percent_text(dot->share)));
       if (dot->ratio)

@@ -33,8 +33,8 @@ class RooflineView : public QWidget {
   [[nodiscard]] const RooflineDot* dot_at(const QPointF& at) const;
 
  signals:
-  void dot_chosen(std::size_t rank_row);
-  void dot_hovered(std::size_t rank_row);
+  void dot_chosen(std::size_t ranking_row);
+  void dot_hovered(std::size_t ranking_row);
   void hover_left();
   void nothing_chosen();
 

@@ -12,7 +12,7 @@
 namespace ridgeline::gui {
 namespace {
 
-constexpr std::size_t kMostNames = 60;
+constexpr std::size_t kMaxNames = 60;
 constexpr int kWidth = 640;
 
 QString kind_words(EventName::Kind kind) {
@@ -107,7 +107,7 @@ void CommandBox::refresh() {
     list_->item(0)->setFlags(Qt::NoItemFlags);
     for (const QString& before : history_) entries_.push_back({before, tr("asked before"), {}, -1});
   } else if (data_) {
-    entries_ = matching_names(*data_, text.startsWith('/') ? rest : text, kMostNames);
+    entries_ = matching_names(*data_, text.startsWith('/') ? rest : text, kMaxNames);
   }
   for (const BoxEntry& entry : entries_) {
     list_->addItem(plain(reports::elide_kernel_name(entry.text.toStdString(), 64)) +

@@ -1,4 +1,4 @@
-// theme.h: the colours, in one light and one dark set. What is told by colour is also told by a mark, a word or a
+// theme.h: the colours, in one light and one dark set. What colour says is also said by a mark, a word or a
 // length.
 #pragma once
 

@@ -10,10 +10,10 @@
 namespace ridgeline::gui {
 namespace {
 
-constexpr int kLeastLabel = 30;   // pixels of an event that is named
-constexpr double kLeastWide = 3;  // pixels of an event that is drawn by itself
-constexpr double kLeastHeight = 0.16;
-constexpr int kMostLabels = 20'000;
+constexpr int kMinLabel = 30;         // pixels of an event that is named
+constexpr double kMinEventWidth = 3;  // pixels of an event that is drawn by itself
+constexpr double kMinHeight = 0.16;
+constexpr int kMaxLabels = 20'000;
 
 QRgb faded(QRgb colour, double share, const QColor& ground) {
   const auto mix = [&](int a, int b) { return static_cast<int>(a * share + b * (1 - share)); };
@@ -97,7 +97,7 @@ QString event_label(const EventName& name, int columns) {
 }
 
 const QString& ImageRowPainter::label(const EventName& name, std::uint32_t key, int columns) {
-  if (labels_.size() > kMostLabels) labels_.clear();
+  if (labels_.size() > kMaxLabels) labels_.clear();
   const quint64 both = (static_cast<quint64>(name.kind == EventName::Kind::gap) << 63U) |
                        (static_cast<quint64>(key) << 16U) | static_cast<quint64>(columns);
   auto found = labels_.find(both);
@@ -159,7 +159,7 @@ void ImageRowPainter::paint_density(const TimelineScene& scene, std::size_t row,
     const EventBin& bin = bins_[x];
     if (bin.longest == EventBin::kNone) continue;
     inks_[x] = colour_of(scene, {row, bin.longest}, fade);
-    const double share = std::max(static_cast<double>(bin.busy), kLeastHeight);
+    const double share = std::max(static_cast<double>(bin.busy), kMinHeight);
     tops_[x] = 1 + height - std::clamp(static_cast<int>(std::lround(share * height)), 1, height);
   }
   // Line by line, as memory lies.
@@ -190,14 +190,14 @@ void ImageRowPainter::paint_events(const TimelineScene& scene, std::size_t row, 
     const double to = std::min(axis.x_of(events.end_ns(i)), axis.width() + 2.0);
     while (mark != marked.end() && *mark < i) ++mark;
     const bool chosen = mark != marked.end() && *mark == i;
-    if (to - from < kLeastWide) continue;
+    if (to - from < kMinEventWidth) continue;
     const EventName& name = scene.name_of({row, i});
     QColor colour = event_colour(name, true);
     if (fade && !chosen) colour = QColor::fromRgb(faded(colour.rgb(), 0.38, ground));
     const QRectF box(from, 1, to - from, height);
     painter.fillRect(box, colour);
     painter.fillRect(QRectF(to - 0.6, 1, 0.6, height), ground);
-    if (to - from < kLeastLabel) continue;
+    if (to - from < kMinLabel) continue;
     const int columns = std::max(static_cast<int>((to - from - 6) / column), 8);
     const QString& text = label(name, events.name(i), std::min(columns, 400));
     const QColor ink = Theme::on(colour);

@@ -20,8 +20,8 @@ std::int64_t TimeAxis::ns_at(double x) const {
   return view_.start_ns + static_cast<std::int64_t>(std::llround(x * ns_per_pixel()));
 }
 
-std::vector<TimeTick> TimeAxis::ticks(std::int64_t origin_ns, double least_distance) const {
-  const double wanted = std::max(ns_per_pixel() * least_distance, 1.0);
+std::vector<TimeTick> TimeAxis::ticks(std::int64_t origin_ns, double min_distance) const {
+  const double wanted = std::max(ns_per_pixel() * min_distance, 1.0);
   const double power = std::pow(10.0, std::floor(std::log10(wanted)));
   double step = power;
   for (const double factor : {1.0, 2.0, 5.0, 10.0}) {

@@ -32,7 +32,7 @@ class TimeAxis {
   [[nodiscard]] std::int64_t ns_at(double x) const;
 
   /// Times are written from `origin`, with the unit that fits the distance of the ticks.
-  [[nodiscard]] std::vector<TimeTick> ticks(std::int64_t origin_ns, double least_distance = 90) const;
+  [[nodiscard]] std::vector<TimeTick> ticks(std::int64_t origin_ns, double min_distance = 90) const;
 
   static constexpr std::int64_t kShortestNs = 100;
   /// `factor` times as long, with the time at x where it is; inside the extent.

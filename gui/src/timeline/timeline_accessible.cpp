@@ -12,7 +12,7 @@
 namespace ridgeline::gui {
 namespace {
 
-constexpr std::size_t kMostEvents = 500;  // of a row, in view
+constexpr std::size_t kMaxEvents = 500;  // of a row, in view
 
 // What rows and events have in common: they are painted, not widgets.
 class Painted : public QAccessibleInterface {
@@ -128,7 +128,7 @@ class Row : public Painted {
     shows_ = window;
     of_ = row.events.size();
     const std::size_t first = row.events.first_ending_after(window.start_ns);
-    const std::size_t last = std::min(row.events.first_from(window.end_ns), first + kMostEvents);
+    const std::size_t last = std::min(row.events.first_from(window.end_ns), first + kMaxEvents);
     for (std::size_t i = first; i < last; ++i) {
       events_.push_back(QAccessible::registerAccessibleInterface(
           new Event(view_, const_cast<Row*>(this), EventPlace{row_, i})));

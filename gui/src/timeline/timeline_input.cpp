@@ -16,7 +16,7 @@ namespace ridgeline::gui {
 namespace {
 
 constexpr int kSnap = 7;         // pixels
-constexpr int kLeastDrag = 4;    // pixels that tell a drag from a click
+constexpr int kMinDrag = 4;      // pixels that tell a drag from a click
 constexpr int kScrollZone = 12;  // pixels at the rows' ends where dragging a row scrolls
 constexpr int kScrollStep = 10;
 constexpr int kStripEdge = 5;     // pixels beside an edge of the strip's window that move it
@@ -297,7 +297,7 @@ void TimelineView::mousePressEvent(QMouseEvent* event) {
 void TimelineView::mouseMoveEvent(QMouseEvent* event) {
   const QPoint at = event->position().toPoint();
   const QRect graph = graph_rect();
-  if (dragged_row_ && drag_ == Drag::none && std::abs(at.y() - drag_from_.y()) >= kLeastDrag) {
+  if (dragged_row_ && drag_ == Drag::none && std::abs(at.y() - drag_from_.y()) >= kMinDrag) {
     drag_ = Drag::labels;
     setCursor(Qt::ClosedHandCursor);
   }
@@ -332,7 +332,7 @@ void TimelineView::mouseMoveEvent(QMouseEvent* event) {
                 Selection::Gesture::continued);
       return;
     case Drag::range: {
-      if (!dragged_ && std::abs(at.x() - drag_from_.x()) < kLeastDrag) return;
+      if (!dragged_ && std::abs(at.x() - drag_from_.x()) < kMinDrag) return;
       const std::int64_t to =
           event->modifiers() & Qt::AltModifier ? axis().ns_at(at.x() - graph.left()) : snapped(at);
       dragged_ = TimeWindow{std::min(drag_from_ns_, to), std::max({drag_from_ns_, to, drag_from_ns_ + 1})};

@@ -50,7 +50,7 @@ void TimelineView::set_note(std::size_t note, const QString& text) {
 QRectF TimelineView::note_rect(const TimelineNote& note) const {
   const QRect graph = graph_rect();
   const double x = graph.left() + axis().x_of(note.time_ns);
-  const int wide = std::min(QFontMetrics(small_font()).horizontalAdvance(note.text) + 14, kMostNote);
+  const int wide = std::min(QFontMetrics(small_font()).horizontalAdvance(note.text) + 14, kMaxNoteWidth);
   if (x < graph.left() - wide || x > graph.right()) return {};
   double y = graph.top() + 2;
   for (const Box& box : boxes()) {

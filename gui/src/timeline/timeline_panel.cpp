@@ -8,7 +8,7 @@ namespace ridgeline::gui {
 namespace {
 
 // Gaps of all timeline steps are shown if there are not too many launches in them.
-constexpr std::int64_t kMostLaunchesForGaps = 400'000;
+constexpr std::int64_t kMaxLaunchesForGaps = 400'000;
 
 Result<LaunchArrow> read_arrow(const std::string& path, const LaunchChoice& choice,
                                const std::stop_token& stop) {
@@ -144,14 +144,14 @@ void TimelinePanel::read_all() {
   for (const analyzer::StepSummary& step : steps.steps) {
     if (step.phase == Phase::timeline && step.process_id == steps.process_id) launches += step.launches;
   }
-  if (launches == 0 || launches > kMostLaunchesForGaps) return;
+  if (launches == 0 || launches > kMaxLaunchesForGaps) return;
   using Gaps = std::shared_ptr<const analyzer::Accounting>;
   analyzer::Scope scope;
   scope.process_id = steps.process_id;
   scope.steps = analyzer::StepSelection::all_of(Phase::timeline);
   document_.ask<Gaps>(
       this, "gaps",
-      [scope](analyzer::Session& session, const analyzer::Ask& ask) {
+      [scope](analyzer::Session& session, const analyzer::QueryOptions& ask) {
         return session.accounting(scope, ask);
       },
       [this](Result<Gaps> result) {

@@ -122,7 +122,7 @@ void TimelineScene::move_to(std::size_t row, std::size_t place) {
   const auto from = static_cast<std::size_t>(std::find(among.begin(), among.end(), row) - among.begin());
   place = std::min(place, among.empty() ? 0 : among.size() - 1);
   if (from >= among.size() || place == from) return;
-  // Before or behind the row that has the place, whatever hidden rows lie between.
+  // Before or after the row that has the place, whatever hidden rows lie between.
   const std::size_t there = among[place];
   std::vector<std::size_t> order = order_;
   std::erase(order, row);

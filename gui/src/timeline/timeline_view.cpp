@@ -13,8 +13,8 @@
 namespace ridgeline::gui {
 namespace {
 
-constexpr int kLeastLabels = 150;  // width of the names' column, in logical pixels
-constexpr int kMostLabelWidth = 260;
+constexpr int kMinLabels = 150;  // width of the names' column, in logical pixels
+constexpr int kMaxLabelWidth = 260;
 
 QString duration_text(std::int64_t ns) {
   return plain(time_text(static_cast<double>(ns)));
@@ -60,7 +60,7 @@ void TimelineView::drop_images() {
   update();
 }
 
-// As wide as the names want, within reason; a counter's value stands behind its name.
+// As wide as the names want, within reason; a counter's value follows its name.
 void TimelineView::update_label_width() {
   const QFontMetrics metrics(small_font());
   int widest = 0;
@@ -69,7 +69,7 @@ void TimelineView::update_label_width() {
     const int value = scene_.row(row).kind == RowKind::counter ? metrics.horizontalAdvance("0000.0 MHz") : 0;
     widest = std::max(widest, metrics.horizontalAdvance(plain(scene_.row(row).label)) + value);
   }
-  label_width_ = std::clamp(widest + 20, kLeastLabels, kMostLabelWidth);
+  label_width_ = std::clamp(widest + 20, kMinLabels, kMaxLabelWidth);
 }
 
 // The rows are looked through by another thread: of ten million events that takes several frames' time.

@@ -127,7 +127,7 @@ class TimelineView : public QWidget {
   enum class Drag { none, range, pan, strip, strip_start, strip_end, labels };
   static constexpr int kStripHeight = 30;
   static constexpr int kAxisHeight = 20;
-  static constexpr int kMostNote = 260;  // pixels of a note's flag
+  static constexpr int kMaxNoteWidth = 260;  // pixels of a note's flag
 
   void paint_strip(QPainter& painter);
   void paint_axis(QPainter& painter);

@@ -100,7 +100,7 @@ cudaGraphNode_t add_kernel(cudaGraph_t graph, void (*kernel)(), const std::vecto
   return node;
 }
 
-// A graph inside a graph, and a function of the host behind it.
+// A graph inside a graph, and a function of the host after it.
 cudaGraphExec_t built_graph(int* calls) {
   cudaGraph_t graph = nullptr, inner = nullptr;
   REQUIRE(cudaGraphCreate(&graph, 0));

@@ -10,9 +10,9 @@ std::string Shape::text() const {
 
 Plan quick_plan() {
   Plan plan;
-  plan.settling = {.least_s = 0.4, .look_s = 0.4, .most_change = 0.01};
+  plan.settling = {.min_s = 0.4, .look_s = 0.4, .max_change = 0.01};
   plan.shapes = {{4096, 4096, 4096}, {8192, 8192, 4096}, {8192, 8192, 8192}};
-  plan.products = {"bf16", "fp16", "tf32", "fp8", "int8"};
+  plan.gemms = {"bf16", "fp16", "tf32", "fp8", "int8"};
   return plan;
 }
 
@@ -22,14 +22,14 @@ Plan thorough_plan() {
   plan.idle_s = 1;
   plan.rounds = 9;
   // For about three seconds after the power limit sets in the clock goes up and down.
-  plan.settling = {.least_s = 4, .look_s = 3, .most_change = 0.01};
-  plan.most_settle_s = 15;
+  plan.settling = {.min_s = 4, .look_s = 3, .max_change = 0.01};
+  plan.max_settle_s = 15;
   plan.window_s = 6;
   plan.sweep_per_octave = 8;
   plan.shapes = {{1024, 1024, 1024},    {2048, 2048, 2048},  {4096, 4096, 4096},  {8192, 8192, 8192},
                  {16384, 16384, 16384}, {16384, 2048, 4096}, {2048, 16384, 4096}, {8192, 8192, 1024},
                  {8192, 8192, 2048},    {8192, 8192, 4096},  {8192, 8192, 16384}, {16384, 8192, 4096}};
-  plan.products = {"bf16", "fp16", "tf32", "fp8", "int8", "fp64_tensor"};
+  plan.gemms = {"bf16", "fp16", "tf32", "fp8", "int8", "fp64_tensor"};
   plan.sustained_shapes = 3;
   return plan;
 }

@@ -20,16 +20,16 @@ struct Shape {
 
 struct Plan {
   bool thorough = false;
-  double idle_s = 0.15;      // before each burst
-  double burst_ms = 4;       // of work in one
-  int rounds = 5;            // bursts of a roof
-  SettlingRule settling;     // of sustained loads
-  double most_settle_s = 2;  // a load that still moves by then is measured all the same, and is said to
-  double window_s = 1;       // sustained: what the value is of
+  double idle_s = 0.15;     // before each burst
+  double burst_ms = 4;      // of work in one
+  int rounds = 5;           // bursts of a roof
+  SettlingRule settling;    // of sustained loads
+  double max_settle_s = 2;  // a load that still moves by then is measured all the same, and is said to
+  double window_s = 1;      // sustained: what the value is of
   int sweep_per_octave = 4;
-  std::vector<Shape> shapes;          // of products, tried in bursts
-  std::vector<std::string> products;  // precisions
-  int sustained_shapes = 1;           // of each precision, the best of the bursts, measured sustained
+  std::vector<Shape> shapes;       // of products, tried in bursts
+  std::vector<std::string> gemms;  // precisions
+  int sustained_shapes = 1;        // of each precision, the best of the bursts, measured sustained
 };
 
 /// Under a minute in all.

@@ -10,9 +10,9 @@
 namespace ridgeline::ceilings {
 
 struct SettlingRule {
-  double least_s = 0;         // never before
-  double look_s = 1;          // the stretch before now that is looked at
-  double most_change = 0.01;  // of the fitted line over that stretch, of its mean
+  double min_s = 0;          // never before
+  double look_s = 1;         // the stretch before now that is looked at
+  double max_change = 0.01;  // of the fitted line over that stretch, of its mean
 };
 
 /// Whether the clock has come to rest. `clocks`: seconds since the load began, and Hz, in order. The stretch
@@ -31,8 +31,8 @@ class EnergyTrace {
     double joules = 0;
     [[nodiscard]] double watts() const { return joules / seconds; }
   };
-  /// Empty unless the counter changed at two moments `least_s` apart.
-  [[nodiscard]] std::optional<Use> use(double least_s) const;
+  /// Empty unless the counter changed at two moments `min_s` apart.
+  [[nodiscard]] std::optional<Use> use(double min_s) const;
 
  private:
   std::vector<Point> changes_;  // when, and to what

@@ -8,11 +8,11 @@
 
 namespace ridgeline::ceilings {
 
-inline constexpr double kMostAbove = 1.005;            // of what is possible
-inline constexpr double kMostDisagreement = 0.02;      // of rounds
-inline constexpr double kMostHostDisagreement = 0.05;  // of rounds that the CPU or its memory takes part in
-inline constexpr double kLeastBurstClock = 0.98;       // of the highest
-inline constexpr double kMostForeignShare =
+inline constexpr double kMaxAbovePossible = 1.005;    // of what is possible
+inline constexpr double kMaxDisagreement = 0.02;      // of rounds
+inline constexpr double kMaxHostDisagreement = 0.05;  // of rounds that the CPU or its memory takes part in
+inline constexpr double kMinBurstClock = 0.98;        // of the highest
+inline constexpr double kMaxForeignShare =
     0.001;  // of the time that a kernel watched, for which it did not run
 
 /// `per_cycle_sm` × SMs × clock bounds what the SMs do; nothing if either is not known.
@@ -21,7 +21,7 @@ inline constexpr double kMostForeignShare =
 /// `limit`: what a bus carries at most; 0: not known.
 [[nodiscard]] std::optional<Void> above_limit(double rate, double limit);
 [[nodiscard]] std::optional<Void> rounds_disagree(const std::vector<double>& rounds,
-                                                  double most_apart = kMostDisagreement);
+                                                  double max_apart = kMaxDisagreement);
 [[nodiscard]] std::optional<Void> clock_down(std::optional<double> sm_clock_hz, double max_sm_clock_hz);
 
 /// What was seen of others on the GPU.

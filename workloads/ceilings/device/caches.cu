@@ -117,8 +117,8 @@ std::uint32_t sum_on_cpu(std::int64_t from, std::int64_t count) {
 
 }  // namespace
 
-CacheReads::CacheReads(const DeviceFacts& device, std::int64_t most_bytes, cudaStream_t stream)
-    : device_(device), stream_(stream), data_(most_bytes / 16), sums_(device.sm_count) {
+CacheReads::CacheReads(const DeviceFacts& device, std::int64_t max_bytes, cudaStream_t stream)
+    : device_(device), stream_(stream), data_(max_bytes / 16), sums_(device.sm_count) {
   fill_floats(data_.data(), data_.size() * 4, kSeed, stream_);
   RIDGELINE_CUDA_CHECK(cudaStreamSynchronize(stream_));
 }
@@ -212,12 +212,12 @@ Bench CacheReads::shared() {
   return out;
 }
 
-Sweep sweep_l2(CacheReads& caches, std::int64_t most_bytes, int per_octave,
+Sweep sweep_l2(CacheReads& caches, std::int64_t max_bytes, int per_octave,
                const std::function<double(const Bench&)>& rate) {
-  constexpr std::int64_t kLeast = 256 << 10;
+  constexpr std::int64_t kMin = 256 << 10;
   Sweep sweep;
   sweep.level = Level::l2;
-  for (const std::int64_t bytes : working_sets(kLeast, most_bytes, per_octave, kL2Granule))
+  for (const std::int64_t bytes : working_sets(kMin, max_bytes, per_octave, kL2Granule))
     sweep.points.push_back({bytes, rate(caches.l2(bytes))});
   sweep.plateau = find_plateau(sweep.points, std::int64_t{4} << 20, std::int64_t{24} << 20);
   return sweep;

@@ -14,8 +14,8 @@ namespace ridgeline::ceilings {
 
 class CacheReads {
  public:
-  /// Takes `most_bytes` of device memory and fills them.
-  CacheReads(const DeviceFacts& device, std::int64_t most_bytes, cudaStream_t stream);
+  /// Takes `max_bytes` of device memory and fills them.
+  CacheReads(const DeviceFacts& device, std::int64_t max_bytes, cudaStream_t stream);
 
   /// All SMs read the same `bytes` past L1, again and again; a multiple of 64 KiB.
   [[nodiscard]] Bench l2(std::int64_t bytes);
@@ -39,7 +39,7 @@ class CacheReads {
 };
 
 /// Rates over working sets, `per_octave` to a doubling.
-[[nodiscard]] Sweep sweep_l2(CacheReads& caches, std::int64_t most_bytes, int per_octave,
+[[nodiscard]] Sweep sweep_l2(CacheReads& caches, std::int64_t max_bytes, int per_octave,
                              const std::function<double(const Bench&)>& rate);
 [[nodiscard]] Sweep sweep_l1(CacheReads& caches, int per_octave,
                              const std::function<double(const Bench&)>& rate);

@@ -23,8 +23,8 @@ constexpr float kScale = 0.75F;
 constexpr std::uint32_t kSeeds[] = {11, 12, 13};  // of a, b and c
 constexpr std::uint32_t kWriteSeed = 14;
 constexpr int kSums = 1024;
-constexpr std::int64_t kMostArrayBytes = std::int64_t{1} << 30;
-constexpr std::int64_t kLeastArrayBytes = std::int64_t{1} << 26;
+constexpr std::int64_t kMaxArrayBytes = std::int64_t{1} << 30;
+constexpr std::int64_t kMinArrayBytes = std::int64_t{1} << 26;
 
 // Makes the words of a written vector differ.
 RIDGELINE_BOTH constexpr std::uint32_t twist(unsigned word) {
@@ -173,8 +173,8 @@ Streams::Streams(const DeviceFacts& device, std::int64_t resident_bytes, cudaStr
     : device_(device), stream_(stream), sums_(kSums) {
   std::size_t free_bytes = 0, total_bytes = 0;
   RIDGELINE_CUDA_CHECK(cudaMemGetInfo(&free_bytes, &total_bytes));
-  std::int64_t bytes = kMostArrayBytes;
-  while (bytes > kLeastArrayBytes && 8 * bytes > static_cast<std::int64_t>(free_bytes)) bytes /= 2;
+  std::int64_t bytes = kMaxArrayBytes;
+  while (bytes > kMinArrayBytes && 8 * bytes > static_cast<std::int64_t>(free_bytes)) bytes /= 2;
   vectors_ = bytes / 16;
   mask_ = (resident_bytes > 0 ? std::min(resident_bytes, bytes) / 16 : vectors_) - 1;
   for (int i = 0; i < 4; ++i) {

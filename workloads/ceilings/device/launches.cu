@@ -25,7 +25,7 @@ constexpr int kRepeats = 5;   // graph launches behind one another
 constexpr int kVectors = 4096;
 constexpr unsigned kThreads = 256;
 constexpr std::uint32_t kSeed = 61;
-constexpr long long kMostWaitCycles =
+constexpr long long kMaxWaitCycles =
     4'000'000'000;  // two seconds: a host that died must not leave it waiting
 
 __global__ void empty_kernel() {}
@@ -38,7 +38,7 @@ __global__ void small_kernel(float2* out, const float2* in) {
 
 __global__ void wait_kernel(const volatile int* go) {
   const long long begin = clock64();
-  while (*go == 0 && clock64() - begin < kMostWaitCycles) {
+  while (*go == 0 && clock64() - begin < kMaxWaitCycles) {
   }
 }
 
@@ -132,7 +132,7 @@ Roof measure(const Plan& plan, const std::string& kind, const Launch& call, int 
   reading.value = median(gpu);
   reading.rounds = plan.rounds;
   reading.spread_ratio = disagreement(gpu);
-  if (auto found = rounds_disagree(gpu, kMostHostDisagreement)) reading.voids.push_back(*std::move(found));
+  if (auto found = rounds_disagree(gpu, kMaxHostDisagreement)) reading.voids.push_back(*std::move(found));
   Roof roof;
   roof.name = {Level::launch, kind, {}};
   roof.unit = "ns";

@@ -13,8 +13,8 @@
 #include "ceilings/device/caches.h"
 #include "ceilings/device/chains.h"
 #include "ceilings/device/dram.h"
+#include "ceilings/device/gemms.h"
 #include "ceilings/device/launches.h"
-#include "ceilings/device/products.h"
 #include "ceilings/device/runner.h"
 #include "ceilings/device/transfers.h"
 #include "gpt2/common/nvtx.h"
@@ -116,7 +116,7 @@ class Benches {
       tell(std::string("compute.") + precision);
       add(found, chain_bench(device_, precision, 1, counted_, runner_.stream()));
     }
-    products(found);
+    gemms(found);
   }
 
   struct Entry {
@@ -189,15 +189,15 @@ class Benches {
     if (shared) add(found, caches_->shared());
   }
 
-  void products(Findings& found) {
-    for (const std::string& precision : request_.plan.products) {
+  void gemms(Findings& found) {
+    for (const std::string& precision : request_.plan.gemms) {
       if (!asked(Level::compute, precision)) continue;
       tell("compute." + precision);
-      if (!products_) products_ = std::make_unique<Products>(device_, request_.plan.shapes, runner_.stream());
+      if (!gemms_) gemms_ = std::make_unique<Gemms>(device_, request_.plan.shapes, runner_.stream());
       std::vector<std::pair<double, Bench>> best;  // of each shape
       for (const Shape& shape : request_.plan.shapes) {
         std::optional<std::pair<double, Bench>> fastest;
-        for (Bench& tried : products_->candidates(precision, shape, counted_)) {
+        for (Bench& tried : gemms_->candidates(precision, shape, counted_)) {
           const double rate = runner_.rate(tried);
           if (!fastest || rate > fastest->first) fastest = {rate, std::move(tried)};
         }
@@ -220,7 +220,7 @@ class Benches {
   double counted_;
   std::unique_ptr<Streams> streams_;
   std::unique_ptr<CacheReads> caches_;
-  std::unique_ptr<Products> products_;
+  std::unique_ptr<Gemms> gemms_;
   std::vector<Entry> entries_;
 };
 

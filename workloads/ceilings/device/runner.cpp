@@ -20,9 +20,9 @@ constexpr double kBatchS = 0.02;      // a load is queued in batches of this len
 constexpr std::size_t kInFlight = 3;  // of them, so that the GPU never waits for the CPU
 constexpr int kParts = 3;             // of a window, which must agree
 constexpr double kWatchMs = 12;       // for others: some slices of time
-constexpr double kLeastEnergyS = 0.5;
-constexpr int kBurstParts = 4;           // of a burst, each with its own clock
-constexpr double kLeastBurstS = 0.4e-3;  // shorter ones are launches' gaps
+constexpr double kMinEnergyS = 0.5;
+constexpr int kBurstParts = 4;         // of a burst, each with its own clock
+constexpr double kMinBurstS = 0.4e-3;  // shorter ones are launches' gaps
 
 double seconds_since(Clock::time_point begin) {
   return std::chrono::duration<double>(Clock::now() - begin).count();
@@ -77,7 +77,7 @@ Reading Runner::burst(const Bench& bench) {
     Interval took = between(probe_.at(0), probe_.at(parts));
     for (int part = parts; part > 0; --part) {
       const Interval until = between(probe_.at(0), probe_.at(part));
-      if (until.seconds < kLeastBurstS || clock_down(until.clock_hz, device_.max_sm_clock_hz)) continue;
+      if (until.seconds < kMinBurstS || clock_down(until.clock_hz, device_.max_sm_clock_hz)) continue;
       took = until;
       held = part;
       break;
@@ -173,7 +173,7 @@ Reading Runner::sustained(const Bench& bench) {
   Load load(*this, bench);
   bool room = true;
   bool rested = false;
-  while (room && !(rested = settled(load.clocks(), plan_.settling)) && load.seconds() < plan_.most_settle_s)
+  while (room && !(rested = settled(load.clocks(), plan_.settling)) && load.seconds() < plan_.max_settle_s)
     room = load.go_on();
   load.begin_window();
   const int first = load.done();
@@ -193,7 +193,7 @@ Reading Runner::sustained(const Bench& bench) {
   reading.spread_ratio = disagreement(parts);
   reading.seconds = window.seconds;
   reading.sm_clock_hz = window.clock_hz;
-  if (const auto use = load.energy().use(kLeastEnergyS)) {
+  if (const auto use = load.energy().use(kMinEnergyS)) {
     reading.power_w = use->watts();
     reading.joules = use->joules;
   }

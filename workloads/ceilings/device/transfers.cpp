@@ -66,7 +66,7 @@ Roof measure(const Plan& plan, RoofName name, std::int64_t bytes, const std::str
   reading.value = median(rates);
   reading.rounds = plan.rounds;
   reading.spread_ratio = disagreement(rates);
-  if (auto found = rounds_disagree(rates, kMostHostDisagreement)) reading.voids.push_back(*std::move(found));
+  if (auto found = rounds_disagree(rates, kMaxHostDisagreement)) reading.voids.push_back(*std::move(found));
   Roof roof;
   roof.name = std::move(name);
   roof.unit = "bytes_per_s";

@@ -66,7 +66,7 @@ void bench_attention(Bench& bench) {
   bench.add("attention backward portable", backward_bytes, backward_flops, [&](int, cudaStream_t st) {
     launch_attention_backward(dqkv.data(), d, q, y, statistics, b, t, nh, hs, scratch.data(), st);
   });
-  // dqkv in E5M2 both ways with the queries' bias gradient, by attention or by a cast behind it.
+  // dqkv in E5M2 both ways with the queries' bias gradient, by attention or by a cast after it.
   const int columns = 3 * s.channels;
   DeviceBuffer<std::uint8_t> narrow, transposed;
   DeviceBuffer<float> scale(1), dbias(columns), memory;

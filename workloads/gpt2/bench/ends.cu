@@ -91,7 +91,7 @@ void optimizer(Bench& bench) {
     tensors.push_back({t.begin, t.end, tensor_is_matrix(t.tensor) ? 0.1F : 0.0F});
     gradients.push_back({t.begin, t.end});
   }
-  const std::vector<WeightDecayRange> decayed = {{0, layout.vectors_begin(), 0.1F}};
+  const std::vector<WeightDecayRange> decayed = {{0, layout.vectors_start(), 0.1F}};
   Rotating<T> params(n, 1);
   Rotating<float> master(n, 1), m(n, 1), v(n, 1, 0.0F), grads(n, 1, 1e-3F);
   float* of_master = sizeof(T) == 2 ? master[0] : nullptr;

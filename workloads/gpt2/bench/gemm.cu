@@ -13,7 +13,7 @@
 namespace ridgeline::gpt2::bench {
 namespace {
 
-using hopper::Product;
+using hopper::Gemm;
 
 struct Layer {
   const char* name;
@@ -106,26 +106,26 @@ void with_gelu(Bench& bench, Matmul& matmul) {
   const std::int64_t forward_bytes = hopper_matmul_forward_bytes(n, c, h);
   const std::int64_t backward_bytes = hopper_matmul_backward_input_bytes(n, c, h, true);
   const std::int64_t flops = hopper_matmul_forward_flops(n, c, h);
-  const auto own = [&]<Product kProduct, int kCluster>(const std::string& name) {
-    bench.add(name, hopper::is_forward(kProduct) ? forward_bytes : backward_bytes, flops,
+  const auto own = [&]<Gemm kGemm, int kCluster>(const std::string& name) {
+    bench.add(name, hopper::is_forward(kGemm) ? forward_bytes : backward_bytes, flops,
               [&](int, cudaStream_t st) {
                 hopper::Arguments args;
                 args.bias = b;
                 args.column_sums = memory.data();
                 args.rows = n;
                 args.columns = h;
-                hopper::launch_gemm<kProduct, hopper::Config<kProduct, kCluster>>(out.data(), slope.data(), x,
-                                                                                  w, args, c, st);
+                hopper::launch_gemm<kGemm, hopper::Config<kGemm, kCluster>>(out.data(), slope.data(), x, w,
+                                                                            args, c, st);
               });
   };
-  own.template operator()<Product::forward, 2>("gelu forward own, cluster 2");
-  own.template operator()<Product::forward, 1>("gelu forward own, cluster 1");
+  own.template operator()<Gemm::forward, 2>("gelu forward own, cluster 2");
+  own.template operator()<Gemm::forward, 1>("gelu forward own, cluster 1");
   bench.add("gelu forward cuBLASLt", matmul_forward_bytes<bf16>(n, c, h, true, true), flops,
             [&](int, cudaStream_t st) {
               matmul.forward(out.data(), x, w, b, n, c, h, st, MatmulEpilogue::gelu, pre.data());
             });
-  own.template operator()<Product::backward_input, 2>("gelu backward own, cluster 2");
-  own.template operator()<Product::backward_input, 1>("gelu backward own, cluster 1");
+  own.template operator()<Gemm::backward_input, 2>("gelu backward own, cluster 2");
+  own.template operator()<Gemm::backward_input, 1>("gelu backward own, cluster 1");
   bench.add("gelu backward cuBLASLt", matmul_backward_input_bytes<bf16>(n, h, c, true, false), flops,
             [&](int, cudaStream_t st) {
               matmul.backward_input(out.data(), x, w, n, h, c, st, static_cast<const bf16*>(pre.data()));

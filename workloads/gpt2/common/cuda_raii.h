@@ -105,7 +105,7 @@ struct EventDeleter {
   }
 };
 
-/// An event with timing unless told otherwise.
+/// An event with timing unless asked otherwise.
 class Event {
  public:
   explicit Event(unsigned flags = cudaEventDefault) {

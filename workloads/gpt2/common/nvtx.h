@@ -43,7 +43,7 @@ class NvtxRange {
     push(name, {kOpCostSchemaId, sizeof(OpCost), &cost});
   }
 
-  /// The size comes first: {a, b} behind a name is an OpCost.
+  /// The size comes first: {a, b} after a name is an OpCost.
   NvtxRange(const StepSize& size, const char* name) noexcept {
     register_schemas_once();
     push(name, {kStepSizeSchemaId, sizeof(StepSize), &size});

@@ -15,7 +15,7 @@ namespace ridgeline::gpt2 {
 /// fp8: as bf16, but for the operands of the layers' GEMMs and, by Fp8Classifier, of the classifier's.
 /// Attention stays in bf16.
 enum class Precision { bf16, fp8, tf32, fp32 };
-/// Whether the classifier's GEMMs are in FP8 too: the logits', and those behind their gradient, which the fused
+/// Whether the classifier's GEMMs are in FP8 too: the logits', and those after their gradient, which the fused
 /// classifier then writes in E5M2.
 enum class Fp8Classifier { none, all };
 /// In FP8, how the GEMMs around GELU store its argument and the gradient in front of its slope: fp8, as
@@ -23,7 +23,7 @@ enum class Fp8Classifier { none, all };
 enum class Fp8Hidden { bf16, fp8 };
 #pragma GCC diagnostic pop
 enum class MatmulLibrary { cublaslt, cublas };
-enum class BiasKind { fused, separate };  // into the GEMM's epilogue, or a kernel behind the GEMM
+enum class BiasKind { fused, separate };  // into the GEMM's epilogue, or a kernel after the GEMM
 /// Where GELU and its derivative are computed. own: Hopper GEMMs of ours, of which the forward one keeps
 /// the derivative instead of the argument; fused: cuBLASLt's epilogues; separate: kernels of their own.
 enum class GeluKind { own, fused, separate };
@@ -47,7 +47,7 @@ enum class BiasGradientKind { separate, fused, naive };
 enum class OptimizerKind { multi, per_tensor };  // one launch for all tensors, or one per tensor
 
 /// What an access policy window keeps in L2 while the ops that use it run. residual: what attproj and fcproj leave
-/// for the op behind them, and the gradient on the residual stream.
+/// for the op after them, and the gradient on the residual stream.
 enum class L2Persist { none, residual };
 
 struct Switches {

@@ -14,9 +14,9 @@ namespace {
 // The GEMMs of one pass, for all heads at once. cuBLAS counts in columns: a row-major (R,S) matrix is its
 // (S,R) matrix with leading dimension S, so that D = A B is computed as D^T = B^T A^T.
 template <class T>
-class Products {
+class Gemms {
  public:
-  Products(cublasHandle_t handle, Fp32Math math, const UnfusedAttentionShape& s)
+  Gemms(cublasHandle_t handle, Fp32Math math, const UnfusedAttentionShape& s)
       : handle_(handle), math_(math), s_(s) {}
 
   // scores (T,T) = x (T,HS) y (T,HS)^T
@@ -43,8 +43,8 @@ class Products {
   void run(const char* name, cublasOperation_t transpose_a, cublasOperation_t transpose_b, std::int64_t m,
            std::int64_t n, std::int64_t k, const T* a, Layout a_layout, const T* b, Layout b_layout, T* d,
            Layout d_layout) const {
-    const NvtxRange range(name, {attention_product_bytes<T>(s_.batch, s_.seq, s_.heads, s_.head_size),
-                                 attention_product_flops(s_.batch, s_.seq, s_.heads, s_.head_size)});
+    const NvtxRange range(name, {attention_gemm_bytes<T>(s_.batch, s_.seq, s_.heads, s_.head_size),
+                                 attention_gemm_flops(s_.batch, s_.seq, s_.heads, s_.head_size)});
     const float alpha = 1.0F;
     const float beta = 0.0F;
     constexpr cudaDataType_t kType = cublas_type<T>();
@@ -94,17 +94,17 @@ void UnfusedAttention::forward(T* out, T* heads, T* p, const T* qkv, T* scratch,
                                const UnfusedAttentionShape& s, cudaStream_t stream) {
   const NvtxRange range("attention_forward");
   const Scratch<T> parts(scratch, s);
-  const Products<T> products(handle_.on(stream), math_, s);
+  const Gemms<T> gemms(handle_.on(stream), math_, s);
   const std::int64_t matrices = std::int64_t{s.batch} * s.heads;
   const T* q = heads;
   const T* k = heads + parts.part;
   const T* v = heads + 2 * parts.part;
   launch_split_heads(heads, qkv, head_shape(3, s), stream);
-  products.scores("attention_scores", p, q, k);
+  gemms.scores("attention_scores", p, q, k);
   launch_scale_scores(p, score_scale(s), matrices * s.seq * s.seq, stream);
   launch_causal_mask(p, matrices, s.seq, stream);
   launch_softmax(p, static_cast<const T*>(p), matrices * s.seq, s.seq, stream);
-  products.apply("attention_values", parts.out, p, v);
+  gemms.apply("attention_values", parts.out, p, v);
   launch_merge_heads(out, static_cast<const T*>(parts.out), head_shape(1, s), stream);
 }
 
@@ -113,7 +113,7 @@ void UnfusedAttention::backward(T* dqkv, const T* dout, const T* heads, const T*
                                 const UnfusedAttentionShape& s, cudaStream_t stream) {
   const NvtxRange range("attention_backward");
   const Scratch<T> parts(scratch, s);
-  const Products<T> products(handle_.on(stream), math_, s);
+  const Gemms<T> gemms(handle_.on(stream), math_, s);
   const std::int64_t rows = std::int64_t{s.batch} * s.heads * s.seq;
   const T* q = heads;
   const T* k = heads + parts.part;
@@ -122,12 +122,12 @@ void UnfusedAttention::backward(T* dqkv, const T* dout, const T* heads, const T*
   T* dk = parts.dheads + parts.part;
   T* dv = parts.dheads + 2 * parts.part;
   launch_split_heads(parts.out, dout, head_shape(1, s), stream);
-  products.scores("attention_dprobabilities", parts.dscores, parts.out, v);
-  products.apply_transposed("attention_dvalues", dv, p, parts.out);
+  gemms.scores("attention_dprobabilities", parts.dscores, parts.out, v);
+  gemms.apply_transposed("attention_dvalues", dv, p, parts.out);
   launch_softmax_backward(parts.dscores, static_cast<const T*>(parts.dscores), p, rows, s.seq, stream);
   launch_scale_scores(parts.dscores, score_scale(s), rows * s.seq, stream);
-  products.apply("attention_dqueries", dq, parts.dscores, k);
-  products.apply_transposed("attention_dkeys", dk, parts.dscores, q);
+  gemms.apply("attention_dqueries", dq, parts.dscores, k);
+  gemms.apply_transposed("attention_dkeys", dk, parts.dscores, q);
   launch_merge_heads(dqkv, static_cast<const T*>(parts.dheads), head_shape(3, s), stream);
 }
 

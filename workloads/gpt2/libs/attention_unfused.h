@@ -36,14 +36,14 @@ constexpr std::int64_t unfused_attention_scratch_elements(std::int64_t b, std::i
          b * nh * t * hs;
 }
 
-constexpr std::int64_t attention_product_flops(std::int64_t b, std::int64_t t, std::int64_t nh,
-                                               std::int64_t hs) {
+constexpr std::int64_t attention_gemm_flops(std::int64_t b, std::int64_t t, std::int64_t nh,
+                                            std::int64_t hs) {
   return 2 * b * nh * t * t * hs;
 }
 /// Two (T,HS) operands or results and one (T,T) a head.
 template <class T>
-constexpr std::int64_t attention_product_bytes(std::int64_t b, std::int64_t t, std::int64_t nh,
-                                               std::int64_t hs) {
+constexpr std::int64_t attention_gemm_bytes(std::int64_t b, std::int64_t t, std::int64_t nh,
+                                            std::int64_t hs) {
   return b * nh * (2 * t * hs + t * t) * static_cast<std::int64_t>(sizeof(T));
 }
 

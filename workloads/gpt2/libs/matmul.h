@@ -56,7 +56,7 @@ struct MatmulOptions {
 /// One problem and what was chosen for it, for the choice report.
 struct MatmulChoice {
   std::string op;  // forward, backward_input, backward_weight
-  /// none, residual, bias, bias+residual, gelu, bias+gelu, dgelu, bias_gradient; ", to fp8" behind it where D is so
+  /// none, residual, bias, bias+residual, gelu, bias+gelu, dgelu, bias_gradient; ", to fp8" after it where D is so
   std::string epilogue;
   std::string precision;  // bf16, fp32, tf32, fp8
   std::int64_t n = 0;     // rows: B*T
@@ -152,7 +152,7 @@ class Matmul {
 
   /// out (N, OC) = residual (N, OC) + inp (N, C) x weight (OC, C)^T + bias (OC); bias may be null. out may be
   /// residual itself; otherwise they must not overlap. In bf16 the algorithm that is found may round GEMM and
-  /// bias before it adds the residual, as a kernel behind the GEMM would; if it does not, the sum is rounded
+  /// bias before it adds the residual, as a kernel after the GEMM would; if it does not, the sum is rounded
   /// once.
   template <class T>
   void forward_residual(T* out, const T* residual, const T* inp, const T* weight, const T* bias,

@@ -46,32 +46,31 @@ void run(cublasHandle_t handle, MatmulOp op, Fp32Math math, const void* a, const
 }  // namespace
 
 template <class T>
-void CublasProducts<T>::forward(T* out, const T* inp, const T* weight, std::int64_t n, std::int64_t c,
-                                std::int64_t oc, cudaStream_t stream) {
+void CublasGemms<T>::forward(T* out, const T* inp, const T* weight, std::int64_t n, std::int64_t c,
+                             std::int64_t oc, cudaStream_t stream) {
   const NvtxRange range("matmul_forward",
                         {matmul_forward_bytes<T>(n, c, oc, false, false), matmul_flops(n, c, oc), n, oc, c});
   run<T>(handle_.on(stream), MatmulOp::forward, math_, weight, inp, out, n, c, oc, false);
 }
 
 template <class T>
-void CublasProducts<T>::backward_input(T* dinp, const T* dout, const T* weight, std::int64_t n,
-                                       std::int64_t c, std::int64_t oc, cudaStream_t stream) {
+void CublasGemms<T>::backward_input(T* dinp, const T* dout, const T* weight, std::int64_t n, std::int64_t c,
+                                    std::int64_t oc, cudaStream_t stream) {
   const NvtxRange range("matmul_backward_input", {matmul_backward_input_bytes<T>(n, c, oc, false, false),
                                                   matmul_flops(n, c, oc), n, c, oc});
   run<T>(handle_.on(stream), MatmulOp::backward_input, math_, weight, dout, dinp, n, c, oc, false);
 }
 
 template <class T>
-void CublasProducts<T>::backward_weight(float* dweight, const T* dout, const T* inp, std::int64_t n,
-                                        std::int64_t c, std::int64_t oc, cudaStream_t stream,
-                                        bool accumulate) {
+void CublasGemms<T>::backward_weight(float* dweight, const T* dout, const T* inp, std::int64_t n,
+                                     std::int64_t c, std::int64_t oc, cudaStream_t stream, bool accumulate) {
   const NvtxRange range(
       "matmul_backward_weight",
       {matmul_backward_weight_bytes<T>(n, c, oc, false, accumulate), matmul_flops(n, c, oc), oc, c, n});
   run<T>(handle_.on(stream), MatmulOp::backward_weight, math_, inp, dout, dweight, n, c, oc, accumulate);
 }
 
-template class CublasProducts<float>;
-template class CublasProducts<bf16>;
+template class CublasGemms<float>;
+template class CublasGemms<bf16>;
 
 }  // namespace ridgeline::gpt2

@@ -6,17 +6,17 @@
 #pragma once
 
 #include "gpt2/libs/cublas_handle.h"
-#include "gpt2/libs/linear_products.h"
+#include "gpt2/libs/linear_gemms.h"
 
 namespace ridgeline::gpt2 {
 
 /// Throws LibraryError when cuBLAS refuses, std::invalid_argument for a size below 1. May be captured once a
 /// step has run: cuBLAS loads its kernels at their first use.
 template <class T>
-class CublasProducts final : public LinearProducts<T> {
+class CublasGemms final : public LinearGemms<T> {
  public:
   /// `handle` must outlive this. math: of float tensors; bf16 tensors are summed in FP32.
-  CublasProducts(CublasHandle& handle, Fp32Math math) : handle_(handle), math_(math) {}
+  CublasGemms(CublasHandle& handle, Fp32Math math) : handle_(handle), math_(math) {}
 
   void forward(T* out, const T* inp, const T* weight, std::int64_t n, std::int64_t c, std::int64_t oc,
                cudaStream_t stream) override;

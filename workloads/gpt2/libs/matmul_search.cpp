@@ -53,13 +53,13 @@ class TrialBuffers {
       launch_fill_normal_fp8(static_cast<std::uint8_t*>(b_), p.k() * p.n(), p.fp8_format(), 12, stream);
       // A result in FP8 has room for six times its deviation: saturated ones are all alike.
       std::vector<float> scales(kScaleFloats, 1.0F);
-      scales[kResultScaleAt] = fp8_scale(6.0F * product_deviation(), p.fp8_format());
+      scales[kResultScaleAt] = fp8_scale(6.0F * gemm_deviation(), p.fp8_format());
       scales_ = DeviceBuffer<float>(kScaleFloats);
       scales_.upload(scales);
     }
     d_ = allocate(p.m() * p.n(), p.output_element_bytes(), p.d_alignment_bytes, 13, stream);
     if (p.residual) {  // of the GEMM's size, so that an algorithm that leaves either out is seen
-      const float deviation = product_deviation();
+      const float deviation = gemm_deviation();
       c_ = allocate(p.m() * p.n(), p.epilogue_element_bytes(), p.d_alignment_bytes, 16, stream, deviation);
     }
     if (p.has_bias()) {
@@ -80,7 +80,7 @@ class TrialBuffers {
 
  private:
   // Operands have deviation 1, in FP8 16.
-  float product_deviation() const {
+  float gemm_deviation() const {
     const float of_terms = problem_.precision == MatmulPrecision::fp8 ? 256.0F : 1.0F;
     return of_terms * std::sqrt(static_cast<float>(problem_.k()));
   }

@@ -1,7 +1,7 @@
 // device_layout.h: where the parameters lie on the device.
 //
 // Files and the host hold them in ParameterLayout's order, where a tensor with one instance a layer is stacked over L.
-// On the device a layer's matrices lie together, layer behind layer, and behind all matrices so do its vectors:
+// On the device a layer's matrices lie together, layer after layer, and after all matrices so do its vectors:
 // wte, wpe, {qkvw, attprojw, fcw, fcprojw} x L, {ln1w, ln1b, qkvb, attprojb, ln2w, ln2b, fcb, fcprojb} x L, lnfw, lnfb
 // So what a layer's backward pass completes is one piece of memory, what decays is one range, and what only ever
 // accumulates is another. Parameters, gradients, master weights and both AdamW moments share this layout.
@@ -29,8 +29,8 @@ class DeviceLayout {
   std::int64_t count(Tensor tensor) const { return places_[static_cast<std::size_t>(tensor)].count; }
   /// Elements from one layer's instance to the next layer's: the same for all matrices, and for all vectors.
   std::int64_t stride(Tensor tensor) const { return places_[static_cast<std::size_t>(tensor)].stride; }
-  /// Matrices are in front of it, the embeddings first; vectors behind.
-  std::int64_t vectors_begin() const { return offset(Tensor::ln1w); }
+  /// Matrices are in front of it, the embeddings first; vectors after.
+  std::int64_t vectors_start() const { return offset(Tensor::ln1w); }
   std::int64_t embeddings_end() const { return offset(Tensor::qkvw); }
 
   /// Every tensor of every layer, in the buffer's order and without gaps: 4 + 12 L of them.

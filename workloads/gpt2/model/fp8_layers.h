@@ -37,7 +37,7 @@ class Fp8Layers {
 
   /// Where a GEMM stores a tensor. What it found is there until the next GEMM with such a result.
   Fp8Result result(Fp8Tensor tensor, int layer, std::uint8_t* data);
-  /// The tensor as the kernel right behind that GEMM reads it, which notes what was found; and as a later one does.
+  /// The tensor as the kernel right after that GEMM reads it, which notes what was found; and as a later one does.
   Fp8Input fresh_input(Fp8Tensor tensor, int layer, const std::uint8_t* data) const;
   Fp8Input input(Fp8Tensor tensor, int layer, const std::uint8_t* data) const;
 

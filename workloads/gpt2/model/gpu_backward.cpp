@@ -16,7 +16,7 @@ void GpuModelOf<P>::zero_small_gradients() {
                 stream_.get());
   };
   zero(layout_.offset(Tensor::wpe), layout_.embeddings_end());
-  zero(layout_.vectors_begin(), layout_.total());
+  zero(layout_.vectors_start(), layout_.total());
 }
 
 template <class P>
@@ -65,7 +65,7 @@ void GpuModelOf<P>::backward(const std::int32_t* inputs, bool accumulate) {
       Leaves::dfcproj, last);
   for (int l = last; l >= 0; --l) backward_layer(l, accumulate);
   sums_.flush(s);
-  if (linear_->value_bias_behind_projection()) {
+  if (linear_->value_bias_after_projection()) {
     launch_value_bias_gradient(
         gradient(Tensor::qkvb), gradient(Tensor::attprojb), parameter(Tensor::attprojw), config.layers,
         {layout_.stride(Tensor::qkvb), layout_.stride(Tensor::attprojb), layout_.stride(Tensor::attprojw)},

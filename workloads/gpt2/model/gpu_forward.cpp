@@ -46,14 +46,14 @@ void GpuModelOf<P>::forward_layer(int l) {
   T* qkv = a.qkv.data != nullptr ? a.qkv.data : act_.wide.template begin<T>(live::qkv, rows_, 3 * c_).data;
   linear_->forward(qkv, linear_->ln1(l), {Tensor::qkvw, l}, p.qkvb);
   const Operand att = linear_->attend(l, qkv);
-  {  // Written by a GEMM and read at once by the op behind it; so below.
+  {  // Written by a GEMM and read at once by the op after it; so below.
     const L2Window kept = keep(left_by_projection(a.mid.data));
     project(a.mid.data, a.residual.data, att, {Tensor::attprojw, l}, p.attprojb);
     residual_layernorm(a.mid.data, linear_->begin_ln2(l), a.ln2_mean, a.ln2_rstd, a.residual.data, p.ln2w,
                        p.ln2b);
   }
   const Operand gelu = linear_->mlp_up(l);
-  T* out = residual_behind(l);
+  T* out = residual_after(l);
   const L2Window kept = keep(left_by_projection(out));
   project(out, a.mid.data, gelu, {Tensor::fcprojw, l}, p.fcprojb);
   if (l + 1 < options_.config.layers) {

@@ -148,14 +148,14 @@ GpuModelOf<P>::GpuModelOf(const GpuModelOptions& o)
   RIDGELINE_CUDA_CHECK(cudaMemsetAsync(result_.data(), 0, sizeof(StepResult), stream_.get()));
   if (needs_cublas(o.switches)) cublas_.emplace();
   if (o.switches.matmul == MatmulLibrary::cublas) {
-    products_ = std::make_unique<CublasProducts<T>>(*cublas_, o.matmul.fp32_math);
+    gemms_ = std::make_unique<CublasGemms<T>>(*cublas_, o.matmul.fp32_math);
   } else {
-    products_ = std::make_unique<CublasLtProducts<T>>(matmul_);
+    gemms_ = std::make_unique<CublasLtGemms<T>>(matmul_);
   }
   attention_.emplace(options_, cublas_ ? &*cublas_ : nullptr, scratch_.data(), stream_.get());
-  const LinearContext<T> context{options_, layout_,         parameters_.data(), gradients_.data(),
-                                 act_,     matmul_,         *products_,         *attention_,
-                                 sums_,    scratch_.data(), stream_.get()};
+  const LinearContext<T> context{
+      options_,    layout_, parameters_.data(), gradients_.data(), act_, matmul_, *gemms_,
+      *attention_, sums_,   scratch_.data(),    stream_.get()};
   linear_.emplace(context);
   stream_.synchronize();
 }

@@ -16,7 +16,7 @@
 #include "gpt2/common/cuda_raii.h"
 #include "gpt2/common/dtype.h"
 #include "gpt2/libs/cublas_handle.h"
-#include "gpt2/libs/linear_products.h"
+#include "gpt2/libs/linear_gemms.h"
 #include "gpt2/model/activations.h"
 #include "gpt2/model/attention_layer.h"
 #include "gpt2/model/device_layout.h"
@@ -57,7 +57,7 @@ class GpuModelOf final : public GpuModel {
   void forward_layer(int l);
   /// What attproj and fcproj yield, inp x weight^T + bias: in narrow, or residual = in1 + that
   void project(T* residual, const T* in1, const Operand& inp, const Weight& weight, const T* bias);
-  /// Behind project of the same two: residual = in1 + what it yields unless it is, and out = layernorm(residual), where
+  /// After project of the same two: residual = in1 + what it yields unless it is, and out = layernorm(residual), where
   /// out is a tensor or what a layernorm in FP8 writes.
   template <class Out>
   void residual_layernorm(T* residual, const Out& out, float* mean, float* rstd, const T* in1,
@@ -98,7 +98,7 @@ class GpuModelOf final : public GpuModel {
   const Switches& switches() const { return options_.switches; }
   const Layer& layer(int l) const { return act_.layers[static_cast<std::size_t>(l)]; }
   /// The residual stream that layer l leaves.
-  T* residual_behind(int l) const {
+  T* residual_after(int l) const {
     return (l + 1 < options_.config.layers ? layer(l + 1).residual : act_.residual_last).data;
   }
   /// Keeps a (B*T,C) tensor of the residual stream in L2, with --l2-persist residual.
@@ -131,7 +131,7 @@ class GpuModelOf final : public GpuModel {
   DeviceBuffer<StepResult> result_;
   Matmul matmul_;  // GEMMs with epilogues, and the bare ones unless plain cuBLAS is asked for
   std::optional<CublasHandle> cublas_;
-  std::unique_ptr<LinearProducts<T>> products_;
+  std::unique_ptr<LinearGemms<T>> gemms_;
   std::optional<Attention<T>> attention_;
   std::optional<Linear<Precision>> linear_;
 };

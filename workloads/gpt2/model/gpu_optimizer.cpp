@@ -35,7 +35,7 @@ void GpuModelOf<P>::optimizer_step_multi(const OptimizerOptions& o, GradientNorm
   launch_global_norm(norm, gradients_.data(), layout_.total(), o.clip, scratch_.data(), stream_.get(),
                      switches().kernels);
   // What decays are the matrices, which come first; the embeddings before the others.
-  const WeightDecayRange decayed{o.decay_embeddings ? 0 : layout_.embeddings_end(), layout_.vectors_begin(),
+  const WeightDecayRange decayed{o.decay_embeddings ? 0 : layout_.embeddings_end(), layout_.vectors_start(),
                                  o.weight_decay};
   launch_adamw(parameters_.data(), master_.data(), m_.data(), v_.data(), gradients_.data(), norm,
                layout_.total(), {&decayed, 1}, o.adamw, stream_.get(), o.step_factors,

@@ -58,7 +58,7 @@ void Linear<P>::forward(T* out, const Operand& inp, const Weight& weight, const 
     x_.matmul.forward(out, inp.data, x_.weight(weight), bias, x_.rows(), c, oc, x_.stream);
     return;
   }
-  x_.products.forward(out, inp.data, x_.weight(weight), x_.rows(), c, oc, x_.stream);
+  x_.gemms.forward(out, inp.data, x_.weight(weight), x_.rows(), c, oc, x_.stream);
   if (bias != nullptr) launch_add_bias(out, bias, x_.rows(), oc, x_.switches().kernels, x_.stream);
 }
 
@@ -152,16 +152,16 @@ auto Linear<P>::normalized_again(const Matrix<T>& kept, const T* inp, const T* w
 
 template <class P>
 void Linear<P>::backward_weight(float* dweight, const Operand& dout, const Operand& inp, bool accumulate) {
-  x_.products.backward_weight(dweight, dout.data, inp.data, x_.rows(), static_cast<int>(inp.columns),
-                              static_cast<int>(dout.columns), x_.stream, accumulate);
+  x_.gemms.backward_weight(dweight, dout.data, inp.data, x_.rows(), static_cast<int>(inp.columns),
+                           static_cast<int>(dout.columns), x_.stream, accumulate);
 }
 
 template <class P>
 void Linear<P>::backward_input(const Operand& dout, const Weight& weight) {
   const int c = x_.in_of(weight);
   const Matrix<T> dinp = x_.act.narrow.template begin<T>(live::normalized_gradient, x_.rows(), c);
-  x_.products.backward_input(dinp.data, dout.data, x_.weight(weight), x_.rows(), c, x_.out_of(weight),
-                             x_.stream);
+  x_.gemms.backward_input(dinp.data, dout.data, x_.weight(weight), x_.rows(), c, x_.out_of(weight),
+                          x_.stream);
 }
 
 template <class P>
@@ -214,7 +214,7 @@ auto Linear<P>::hidden_gradient(int l, bool accumulate) -> Operand {
   } else if (switches.gelu == GeluKind::fused) {
     x_.matmul.backward_input(dwide.data, dout, p.fcprojw, rows, 4 * c, c, x_.stream, fch);
   } else {
-    x_.products.backward_input(dwide.data, dout, p.fcprojw, rows, 4 * c, c, x_.stream);
+    x_.gemms.backward_input(dwide.data, dout, p.fcprojw, rows, 4 * c, c, x_.stream);
     const T* dgelu = dwide.data;
     bias_is_done = switches.bias_gradient == BiasGradientKind::separate &&
                    switches.kernels == KernelWidth::packed && gelu_bias_backward_supported<T>(4 * c);
@@ -235,7 +235,7 @@ auto Linear<P>::hidden_gradient(int l, bool accumulate) -> Operand {
 }
 
 template <class P>
-bool Linear<P>::value_bias_behind_projection() const {
+bool Linear<P>::value_bias_after_projection() const {
   return x_.switches().bias_gradient == BiasGradientKind::separate;
 }
 
@@ -249,7 +249,7 @@ auto Linear<P>::qkv_gradient(int l, bool accumulate) -> Operand {
   const Matrix<T> dqkv = x_.act.wide.template begin<T>(live::qkv_gradient, x_.rows(), 3 * c);
   x_.attention.backward(dqkv.data, datt.data, a, x_.act);
   const Operand ln1 = normalized_again(a.ln1, a.residual.data, p.ln1w, p.ln1b);
-  if (!value_bias_behind_projection()) {
+  if (!value_bias_after_projection()) {
     weight_and_bias_gradient(g.qkvw, g.qkvb, dqkv, ln1, accumulate, qkv_bias_fused_[accumulate]);
     return dqkv;
   }

@@ -12,7 +12,7 @@
 #include <cstdint>
 
 #include "gpt2/common/dtype.h"
-#include "gpt2/libs/linear_products.h"
+#include "gpt2/libs/linear_gemms.h"
 #include "gpt2/model/activations.h"
 #include "gpt2/model/attention_layer.h"
 #include "gpt2/model/device_layout.h"
@@ -50,8 +50,8 @@ struct LinearContext {
   const T* parameters;
   float* gradients;
   Activations<T>& act;
-  Matmul& matmul;               // GEMMs with epilogues
-  LinearProducts<T>& products;  // bare ones
+  Matmul& matmul;         // GEMMs with epilogues
+  LinearGemms<T>& gemms;  // bare ones
   Attention<T>& attention;
   PartialSums& sums;
   std::byte* scratch;
@@ -130,7 +130,7 @@ class Linear {
   /// The gradient of fch, from dfcproj; the gradients of fc.
   Operand hidden_gradient(int l, bool accumulate);
   /// The gradient of qkv, from that of attention's output; those of qkv's layer, but for the values' bias where
-  /// value_bias_behind_projection().
+  /// value_bias_after_projection().
   Operand qkv_gradient(int l, bool accumulate);
   /// dweight = or += dout^T inp
   void backward_weight(float* dweight, const Operand& dout, const Operand& inp, bool accumulate);
@@ -141,7 +141,7 @@ class Linear {
 
   /// Whether the values' bias gradient is formed from attproj's at the end of the backward pass. Micro-steps need
   /// nothing else: it is linear in attproj's, which accumulates.
-  bool value_bias_behind_projection() const;
+  bool value_bias_after_projection() const;
 
  private:
   const T* gradient_of_stream(std::string_view name);
@@ -205,7 +205,7 @@ class Linear<fp8> {
   void backward_weight(float* dweight, const Operand& dout, const Operand& inp, bool accumulate);
   void backward_input(const Operand& dout, const Weight& weight);
   void layernorm_backward(const LayernormGradients<T>& g, Leaves leaves, int l);
-  bool value_bias_behind_projection() const { return attention_writes_dqkv(); }
+  bool value_bias_after_projection() const { return attention_writes_dqkv(); }
 
  private:
   bool attention_writes_dqkv() const;

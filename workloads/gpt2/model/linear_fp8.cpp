@@ -1,6 +1,6 @@
 // The linear layers in FP8. What is stored as FP8 is so by the kernel that computes it, in both orientations; attention
 // reads bfloat16, and where its kernel does not write FP8 its output and its gradient are cast on their way.
-// What stands between a GEMM and GELU is bfloat16 too, or FP8 in one orientation.
+// What is between a GEMM and GELU is bfloat16 too, or FP8 in one orientation.
 #include "gpt2/common/nvtx.h"
 #include "gpt2/model/linear.h"
 #include "gpt2/ops/attention/attention_hopper.h"
@@ -107,7 +107,7 @@ void Linear<fp8>::forward_residual(T* out, const T* residual, const Operand& inp
                                  x_.rows(), x_.in_of(weight), x_.out_of(weight), kFastForward, x_.stream);
 }
 
-// The own kernel for Hopper casts what it has in registers; behind another a pass does.
+// The own kernel for Hopper casts what it has in registers; after another a pass does.
 auto Linear<fp8>::attend(int l, const T* qkv) -> Operand {
   const LayerActivations<T>& a = x_.layer(l);
   const GpuModelOptions& o = x_.options;

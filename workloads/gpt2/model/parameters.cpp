@@ -124,7 +124,7 @@ std::vector<float> repad_vocabulary(const std::vector<float>& values, const Mode
   std::vector<float> out(static_cast<std::size_t>(new_layout.total()), 0.0f);
   const std::int64_t kept = std::min(old_layout.count(Tensor::wte), new_layout.count(Tensor::wte));
   std::copy_n(values.begin(), kept, out.begin());
-  // wte comes first, and everything behind it keeps its size and order.
+  // wte comes first, and everything after it keeps its size and order.
   std::copy(values.begin() + old_layout.offset(Tensor::wpe), values.end(),
             out.begin() + new_layout.offset(Tensor::wpe));
   return out;

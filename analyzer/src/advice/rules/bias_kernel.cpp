@@ -1,4 +1,4 @@
-// bias_kernel.cpp: a kernel behind a GEMM that adds a row to each row of its result. Libraries do it in the epilogue.
+// bias_kernel.cpp: a kernel after a GEMM that adds a row to each row of its result. Libraries do it in the epilogue.
 #include <map>
 
 #include "advice/gains.h"

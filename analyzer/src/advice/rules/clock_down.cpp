@@ -6,9 +6,9 @@ namespace ridgeline::analyzer {
 
 namespace {
 
-constexpr double kLeastClockCost = 0.01;  // of the step
-constexpr double kLowered = 0.90;         // of the rated power
-constexpr double kOftenDown = 0.3;        // of the samples
+constexpr double kMinClockCost = 0.01;  // of the step
+constexpr double kLowered = 0.90;       // of the rated power
+constexpr double kOftenDown = 0.3;      // of the samples
 constexpr double kClockLow = 0.4, kClockMid = 0.8;
 constexpr std::int64_t kSetByUser = 0x2 | 0x100;  // NVML's reasons: application clocks, display clocks
 
@@ -77,9 +77,9 @@ RuleAnswer judge_clock_down(const RuleInput& in) {
     answer.cannot_say(AdviceNeed::device_facts);
     return answer;
   }
-  const auto most_hz = static_cast<double>(*device->max_sm_clock_hz);
-  const double lost = std::max(1 - *clocks->sm_clock_median_hz / most_hz, 0.0);
-  answer.nearest = {{"clock_hz", *clocks->sm_clock_median_hz, {}, {}}, {"highest_hz", most_hz, {}, {}}};
+  const auto max_hz = static_cast<double>(*device->max_sm_clock_hz);
+  const double lost = std::max(1 - *clocks->sm_clock_median_hz / max_hz, 0.0);
+  answer.nearest = {{"clock_hz", *clocks->sm_clock_median_hz, {}, {}}, {"highest_hz", max_hz, {}, {}}};
   if (clocks->power_median_w) answer.nearest.push_back({"power_w", *clocks->power_median_w, {}, {}});
   const std::string cause = cause_of_clock(in, *clocks, *device);
   if (cause.empty() || lost <= 0) return answer;
@@ -92,7 +92,7 @@ RuleAnswer judge_clock_down(const RuleInput& in) {
     cost_ns += each_ns;
     proposal.add_launch(i, gain_of(each_ns, kClockLow, kClockMid));
   }
-  if (cost_ns < kLeastClockCost * static_cast<double>(in.input.accounting.step_ns)) return answer;
+  if (cost_ns < kMinClockCost * static_cast<double>(in.input.accounting.step_ns)) return answer;
   proposal.evidence = answer.nearest;
   proposal.say("held_ratio", clocks->throttled_share);
   answer.proposals.push_back(std::move(proposal));

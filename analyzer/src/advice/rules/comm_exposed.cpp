@@ -5,7 +5,7 @@ namespace ridgeline::analyzer {
 
 namespace {
 
-constexpr double kLeastCommShare = 0.01;  // of the step
+constexpr double kMinCommShare = 0.01;  // of the step
 constexpr double kCommLow = 0.2, kCommMid = 0.5, kCommHigh = 0.9;
 
 }  // namespace
@@ -14,7 +14,7 @@ RuleAnswer judge_comm_exposed(const RuleInput& in) {
   RuleAnswer answer;
   const Accounting& accounting = in.input.accounting;
   const auto exposed_ns = static_cast<double>(accounting.communication_exposed_ns);
-  if (exposed_ns < kLeastCommShare * static_cast<double>(accounting.step_ns)) {
+  if (exposed_ns < kMinCommShare * static_cast<double>(accounting.step_ns)) {
     if (accounting.communication_sum_ns > 0) answer.nearest = {{"exposed_ns", exposed_ns, {}, {}}};
     return answer;
   }

@@ -7,7 +7,7 @@ namespace ridgeline::analyzer {
 
 namespace {
 
-constexpr double kLeastCopyShare = 0.01;  // of the step
+constexpr double kMinCopyShare = 0.01;  // of the step
 constexpr double kCopyLow = 0.4, kCopyMid = 0.85;
 
 }  // namespace
@@ -23,9 +23,9 @@ RuleAnswer judge_copy_exposed(const RuleInput& in) {
     proposal.parts.push_back({PartKind::copy, copy.copy, gain_of(copy.exposed_ns, kCopyLow, kCopyMid)});
   }
   const auto step_ns = static_cast<double>(in.input.accounting.step_ns);
-  // A copy can hide behind kernels only.
+  // A copy can hide after kernels only.
   const bool can_hide = static_cast<double>(in.input.accounting.kernel_busy_ns) >= exposed_ns;
-  if (exposed_ns < kLeastCopyShare * step_ns || !can_hide) {
+  if (exposed_ns < kMinCopyShare * step_ns || !can_hide) {
     if (exposed_ns > 0) answer.nearest = {{"exposed_ns", exposed_ns, {}, {}}};
     return answer;
   }

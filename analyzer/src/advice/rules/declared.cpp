@@ -10,7 +10,7 @@ constexpr double kExcessLow = 0.5, kExcessMid = 0.8;
 
 }  // namespace
 
-std::optional<Excess> excess_of(const RuleInput& in, const RankRow& row) {
+std::optional<Excess> excess_of(const RuleInput& in, const RankingRow& row) {
   if (!row.work || row.work->kernels != 1 || row.work->undeclared_launches > 0 || row.work->ranges <= 0)
     return std::nullopt;
   if (!row.work->bytes_ratio || !row.work->declared_bytes || !row.work->measured_bytes) return std::nullopt;
@@ -26,7 +26,7 @@ std::optional<Excess> excess_of(const RuleInput& in, const RankRow& row) {
   return excess;
 }
 
-Proposal excess_proposal(const RuleInput& in, const RankRow& row, const Excess& excess) {
+Proposal excess_proposal(const RuleInput& in, const RankingRow& row, const Excess& excess) {
   Proposal proposal{.subject = row.kernel, .power = PowerEffect::less_work};
   for (const std::uint32_t position : row.launches) {
     const auto time_ns = static_cast<double>(in.launches.at(position).duration_ns);

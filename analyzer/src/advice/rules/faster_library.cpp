@@ -71,11 +71,11 @@ RuleAnswer judge_faster_library(const RuleInput& in) {
   RuleAnswer answer;
   std::map<SameProduct, ProductKernels> products;
   double alone_ns = 0;
-  for (const RankRow& row : in.input.ranking.rows) {
+  for (const RankingRow& row : in.input.ranking.rows) {
     if (row.kernel_class != KernelClass::gemm) continue;
     for (const std::uint32_t position : row.launches) {
       const LaunchView launch = in.launches.at(position);
-      if (launch.verdict->status == LaunchStatus::launch_bound || !launch.is(LaunchTraits::kGemm)) continue;
+      if (launch.verdict->status == LaunchStatus::too_short || !launch.is(LaunchTraits::kGemm)) continue;
       if (!is_of_library(launch)) continue;
       const auto time_ns = static_cast<double>(launch.duration_ns);
       const auto work = in.input.declared == nullptr ? std::nullopt : in.input.declared->of({&position, 1});
@@ -84,7 +84,7 @@ RuleAnswer judge_faster_library(const RuleInput& in) {
         alone_ns += time_ns;
         continue;
       }
-      const MatrixProduct& p = *work->product;
+      const GemmShape& p = *work->product;
       auto& times =
           products[{p.m, p.n, p.k, precision_of(launch), epilogue_of(launch)}].times[launch.site->kernel_id];
       times.first += time_ns;

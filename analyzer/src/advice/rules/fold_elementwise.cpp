@@ -45,8 +45,7 @@ RuleAnswer judge_fold_elementwise(const RuleInput& in) {
   for (std::size_t i = 1; i < order.size(); ++i) {
     if (!in.launches.same_stream(order[i - 1], order[i])) continue;
     const LaunchView first = in.launches.at(order[i - 1]), second = in.launches.at(order[i]);
-    if (first.verdict->status == LaunchStatus::launch_bound || !is_elementwise(first) ||
-        !is_elementwise(second))
+    if (first.verdict->status == LaunchStatus::too_short || !is_elementwise(first) || !is_elementwise(second))
       continue;
     const auto a = fold_traffic(first), b = fold_traffic(second);
     if (!a || !b) {

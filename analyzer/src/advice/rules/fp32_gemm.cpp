@@ -34,14 +34,14 @@ bool is_fp32_product(const LaunchView& launch) {
 
 RuleAnswer judge_fp32_gemm(const RuleInput& in) {
   RuleAnswer answer;
-  for (const RankRow& row : in.input.ranking.rows) {
+  for (const RankingRow& row : in.input.ranking.rows) {
     if (row.kernel_class != KernelClass::gemm) continue;
     Proposal proposal{.basis = AdviceBasis::modelled, .subject = row.kernel, .power = PowerEffect::less_work};
     double time_ns = 0, flops = 0;
     bool measured = true, unknown = false;
     for (const std::uint32_t position : row.launches) {
       const LaunchView launch = in.launches.at(position);
-      if (launch.verdict->status == LaunchStatus::launch_bound || !is_fp32_product(launch)) continue;
+      if (launch.verdict->status == LaunchStatus::too_short || !is_fp32_product(launch)) continue;
       const auto tf32 = advice_peak(in.input, launch.site->device_id, Quantity::tf32_flops_per_s);
       const auto work = flops_of(in, launch, measured);
       if (!tf32 || !work) {

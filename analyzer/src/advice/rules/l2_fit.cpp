@@ -8,12 +8,12 @@ RuleAnswer judge_l2_fit(const RuleInput& in) {
   RuleAnswer answer;
   bool declared = false;
   double memory_ns = 0;
-  for (const RankRow& row : in.input.ranking.rows) {
+  for (const RankingRow& row : in.input.ranking.rows) {
     const auto excess = excess_of(in, row);
     if (row.bound == KernelBound::memory && !excess) memory_ns += static_cast<double>(row.time_ns);
     if (!excess) continue;
     declared = true;
-    if (excess->fits_l2 && excess->ratio >= kLeastExcess && excess->bound_by_memory)
+    if (excess->fits_l2 && excess->ratio >= kMinExcess && excess->bound_by_memory)
       answer.proposals.push_back(excess_proposal(in, row, *excess));
   }
   if (!declared && memory_ns > 0) answer.cannot_say(AdviceNeed::declared_work, {}, memory_ns);

@@ -38,13 +38,13 @@ RuleAnswer judge_launch_overhead(const RuleInput& in) {
   const bool hard = vary || waits_ns > 0;
   const double own = 1 - recorded_share(in.input);
   for (const Idle& one : in.idle) {
-    const double most_ns = (one.length_ns() - kGraphGap_ns) * own;
-    if (one.cause != IdleCause::launches || most_ns <= 0) continue;
+    const double max_ns = (one.length_ns() - kGraphGap_ns) * own;
+    if (one.cause != IdleCause::launches || max_ns <= 0) continue;
     gaps_ns += one.length_ns();
     ++gaps;
     proposal.parts.push_back(
         {PartKind::gap, one.gap,
-         hard ? gain_of(most_ns, kVaryLow, kVaryMid) : gain_of(most_ns, kLaunchesLow, kLaunchesMid)});
+         hard ? gain_of(max_ns, kVaryLow, kVaryMid) : gain_of(max_ns, kLaunchesLow, kLaunchesMid)});
   }
   if (gaps_ns > 0 && launches_lost(in.input)) {
     answer.cannot_say(AdviceNeed::whole_timeline, {}, gaps_ns);

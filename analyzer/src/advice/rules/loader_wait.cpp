@@ -7,7 +7,7 @@ namespace ridgeline::analyzer {
 
 namespace {
 
-constexpr double kLeastLoaderShare = 0.02;  // of the step
+constexpr double kMinLoaderShare = 0.02;  // of the step
 constexpr double kLoaderLow = 0.5, kLoaderMid = 0.9;
 
 }  // namespace
@@ -25,8 +25,8 @@ RuleAnswer judge_loader_wait(const RuleInput& in) {
     if (one.in_loader_range) named_ns += one.length_ns();
     proposal.parts.push_back({PartKind::gap, one.gap, gain_of(one.length_ns(), kLoaderLow, kLoaderMid)});
   }
-  if (long_ns >= kLeastLoaderShare * step_ns) answer.cannot_say(AdviceNeed::loader_range, {}, long_ns);
-  if (gaps_ns < kLeastLoaderShare * step_ns) {
+  if (long_ns >= kMinLoaderShare * step_ns) answer.cannot_say(AdviceNeed::loader_range, {}, long_ns);
+  if (gaps_ns < kMinLoaderShare * step_ns) {
     if (gaps_ns > 0) answer.nearest = {{"gaps_ns", gaps_ns, {}, {}}};
     return answer;
   }

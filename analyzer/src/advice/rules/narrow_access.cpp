@@ -9,14 +9,14 @@ namespace {
 
 // A warp's load of 16 bytes a lane is 16 sectors of 32 bytes, of 8 bytes 8, of 4 bytes 4: more than 16 is too much
 // whatever is loaded.
-constexpr double kMostSectors = 16, kUsualSectors = 8, kLeastSectors = 4;
+constexpr double kMaxSectors = 16, kUsualSectors = 8, kMinSectors = 4;
 constexpr double kExcessSectors = 1.15;
 constexpr double kBusyL2 = 0.5;  // L2: below, it does not hold the kernel up
 constexpr std::string_view kSectors = "l1tex__t_sectors_pipe_lsu_mem_global_op_ld.sum";
 constexpr std::string_view kRequests = "l1tex__t_requests_pipe_lsu_mem_global_op_ld.sum";
 
 // Of each launch with both counters; false: none has them.
-bool by_sectors(const RuleInput& in, const RankRow& row, RuleAnswer& answer) {
+bool by_sectors(const RuleInput& in, const RankingRow& row, RuleAnswer& answer) {
   Proposal proposal{.subject = row.kernel};
   TimeMean each;
   bool known = false;
@@ -27,13 +27,13 @@ bool by_sectors(const RuleInput& in, const RankRow& row, RuleAnswer& answer) {
     if (!sectors || !requests || *requests <= 0) continue;
     known = true;
     const double actual = *sectors / *requests;
-    if (actual < kExcessSectors * kMostSectors || launch.metric("l2_utilisation_ratio").value_or(0) < kBusyL2)
+    if (actual < kExcessSectors * kMaxSectors || launch.metric("l2_utilisation_ratio").value_or(0) < kBusyL2)
       continue;
     const auto time_ns = static_cast<double>(launch.duration_ns);
     each.add(actual, time_ns);
     proposal.add_launch(position,
-                        {time_ns * (1 - kMostSectors / actual), time_ns * (1 - kUsualSectors / actual),
-                         time_ns * (1 - kLeastSectors / actual)});
+                        {time_ns * (1 - kMaxSectors / actual), time_ns * (1 - kUsualSectors / actual),
+                         time_ns * (1 - kMinSectors / actual)});
   }
   if (!proposal.parts.empty()) {
     proposal.say("time_ns", each.time_ns());
@@ -47,12 +47,12 @@ bool by_sectors(const RuleInput& in, const RankRow& row, RuleAnswer& answer) {
 
 RuleAnswer judge_narrow_access(const RuleInput& in) {
   RuleAnswer answer;
-  const RankRow* unknown = nullptr;
-  for (const RankRow& row : in.input.ranking.rows) {
-    if (row.kernel_class == KernelClass::communication || row.bound == KernelBound::launch_bound) continue;
+  const RankingRow* unknown = nullptr;
+  for (const RankingRow& row : in.input.ranking.rows) {
+    if (row.kernel_class == KernelClass::communication || row.bound == KernelBound::too_short) continue;
     if (by_sectors(in, row, answer)) continue;
     if (const auto excess = excess_of(in, row)) {
-      if (!excess->fits_l2 && excess->ratio >= kLeastExcess && excess->bound_by_memory)
+      if (!excess->fits_l2 && excess->ratio >= kMinExcess && excess->bound_by_memory)
         answer.proposals.push_back(excess_proposal(in, row, *excess));
       continue;
     }

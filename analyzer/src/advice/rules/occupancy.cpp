@@ -24,7 +24,7 @@ double scoreboard_share(const KernelStalls& stalls) {
 
 const KernelStalls* stalls_of(const RuleInput& in, std::size_t row) {
   for (const KernelStalls& stalls : in.input.stalls.kernels) {
-    if (stalls.rank_row == row) return &stalls;
+    if (stalls.ranking_row == row) return &stalls;
   }
   return nullptr;
 }
@@ -36,7 +36,7 @@ RuleAnswer judge_occupancy(const RuleInput& in) {
   double unknown_ns = 0;
   std::string unknown;
   for (std::size_t r = 0; r < in.input.ranking.rows.size(); ++r) {
-    const RankRow& row = in.input.ranking.rows[r];
+    const RankingRow& row = in.input.ranking.rows[r];
     if (row.bound != KernelBound::latency || row.launches.empty()) continue;
     if (row.kernel_class == KernelClass::communication) continue;
     if (row.roofs.of(Roof::kTensor).value_or(0) > kPipeByDesign) continue;

@@ -9,7 +9,7 @@ namespace ridgeline::analyzer {
 namespace {
 
 constexpr double kPageableLow = 0.6, kPageableMid = 0.9;
-constexpr double kHeldLow = 0.3, kHeldMid = 0.7;  // of gaps behind such a call
+constexpr double kHeldLow = 0.3, kHeldMid = 0.7;  // of gaps after such a call
 
 }  // namespace
 
@@ -27,12 +27,12 @@ RuleAnswer judge_pageable_copy(const RuleInput& in) {
     const store::Memcpy& item = copy.of(in.input.model);
     const auto length_ns = static_cast<double>(item.end_ns - item.start_ns);
     const double pinned_ns = static_cast<double>(item.bytes) / pinned_rate(in, item.device_id) * 1e9;
-    const double most_ns = copy.exposed_ns * std::max(1 - pinned_ns / length_ns, 0.0);
+    const double max_ns = copy.exposed_ns * std::max(1 - pinned_ns / length_ns, 0.0);
     copies_ns += length_ns;
     bytes += static_cast<double>(item.bytes);
     // Pinned it is as much shorter, and may besides run beside kernels: that is the most there is.
     proposal.parts.push_back(
-        {PartKind::copy, copy.copy, {kPageableLow * most_ns, kPageableMid * most_ns, copy.exposed_ns}});
+        {PartKind::copy, copy.copy, {kPageableLow * max_ns, kPageableMid * max_ns, copy.exposed_ns}});
   }
   if (proposal.parts.empty()) return answer;
   for (const Idle& one : in.idle) {

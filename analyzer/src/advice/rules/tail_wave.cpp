@@ -8,8 +8,8 @@ namespace ridgeline::analyzer {
 
 namespace {
 
-constexpr double kMostTailWaves = 6;     // from here on the last wave is a small part
-constexpr double kLeastTailIdle = 0.05;  // of the launch
+constexpr double kMaxTailWaves = 6;    // from here on the last wave is a small part
+constexpr double kMinTailIdle = 0.05;  // of the launch
 constexpr double kTailLow = 0.5, kTailMid = 0.8;
 
 }  // namespace
@@ -18,7 +18,7 @@ RuleAnswer judge_tail_wave(const RuleInput& in) {
   RuleAnswer answer;
   double unknown_ns = 0, nearest = 0;
   std::string unknown;
-  for (const RankRow& row : in.input.ranking.rows) {
+  for (const RankingRow& row : in.input.ranking.rows) {
     Proposal proposal{.subject = row.kernel};
     TimeMean waves, empty, idle;
     double row_unknown_ns = 0;
@@ -26,11 +26,11 @@ RuleAnswer judge_tail_wave(const RuleInput& in) {
       const LaunchView launch = in.launches.at(position);
       if (launch.kernel_class == KernelClass::communication || launch.is(LaunchTraits::kFetchesWork))
         continue;
-      if (launch.verdict->status == LaunchStatus::launch_bound) continue;
+      if (launch.verdict->status == LaunchStatus::too_short) continue;
       const auto& shape = launch.traits->shape;
-      if (!shape || shape->waves <= 1 || shape->waves >= kMostTailWaves) continue;
+      if (!shape || shape->waves <= 1 || shape->waves >= kMaxTailWaves) continue;
       const double last = 1 - shape->waves / std::ceil(shape->waves - 1e-9);
-      if (last < kLeastTailIdle) continue;
+      if (last < kMinTailIdle) continue;
       const auto time_ns = static_cast<double>(launch.duration_ns);
       const auto active = launch.metric("sm_active_ratio");
       if (!active) {
@@ -39,7 +39,7 @@ RuleAnswer judge_tail_wave(const RuleInput& in) {
       }
       const double both = std::min(last, 1 - *active);
       nearest = std::max(nearest, both);
-      if (both < kLeastTailIdle) continue;
+      if (both < kMinTailIdle) continue;
       waves.add(shape->waves, time_ns);
       empty.add(last, time_ns);
       idle.add(1 - *active, time_ns);

@@ -5,8 +5,8 @@ namespace ridgeline::analyzer {
 
 namespace {
 
-constexpr double kMostSmsFilled = 0.75;  // of the SMs; above, it is the size of a tile
-constexpr double kAtItsRoof = 0.85;      // more blocks cannot help
+constexpr double kMaxSmsFilled = 0.75;  // of the SMs; above, it is the size of a tile
+constexpr double kAtItsRoof = 0.85;     // more blocks cannot help
 constexpr double kFewBlocksLow = 0.5, kFewBlocksMid = 0.85;
 
 }  // namespace
@@ -14,7 +14,7 @@ constexpr double kFewBlocksLow = 0.5, kFewBlocksMid = 0.85;
 RuleAnswer judge_too_few_blocks(const RuleInput& in) {
   RuleAnswer answer;
   double no_shape_ns = 0;
-  for (const RankRow& row : in.input.ranking.rows) {
+  for (const RankingRow& row : in.input.ranking.rows) {
     Proposal proposal{.subject = row.kernel};
     TimeMean blocks, filled;
     std::int64_t sms = 0;
@@ -22,7 +22,7 @@ RuleAnswer judge_too_few_blocks(const RuleInput& in) {
       const LaunchView launch = in.launches.at(position);
       // Collectives take few SMs on purpose.
       if (launch.kernel_class == KernelClass::communication) continue;
-      if (launch.verdict->status == LaunchStatus::launch_bound) continue;
+      if (launch.verdict->status == LaunchStatus::too_short) continue;
       const auto time_ns = static_cast<double>(launch.duration_ns);
       const auto& shape = launch.traits->shape;
       const store::Device* device = in.input.model.device(launch.site->device_id);
@@ -32,7 +32,7 @@ RuleAnswer judge_too_few_blocks(const RuleInput& in) {
       }
       sms = *device->sm_count;
       const double ratio = static_cast<double>(shape->blocks) / static_cast<double>(sms);
-      if (ratio > kMostSmsFilled || launch.limiter().value_or(0) > kAtItsRoof) continue;
+      if (ratio > kMaxSmsFilled || launch.limiter().value_or(0) > kAtItsRoof) continue;
       double idle = 1 - ratio;
       // One that shares the device with another stream leaves nothing idle.
       idle *= std::min(in.input.exposure.ns(launch.launch) / std::max(time_ns, 1.0), 1.0);

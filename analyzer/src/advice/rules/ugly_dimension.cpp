@@ -22,7 +22,7 @@ std::int64_t padded_size(std::int64_t size) {
 struct Dimension {
   bool ugly = false;
   double growth = kPadUnknown;  // of the product by padding
-  std::optional<MatrixProduct> product;
+  std::optional<GemmShape> product;
   std::optional<std::int64_t> alignment;
 };
 
@@ -38,7 +38,7 @@ Dimension dimension_of(const RuleInput& in, const LaunchView& launch, Precision 
   if (!work || !work->product || work->products != 1) return result;
   result.product = work->product;
   const auto bytes = static_cast<std::int64_t>(each);
-  const MatrixProduct& p = *work->product;
+  const GemmShape& p = *work->product;
   if ((p.k * bytes) % kWideLoad_bytes != 0 || (p.n * bytes) % kWideLoad_bytes != 0 ||
       (p.m * bytes) % kWideLoad_bytes != 0)
     result.ugly = true;
@@ -53,7 +53,7 @@ Dimension dimension_of(const RuleInput& in, const LaunchView& launch, Precision 
 // The best use of the tensor pipe by a GEMM of each type that is a good part of them.
 std::map<Precision, double> best_pipes(const RuleInput& in) {
   std::map<Precision, double> best;
-  for (const RankRow& row : in.input.ranking.rows) {
+  for (const RankingRow& row : in.input.ranking.rows) {
     if (row.kernel_class != KernelClass::gemm || row.launches.empty()) continue;
     const LaunchView launch = in.launches.at(row.launches.front());
     if (!launch.is(LaunchTraits::kGemm)) continue;
@@ -70,15 +70,15 @@ std::map<Precision, double> best_pipes(const RuleInput& in) {
 RuleAnswer judge_ugly_dimension(const RuleInput& in) {
   RuleAnswer answer;
   const std::map<Precision, double> best = best_pipes(in);
-  for (const RankRow& row : in.input.ranking.rows) {
+  for (const RankingRow& row : in.input.ranking.rows) {
     if (row.kernel_class != KernelClass::gemm) continue;
     Proposal proposal{.basis = AdviceBasis::modelled, .subject = row.kernel};
     TimeMean pipe, alignment;
     double unknown_ns = 0, reference = kUsualPipe;
-    std::optional<MatrixProduct> product;
+    std::optional<GemmShape> product;
     for (const std::uint32_t position : row.launches) {
       const LaunchView launch = in.launches.at(position);
-      if (launch.verdict->status == LaunchStatus::launch_bound || !launch.is(LaunchTraits::kGemm)) continue;
+      if (launch.verdict->status == LaunchStatus::too_short || !launch.is(LaunchTraits::kGemm)) continue;
       const Precision precision = precision_of(launch);
       const Dimension dimension = dimension_of(in, launch, precision);
       if (!dimension.ugly) continue;

@@ -36,7 +36,7 @@ AdviceGain product_gain(const RuleInput& in, const LaunchView& product, bool& co
   return {saved(kFusedLow), saved(kFusedMid), saved(kFusedHigh)};
 }
 
-// Of by_stream(): the product before and the one behind; 0 and 0: there are none.
+// Of by_stream(): the product before and the one after; 0 and 0: there are none.
 std::pair<std::size_t, std::size_t> products_around(const RuleInput& in, std::size_t softmax) {
   const auto& order = in.launches.by_stream();
   const auto search = [&](int direction) -> std::size_t {

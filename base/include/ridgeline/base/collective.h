@@ -9,7 +9,7 @@ namespace ridgeline {
 struct CollectiveMark {
   std::string_view words;  ///< lower case, one space between words, as names are split for their class
   std::string_view
-      symbol;  ///< as it stands in a mangled name; empty: names with these words need not wait for peers
+      symbol;  ///< as it is in a mangled name; empty: names with these words need not wait for peers
 };
 
 /// A mark with a symbol is a library's own name: its kernels wait for those of their peers. One without is what people

@@ -15,9 +15,9 @@ enum class FileKind {
   handed_over,  ///< also what a shell has opened: /dev/stdin, and /dev/fd/N, which its <(command) stands for
 };
 
-/// All bytes of a file. Never holds more than `most_bytes` + 1 of them.
+/// All bytes of a file. Never holds more than `max_bytes` + 1 of them.
 /// Failures: io (cannot be opened or read; not of that kind), corrupt (larger). Messages do not name the file.
-[[nodiscard]] Result<std::string> read_file(const std::string& path, std::size_t most_bytes,
+[[nodiscard]] Result<std::string> read_file(const std::string& path, std::size_t max_bytes,
                                             FileKind kind = FileKind::regular);
 
 /// Files that are removed if SIGINT, SIGTERM, SIGHUP or SIGQUIT ends the process while this lives, unless the program

@@ -1,7 +1,7 @@
 // json_field.h: the fields of a JSON document that somebody else wrote, each checked as it is read.
 //
 // Every function throws Error (corrupt) that names the key if the field is missing, has another type or a value that
-// cannot be; who reads a document catches it and says which file it is. Two suffixes say what else may stand there:
+// cannot be; who reads a document catches it and says which file it is. Two suffixes say what else may be there:
 // `_or_null` takes null for no value, `_if` takes a key that is missing for none. Templates over the JSON type
 // (nlohmann's, with its keys in order or not), so that this header parses no JSON library.
 #pragma once

@@ -16,7 +16,7 @@
 
 namespace ridgeline {
 
-/// The words are stable: they stand in captures. Behind each: its values, and what stands below it.
+/// The words are stable: captures hold them. After each: its values, and what is below it.
 enum class ReasonCode : std::uint8_t {
   none_given,  ///< a sentence alone, of a source or a capture without codes
   no_reason,   ///< the source says none
@@ -61,7 +61,7 @@ enum class ReasonCode : std::uint8_t {
   records_without_time,     ///< `records`
   bytes_unreadable,         ///< `bytes`
   process_unfinished,       ///< `pid`; below: what is missing
-  spool_damaged,            ///< `pid`, `bytes`, `more`: findings beside the one that is told verbatim
+  spool_damaged,            ///< `pid`, `bytes`, `more`: findings beside the one that is quoted
   spool_cut,                ///< `pid`, `records`, `expected`
   names_lost,               ///< `names`
   range_paths_full,         ///< `limit`
@@ -236,7 +236,7 @@ struct Reason {
   [[nodiscard]] double real(std::string_view name) const;
   [[nodiscard]] std::string_view word(std::string_view name) const;
   [[nodiscard]] bool has(std::string_view name) const { return find(name) != nullptr; }
-  /// It is this one, or this one stands somewhere below it.
+  /// It is this one, or this one is somewhere below it.
   [[nodiscard]] bool holds(const Reason& part) const;
 
   friend bool operator==(const Reason& a, const Reason& b);

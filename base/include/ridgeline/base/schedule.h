@@ -43,7 +43,7 @@ struct Schedule {
     for (std::size_t i = 0; i < phase_count; ++i) total += phases[i].steps;
     return total;
   }
-  /// The phase of a step. Steps behind the last phase are timeline steps.
+  /// The phase of a step. Steps after the last phase are timeline steps.
   Phase phase_of(std::uint64_t step_index) const {
     for (std::size_t i = 0; i < phase_count; ++i) {
       if (step_index < phases[i].steps) return phases[i].phase;
@@ -72,7 +72,7 @@ struct Schedule {
     }
     *steps = 0;
   }
-  /// Steps from this one to the end of its phase, this one included; 0 behind the last phase.
+  /// Steps from this one to the end of its phase, this one included; 0 after the last phase.
   std::uint64_t steps_left_in_phase(std::uint64_t step_index) const {
     for (std::size_t i = 0; i < phase_count; ++i) {
       if (step_index < phases[i].steps) return phases[i].steps - step_index;

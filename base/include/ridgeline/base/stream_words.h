@@ -1,5 +1,5 @@
-/// stream_words.h: the words of what orders work on devices, and of their memory. As in vocabulary.h: numbers stand in
-/// spools and are never changed, words stand in captures.
+/// stream_words.h: the words of what orders work on devices, and of their memory. As in vocabulary.h: numbers are in
+/// spools and are never changed, words are in captures.
 #pragma once
 
 #include "ridgeline/base/vocabulary.h"

@@ -15,12 +15,12 @@ namespace ridgeline {
 [[nodiscard]] std::string one_line(std::string_view text);
 
 /// Text of at most that many bytes; a longer one is cut between two characters and ends in "…".
-[[nodiscard]] std::string bounded_text(std::string_view text, std::size_t most_bytes);
+[[nodiscard]] std::string bounded_text(std::string_view text, std::size_t max_bytes);
 
 /// Words as a POSIX shell would need them typed; words of plain characters stay bare.
 [[nodiscard]] std::string shell_quoted(const std::vector<std::string>& words);
 
-/// The part behind the last slash.
+/// The part after the last slash.
 [[nodiscard]] std::string_view base_name(std::string_view path);
 
 [[nodiscard]] std::vector<std::string> split(std::string_view text, char separator);  // empty parts left out

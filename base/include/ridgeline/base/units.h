@@ -2,7 +2,7 @@
 /// is the same text. Pure; nothing depends on the locale.
 ///
 /// The rule. In a table the unit is in the column's header and the cell has a fixed number of decimals, so that a
-/// column reads downwards: milliseconds 3, microseconds 1, per cent 1. In a sentence the unit stands behind the
+/// column reads downwards: milliseconds 3, microseconds 1, per cent 1. In a sentence the unit comes after the
 /// number and is the largest that leaves a digit before the point: "812 ns", "12.3 µs", "57.812 ms" (a microsecond is
 /// still seen), "3.21 s"; bytes and rates in powers of 1000 with 2 decimals, operations a second with 1, a clock in
 /// whole MHz, a ratio as "70.0 %". Times are given in nanoseconds, ratios as 0 to 1. A value that is not finite or

@@ -1,7 +1,7 @@
 /// vocabulary.h: the words of a recording, once: from the agent's records over the capture to the screen.
 ///
 /// Each is an enumeration with one word a value. Code compares enumerators; the words are for SQL, JSON, command
-/// lines and people: to_string() and parse_word() are the only way there and back. Values that stand in spool
+/// lines and people: to_string() and parse_word() are the only way there and back. Values that are in spool
 /// files have their number written out: these are never changed, and a file may hold others (is_known()).
 /// No exceptions, no allocation: the agent uses this inside other people's programs.
 #pragma once
@@ -29,7 +29,7 @@ enum class Phase : std::uint32_t {
   cold = 5,    ///< T3: the same with caches evicted before each kernel
   stalls = 6,  ///< T3: continuous program-counter sampling
   flops = 7,   ///< T3: instrumented count of SASS floating-point operations
-  after = 8,   ///< behind the schedule: a timeline step that no phase asked for; never in spools
+  after = 8,   ///< after the schedule: a timeline step that no phase asked for; never in spools
 };
 
 /// What became of a step.
@@ -107,7 +107,7 @@ enum class WindowCause : std::uint32_t { start = 1, delay = 2, duration = 3, sig
 enum class ExclusionReason : std::uint32_t {
   unknown = 0,      ///< a spool of another version says something else
   name = 1,         ///< name rule: collectives and the like
-  user = 2,         ///< the recording was told to
+  user = 2,         ///< the recording was asked to
   concurrent = 3,   ///< it overlapped a kernel launched later on another stream: it may wait for it
   time_out = 4,     ///< it did not end when run alone
   cooperative = 5,  ///< a cooperative launch over several devices
@@ -164,10 +164,10 @@ enum class KernelClass : std::uint8_t {
 
 /// What is known of a launch's utilisation.
 enum class LaunchStatus : std::uint8_t {
-  measured,      ///< DRAM and compute utilisation known
-  launch_bound,  ///< shorter than the launch floor: no roof applies, whatever was measured
-  no_roof,       ///< measured, but moves no bytes and uses no pipe; or communication
-  unmeasured,    ///< a MissingReason says why
+  measured,    ///< DRAM and compute utilisation known
+  too_short,   ///< shorter than the launch floor: no roof applies, whatever was measured
+  no_roof,     ///< measured, but moves no bytes and uses no pipe; or communication
+  unmeasured,  ///< a MissingReason says why
 };
 
 /// Why a value is missing.
@@ -316,7 +316,7 @@ struct Vocabulary<CopyKind> {
   };
 };
 
-/// The names by which programs call them: those of the runtime, which the driver's calls stand behind.
+/// The names by which programs call them: those of the runtime, which call the driver's.
 template <>
 struct Vocabulary<SynchronisationCall> {
   static constexpr std::string_view kName = "synchronising call";
@@ -353,7 +353,7 @@ template <>
 struct Vocabulary<LaunchStatus> {
   static constexpr std::string_view kName = "status of a launch";
   static constexpr Word<LaunchStatus> kWords[] = {{LaunchStatus::measured, "measured"},
-                                                  {LaunchStatus::launch_bound, "launch_bound"},
+                                                  {LaunchStatus::too_short, "launch_bound"},
                                                   {LaunchStatus::no_roof, "no_roof"},
                                                   {LaunchStatus::unmeasured, "unmeasured"}};
 };

@@ -85,17 +85,17 @@ std::int64_t Nvml::max_memory_hz(void* device) const noexcept {
 }
 
 std::vector<std::uint32_t> Nvml::other_processes(void* device) const {
-  constexpr unsigned kMost = 32;
-  Process processes[kMost] = {};
-  unsigned count = kMost;
+  constexpr unsigned kMax = 32;
+  Process processes[kMax] = {};
+  unsigned count = kMax;
   if (!ready_ || device == nullptr || processes_ == nullptr ||
       processes_(device, &count, processes) != kNvmlSuccess)
     return {};
   std::vector<std::uint32_t> others;
-  for (unsigned i = 0; i < std::min(count, kMost); ++i)
+  for (unsigned i = 0; i < std::min(count, kMax); ++i)
     if (processes[i].pid != static_cast<unsigned>(getpid())) others.push_back(processes[i].pid);
   // In a container this process goes by another number in the list: one of them is it, and which cannot be told.
-  const bool without_own = others.size() == std::min(count, kMost);
+  const bool without_own = others.size() == std::min(count, kMax);
   if (without_own && others.size() <= 1) return {};
   return others;
 }

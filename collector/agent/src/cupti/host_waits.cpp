@@ -35,7 +35,7 @@ void HostWaits::will_wait(std::uint32_t thread_id) noexcept try {
   seen_.store(true, std::memory_order_relaxed);
   announced_.push_back({thread_id, api_->now_ns()});
   changed_.wait_for(lock, kLongestCall, [&] { return holds_ == 0; });
-} catch (...) {  // out of memory: what stands behind it is told by its event all the same
+} catch (...) {  // out of memory: what follows it is known by its event all the same
 }
 
 void HostWaits::waits(std::uint32_t thread_id, CUcontext context, CUstream stream, bool waits) noexcept {
@@ -60,9 +60,9 @@ bool HostWaits::watch(CUcontext context, const CaptureWatch::Key& stream) noexce
     return waiting.context == context && waiting.stream == stream;
   });
   if (known != waiting_.end()) return driver_->event_record(known->event, stream.stream) == CUDA_SUCCESS;
-  if (waiting_.size() >= kMostStreams) return false;
-  waiting_.reserve(kMostStreams);
-  spare_.reserve(2 * kMostStreams);
+  if (waiting_.size() >= kMaxStreams) return false;
+  waiting_.reserve(kMaxStreams);
+  spare_.reserve(2 * kMaxStreams);
   const CUevent event = event_of(context);
   if (event == nullptr) return false;
   if (driver_->event_record(event, stream.stream) != CUDA_SUCCESS) {

@@ -1,7 +1,7 @@
 // Streams of the program that wait for the host, and when CUPTI may be called beside them.
 //
 // A host function, a value in memory or a semaphore may hold a stream until a thread of the program has done something:
-// launched what stands behind it, for instance. What waits for the device meanwhile waits for that thread. If it is
+// launched what follows it, for instance. What waits for the device meanwhile waits for that thread. If it is
 // made on that very thread, or holds a lock of the driver's that the thread needs for its next call, both wait for
 // ever, and the program with them. CUPTI does not say which of its calls wait so; starting its profiler, asking for
 // counters, setting up, starting, stopping and ending any kind of counting or sampling may, and switching records.
@@ -10,7 +10,7 @@
 // made under a hold, which is given only while no stream waits, and the program's call that makes a stream wait is
 // itself kept until the holds are over.
 //
-// Whether a stream still waits is told by an event behind what it waits for. Of a kernel that spins until the host
+// Whether a stream still waits is told by an event after what it waits for. Of a kernel that spins until the host
 // writes something nobody knows.
 #pragma once
 
@@ -80,7 +80,7 @@ class HostWaits {
     CaptureWatch::Key stream;
     CUevent event;
   };
-  static constexpr std::size_t kMostStreams = 64;
+  static constexpr std::size_t kMaxStreams = 64;
 
   /// With mutex_ held.
   bool any_announced() noexcept;

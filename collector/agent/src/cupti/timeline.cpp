@@ -34,7 +34,7 @@ void CUPTIAPI on_buffer_completed(CUcontext, std::uint32_t, std::uint8_t* buffer
 void CounterIntervals::open(std::int64_t now_ns) noexcept {
   const std::uint32_t n = count_.load(std::memory_order_relaxed);
   if (n == kMax) return;
-  intervals_[n].begin_ns.store(now_ns, std::memory_order_relaxed);
+  intervals_[n].start_ns.store(now_ns, std::memory_order_relaxed);
   intervals_[n].end_ns.store(std::numeric_limits<std::int64_t>::max(), std::memory_order_relaxed);
   count_.store(n + 1, std::memory_order_release);
 }
@@ -48,7 +48,7 @@ void CounterIntervals::close(std::int64_t now_ns) noexcept {
 
 bool CounterIntervals::contains(std::int64_t time_ns) const noexcept {
   for (std::uint32_t i = count_.load(std::memory_order_acquire); i > 0; --i)
-    if (intervals_[i - 1].begin_ns.load(std::memory_order_relaxed) <= time_ns &&
+    if (intervals_[i - 1].start_ns.load(std::memory_order_relaxed) <= time_ns &&
         time_ns <= intervals_[i - 1].end_ns.load(std::memory_order_relaxed))
       return true;
   return false;

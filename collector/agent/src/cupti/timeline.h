@@ -67,7 +67,7 @@ class CounterIntervals {
  private:
   static constexpr std::uint32_t kMax = 1024;
   struct Interval {
-    std::atomic<std::int64_t> begin_ns{0}, end_ns{0};
+    std::atomic<std::int64_t> start_ns{0}, end_ns{0};
   };
   Interval intervals_[kMax];
   std::atomic<std::uint32_t> count_{0};

@@ -17,7 +17,7 @@ constexpr std::uint32_t kParts = 4;
 // Of a block; of steps of a second and more, one.
 constexpr std::uint32_t kSteps = 3;
 constexpr std::int64_t kLongStepNs = 1000 * kMillisecond;
-// Behind a block that ran alone one step passes in which recording comes back.
+// After a block that ran alone one step passes in which recording comes back.
 constexpr std::uint32_t kStepsPerPart = 1 + kSteps + 1;
 constexpr std::int64_t kThroughPatienceNs = 100 * kMillisecond;
 constexpr std::int64_t kStepPatienceNs = 100 * kMillisecond;
@@ -25,13 +25,13 @@ constexpr int kTimedCalls = 2000;
 // Share of a recorded step after which launches are listened to again: a step that runs alone is no shorter.
 constexpr double kRest = 0.6;
 constexpr std::int64_t kShortestRestedNs = 5 * kMillisecond;
-// A step alone that takes this many recorded ones has missed a border.
+// A step alone that takes this many recorded ones has missed a boundary.
 constexpr double kMissedBorder = 1.25;
 
 }  // namespace
 
 std::uint32_t AloneSteps::steps_of_block() const noexcept {
-  return std::min(parts_.settings.alone_steps, usual_ns_ >= kLongStepNs ? 1 : kSteps);
+  return std::min(session_.settings.alone_steps, usual_ns_ >= kLongStepNs ? 1 : kSteps);
 }
 
 // By the position of the step in its phase, which steps beside the schedule do not move.
@@ -46,17 +46,18 @@ AloneSteps::Kind AloneSteps::kind_of_block_at(const StepTracker::Step& step) con
 
 // Every launch that was noted has its record, and its device was seen to be through with it.
 bool AloneSteps::device_is_through(std::int64_t usual_ns) noexcept {
-  const std::int64_t give_up = parts_.now_ns() + kThroughPatienceNs + 4 * usual_ns;
-  while (!parts_.gate.closed()) {
-    parts_.timeline->flush();
-    bool through = parts_.totals.get(&Count::kernel_records) + parts_.totals.get(&Count::dropped_records) >=
-                   parts_.totals.get(&Count::launches_seen);
+  const std::int64_t give_up = session_.now_ns() + kThroughPatienceNs + 4 * usual_ns;
+  while (!session_.gate.closed()) {
+    session_.timeline->flush();
+    bool through =
+        session_.totals.get(&Count::kernel_records) + session_.totals.get(&Count::dropped_records) >=
+        session_.totals.get(&Count::launches_seen);
     for (std::uint32_t device = 0; device < kMaxDevices && through; ++device)
-      if ((parts_.device_launches.used() >> device & 1) != 0)
-        through = static_cast<std::int32_t>(parts_.timeline->newest_correlation_id(device) -
-                                            parts_.device_launches.latest(device)) >= 0;
+      if ((session_.device_launches.used() >> device & 1) != 0)
+        through = static_cast<std::int32_t>(session_.timeline->newest_correlation_id(device) -
+                                            session_.device_launches.latest(device)) >= 0;
     if (through) return true;
-    if (parts_.now_ns() >= give_up) return false;
+    if (session_.now_ns() >= give_up) return false;
     std::this_thread::sleep_for(std::chrono::microseconds(100));
   }
   return false;
@@ -67,19 +68,19 @@ bool AloneSteps::device_is_through(std::int64_t usual_ns) noexcept {
 bool AloneSteps::switch_off() noexcept {
   active_.store(true, std::memory_order_release);
   if (calls_) calls_(false, !by_period_);
-  parts_.nvtx.mute(true);
+  session_.nvtx.mute(true);
   if (device_is_through(usual_ns_)) {
-    parts_.timeline->switch_off();
+    session_.timeline->switch_off();
     return true;
   }
   switch_on();
   return false;
 }
 
-void AloneSteps::rest(std::int64_t border_ns) noexcept {
+void AloneSteps::rest(std::int64_t boundary_ns) noexcept {
   if (!rests() || !launches_only_) return;
   launches_only_(false);
-  listen_ns_.store(border_ns + static_cast<std::int64_t>(kRest * static_cast<double>(usual_ns_)),
+  listen_ns_.store(boundary_ns + static_cast<std::int64_t>(kRest * static_cast<double>(usual_ns_)),
                    std::memory_order_release);
 }
 
@@ -93,28 +94,28 @@ void AloneSteps::listen(std::int64_t now_ns) noexcept {
 void AloneSteps::switch_on() noexcept {
   if (listen_ns_.exchange(0) != 0) launches_only_(true);
   rests_.store(false, std::memory_order_relaxed);
-  parts_.timeline->switch_on();
+  session_.timeline->switch_on();
   if (calls_) calls_(true, !by_period_);
-  parts_.nvtx.mute(false);
+  session_.nvtx.mute(false);
   active_.store(false, std::memory_order_release);
 }
 
 void AloneSteps::refuse(const char* why) noexcept {
   if (refused_.exchange(true)) return;
-  parts_.message(Severity::info, spool::Topic::price,
-                 std::string("what recording costs was not measured: ") + why);
+  session_.message(Severity::info, spool::Topic::price,
+                   std::string("what recording costs was not measured: ") + why);
 }
 
 void AloneSteps::begin(Kind kind, StepTracker::Step* step, std::int64_t usual_ns, bool by_period) noexcept {
   if (kind == Kind::alone) alone_at_ = static_cast<std::uint32_t>(step->phase_steps - step->steps_left);
-  if (parts_.graphs_seen.load(std::memory_order_relaxed))
+  if (session_.graphs_seen.load(std::memory_order_relaxed))
     refuse("the program uses CUDA graphs, beside which tracing is not switched off");
-  if (parts_.agreement.takes_part())
+  if (session_.agreement.takes_part())
     refuse("the program launches collectives, and its processes would be in different steps");
-  if (parts_.host_waits.seen())
+  if (session_.host_waits.seen())
     refuse("streams of the program wait for the host, beside which tracing is not switched off");
   if (refused_.load(std::memory_order_relaxed)) return;
-  const std::int64_t since_ns = parts_.now_ns();
+  const std::int64_t since_ns = session_.now_ns();
   if (!device_is_through(usual_ns)) return refuse("the device was never through with what was launched");
   by_period_ = by_period;
   block_ = {};
@@ -123,67 +124,68 @@ void AloneSteps::begin(Kind kind, StepTracker::Step* step, std::int64_t usual_ns
   launches_.store(0, std::memory_order_relaxed);
   own_ns_.store(0, std::memory_order_relaxed);
   if (kind == Kind::alone) {
-    const QuietHold hold(parts_.captures, parts_.host_waits);
+    const QuietHold hold(session_.captures, session_.host_waits);
     if (!hold) return;
     block_.header.flags =
         static_cast<std::uint16_t>(spool::kBlockAlone | (by_period ? spool::kBlockByPeriod : 0));
-    parts_.timeline->expect_unnoted();
+    session_.timeline->expect_unnoted();
     if (!switch_off()) return refuse("the device was never through with what was launched");
-    parts_.steps.run_alone(step);
+    session_.steps.run_alone(step);
   }
-  block_.begin_ns = parts_.now_ns();
+  block_.start_ns = session_.now_ns();
   if (kind == Kind::alone) {
     rests_.store(by_period && borders_show_.load(std::memory_order_relaxed) &&
                      usual_ns >= kShortestRestedNs && measured_.load(std::memory_order_relaxed),
                  std::memory_order_relaxed);
-    rest(block_.begin_ns);
+    rest(block_.start_ns);
   }
-  block_.switch_ns = block_.begin_ns - since_ns;
-  latest_border_ns_.store(block_.begin_ns, std::memory_order_release);
+  block_.switch_ns = block_.start_ns - since_ns;
+  latest_boundary_ns_.store(block_.start_ns, std::memory_order_release);
   steps_begun_ = 1;
   kind_ = kind;
 }
 
 void AloneSteps::come_back_in(StepTracker::Step* step) noexcept {
-  parts_.steps.defer(step, false);
+  session_.steps.defer(step, false);
   back_in_.store(step->index, std::memory_order_relaxed);
 }
 
-void AloneSteps::end(StepTracker::Step* step, std::int64_t border_ns) noexcept {
+void AloneSteps::end(StepTracker::Step* step, std::int64_t boundary_ns) noexcept {
   const bool alone = kind_ == Kind::alone;
   const bool rested = rests();
   kind_ = Kind::none;
-  const std::int64_t since_ns = parts_.now_ns();
+  const std::int64_t since_ns = session_.now_ns();
   if (alone) {
     switch_on();
     // Recording comes back in the midst of this one's first launch: it is none of the steps that are looked at.
     come_back_in(step);
   }
-  block_.end_ns = border_ns;
-  block_.switch_ns += alone ? parts_.now_ns() - since_ns : 0;
+  block_.end_ns = boundary_ns;
+  block_.switch_ns += alone ? session_.now_ns() - since_ns : 0;
   block_.launches = launches_.load(std::memory_order_relaxed);
   block_.own_ns = own_ns_.load(std::memory_order_relaxed);
   block_.callback_ps = callback_ps_;
-  const auto took_ns = static_cast<double>(block_.end_ns - block_.begin_ns);
+  const auto took_ns = static_cast<double>(block_.end_ns - block_.start_ns);
   if (rested && took_ns > kMissedBorder * static_cast<double>(usual_ns_) * block_.steps) return;
-  parts_.writer.put(block_);
+  session_.writer.put(block_);
 }
 
-void AloneSteps::step_begins(StepTracker::Step* step, std::int64_t border_ns, std::int64_t usual_ns,
-                             bool by_period) noexcept {
-  if (parts_.settings.alone_steps == 0 || !parts_.timeline || ended_.load(std::memory_order_relaxed)) return;
+void AloneSteps::on_step_begin(StepTracker::Step* step, std::int64_t boundary_ns, std::int64_t usual_ns,
+                               bool by_period) noexcept {
+  if (session_.settings.alone_steps == 0 || !session_.timeline || ended_.load(std::memory_order_relaxed))
+    return;
   const SpinGuard guard(lock_);
-  latest_border_ns_.store(border_ns, std::memory_order_release);
+  latest_boundary_ns_.store(boundary_ns, std::memory_order_release);
   if (kind_ != Kind::none) {
     if (step->index == block_.first_step + steps_begun_ && steps_begun_ < block_.steps &&
         (kind_ == Kind::recorded || (step->phase == Phase::timeline && active()))) {
       ++steps_begun_;
-      if (kind_ == Kind::alone) parts_.steps.run_alone(step);
-      if (kind_ == Kind::alone) rest(border_ns);
+      if (kind_ == Kind::alone) session_.steps.run_alone(step);
+      if (kind_ == Kind::alone) rest(boundary_ns);
       return;
     }
     if (step->index == block_.first_step + block_.steps && steps_begun_ == block_.steps) {
-      end(step, border_ns);
+      end(step, boundary_ns);
     } else if (kind_ == Kind::alone) {
       switch_on();  // the schedule began anew
       come_back_in(step);
@@ -209,25 +211,25 @@ void AloneSteps::module_loaded() noexcept {
   refuse("the program loads modules in the midst of its steps");
 }
 
-void AloneSteps::graph_begins() noexcept {
+void AloneSteps::on_graph_begin() noexcept {
   if (active()) drop();
   if (!loaded_untraced_.load(std::memory_order_relaxed) || ended_.exchange(true)) return;
-  parts_.timeline->switch_off();
-  parts_.message(
+  session_.timeline->switch_off();
+  session_.message(
       Severity::error, spool::Topic::timeline_refused,
       "the timeline ends here: the program makes a CUDA graph, and kernels that it loaded while nothing was "
       "recorded, to measure what recording costs, would fail in it; record it with --alone-steps 0");
 }
 
 void AloneSteps::tick(std::int64_t now_ns) noexcept {
-  if (parts_.settings.alone_steps == 0) return;
+  if (session_.settings.alone_steps == 0) return;
   listen(now_ns);
-  if (!measured_ && parts_.device_launches.used() != 0) {
+  if (!measured_ && session_.device_launches.used() != 0) {
     measured_ = true;
     measure_callback();
   }
-  const std::int64_t border_ns = latest_border_ns_.load(std::memory_order_acquire);
-  if (active() && now_ns - border_ns > kStepPatienceNs + 4 * std::max<std::int64_t>(usual_ns_, 0)) drop();
+  const std::int64_t boundary_ns = latest_boundary_ns_.load(std::memory_order_acquire);
+  if (active() && now_ns - boundary_ns > kStepPatienceNs + 4 * std::max<std::int64_t>(usual_ns_, 0)) drop();
 }
 
 // What CUPTI takes to call and to return, by a call of the driver that does nothing else: with its callback and
@@ -249,10 +251,11 @@ void AloneSteps::measure_callback() noexcept {
   std::int64_t without = INT64_MAX, with = INT64_MAX;  // the least of three: what comes between is none of it
   for (int round = 0; round < 3; ++round) {
     without = std::min<std::int64_t>(without, timed());
-    if (parts_.api->enable_callback(1, subscriber_, CUPTI_CB_DOMAIN_DRIVER_API, kTimedCall) != CUPTI_SUCCESS)
+    if (session_.api->enable_callback(1, subscriber_, CUPTI_CB_DOMAIN_DRIVER_API, kTimedCall) !=
+        CUPTI_SUCCESS)
       return;
     with = std::min<std::int64_t>(with, timed());
-    parts_.api->enable_callback(0, subscriber_, CUPTI_CB_DOMAIN_DRIVER_API, kTimedCall);
+    session_.api->enable_callback(0, subscriber_, CUPTI_CB_DOMAIN_DRIVER_API, kTimedCall);
   }
   callback_ps_ = std::max<std::int64_t>(with - without, 0) * 1000 / kTimedCalls;
 }

@@ -3,7 +3,7 @@
 // In a block that runs alone, CUPTI makes no records, the program's launches and waits come to no callback of the
 // agent's, ranges are not written, and the agent's thread neither flushes nor samples clocks. What remains: the range
 // that marks a step, or, where steps are found by their launches, the callback of launches, which tells where a step
-// ends. It is off for the greater part of each step and comes back before the next border can be due (rest()); where
+// ends. It is off for the greater part of each step and comes back before the next boundary can be due (rest()); where
 // that cannot be, in steps that are short or several periods, it stays on. What it takes for the launches that come to
 // it is measured and written beside the block. A block that is recorded, as long and begun in the same way, stands near
 // each: what the two differ by is the price.
@@ -22,20 +22,20 @@
 #include <cstdint>
 #include <functional>
 
-#include "session/parts.h"
+#include "session/session_state.h"
 
 namespace ridgeline::agent {
 
 class AloneSteps {
  public:
-  explicit AloneSteps(Parts& parts) : parts_(parts) {}
+  explicit AloneSteps(SessionState& parts) : session_(parts) {}
 
   /// Switches the callbacks of launches and waits, at CUPTI and here (WindowControl). Before the first step.
   void switch_by(std::function<void(bool on, bool launches_too)> calls) { calls_ = std::move(calls); }
 
   /// Likewise those of launches alone, inside a block.
   void switch_launches_by(std::function<void(bool on)> launches) { launches_only_ = std::move(launches); }
-  /// Of steps that are found by their launches: each is one period of them, so that a border shows by itself.
+  /// Of steps that are found by their launches: each is one period of them, so that a boundary shows by itself.
   void borders_show(bool yes) noexcept { borders_show_.store(yes, std::memory_order_relaxed); }
   /// The launches of this block are not all seen. One relaxed load.
   bool rests() const noexcept { return rests_.load(std::memory_order_relaxed); }
@@ -45,9 +45,9 @@ class AloneSteps {
     return at_ns == 0 ? -1 : std::max<std::int64_t>(at_ns - now_ns, 0);
   }
 
-  /// A step begins, as its schedule has it; one that is to run alone is made so. `border_ns`: when it began.
-  void step_begins(StepTracker::Step* step, std::int64_t border_ns, std::int64_t usual_ns,
-                   bool by_period) noexcept;
+  /// A step begins, as its schedule has it; one that is to run alone is made so. `boundary_ns`: when it began.
+  void on_step_begin(StepTracker::Step* step, std::int64_t boundary_ns, std::int64_t usual_ns,
+                     bool by_period) noexcept;
   /// A block that runs alone is under way. One relaxed load.
   bool active() const noexcept { return active_.load(std::memory_order_relaxed); }
   /// Recording came back in this step: its launches are not all there.
@@ -65,14 +65,14 @@ class AloneSteps {
   void tick(std::int64_t now_ns) noexcept;
   /// The program loads a module, makes a node of a graph, begins a capture. In callbacks.
   void module_loaded() noexcept;
-  void graph_begins() noexcept;
+  void on_graph_begin() noexcept;
   /// The program is about to make a stream wait for the host; none does yet.
   void stream_will_wait() noexcept {
     if (active()) drop();
   }
   /// The program ends and had no steps.
   void without_steps() noexcept {
-    if (parts_.settings.alone_steps > 0 && parts_.totals.get(&Count::launches_seen) > 0)
+    if (session_.settings.alone_steps > 0 && session_.totals.get(&Count::launches_seen) > 0)
       refuse("the program has no steps to compare");
   }
   /// The driver call by which callbacks are timed: none of the program's own is meant by it.
@@ -86,17 +86,17 @@ class AloneSteps {
   std::uint32_t steps_of_block() const noexcept;
   bool device_is_through(std::int64_t usual_ns) noexcept;
   void begin(Kind kind, StepTracker::Step* step, std::int64_t usual_ns, bool by_period) noexcept;
-  void end(StepTracker::Step* step, std::int64_t border_ns) noexcept;
+  void end(StepTracker::Step* step, std::int64_t boundary_ns) noexcept;
   void refuse(const char* why) noexcept;
   void come_back_in(StepTracker::Step* step) noexcept;
   /// In a step that has just begun: the callbacks of launches are off until kRest of its usual length has passed.
-  void rest(std::int64_t border_ns) noexcept;
+  void rest(std::int64_t boundary_ns) noexcept;
   void listen(std::int64_t now_ns) noexcept;
   bool switch_off() noexcept;
   void switch_on() noexcept;
   void measure_callback() noexcept;
 
-  Parts& parts_;
+  SessionState& session_;
   std::function<void(bool, bool)> calls_;
   std::function<void(bool)> launches_only_;
   CUpti_SubscriberHandle subscriber_ = nullptr;
@@ -108,7 +108,7 @@ class AloneSteps {
   std::uint32_t steps_begun_ = 0;  // of it
   std::uint32_t alone_at_ = 0;     // position in the phase of the latest that ran alone
   std::int64_t usual_ns_ = 0;
-  std::atomic<std::int64_t> latest_border_ns_{0};
+  std::atomic<std::int64_t> latest_boundary_ns_{0};
   std::atomic<std::uint64_t> launches_{0};
   std::atomic<std::uint32_t> back_in_{spool::kNoStep};
   std::atomic<std::int64_t> own_ns_{0};

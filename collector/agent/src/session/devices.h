@@ -8,13 +8,13 @@
 
 #include "cupti/device_info.h"
 #include "cupti/device_launches.h"
-#include "session/parts.h"
+#include "session/session_state.h"
 
 namespace ridgeline::agent {
 
 class Devices {
  public:
-  explicit Devices(Parts& parts) : parts_(parts) {}
+  explicit Devices(SessionState& parts) : session_(parts) {}
 
   /// A context was made on this device. Any thread.
   void note(std::uint32_t device_id) noexcept {
@@ -43,7 +43,7 @@ class Devices {
   void start_profiler();
   void describe(std::uint32_t device_id);
 
-  Parts& parts_;
+  SessionState& session_;
   std::atomic<std::uint64_t> pending_{0};  // a bit a device
   Nvml nvml_;
   bool nvml_tried_ = false;

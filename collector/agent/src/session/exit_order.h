@@ -21,7 +21,7 @@ struct LibrariesToLoad {
 };
 
 /// Loads them and keeps them. `cupti_path`: CUPTI's own file, whose companion lies beside it if the loader
-/// does not know it. What is not there is no error: it is told of when it is wanted.
+/// does not know it. What is not there is no error: it is reported when it is wanted.
 void load_before_exit_handlers(const LibrariesToLoad& wanted, const std::string& cupti_path) noexcept;
 
 /// From now on no exit handler that this library registers is ever run; those that it has registered are.

@@ -12,7 +12,7 @@
 
 #include "cupti/order_calls.h"
 #include "session/left_out.h"
-#include "session/parts.h"
+#include "session/session_state.h"
 
 namespace ridgeline::agent {
 
@@ -22,7 +22,7 @@ class GraphRecorder {
   static constexpr std::uint32_t kMaxEdges = 4 * kMaxNodes;
   static constexpr std::uint32_t kDeepest = 16;  // graphs inside graphs
 
-  GraphRecorder(Parts& parts, LeftOutCounts& left_out) : parts_(parts), left_out_(left_out) {}
+  GraphRecorder(SessionState& parts, LeftOutCounts& left_out) : session_(parts), left_out_(left_out) {}
   /// Any thread: entry and return of a call that instantiates a graph, and what CUPTI says meanwhile.
   void on_instantiation(const CUpti_CallbackData& data) noexcept;
   void on_clone(const CUpti_GraphData& data) noexcept;
@@ -34,7 +34,7 @@ class GraphRecorder {
   [[nodiscard]] std::uint64_t id_of(CUgraphNode node) const noexcept;
   [[nodiscard]] bool can_read() const noexcept;
 
-  Parts& parts_;
+  SessionState& session_;
   LeftOutCounts& left_out_;
   std::atomic<std::uint32_t> graphs_{0};
   std::atomic<std::uint64_t> nodes_{0}, edges_{0}, clones_{0};  // that have a record

@@ -15,7 +15,7 @@ steps::Key graph_key_of(const void* params) {
 std::int64_t LaunchRecorder::note_for_period(ThreadState& thread, CUpti_CallbackId id,
                                              const CUpti_CallbackData& data, bool all_seen) noexcept {
   if (!period_.looks_at(data.contextUid)) return 0;
-  const std::int64_t now = parts_.api->now_ns();
+  const std::int64_t now = session_.api->now_ns();
   if (is_graph_launch(id))
     return period_.note_launch(thread, graph_key_of(data.functionParams), nullptr, now, all_seen) ? 0 : now;
   SequenceEntry entry{thread.launch_kernel_id, 0, 0, 0};
@@ -27,7 +27,7 @@ std::int64_t LaunchRecorder::note_for_period(ThreadState& thread, CUpti_Callback
 }
 
 void LaunchRecorder::on_launch(CUpti_CallbackId id, const CUpti_CallbackData& data) noexcept {
-  ThreadState* thread = this_thread(parts_.generation);
+  ThreadState* thread = this_thread(session_.generation);
   if (thread == nullptr || thread->inside) return;
   if (data.callbackSite == CUPTI_API_ENTER) {
     const bool noted = recording_.load(std::memory_order_acquire);
@@ -36,7 +36,7 @@ void LaunchRecorder::on_launch(CUpti_CallbackId id, const CUpti_CallbackData& da
       if (alone_.active()) count_alone(*thread, id, data);
       return;
     }
-    parts_.thread_names.note(*thread);
+    session_.thread_names.note(*thread);
     thread->launch_kernel_id = 0;
     thread->launch_verdict = 0;
     thread->launch_collective = false;
@@ -54,21 +54,21 @@ void LaunchRecorder::on_launch(CUpti_CallbackId id, const CUpti_CallbackData& da
       stretches_.note_launch(*thread, is_graph_launch(id));
       entered_ns = 0;
     }
-    if (thread->launch_collective) parts_.agreement.count_collective();
-    if (parts_.steps.active() == spool::kNoStep) thread->launch_kernel_id = 0;
-    const bool counted = parts_.replay && parts_.replay->wants_launch() && !captured;
-    const bool looked_into = parts_.stalls && parts_.stalls->wants_launch() && !captured;
+    if (thread->launch_collective) session_.agreement.count_collective();
+    if (session_.steps.active() == spool::kNoStep) thread->launch_kernel_id = 0;
+    const bool counted = session_.replay && session_.replay->wants_launch() && !captured;
+    const bool looked_into = session_.stalls && session_.stalls->wants_launch() && !captured;
     if (counted || looked_into) entered_ns = 0;  // what comes now takes its time
     if (counted)
-      if (const AgentCall call{parts_.gate, *thread})
+      if (const AgentCall call{session_.gate, *thread})
         thread->launch_verdict =
-            static_cast<std::uint8_t>(parts_.replay->launch_enter(call_of(*thread, id, data)));
+            static_cast<std::uint8_t>(session_.replay->launch_enter(call_of(*thread, id, data)));
     if (looked_into)
-      if (const AgentCall call{parts_.gate, *thread}) parts_.stalls->launch_enter(data.context);
-    parts_.timeline->seen().mark(data.correlationId,
-                                 is_graph_launch(id) ? SeenLaunches::kGraphLaunch : thread->launch_kernel_id);
+      if (const AgentCall call{session_.gate, *thread}) session_.stalls->launch_enter(data.context);
+    session_.timeline->seen().mark(
+        data.correlationId, is_graph_launch(id) ? SeenLaunches::kGraphLaunch : thread->launch_kernel_id);
     thread->graph_node_created = false;
-    thread->launch_enter_ns = entered_ns != 0 ? entered_ns : parts_.api->now_ns();
+    thread->launch_enter_ns = entered_ns != 0 ? entered_ns : session_.api->now_ns();
   } else if (thread->launch_noted.load(std::memory_order_relaxed)) {
     launch_exit(*thread, id, data);
     thread->launch_noted.store(false, std::memory_order_release);
@@ -79,28 +79,28 @@ void LaunchRecorder::on_launch(CUpti_CallbackId id, const CUpti_CallbackData& da
 void LaunchRecorder::count_alone(ThreadState& thread, CUpti_CallbackId id,
                                  const CUpti_CallbackData& data) noexcept {
   if (!period_.watches() || is_captured(id, data)) return;
-  const std::int64_t since_ns = parts_.api->now_ns();
+  const std::int64_t since_ns = session_.api->now_ns();
   thread.launch_kernel_id = 0;
   if (!is_graph_launch(id)) look_up_kernel(thread, data.symbolName);
   note_for_period(thread, id, data, !alone_.rests());
-  if (alone_.active()) alone_.count_launch(parts_.api->now_ns() - since_ns);
+  if (alone_.active()) alone_.count_launch(session_.api->now_ns() - since_ns);
 }
 
 // Into a stream that is being captured: it becomes part of a graph and runs when that does. It counts towards
-// no period, and no step begins or ends in it, since what a step's border asks of CUPTI would break the
+// no period, and no step begins or ends in it, since what a step's boundary asks of CUPTI would break the
 // capture.
 bool LaunchRecorder::is_captured(CUpti_CallbackId id, const CUpti_CallbackData& data) const noexcept {
-  return parts_.captures.any() && parts_.driver.captures(stream_of(id, data.functionParams));
+  return session_.captures.any() && session_.driver.captures(stream_of(id, data.functionParams));
 }
 
 void LaunchRecorder::look_up_kernel(ThreadState& thread, const char* name) noexcept {
   if (name == nullptr) return;
-  const std::uint32_t modules = parts_.module_generation.load(std::memory_order_acquire);
+  const std::uint32_t modules = session_.module_generation.load(std::memory_order_acquire);
   auto& cached = thread.kernels[(reinterpret_cast<std::uintptr_t>(name) >> 4) % kKernelCacheSize];
   if (cached.name != name || cached.module_generation != modules) {
-    cached.kernel_id = parts_.kernels.id_of(name);
-    const auto reason = parts_.exclusions.by_name(name);
-    if (reason) parts_.exclusions.add(cached.kernel_id, *reason);
+    cached.kernel_id = session_.kernels.id_of(name);
+    const auto reason = session_.exclusions.by_name(name);
+    if (reason) session_.exclusions.add(cached.kernel_id, *reason);
     cached.collective = reason == ExclusionReason::name;
     cached.module_generation = modules;
     cached.name = name;
@@ -113,11 +113,11 @@ std::uint32_t LaunchRecorder::code_of(ThreadState& thread, CUpti_CallbackId id,
                                       const CUpti_CallbackData& data) const noexcept {
   if (data.symbolName == nullptr) return 0;
   const void* function = function_of(id, data.functionParams);
-  if (function == nullptr) return parts_.kernels.code_of(nullptr, data.symbolName);
-  const std::uint32_t modules = parts_.module_generation.load(std::memory_order_acquire);
+  if (function == nullptr) return session_.kernels.code_of(nullptr, data.symbolName);
+  const std::uint32_t modules = session_.module_generation.load(std::memory_order_acquire);
   auto& cached = thread.codes[(reinterpret_cast<std::uintptr_t>(function) >> 4) % kKernelCacheSize];
   if (cached.function != function || cached.module_generation != modules) {
-    cached.code = parts_.kernels.code_of(function, data.symbolName);
+    cached.code = session_.kernels.code_of(function, data.symbolName);
     cached.module_generation = modules;
     cached.function = function;
   }
@@ -139,7 +139,7 @@ LaunchCall LaunchRecorder::call_of(const ThreadState& thread, CUpti_CallbackId i
     call.grid_x = entry.grid_x;
     call.grid_y = entry.grid_y;
     call.grid_z = entry.grid_z;
-    call.waits_for_nothing = parts_.without_steps.waits_for_nothing(call.kernel_id);
+    call.waits_for_nothing = session_.without_steps.waits_for_nothing(call.kernel_id);
   }
   call.name = call.graph ? nullptr : data.symbolName;
   call.several_devices = id == CUPTI_DRIVER_TRACE_CBID_cuLaunchCooperativeKernelMultiDevice;
@@ -150,16 +150,16 @@ void LaunchRecorder::launch_exit(ThreadState& thread, CUpti_CallbackId id,
                                  const CUpti_CallbackData& data) noexcept {
   const auto verdict = static_cast<Verdict>(thread.launch_verdict);
   if (verdict != Verdict::not_asked)
-    if (const AgentCall call{parts_.gate, thread})
-      parts_.replay->launch_exit(call_of(thread, id, data), verdict);
+    if (const AgentCall call{session_.gate, thread})
+      session_.replay->launch_exit(call_of(thread, id, data), verdict);
   spool::LaunchRecord record{};
   record.correlation_id = data.correlationId;
   record.thread_id = thread.thread_id;
   record.enter_ns = thread.launch_enter_ns;
-  record.exit_ns = parts_.api->now_ns();
+  record.exit_ns = session_.api->now_ns();
   record.nvtx_path_id = NvtxTracker::path_of(thread);
   record.nvtx_range_id = NvtxTracker::range_of(thread);
-  record.step_index = parts_.steps.active();
+  record.step_index = session_.steps.active();
   record.step_ordinal = spool::kNoStep;
   record.callback_id = id;
   record.context_id = data.contextUid;
@@ -168,42 +168,42 @@ void LaunchRecorder::launch_exit(ThreadState& thread, CUpti_CallbackId id,
                       *static_cast<const CUresult*>(data.functionReturnValue) != CUDA_SUCCESS;
   const bool captured = thread.graph_node_created && !graph;
   if (!failed && !graph) record.code = code_of(thread, id, data);
-  if (!failed && !captured && parts_.first_context.load(std::memory_order_relaxed) == nullptr)
-    parts_.first_context.store(data.context, std::memory_order_release);
+  if (!failed && !captured && session_.first_context.load(std::memory_order_relaxed) == nullptr)
+    session_.first_context.store(data.context, std::memory_order_release);
   if (verdict == Verdict::excluded || verdict == Verdict::unmeasured)
     record.header.flags |= spool::kLaunchExcluded;
   if (failed) {
     record.header.flags |= spool::kLaunchFailed;
-    parts_.totals.add(&Count::launches_failed);
+    session_.totals.add(&Count::launches_failed);
   } else if (captured) {
     record.header.flags |= spool::kLaunchCaptured;
-    parts_.totals.add(&Count::launches_captured);
+    session_.totals.add(&Count::launches_captured);
   } else if (graph) {
     record.header.flags |= spool::kLaunchIsGraph;
-    parts_.totals.add(&Count::graph_launches_seen);
-    if (record.step_index != spool::kNoStep) parts_.steps.current().count_graph_launch();
+    session_.totals.add(&Count::graph_launches_seen);
+    if (record.step_index != spool::kNoStep) session_.steps.current().count_graph_launch();
   } else {
-    parts_.totals.add(&Count::launches_seen);
+    session_.totals.add(&Count::launches_seen);
     if (record.step_index != spool::kNoStep) {
       SequenceEntry entry{thread.launch_kernel_id, 0, 0, 0, verdict == Verdict::measured};
       grid_of(id, data.functionParams, &entry);
-      LaunchSequence& sequence = parts_.steps.current();
+      LaunchSequence& sequence = session_.steps.current();
       record.step_ordinal = sequence.append(entry, data.contextUid);
-      if (parts_.replay && !parts_.steps.schedule_over())
-        parts_.times.places.launched(data.correlationId, record.step_ordinal);
-      if (parts_.replay && parts_.replay->untraced()) write_untraced(entry, data);
+      if (session_.replay && !session_.steps.schedule_over())
+        session_.times.places.launched(data.correlationId, record.step_ordinal);
+      if (session_.replay && session_.replay->untraced()) write_untraced(entry, data);
     }
   }
   if (!failed && !captured) order_.on_launch(thread, stream_of(id, data.functionParams), data);
-  if (!failed && !captured) parts_.device_launches.note(device_of(data), data.correlationId);
-  parts_.writer.put(record);
+  if (!failed && !captured) session_.device_launches.note(device_of(data), data.correlationId);
+  session_.writer.put(record);
 }
 
 std::uint32_t LaunchRecorder::device_of(const CUpti_CallbackData& data) noexcept {
-  std::uint32_t device_id = parts_.device_launches.device_of(data.contextUid);
+  std::uint32_t device_id = session_.device_launches.device_of(data.contextUid);
   if (device_id == DeviceLaunches::kUnknown &&
-      parts_.api->get_device_id(data.context, &device_id) == CUPTI_SUCCESS)
-    parts_.device_launches.context_created(data.contextUid, device_id);
+      session_.api->get_device_id(data.context, &device_id) == CUPTI_SUCCESS)
+    session_.device_launches.context_created(data.contextUid, device_id);
   return device_id;
 }
 
@@ -220,8 +220,8 @@ void LaunchRecorder::write_untraced(const SequenceEntry& entry, const CUpti_Call
   record.grid_x = entry.grid_x;
   record.grid_y = entry.grid_y;
   record.grid_z = entry.grid_z;
-  parts_.totals.add(&Count::kernel_records);
-  parts_.writer.put(record);
+  session_.totals.add(&Count::kernel_records);
+  session_.writer.put(record);
 }
 
 }  // namespace ridgeline::agent

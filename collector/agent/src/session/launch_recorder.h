@@ -5,8 +5,8 @@
 
 #include "session/alone_steps.h"
 #include "session/order_recorder.h"
-#include "session/parts.h"
 #include "session/period_steps.h"
+#include "session/session_state.h"
 #include "session/stretches.h"
 #include "thread_state.h"
 
@@ -14,9 +14,9 @@ namespace ridgeline::agent {
 
 class LaunchRecorder {
  public:
-  LaunchRecorder(Parts& parts, PeriodSteps& period, Stretches& stretches, OrderRecorder& order,
+  LaunchRecorder(SessionState& parts, PeriodSteps& period, Stretches& stretches, OrderRecorder& order,
                  AloneSteps& alone)
-      : parts_(parts), period_(period), stretches_(stretches), order_(order), alone_(alone) {}
+      : session_(parts), period_(period), stretches_(stretches), order_(order), alone_(alone) {}
 
   /// Launches are noted from now on, or no longer; one whose entry was noted is noted to its end.
   void record(bool on) noexcept { recording_.store(on, std::memory_order_release); }
@@ -39,7 +39,7 @@ class LaunchRecorder {
   std::uint32_t device_of(const CUpti_CallbackData& data) noexcept;
   void write_untraced(const SequenceEntry& entry, const CUpti_CallbackData& data) noexcept;
 
-  Parts& parts_;
+  SessionState& session_;
   PeriodSteps& period_;
   Stretches& stretches_;
   OrderRecorder& order_;

@@ -9,7 +9,7 @@
 
 #include "cupti/order_calls.h"
 #include "session/left_out.h"
-#include "session/parts.h"
+#include "session/session_state.h"
 
 namespace ridgeline::agent {
 
@@ -17,12 +17,12 @@ class MemoryRecorder {
  public:
   static constexpr std::uint32_t kMaxRecords = 1u << 18;  // 14 MiB of spool
 
-  MemoryRecorder(Parts& parts, LeftOutCounts& left_out) : parts_(parts), left_out_(left_out) {}
+  MemoryRecorder(SessionState& parts, LeftOutCounts& left_out) : session_(parts), left_out_(left_out) {}
   /// Any thread, in the driver's callbacks.
   void on_call(MemoryCall call, CUpti_CallbackId id, const CUpti_CallbackData& data) noexcept;
 
  private:
-  Parts& parts_;
+  SessionState& session_;
   LeftOutCounts& left_out_;
   std::atomic<std::uint32_t> records_{0};
 };

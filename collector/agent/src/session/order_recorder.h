@@ -11,13 +11,13 @@
 
 #include "cupti/order_calls.h"
 #include "session/left_out.h"
-#include "session/parts.h"
+#include "session/session_state.h"
 
 namespace ridgeline::agent {
 
 class OrderRecorder {
  public:
-  OrderRecorder(Parts& parts, LeftOutCounts& left_out) : parts_(parts), left_out_(left_out) {}
+  OrderRecorder(SessionState& parts, LeftOutCounts& left_out) : session_(parts), left_out_(left_out) {}
 
   /// As for launches: LaunchRecorder::record().
   void record(bool on) noexcept { recording_.store(on, std::memory_order_release); }
@@ -48,7 +48,7 @@ class OrderRecorder {
   void write(const ThreadState& thread, StreamCall call, CUstream stream, CUevent event,
              const CUpti_CallbackData& data) noexcept;
 
-  Parts& parts_;
+  SessionState& session_;
   LeftOutCounts& left_out_;
   std::atomic<bool> recording_{false};
   bool available_ = false;

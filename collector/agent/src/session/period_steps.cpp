@@ -10,7 +10,7 @@
 namespace ridgeline::agent {
 namespace {
 
-// A border that does not come for this many steps: the program does something else now.
+// A boundary that does not come for this many steps: the program does something else now.
 constexpr std::uint64_t kStepsWithoutBorder = 4;
 constexpr std::uint64_t kForeignLaunches = 1000;
 
@@ -39,7 +39,7 @@ bool PeriodSteps::looks_at(std::uint32_t context_id) noexcept {
 bool PeriodSteps::note_launch(ThreadState& thread, steps::Key key, const char* kernel_name,
                               std::int64_t now_ns, bool all_seen) noexcept {
   if (!(all_seen ? period_.launch(key, now_ns) : period_.launch_among_others(key))) return false;
-  border(thread, kernel_name);
+  boundary(thread, kernel_name);
   return true;
 }
 
@@ -48,7 +48,7 @@ void PeriodSteps::describe(const char* kernel_name) noexcept {
   try {
     const std::uint32_t launches = f.period.launches;
     std::string text =
-        "no range named '" + parts_.settings.step_range +
+        "no range named '" + session_.settings.step_range +
         "' was seen: steps are taken from the period of the launches: " + (f.period.varies ? "about " : "") +
         std::to_string(launches) + (launches == 1 ? " launch" : " launches");
     if (f.periods > 1) text += ", " + std::to_string(f.periods) + " times";
@@ -56,78 +56,78 @@ void PeriodSteps::describe(const char* kernel_name) noexcept {
             (kernel_name != nullptr ? std::string(kernel_name) : std::string("a graph launch")) + "; seen " +
             std::to_string(f.period.repeats) + " times" +
             (f.replaces ? "; the steps until now were of another period and count as warm-up" : "");
-    parts_.message(Severity::info, spool::Topic::steps, text);
+    session_.message(Severity::info, spool::Topic::steps, text);
   } catch (...) {
-    parts_.totals.add(&Count::callback_errors);
+    session_.totals.add(&Count::callback_errors);
   }
 }
 
-void PeriodSteps::border(ThreadState& thread, const char* kernel_name) noexcept {
-  if (border_lock_.test_and_set(std::memory_order_acquire)) return;  // another thread is at it
+void PeriodSteps::boundary(ThreadState& thread, const char* kernel_name) noexcept {
+  if (boundary_lock_.test_and_set(std::memory_order_acquire)) return;  // another thread is at it
   if (watches()) {
-    if (describe_border_.exchange(false)) describe(kernel_name);
+    if (describe_boundary_.exchange(false)) describe(kernel_name);
     conductor_.borders_show(found_.periods == 1);
     end_step(thread);
     std::uint32_t index = spool::kNoStep;
     if (conductor_.begin(thread, spool::kStepByPeriod, &index)) step_.store(index, std::memory_order_release);
   }
-  border_lock_.clear(std::memory_order_release);
+  boundary_lock_.clear(std::memory_order_release);
 }
 
-// With border_lock_ held.
+// With boundary_lock_ held.
 void PeriodSteps::end_step(ThreadState& thread) noexcept {
   const std::uint32_t open = step_.exchange(spool::kNoStep, std::memory_order_acq_rel);
-  if (open == spool::kNoStep || parts_.steps.active() != open) return;
-  conductor_.end(thread, parts_.now_ns());
+  if (open == spool::kNoStep || session_.steps.active() != open) return;
+  conductor_.end(thread, session_.now_ns());
 }
 
 void PeriodSteps::end_last(std::int64_t now_ns) noexcept {
   const std::uint32_t open = step_.load(std::memory_order_acquire);
-  if (open == spool::kNoStep || parts_.steps.active() != open) return;
+  if (open == spool::kNoStep || session_.steps.active() != open) return;
   if (period_.launches_since_border() != period_.launches_of_step()) return;
-  if (parts_.replay && parts_.replay->measuring()) return;  // its counters were not read
-  parts_.steps.end(now_ns);
+  if (session_.replay && session_.replay->measuring()) return;  // its counters were not read
+  session_.steps.end(now_ns);
 }
 
-void PeriodSteps::range_begins(const ThreadState& thread, std::string_view name) noexcept {
-  if (parts_.settings.step_range != spool::environment::kDefaultStepRange) return;
+void PeriodSteps::on_range_begin(const ThreadState& thread, std::string_view name) noexcept {
+  if (session_.settings.step_range != spool::environment::kDefaultStepRange) return;
   SpinGuard guard(ranges_lock_);
-  ranges_.begin(name, thread.thread_id, period_.launches(), parts_.now_ns());
+  ranges_.begin(name, thread.thread_id, period_.launches(), session_.now_ns());
 }
 
-void PeriodSteps::range_ends(const ThreadState& thread, std::int64_t now_ns) noexcept {
+void PeriodSteps::on_range_end(const ThreadState& thread, std::int64_t now_ns) noexcept {
   steps::RangeWatch::Found found;
   {
     SpinGuard guard(ranges_lock_);
     if (!ranges_.end(thread.thread_id, period_.launches(), now_ns, &found) || ranges_taken_) return;
     ranges_taken_ = true;
-    parts_.steps.adopt(found.name);
+    session_.steps.adopt(found.name);
   }
   try {
     char share[16];
     std::snprintf(share, sizeof share, "%.0f", 100 * found.share);
-    parts_.message(Severity::info, spool::Topic::steps,
-                   "steps are the program's NVTX ranges \"" + std::string(found.name.text()) +
-                       "\": " + std::to_string(found.ranges) + " seen, " + share +
-                       " % of the launches in them; --step-range names others");
+    session_.message(Severity::info, spool::Topic::steps,
+                     "steps are the program's NVTX ranges \"" + std::string(found.name.text()) +
+                         "\": " + std::to_string(found.ranges) + " seen, " + share +
+                         " % of the launches in them; --step-range names others");
   } catch (...) {
-    parts_.totals.add(&Count::callback_errors);
+    session_.totals.add(&Count::callback_errors);
   }
 }
 
 void PeriodSteps::steps_are_marked(ThreadState& thread) noexcept {
-  while (border_lock_.test_and_set(std::memory_order_acquire)) sched_yield();
+  while (boundary_lock_.test_and_set(std::memory_order_acquire)) sched_yield();
   if (watches_.exchange(false) && period_.active()) {
     end_step(thread);
-    if (parts_.steps.steps_begun() > 0) parts_.steps.restart_schedule(spool::kStepSupersedes);
-    parts_.agreement.ask();
+    if (session_.steps.steps_begun() > 0) session_.steps.restart_schedule(spool::kStepSupersedes);
+    session_.agreement.ask();
   }
-  border_lock_.clear(std::memory_order_release);
+  boundary_lock_.clear(std::memory_order_release);
 }
 
 void PeriodSteps::look_for_period(std::int64_t now_ns) noexcept {
   if (!watches()) return;
-  ThreadState* thread = this_thread(parts_.generation);
+  ThreadState* thread = this_thread(session_.generation);
   if (thread == nullptr) return;
   if (!news_) news_ = period_.analyse(now_ns, &candidate_);  // without the lock: it takes its time
   const bool overdue =
@@ -135,18 +135,18 @@ void PeriodSteps::look_for_period(std::int64_t now_ns) noexcept {
       period_.launches_since_border() > kStepsWithoutBorder * period_.launches_of_step() + 64;
   if (!news_ && !overdue) return;
   // A thread of the program that holds it may be waiting for this one to flush: later, then.
-  if (border_lock_.test_and_set(std::memory_order_acquire)) return;
+  if (boundary_lock_.test_and_set(std::memory_order_acquire)) return;
   end_step(*thread);
   if (news_ && watches()) {
-    if (candidate_.replaces && parts_.steps.steps_begun() > 0)
-      parts_.steps.restart_schedule(spool::kStepSupersedes);
+    if (candidate_.replaces && session_.steps.steps_begun() > 0)
+      session_.steps.restart_schedule(spool::kStepSupersedes);
     found_ = candidate_;
-    describe_border_.store(true);
-    parts_.agreement.ask();
+    describe_boundary_.store(true);
+    session_.agreement.ask();
     period_.activate();
   }
   news_ = false;
-  border_lock_.clear(std::memory_order_release);
+  boundary_lock_.clear(std::memory_order_release);
 }
 
 void PeriodSteps::restart() noexcept {

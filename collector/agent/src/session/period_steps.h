@@ -7,7 +7,7 @@
 #include <string_view>
 
 #include "ridgeline/steps/range_watch.h"
-#include "session/parts.h"
+#include "session/session_state.h"
 #include "session/step_conductor.h"
 #include "steps/step_period.h"
 
@@ -15,7 +15,7 @@ namespace ridgeline::agent {
 
 class PeriodSteps {
  public:
-  PeriodSteps(Parts& parts, StepConductor& conductor) : parts_(parts), conductor_(conductor) {}
+  PeriodSteps(SessionState& parts, StepConductor& conductor) : session_(parts), conductor_(conductor) {}
 
   /// True until a range marks a step: launches are to be noted. One relaxed load.
   bool watches() const noexcept { return watches_.load(std::memory_order_relaxed); }
@@ -27,34 +27,34 @@ class PeriodSteps {
   bool looks_at(std::uint32_t context_id) noexcept;
   /// An outermost range of the program, of another name than the steps have, begins and ends: if such ranges repeat
   /// like steps they are taken for them, unless the user named another range.
-  void range_begins(const ThreadState& thread, std::string_view name) noexcept;
-  void range_ends(const ThreadState& thread, std::int64_t now_ns) noexcept;
+  void on_range_begin(const ThreadState& thread, std::string_view name) noexcept;
+  void on_range_end(const ThreadState& thread, std::int64_t now_ns) noexcept;
   /// A range marks steps: no more steps by period.
   void steps_are_marked(ThreadState& thread) noexcept;
   /// The agent's thread.
   void look_for_period(std::int64_t now_ns) noexcept;
   /// What comes next is another window.
   void restart() noexcept;
-  /// At exit: the last step by period has no border behind it, but may be whole.
+  /// At exit: the last step by period has no boundary after it, but may be whole.
   void end_last(std::int64_t now_ns) noexcept;
 
  private:
-  void border(ThreadState& thread, const char* kernel_name) noexcept;
+  void boundary(ThreadState& thread, const char* kernel_name) noexcept;
   void describe(const char* kernel_name) noexcept;
   void end_step(ThreadState& thread) noexcept;
 
-  Parts& parts_;
+  SessionState& session_;
   StepConductor& conductor_;
   StepPeriod period_;
   steps::RangeWatch ranges_;
   std::atomic_flag ranges_lock_ = ATOMIC_FLAG_INIT;
   bool ranges_taken_ = false;
   std::atomic<bool> watches_{true};
-  std::atomic_flag border_lock_ = ATOMIC_FLAG_INIT;
+  std::atomic_flag boundary_lock_ = ATOMIC_FLAG_INIT;
   std::atomic<std::uint32_t> step_{spool::kNoStep};  // the open step by period
   std::atomic<std::uint32_t> context_{0};            // whose launches are looked at
   std::atomic<std::uint64_t> foreign_launches_{0};   // of other contexts since one of that
-  std::atomic<bool> describe_border_{false};         // the next border's kernel is wanted for the message
+  std::atomic<bool> describe_boundary_{false};       // the next boundary's kernel is wanted for the message
   StepPeriod::Found found_{};
   StepPeriod::Found candidate_{};  // the agent's thread, until it gets the lock
   bool news_ = false;

@@ -32,7 +32,7 @@ Session* Session::create(const Settings& settings, std::uint32_t generation) noe
     auto* session = new Session(settings, *writer, generation);
     session->write_process();
     for (const std::string& complaint : settings.complaints)
-      session->parts_.message(Severity::warning, spool::Topic::configuration, complaint);
+      session->session_.message(Severity::warning, spool::Topic::configuration, complaint);
     return session;
   } catch (...) {
     return nullptr;
@@ -46,28 +46,28 @@ void Session::write_process() noexcept {
   record.parent_pid = static_cast<std::uint32_t>(getppid());
   record.start_ns = realtime_ns();
   record.process_start_ns = info.start_ns;
-  record.arguments = parts_.writer.intern_reserved(info.arguments);
-  record.executable = parts_.writer.intern_reserved(info.executable);
-  record.working_directory = parts_.writer.intern_reserved(info.working_directory);
-  record.host_name = parts_.writer.intern_reserved(info.host_name);
-  record.schedule = parts_.writer.intern_reserved(parts_.settings.schedule_text);
-  record.step_range = parts_.writer.intern_reserved(parts_.settings.step_range);
-  parts_.writer.put_reserved(record);
-  parts_.write_version(spool::Component::agent, kAgentVersion, 0);
+  record.arguments = session_.writer.intern_reserved(info.arguments);
+  record.executable = session_.writer.intern_reserved(info.executable);
+  record.working_directory = session_.writer.intern_reserved(info.working_directory);
+  record.host_name = session_.writer.intern_reserved(info.host_name);
+  record.schedule = session_.writer.intern_reserved(session_.settings.schedule_text);
+  record.step_range = session_.writer.intern_reserved(session_.settings.step_range);
+  session_.writer.put_reserved(record);
+  session_.write_version(spool::Component::agent, kAgentVersion, 0);
 }
 
 void Session::without_cupti(const std::string& reason) noexcept {
-  parts_.message(Severity::error, spool::Topic::cupti_missing, "nothing is recorded: " + reason);
+  session_.message(Severity::error, spool::Topic::cupti_missing, "nothing is recorded: " + reason);
 }
 
 void Session::on_callback(CUpti_CallbackDomain domain, CUpti_CallbackId id, const void* data) noexcept {
-  if (parts_.closed.load(std::memory_order_relaxed) || data == nullptr) return;
+  if (session_.closed.load(std::memory_order_relaxed) || data == nullptr) return;
   try {
     if (domain == CUPTI_CB_DOMAIN_DRIVER_API) {
       const auto& call = *static_cast<const CUpti_CallbackData*>(data);
       if (is_launch(id)) return on_launch(id, call);  // most of them
       if (id == AloneSteps::kTimedCall) return;
-      const bool guarded = parts_.stalls && is_guarded(id);
+      const bool guarded = session_.stalls && is_guarded(id);
       if (guarded && call.callbackSite != CUPTI_API_ENTER) pass_gate(call);
       const auto memory = memory_call(id);
       if (memory) memory_.on_call(*memory, id, call);  // freeing waits as well
@@ -86,26 +86,26 @@ void Session::on_callback(CUpti_CallbackDomain domain, CUpti_CallbackId id, cons
       on_state(*static_cast<const CUpti_StateData*>(data));
     }
   } catch (...) {
-    parts_.totals.add(&Count::callback_errors);
+    session_.totals.add(&Count::callback_errors);
   }
 }
 
 void Session::pass_gate(const CUpti_CallbackData& call) noexcept {
-  ThreadState* thread = this_thread(parts_.generation);
+  ThreadState* thread = this_thread(session_.generation);
   if (thread == nullptr || thread->inside) return;
   if (call.callbackSite == CUPTI_API_ENTER)
-    parts_.launch_gate.enter(*thread);
+    session_.launch_gate.enter(*thread);
   else
     LaunchGate::leave(*thread);
 }
 
 void Session::on_launch(CUpti_CallbackId id, const CUpti_CallbackData& call) noexcept {
-  if (parts_.stalls && call.callbackSite != CUPTI_API_ENTER) pass_gate(call);
-  const bool may_wait = parts_.host_waits.in_graphs() && is_graph_launch(id);
+  if (session_.stalls && call.callbackSite != CUPTI_API_ENTER) pass_gate(call);
+  const bool may_wait = session_.host_waits.in_graphs() && is_graph_launch(id);
   if (may_wait && call.callbackSite == CUPTI_API_ENTER) stream_calls_.on_graph_launch(id, call);
   launches_.on_launch(id, call);
   if (may_wait && call.callbackSite != CUPTI_API_ENTER) stream_calls_.on_graph_launch(id, call);
-  if (parts_.stalls && call.callbackSite == CUPTI_API_ENTER) pass_gate(call);
+  if (session_.stalls && call.callbackSite == CUPTI_API_ENTER) pass_gate(call);
 }
 
 void Session::on_hold(CUpti_CallbackId id, const CUpti_CallbackData& data) noexcept {
@@ -132,20 +132,20 @@ void Session::on_state(const CUpti_StateData& state) noexcept {
   const std::uint64_t kind = 1ull << (static_cast<unsigned>(state.notification.result) % 64);
   if ((states_reported_.fetch_or(kind, std::memory_order_relaxed) & kind) != 0) return;
   const char* text = state.notification.message;
-  parts_.message(Severity::error, spool::Topic::timeline_refused,
-                 "CUPTI reports " + parts_.api->error_text(state.notification.result) +
-                     (text != nullptr ? ": " : "") + (text != nullptr ? text : ""));
+  session_.message(Severity::error, spool::Topic::timeline_refused,
+                   "CUPTI reports " + session_.api->error_text(state.notification.result) +
+                       (text != nullptr ? ": " : "") + (text != nullptr ? text : ""));
 }
 
 void Session::on_resource(CUpti_CallbackId id, const CUpti_ResourceData& data) noexcept {
   switch (id) {
     case CUPTI_CBID_RESOURCE_GRAPHNODE_CREATED:
-      if (ThreadState* thread = this_thread(parts_.generation)) thread->graph_node_created = true;
-      alone_.graph_begins();
+      if (ThreadState* thread = this_thread(session_.generation)) thread->graph_node_created = true;
+      alone_.on_graph_begin();
       if (const auto* node = static_cast<const CUpti_GraphData*>(data.resourceDescriptor))
-        if (HostWaits::is_waiting_node(node->nodeType)) parts_.host_waits.node_waits();
-      if (!parts_.graphs_seen.load(std::memory_order_relaxed))
-        parts_.graphs_seen.store(true, std::memory_order_relaxed);
+        if (HostWaits::is_waiting_node(node->nodeType)) session_.host_waits.node_waits();
+      if (!session_.graphs_seen.load(std::memory_order_relaxed))
+        session_.graphs_seen.store(true, std::memory_order_relaxed);
       return;
     case CUPTI_CBID_RESOURCE_GRAPHNODE_CLONED:
       if (const auto* graph = static_cast<const CUpti_GraphData*>(data.resourceDescriptor))
@@ -154,43 +154,43 @@ void Session::on_resource(CUpti_CallbackId id, const CUpti_ResourceData& data) n
     case CUPTI_CBID_RESOURCE_MODULE_LOADED:
       alone_.module_loaded();
       if (const auto* module = static_cast<const CUpti_ModuleResourceData*>(data.resourceDescriptor)) {
-        parts_.kernels.module_loaded(module->moduleId, module->pCubin, module->cubinSize);
-        if (parts_.stalls) parts_.stalls->module_loaded(module->pCubin, module->cubinSize);
+        session_.kernels.module_loaded(module->moduleId, module->pCubin, module->cubinSize);
+        if (session_.stalls) session_.stalls->module_loaded(module->pCubin, module->cubinSize);
         // Kernels whose code was not known may be in it.
-        parts_.module_generation.fetch_add(1, std::memory_order_acq_rel);
+        session_.module_generation.fetch_add(1, std::memory_order_acq_rel);
       }
       return;
     case CUPTI_CBID_RESOURCE_MODULE_UNLOAD_STARTING:
       if (const auto* module = static_cast<const CUpti_ModuleResourceData*>(data.resourceDescriptor))
-        parts_.kernels.module_unloaded(module->moduleId);
+        session_.kernels.module_unloaded(module->moduleId);
       // A name's address and a function's handle may be reused by the next module.
-      parts_.module_generation.fetch_add(1, std::memory_order_acq_rel);
+      session_.module_generation.fetch_add(1, std::memory_order_acq_rel);
       return;
     case CUPTI_CBID_RESOURCE_CONTEXT_CREATED: {
       spool::ContextRecord record{};
-      record.created_ns = parts_.api->now_ns();
+      record.created_ns = session_.api->now_ns();
       window_.context_created(record.created_ns);
-      if (parts_.api->get_context_id(data.context, &record.context_id) != CUPTI_SUCCESS ||
-          parts_.api->get_device_id(data.context, &record.device_id) != CUPTI_SUCCESS)
+      if (session_.api->get_context_id(data.context, &record.context_id) != CUPTI_SUCCESS ||
+          session_.api->get_device_id(data.context, &record.device_id) != CUPTI_SUCCESS)
         return;
-      parts_.writer.put(record);
-      parts_.device_launches.context_created(record.context_id, record.device_id);
+      session_.writer.put(record);
+      session_.device_launches.context_created(record.context_id, record.device_id);
       devices_.note(record.device_id);
       return;
     }
     case CUPTI_CBID_RESOURCE_CONTEXT_DESTROY_STARTING: {
       CUcontext context = data.context;
-      parts_.first_context.compare_exchange_strong(context, nullptr);
+      session_.first_context.compare_exchange_strong(context, nullptr);
       // The agent's thread may be using it this moment. It needs the driver for that, so this does not wait for ever.
-      if (std::unique_lock<std::timed_mutex> lock(parts_.context_mutex, std::defer_lock);
+      if (std::unique_lock<std::timed_mutex> lock(session_.context_mutex, std::defer_lock);
           lock.try_lock_for(kContextPatience))
         lock.unlock();
-      parts_.host_waits.context_destroyed(context);
-      ThreadState* thread = this_thread(parts_.generation);
+      session_.host_waits.context_destroyed(context);
+      ThreadState* thread = this_thread(session_.generation);
       if (thread == nullptr) return;
-      if (const AgentCall call{parts_.gate, *thread}) {
-        if (parts_.replay) parts_.replay->context_destroyed(data.context);
-        if (parts_.stalls) parts_.stalls->context_destroyed(data.context);
+      if (const AgentCall call{session_.gate, *thread}) {
+        if (session_.replay) session_.replay->context_destroyed(data.context);
+        if (session_.stalls) session_.stalls->context_destroyed(data.context);
       }
       return;
     }
@@ -201,72 +201,72 @@ void Session::on_resource(CUpti_CallbackId id, const CUpti_ResourceData& data) n
 
 int Session::nvtx_push(const void* domain, spool::StringId domain_name, std::string_view name,
                        const NvtxAttributes& attributes) noexcept {
-  ThreadState* thread = this_thread(parts_.generation);
-  if (thread == nullptr || parts_.closed.load(std::memory_order_relaxed)) return -1;
-  std::uint32_t step_index = parts_.steps.active();
-  const std::string_view step_name = parts_.steps.step_name(name);
+  ThreadState* thread = this_thread(session_.generation);
+  if (thread == nullptr || session_.closed.load(std::memory_order_relaxed)) return -1;
+  std::uint32_t step_index = session_.steps.active();
+  const std::string_view step_name = session_.steps.step_name(name);
   const bool marks_step = !step_name.empty();
   if (period_.watches()) {
     if (marks_step)
       period_.steps_are_marked(*thread);
     else if (thread->depth == 0)
-      period_.range_begins(*thread, name);
+      period_.on_range_begin(*thread, name);
   }
   // Steps that are numbered in their names share a path, or no two steps would have a range in common.
   const std::string_view path_name = marks_step ? step_name : name;
   const bool is_step = marks_step && conductor_.begin(*thread, 0, &step_index);
-  const std::int64_t now = parts_.now_ns();
-  NvtxFrame* frame = parts_.nvtx.push(*thread, domain, domain_name, parts_.writer.intern(path_name),
-                                      attributes, now, step_index);
+  const std::int64_t now = session_.now_ns();
+  NvtxFrame* frame = session_.nvtx.push(*thread, domain, domain_name, session_.writer.intern(path_name),
+                                        attributes, now, step_index);
   if (frame != nullptr) frame->is_step = is_step;
   return static_cast<int>(thread->depth + thread->overflow_depth) - 1;
 }
 
 int Session::nvtx_pop(const void* domain) noexcept {
-  ThreadState* thread = this_thread(parts_.generation);
-  if (thread == nullptr || parts_.closed.load(std::memory_order_relaxed)) return -1;
+  ThreadState* thread = this_thread(session_.generation);
+  if (thread == nullptr || session_.closed.load(std::memory_order_relaxed)) return -1;
   NvtxFrame frame;
   const int level = static_cast<int>(thread->depth + thread->overflow_depth) - 1;
-  const std::int64_t now = parts_.now_ns();
-  if (!parts_.nvtx.pop(*thread, domain, now, &frame)) return level;
-  if (thread->depth == 0 && period_.watches()) period_.range_ends(*thread, now);
+  const std::int64_t now = session_.now_ns();
+  if (!session_.nvtx.pop(*thread, domain, now, &frame)) return level;
+  if (thread->depth == 0 && period_.watches()) period_.on_range_end(*thread, now);
   if (!frame.is_step) return level;
-  if (parts_.steps.active() != frame.step_index) return level;  // a window closed before its end
+  if (session_.steps.active() != frame.step_index) return level;  // a window closed before its end
   conductor_.end(*thread, now);
   return level;
 }
 
 std::uint64_t Session::nvtx_start(spool::StringId domain_name, std::string_view name,
                                   const NvtxAttributes& attributes) noexcept {
-  ThreadState* thread = this_thread(parts_.generation);
-  if (thread == nullptr || parts_.closed.load(std::memory_order_relaxed)) return 0;
-  return parts_.nvtx.start(domain_name, parts_.writer.intern(name), attributes, parts_.now_ns(),
-                           thread->thread_id, parts_.steps.active());
+  ThreadState* thread = this_thread(session_.generation);
+  if (thread == nullptr || session_.closed.load(std::memory_order_relaxed)) return 0;
+  return session_.nvtx.start(domain_name, session_.writer.intern(name), attributes, session_.now_ns(),
+                             thread->thread_id, session_.steps.active());
 }
 
 void Session::nvtx_end(std::uint64_t range_id) noexcept {
-  if (!parts_.closed.load(std::memory_order_relaxed)) parts_.nvtx.end(range_id, parts_.now_ns());
+  if (!session_.closed.load(std::memory_order_relaxed)) session_.nvtx.end(range_id, session_.now_ns());
 }
 
 void Session::nvtx_mark(spool::StringId domain_name, std::string_view name,
                         const NvtxAttributes& attributes) noexcept {
-  ThreadState* thread = this_thread(parts_.generation);
-  if (thread == nullptr || parts_.closed.load(std::memory_order_relaxed)) return;
-  parts_.nvtx.mark(domain_name, parts_.writer.intern(name), attributes, parts_.now_ns(), thread->thread_id,
-                   parts_.steps.active());
+  ThreadState* thread = this_thread(session_.generation);
+  if (thread == nullptr || session_.closed.load(std::memory_order_relaxed)) return;
+  session_.nvtx.mark(domain_name, session_.writer.intern(name), attributes, session_.now_ns(),
+                     thread->thread_id, session_.steps.active());
 }
 
 void Session::nvtx_name_thread(std::uint32_t thread_id, std::string_view name) noexcept {
   spool::ThreadRecord record{};
   record.thread_id = thread_id;
-  record.name = parts_.writer.intern(name);
-  parts_.writer.put(record);
+  record.name = session_.writer.intern(name);
+  session_.writer.put(record);
 }
 
 void Session::detach() noexcept {
-  parts_.closed.store(true, std::memory_order_relaxed);
+  session_.closed.store(true, std::memory_order_relaxed);
   Timeline::disconnect();
-  parts_.writer.detach();
+  session_.writer.detach();
 }
 
 }  // namespace ridgeline::agent

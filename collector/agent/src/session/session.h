@@ -6,7 +6,7 @@
 //    written as a message, and the program runs on as if the agent were not there.
 // 3. Callbacks, on the program's threads: launches, waits, events, graphs, memory, contexts, NVTX. They take no lock
 //    for long, make no CUDA call but questions that wait for nothing (whether a stream is captured, what a new graph
-//    holds), and throw nothing. A replay step's session is opened and closed here, at the borders of the step.
+//    holds), and throw nothing. A replay step's session is opened and closed here, at the boundaries of the step.
 // 4. The agent's own threads: flushes, clock samples, descriptions, set-up of counters, samples, totals.
 // 5. at_exit(), from an exit handler that runs before those of the libraries the agent works with
 //    (exit_order.h): what was collected is read, whoever is inside CUPTI for the agent comes out
@@ -30,8 +30,8 @@
 #include "session/launch_recorder.h"
 #include "session/memory_recorder.h"
 #include "session/order_recorder.h"
-#include "session/parts.h"
 #include "session/period_steps.h"
+#include "session/session_state.h"
 #include "session/step_conductor.h"
 #include "session/stream_calls.h"
 #include "session/wait_recorder.h"
@@ -78,15 +78,15 @@ class Session {
   /// In a forked child: drop everything from now on.
   void detach() noexcept;
 
-  spool::Writer& writer() noexcept { return parts_.writer; }
-  Totals& totals() noexcept { return parts_.totals; }
+  spool::Writer& writer() noexcept { return session_.writer; }
+  Totals& totals() noexcept { return session_.totals; }
   bool cupti_started() const noexcept { return cupti_started_; }
   /// After start_cupti(): steps will be sampled or counted.
-  bool wants_counters() const noexcept { return parts_.wants_counters(); }
+  bool wants_counters() const noexcept { return session_.wants_counters(); }
 
  private:
   Session(const Settings& settings, spool::Writer& writer, std::uint32_t generation)
-      : parts_(settings, writer, generation) {}
+      : session_(settings, writer, generation) {}
   void write_process() noexcept;
   /// Of start_cupti() (session_start.cpp).
   bool subscribe() noexcept;
@@ -113,20 +113,20 @@ class Session {
   void read_what_is_left() noexcept;
   void stop_calls() noexcept;
 
-  Parts parts_;
-  AloneSteps alone_{parts_};
-  StepConductor conductor_{parts_, alone_, [this] { wake_.notify_all(); }};
-  PeriodSteps period_{parts_, conductor_};
-  Stretches stretches_{parts_, conductor_};
+  SessionState session_;
+  AloneSteps alone_{session_};
+  StepConductor conductor_{session_, alone_, [this] { wake_.notify_all(); }};
+  PeriodSteps period_{session_, conductor_};
+  Stretches stretches_{session_, conductor_};
   LeftOutCounts left_out_;
-  OrderRecorder order_{parts_, left_out_};
-  GraphRecorder graphs_{parts_, left_out_};
-  MemoryRecorder memory_{parts_, left_out_};
-  LaunchRecorder launches_{parts_, period_, stretches_, order_, alone_};
-  WaitRecorder waits_{parts_, order_};
-  StreamCalls stream_calls_{parts_, alone_};
-  WindowControl window_{parts_, period_, launches_, waits_, order_};
-  Devices devices_{parts_};
+  OrderRecorder order_{session_, left_out_};
+  GraphRecorder graphs_{session_, left_out_};
+  MemoryRecorder memory_{session_, left_out_};
+  LaunchRecorder launches_{session_, period_, stretches_, order_, alone_};
+  WaitRecorder waits_{session_, order_};
+  StreamCalls stream_calls_{session_, alone_};
+  WindowControl window_{session_, period_, launches_, waits_, order_};
+  Devices devices_{session_};
 
   DriverApi (*load_driver_)() noexcept = load_driver;
   void (*end_process_)(int signal) = [](int signal) { kill(getpid(), signal); };

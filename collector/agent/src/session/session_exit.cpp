@@ -26,19 +26,19 @@ void Session::read_what_is_left() noexcept {
   const auto left_ns = [&] {
     return std::chrono::nanoseconds(give_up - std::chrono::steady_clock::now()).count();
   };
-  if (thread_.joinable() && parts_.replay)
-    while (parts_.replay->evaluating() && left_ns() > 0) {
+  if (thread_.joinable() && session_.replay)
+    while (session_.replay->evaluating() && left_ns() > 0) {
       wake_.notify_all();
       std::this_thread::sleep_for(std::chrono::milliseconds(1));
     }
-  ThreadState* thread = this_thread(parts_.generation);
-  if (!parts_.sampling || thread == nullptr) return;
-  if (const AgentCall call{parts_.gate, *thread})
-    parts_.sampling->finish_at_exit(parts_.now_ns() + left_ns());
+  ThreadState* thread = this_thread(session_.generation);
+  if (!session_.sampling || thread == nullptr) return;
+  if (const AgentCall call{session_.gate, *thread})
+    session_.sampling->finish_at_exit(session_.now_ns() + left_ns());
 }
 
 void Session::stop_calls() noexcept {
-  parts_.gate.close();
+  session_.gate.close();
   {
     std::lock_guard<std::mutex> guard(thread_mutex_);
     stop_ = true;
@@ -47,8 +47,8 @@ void Session::stop_calls() noexcept {
   // thread that ends the program.
   const auto wake = [this] {
     wake_.notify_all();
-    if (parts_.replay) parts_.replay->wake();
-    if (parts_.sampling) parts_.sampling->wake();
+    if (session_.replay) session_.replay->wake();
+    if (session_.sampling) session_.sampling->wake();
   };
   auto give_up = std::chrono::steady_clock::now() + kCallPatience;
   while (own_threads_.load(std::memory_order_acquire) > 0 && std::chrono::steady_clock::now() < give_up) {
@@ -65,53 +65,54 @@ void Session::stop_calls() noexcept {
         thread->detach();
     }
   } catch (...) {
-    parts_.totals.add(&Count::callback_errors);
+    session_.totals.add(&Count::callback_errors);
   }
-  const ThreadState* thread = this_thread(parts_.generation);
+  const ThreadState* thread = this_thread(session_.generation);
   const std::uint32_t own = thread != nullptr ? thread->calls_of_agent : 0;
   give_up = std::chrono::steady_clock::now() + kCallPatience;
   do {
     wake();
-  } while (!parts_.gate.wait_until_empty(own, kWakeAgain) && std::chrono::steady_clock::now() < give_up);
+  } while (!session_.gate.wait_until_empty(own, kWakeAgain) && std::chrono::steady_clock::now() < give_up);
 }
 
 void Session::at_exit(spool::EndReason reason) noexcept {
-  if (parts_.closed.exchange(true)) return;
-  parts_.agreement.leave();
+  if (session_.closed.exchange(true)) return;
+  session_.agreement.leave();
   read_what_is_left();
   stop_calls();
-  if (ThreadState* thread = this_thread(parts_.generation)) thread->inside = true;
-  if (parts_.sampling) parts_.sampling->abandon();
-  period_.end_last(parts_.now_ns());
-  if (parts_.replay) parts_.replay->abandon();
-  if (parts_.stalls) parts_.stalls->abandon();
-  if (cupti_started_ && parts_.steps.steps_begun() == 0) alone_.without_steps();
-  if (cupti_started_ && window_.collecting()) parts_.timeline->flush_final();
+  if (ThreadState* thread = this_thread(session_.generation)) thread->inside = true;
+  if (session_.sampling) session_.sampling->abandon();
+  period_.end_last(session_.now_ns());
+  if (session_.replay) session_.replay->abandon();
+  if (session_.stalls) session_.stalls->abandon();
+  if (cupti_started_ && session_.steps.steps_begun() == 0) alone_.without_steps();
+  if (cupti_started_ && window_.collecting()) session_.timeline->flush_final();
   conductor_.end_unused_turn();
-  parts_.others.tell(parts_.now_ns());
-  const std::int64_t now = parts_.now_ns();
+  session_.others.tell(session_.now_ns());
+  const std::int64_t now = session_.now_ns();
   window_.end_with_program(now);
   for (ThreadState* t = all_threads(); t != nullptr; t = t->next)
-    if (t->taken.load(std::memory_order_acquire) && t->generation == parts_.generation)
-      parts_.nvtx.write_open(*t, now);
-  if (cupti_started_ && parts_.steps.steps_begun() == 0 && stretches_.begun() > 0)
-    parts_.message(Severity::info, spool::Topic::steps,
-                   "no step was found: launches were counted by kind, in stretches of the program");
-  else if (cupti_started_ && parts_.steps.steps_begun() == 0 && parts_.totals.get(&Count::launches_seen) > 0)
-    parts_.message(
+    if (t->taken.load(std::memory_order_acquire) && t->generation == session_.generation)
+      session_.nvtx.write_open(*t, now);
+  if (cupti_started_ && session_.steps.steps_begun() == 0 && stretches_.begun() > 0)
+    session_.message(Severity::info, spool::Topic::steps,
+                     "no step was found: launches were counted by kind, in stretches of the program");
+  else if (cupti_started_ && session_.steps.steps_begun() == 0 &&
+           session_.totals.get(&Count::launches_seen) > 0)
+    session_.message(
         Severity::warning, spool::Topic::nvtx_missing,
-        "no NVTX range named '" + parts_.settings.step_range +
+        "no NVTX range named '" + session_.settings.step_range +
             "' was seen and no period of the launches was found: there are no steps and no counters; put "
             "one round "
             "each step of the program, or name another with " +
             spool::environment::kStepRange);
-  parts_.totals.refresh(now);
-  left_out_.write(parts_.writer);
+  session_.totals.refresh(now);
+  left_out_.write(session_.writer);
   report_losses();
   spool::EndRecord end{};
   end.time_ns = now;
   end.reason = reason;
-  parts_.writer.put_reserved(end);
+  session_.writer.put_reserved(end);
 }
 
 }  // namespace ridgeline::agent

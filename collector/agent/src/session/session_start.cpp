@@ -30,19 +30,19 @@ std::vector<MetricSet> wanted_sets(const Settings& settings) {
 }  // namespace
 
 bool Session::subscribe() noexcept {
-  const CUptiResult subscribed = parts_.api->subscribe(&subscriber_, forward_callback, this);
+  const CUptiResult subscribed = session_.api->subscribe(&subscriber_, forward_callback, this);
   if (subscribed != CUPTI_SUCCESS) {
     const bool taken = subscribed == CUPTI_ERROR_MULTIPLE_SUBSCRIBERS_NOT_SUPPORTED ||
                        subscribed == CUPTI_ERROR_MAX_LIMIT_REACHED;
-    parts_.message(
+    session_.message(
         Severity::error, taken ? spool::Topic::subscriber_taken : spool::Topic::cupti_missing,
         taken
             ? "nothing is recorded: another tool (nsys, ncu, compute-sanitizer, cuda-gdb, a framework's own "
               "profiler) holds CUPTI; run without it: " +
-                  parts_.api->error_text(subscribed)
-            : "nothing is recorded: CUPTI cannot be used: " + parts_.api->error_text(subscribed) +
+                  session_.api->error_text(subscribed)
+            : "nothing is recorded: CUPTI cannot be used: " + session_.api->error_text(subscribed) +
                   "; `ridgeline doctor` tells more");
-    parts_.api = nullptr;
+    session_.api = nullptr;
     return false;
   }
   return true;
@@ -51,64 +51,68 @@ bool Session::subscribe() noexcept {
 void Session::make_tiers() {
   bool wants_replay = false;
   for (const Phase phase : kScheduledPhases)
-    wants_replay = wants_replay || (Replay::measures(phase) && parts_.settings.schedule.has(phase));
-  parts_.timeline = std::make_unique<Timeline>(*parts_.api, parts_.writer, parts_.totals, parts_.kernels,
-                                               parts_.settings.buffer_bytes, parts_.settings.buffer_count);
+    wants_replay = wants_replay || (Replay::measures(phase) && session_.settings.schedule.has(phase));
+  session_.timeline =
+      std::make_unique<Timeline>(*session_.api, session_.writer, session_.totals, session_.kernels,
+                                 session_.settings.buffer_bytes, session_.settings.buffer_count);
   if (wants_replay)
-    parts_.replay = std::make_unique<Replay>(
-        *parts_.api, parts_.driver, parts_.writer, parts_.steps, parts_.timeline->intervals(),
-        parts_.exclusions, parts_.gate, parts_.captures, parts_.host_waits, parts_.times,
+    session_.replay = std::make_unique<Replay>(
+        *session_.api, session_.driver, session_.writer, session_.steps, session_.timeline->intervals(),
+        session_.exclusions, session_.gate, session_.captures, session_.host_waits, session_.times,
         CounterPlan{
-            wanted_sets(parts_.settings),
-            parts_.settings.schedule.has(Phase::flops) ? built_in_flop_sets() : std::vector<MetricSet>{},
-            parts_.settings.budget_ms * std::int64_t{1'000'000}});
-  if (parts_.replay) parts_.replay->put_off_by([this] { return conductor_.put_off(); });
-  parts_.driver = load_driver_();
-  if (parts_.wants_counters() || parts_.settings.schedule.has(Phase::sample) ||
-      parts_.settings.schedule.has(Phase::stalls) || parts_.settings.alone_steps > 0 ||
-      parts_.settings.wait || parts_.settings.after_ms > 0 || parts_.settings.duration_ms > 0)
-    parts_.host_waits.start(*parts_.api, parts_.driver);
-  if (wants_replay || parts_.settings.schedule.has(Phase::sample))
-    parts_.timeline->time_launches(&parts_.times);
+            wanted_sets(session_.settings),
+            session_.settings.schedule.has(Phase::flops) ? built_in_flop_sets() : std::vector<MetricSet>{},
+            session_.settings.budget_ms * std::int64_t{1'000'000}});
+  if (session_.replay) session_.replay->put_off_by([this] { return conductor_.put_off(); });
+  session_.driver = load_driver_();
+  if (session_.wants_counters() || session_.settings.schedule.has(Phase::sample) ||
+      session_.settings.schedule.has(Phase::stalls) || session_.settings.alone_steps > 0 ||
+      session_.settings.wait || session_.settings.after_ms > 0 || session_.settings.duration_ms > 0)
+    session_.host_waits.start(*session_.api, session_.driver);
+  if (wants_replay || session_.settings.schedule.has(Phase::sample))
+    session_.timeline->time_launches(&session_.times);
   if (wants_replay) {
-    parts_.timeline->watch_concurrency(&parts_.concurrency, &parts_.exclusions, &parts_.without_steps);
+    session_.timeline->watch_concurrency(&session_.concurrency, &session_.exclusions,
+                                         &session_.without_steps);
   }
-  if (parts_.replay && !parts_.settings.replay_allowed)
-    parts_.replay->rule_out(
+  if (session_.replay && !session_.settings.replay_allowed)
+    session_.replay->rule_out(
         spool::Topic::counters_refused,
         std::string("timeline only: counters were switched off by ") + spool::environment::kTiers,
         {RefusalCause::switched_off});
 
-  if (parts_.settings.schedule.has(Phase::sample)) {
-    parts_.sampling = std::make_unique<Sampling>(
-        *parts_.api, parts_.writer, *parts_.timeline, parts_.gate, parts_.captures, parts_.host_waits,
-        parts_.device_launches,
-        SamplingLimits{parts_.settings.sample_interval_ns, parts_.settings.sample_buffer_bytes});
-    parts_.sampling->meet_by([this] { parts_.agreement.meet([this] { return parts_.gate.closed(); }); });
-    if (!parts_.settings.sampling_allowed) {
+  if (session_.settings.schedule.has(Phase::sample)) {
+    session_.sampling = std::make_unique<Sampling>(
+        *session_.api, session_.writer, *session_.timeline, session_.gate, session_.captures,
+        session_.host_waits, session_.device_launches,
+        SamplingLimits{session_.settings.sample_interval_ns, session_.settings.sample_buffer_bytes});
+    session_.sampling->meet_by(
+        [this] { session_.agreement.meet([this] { return session_.gate.closed(); }); });
+    if (!session_.settings.sampling_allowed) {
       sampling_prepared_ = true;
-      parts_.sampling->rule_out(
+      session_.sampling->rule_out(
           spool::Topic::sampling_refused,
           std::string("no sampled counters: sampling was switched off by ") + spool::environment::kTiers,
           {RefusalCause::switched_off});
     }
   }
-  if (parts_.settings.schedule.has(Phase::stalls)) {
-    parts_.stalls = std::make_unique<PcSampling>(*parts_.api, parts_.writer, parts_.kernels, parts_.captures,
-                                                 parts_.host_waits, parts_.launch_gate);
-    if (!parts_.settings.third_tier_allowed)
-      parts_.stalls->rule_out(std::string("no stall reasons: they were switched off by ") +
-                              spool::environment::kTiers);
+  if (session_.settings.schedule.has(Phase::stalls)) {
+    session_.stalls =
+        std::make_unique<PcSampling>(*session_.api, session_.writer, session_.kernels, session_.captures,
+                                     session_.host_waits, session_.launch_gate);
+    if (!session_.settings.third_tier_allowed)
+      session_.stalls->rule_out(std::string("no stall reasons: they were switched off by ") +
+                                spool::environment::kTiers);
   }
 }
 
 void Session::enable_callbacks() noexcept {
   std::string refused, waits_refused;
   const auto enable = [&](CUpti_CallbackDomain domain, CUpti_CallbackId id, std::string& to) {
-    const CUptiResult result = parts_.api->enable_callback(1, subscriber_, domain, id);
+    const CUptiResult result = session_.api->enable_callback(1, subscriber_, domain, id);
     if (result != CUPTI_SUCCESS && to.empty())
       to = "callback " + std::to_string(domain) + "/" + std::to_string(id) + ": " +
-           parts_.api->error_text(result);
+           session_.api->error_text(result);
     return result == CUPTI_SUCCESS;
   };
   for (const CUpti_CallbackId id : launch_callbacks()) enable(CUPTI_CB_DOMAIN_DRIVER_API, id, refused);
@@ -121,10 +125,10 @@ void Session::enable_callbacks() noexcept {
   bool events = false;
   for (const CUpti_CallbackId id : event_callbacks())
     events |= enable(CUPTI_CB_DOMAIN_DRIVER_API, id, unknown);
-  order_.available(events && parts_.api->get_stream_id != nullptr);
+  order_.available(events && session_.api->get_stream_id != nullptr);
   for (const auto& calls : {capture_callbacks(), stream_wait_callbacks(), lasting_callbacks()})
     for (const CUpti_CallbackId id : calls) enable(CUPTI_CB_DOMAIN_DRIVER_API, id, unknown);
-  if (parts_.stalls)
+  if (session_.stalls)
     for (const CUpti_CallbackId id : guarded_callbacks()) enable(CUPTI_CB_DOMAIN_DRIVER_API, id, unknown);
   enable(CUPTI_CB_DOMAIN_RESOURCE, CUPTI_CBID_RESOURCE_GRAPHNODE_CLONED, unknown);
   for (const CUpti_CallbackId id :
@@ -132,30 +136,30 @@ void Session::enable_callbacks() noexcept {
         CUPTI_CBID_RESOURCE_MODULE_LOADED, CUPTI_CBID_RESOURCE_MODULE_UNLOAD_STARTING,
         CUPTI_CBID_RESOURCE_GRAPHNODE_CREATED})
     enable(CUPTI_CB_DOMAIN_RESOURCE, static_cast<CUpti_CallbackId>(id), refused);
-  parts_.api->enable_domain(1, subscriber_, CUPTI_CB_DOMAIN_STATE);
+  session_.api->enable_domain(1, subscriber_, CUPTI_CB_DOMAIN_STATE);
   if (!refused.empty())
-    parts_.message(Severity::warning, spool::Topic::timeline_refused,
-                   "launches may be missed: CUPTI refuses " + refused);
+    session_.message(Severity::warning, spool::Topic::timeline_refused,
+                     "launches may be missed: CUPTI refuses " + refused);
   // An older CUPTI does not know the latest of them, and no program that runs with it calls those.
   if (!waits)
-    parts_.message(Severity::warning, spool::Topic::timeline_refused,
-                   "what the host waits for is not recorded: CUPTI refuses " + waits_refused);
+    session_.message(Severity::warning, spool::Topic::timeline_refused,
+                     "what the host waits for is not recorded: CUPTI refuses " + waits_refused);
 }
 
 bool Session::start_cupti(const CuptiApi& api, const std::string& library_path) noexcept {
-  parts_.api = &api;
+  session_.api = &api;
   std::uint32_t version = 0;
   api.get_version(&version);
-  parts_.write_version(spool::Component::cupti, library_path, version);
+  session_.write_version(spool::Component::cupti, library_path, version);
   if (!subscribe()) return false;
   make_tiers();
   enable_callbacks();
   alone_.switch_by([this](bool on, bool launches_too) { window_.switch_calls(on, launches_too); });
   alone_.switch_launches_by([this](bool on) { window_.switch_launches(on); });
   alone_.time_callbacks_with(subscriber_);
-  window_.tell_before_close([this] { alone_.drop(); });
+  window_.set_before_close([this] { alone_.drop(); });
   window_.start(subscriber_);
-  parts_.timeline->enable();
+  session_.timeline->enable();
   cupti_started_ = true;
   return true;
 }

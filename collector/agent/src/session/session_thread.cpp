@@ -51,51 +51,53 @@ void Session::start_thread() noexcept {
         throw;
       }
     };
-    if (parts_.sampling) sampling_thread_ = start(&Session::run_sampling);
+    if (session_.sampling) sampling_thread_ = start(&Session::run_sampling);
     thread_ = start(&Session::run);
     pthread_setname_np(thread_.native_handle(), "ridgeline-agent");
   } catch (...) {
-    parts_.message(Severity::warning, spool::Topic::general,
-                   "the agent cannot start its thread: records reach the spool late, clocks are not sampled");
+    session_.message(
+        Severity::warning, spool::Topic::general,
+        "the agent cannot start its thread: records reach the spool late, clocks are not sampled");
   }
   pthread_sigmask(SIG_SETMASK, &before, nullptr);
 }
 
 void Session::run_sampling() noexcept {
-  if (ThreadState* thread = this_thread(parts_.generation)) thread->inside = true;
+  if (ThreadState* thread = this_thread(session_.generation)) thread->inside = true;
   pthread_setname_np(pthread_self(), "ridgeline-pm");
   std::unique_lock<std::mutex> lock(thread_mutex_);
   while (!stop_) {
     lock.unlock();
-    parts_.sampling->tick(parts_.now_ns());
+    session_.sampling->tick(session_.now_ns());
     conductor_.end_unused_turn();
     lock.lock();
-    if (!stop_) wake_.wait_for(lock, std::chrono::milliseconds(parts_.sampling->busy() ? 2 : 20));
+    if (!stop_) wake_.wait_for(lock, std::chrono::milliseconds(session_.sampling->busy() ? 2 : 20));
   }
 }
 
 void Session::run() noexcept {
-  if (ThreadState* thread = this_thread(parts_.generation))
+  if (ThreadState* thread = this_thread(session_.generation))
     thread->inside = true;  // what this thread causes is no launch
-  std::uint32_t period_ms = parts_.settings.flush_period_ms;
-  if (parts_.settings.clock_period_ms > 0) period_ms = std::min(period_ms, parts_.settings.clock_period_ms);
+  std::uint32_t period_ms = session_.settings.flush_period_ms;
+  if (session_.settings.clock_period_ms > 0)
+    period_ms = std::min(period_ms, session_.settings.clock_period_ms);
   period_ms = std::clamp(period_ms, 5u, 50u);
   std::unique_lock<std::mutex> lock(thread_mutex_);
   while (!stop_) {
     lock.unlock();
-    tick(parts_.now_ns());
+    tick(session_.now_ns());
     lock.lock();
     std::chrono::nanoseconds pause = std::chrono::milliseconds(period_ms);
-    if (const std::int64_t rest_ns = alone_.rest_ns(parts_.now_ns()); rest_ns >= 0)
+    if (const std::int64_t rest_ns = alone_.rest_ns(session_.now_ns()); rest_ns >= 0)
       pause = std::clamp<std::chrono::nanoseconds>(std::chrono::nanoseconds(rest_ns), kShortestPause, pause);
     if (!stop_) wake_.wait_for(lock, pause);
   }
 }
 
 void Session::tick(std::int64_t now) noexcept {
-  parts_.writer.maintain();
-  if (!cupti_started_ || parts_.gate.closed()) return;
-  parts_.timeline->maintain();
+  session_.writer.maintain();
+  if (!cupti_started_ || session_.gate.closed()) return;
+  session_.timeline->maintain();
   window_.tend(now);
   alone_.tick(now);
   // In steps that run alone nobody works for the recording; a period that is under way is not judged by them.
@@ -103,46 +105,46 @@ void Session::tick(std::int64_t now) noexcept {
   period_.look_for_period(now);
   try {
     describe_devices(now);
-    if (parts_.replay && !replay_prepared_ && parts_.settings.replay_allowed) prepare_replay();
-    if (parts_.replay) parts_.replay->evaluate();
-    if (parts_.replay) parts_.replay->tend(now);
+    if (session_.replay && !replay_prepared_ && session_.settings.replay_allowed) prepare_replay();
+    if (session_.replay) session_.replay->evaluate();
+    if (session_.replay) session_.replay->tend(now);
     conductor_.end_unused_turn();
     stretches_.tick(now);
     watch_for_hang(now);
-    if (parts_.sampling && !sampling_prepared_ && !parts_.gate.closed()) prepare_sampling();
-    if (parts_.sampling && !parts_.gate.closed()) parts_.sampling->prepare_again();
-    if ((!parts_.replay || replay_prepared_ || !parts_.settings.replay_allowed) &&
-        (!parts_.sampling || sampling_prepared_))
+    if (session_.sampling && !sampling_prepared_ && !session_.gate.closed()) prepare_sampling();
+    if (session_.sampling && !session_.gate.closed()) session_.sampling->prepare_again();
+    if ((!session_.replay || replay_prepared_ || !session_.settings.replay_allowed) &&
+        (!session_.sampling || sampling_prepared_))
       prepare_further_devices();
   } catch (...) {
-    parts_.totals.add(&Count::callback_errors);
+    session_.totals.add(&Count::callback_errors);
   }
-  if (parts_.sampling && !sampling_thread_.joinable()) parts_.sampling->tick(now);
-  if (!window_.collecting() || parts_.gate.closed()) return;  // no window: not a trace of the agent
-  if (now - last_flush_ns_ >= parts_.settings.flush_period_ms * kMillisecond) {
+  if (session_.sampling && !sampling_thread_.joinable()) session_.sampling->tick(now);
+  if (!window_.collecting() || session_.gate.closed()) return;  // no window: not a trace of the agent
+  if (now - last_flush_ns_ >= session_.settings.flush_period_ms * kMillisecond) {
     last_flush_ns_ = now;
     // CUPTI's range profiler and a flush on another thread are not known to get along.
-    if (!parts_.replay || !parts_.replay->collecting()) parts_.timeline->flush();
-    parts_.totals.refresh(now);
-    left_out_.write(parts_.writer);
+    if (!session_.replay || !session_.replay->collecting()) session_.timeline->flush();
+    session_.totals.refresh(now);
+    left_out_.write(session_.writer);
     report_losses();
   }
-  if (parts_.settings.clock_period_ms > 0 &&
-      now - last_clock_ns_ >= parts_.settings.clock_period_ms * kMillisecond) {
+  if (session_.settings.clock_period_ms > 0 &&
+      now - last_clock_ns_ >= session_.settings.clock_period_ms * kMillisecond) {
     last_clock_ns_ = now;
     devices_.sample_clocks(now);
   }
-  if (parts_.wants_counters() && now - last_look_ns_ >= kLookForOthersNs) {
+  if (session_.wants_counters() && now - last_look_ns_ >= kLookForOthersNs) {
     last_look_ns_ = now;
     devices_.look_for_others();
   }
   if (now - last_pair_ns_ >= 1000 * kMillisecond) {
     last_pair_ns_ = now;
     spool::ClockPairRecord pair{};
-    pair.cupti_ns = parts_.now_ns();
+    pair.cupti_ns = session_.now_ns();
     pair.realtime_ns = realtime_ns();
     pair.monotonic_ns = monotonic_ns();
-    parts_.writer.put(pair);
+    session_.writer.put(pair);
   }
 }
 
@@ -151,49 +153,50 @@ void Session::tick(std::int64_t now) noexcept {
 void Session::describe_devices(std::int64_t now) {
   if (!devices_.due()) return;
   if (describing_since_ns_ == 0) describing_since_ns_ = now;
-  const QuietHold hold(parts_.captures, parts_.host_waits);
+  const QuietHold hold(session_.captures, session_.host_waits);
   if (!hold && !(hold.stream_waits() && now - describing_since_ns_ >= kDescribePatienceNs)) return;
   devices_.describe(static_cast<bool>(hold));
   describing_since_ns_ = 0;
 }
 
 bool Session::described_device(std::uint32_t* device_id) const noexcept {
-  CUcontext context = parts_.first_context.load(std::memory_order_acquire);
-  return context != nullptr && parts_.api->get_device_id(context, device_id) == CUPTI_SUCCESS &&
+  CUcontext context = session_.first_context.load(std::memory_order_acquire);
+  return context != nullptr && session_.api->get_device_id(context, device_id) == CUPTI_SUCCESS &&
          !devices_.chip(*device_id).empty();
 }
 
 void Session::prepare_replay() noexcept {
   if (!devices_.profiler_refusal().empty()) {
     replay_prepared_ = true;
-    return parts_.replay->rule_out(spool::Topic::counters_refused,
-                                   "timeline only: CUPTI's profiler cannot start: " +
-                                       devices_.profiler_refusal() + "; `ridgeline doctor` tells more");
+    return session_.replay->rule_out(spool::Topic::counters_refused,
+                                     "timeline only: CUPTI's profiler cannot start: " +
+                                         devices_.profiler_refusal() + "; `ridgeline doctor` tells more");
   }
-  std::unique_lock<std::timed_mutex> lock(parts_.context_mutex);  // the program does not destroy it meanwhile
+  std::unique_lock<std::timed_mutex> lock(
+      session_.context_mutex);  // the program does not destroy it meanwhile
   std::uint32_t device_id = 0;
   if (!described_device(&device_id)) return;
-  if (parts_.replay->waits_for_counters() && parts_.now_ns() < ask_again_ns_) return;
-  const bool available = parts_.replay->ask_availability(parts_.first_context.load(std::memory_order_acquire),
-                                                         device_id, devices_.chip(device_id));
+  if (session_.replay->waits_for_counters() && session_.now_ns() < ask_again_ns_) return;
+  const bool available = session_.replay->ask_availability(
+      session_.first_context.load(std::memory_order_acquire), device_id, devices_.chip(device_id));
   lock.unlock();
-  replay_prepared_ = !parts_.replay->waits_for_counters();
-  ask_again_ns_ = parts_.now_ns() + kAskPauseNs;
-  if (available) parts_.replay->prepare();
+  replay_prepared_ = !session_.replay->waits_for_counters();
+  ask_again_ns_ = session_.now_ns() + kAskPauseNs;
+  if (available) session_.replay->prepare();
 }
 
 // Devices that the program came to use after its first one; the first one's preparations come first, since the
 // first sample and replay steps wait for them.
 void Session::prepare_further_devices() noexcept {
-  const std::uint64_t fresh = parts_.device_launches.used() & ~prepared_devices_;
+  const std::uint64_t fresh = session_.device_launches.used() & ~prepared_devices_;
   if (fresh == 0) return;
   for (std::uint32_t device = 0; device < kMaxDevices; ++device) {
-    if ((fresh >> device & 1) == 0 || devices_.chip(device).empty() || parts_.gate.closed()) continue;
+    if ((fresh >> device & 1) == 0 || devices_.chip(device).empty() || session_.gate.closed()) continue;
     prepared_devices_ |= std::uint64_t{1} << device;
-    if (parts_.replay && parts_.settings.replay_allowed)
-      parts_.replay->also_on(device, devices_.chip(device));
-    if (parts_.sampling && parts_.settings.sampling_allowed)
-      parts_.sampling->prepare(device, devices_.chip(device));
+    if (session_.replay && session_.settings.replay_allowed)
+      session_.replay->add_device(device, devices_.chip(device));
+    if (session_.sampling && session_.settings.sampling_allowed)
+      session_.sampling->prepare(device, devices_.chip(device));
   }
 }
 
@@ -202,11 +205,11 @@ void Session::prepare_sampling() noexcept {
   if (!described_device(&device_id)) return;
   sampling_prepared_ = true;
   prepared_devices_ |= std::uint64_t{1} << device_id;
-  parts_.sampling->prepare(device_id, devices_.chip(device_id));
+  session_.sampling->prepare(device_id, devices_.chip(device_id));
 }
 
 void Session::watch_for_hang(std::int64_t now) noexcept {
-  if (!parts_.replay) return;
+  if (!session_.replay) return;
   if (hang_since_ns_ != 0) {
     if (now - hang_since_ns_ >= kHangGraceNs && !hang_killed_) {
       hang_killed_ = true;
@@ -214,29 +217,29 @@ void Session::watch_for_hang(std::int64_t now) noexcept {
     }
     return;
   }
-  const std::string hang = parts_.replay->overdue(now, parts_.settings.replay_time_out_ms * kMillisecond);
+  const std::string hang = session_.replay->overdue(now, session_.settings.replay_time_out_ms * kMillisecond);
   if (hang.empty()) return;
   hang_since_ns_ = now;
-  parts_.message(Severity::error, spool::Topic::replay_time_out, hang);
-  parts_.totals.refresh(now);
+  session_.message(Severity::error, spool::Topic::replay_time_out, hang);
+  session_.totals.refresh(now);
   end_process_(SIGTERM);
 }
 
 void Session::report_losses() noexcept {
-  if (parts_.nvtx.paths_full() && !paths_reported_) {
+  if (session_.nvtx.paths_full() && !paths_reported_) {
     paths_reported_ = true;
-    parts_.message(Severity::warning, spool::Topic::nvtx_paths,
-                   "more than " + std::to_string(NvtxTracker::kMaxPaths) +
-                       " different nestings of NVTX ranges: launches in the later ones count to the ranges "
-                       "round them; give "
-                       "ranges names without numbers, or number only the step's (--step-range)");
+    session_.message(Severity::warning, spool::Topic::nvtx_paths,
+                     "more than " + std::to_string(NvtxTracker::kMaxPaths) +
+                         " different nestings of NVTX ranges: launches in the later ones count to the ranges "
+                         "round them; give "
+                         "ranges names without numbers, or number only the step's (--step-range)");
   }
-  const std::uint64_t lost = parts_.writer.statistics().records_lost;
+  const std::uint64_t lost = session_.writer.statistics().records_lost;
   if (lost == 0 || losses_reported_) return;
   losses_reported_ = true;
-  parts_.message(Severity::error, spool::Topic::spool_full,
-                 "records are being lost: " + parts_.writer.path() +
-                     " cannot grow; free some space, raise ulimit -f or " +
-                     spool::environment::kSpoolLimitBytes);
+  session_.message(Severity::error, spool::Topic::spool_full,
+                   "records are being lost: " + session_.writer.path() +
+                       " cannot grow; free some space, raise ulimit -f or " +
+                       spool::environment::kSpoolLimitBytes);
 }
 }  // namespace ridgeline::agent

@@ -14,20 +14,20 @@ constexpr std::int64_t kLongestAskingNs = 2'000'000'000;
 
 // Flags of the step's start.
 std::uint16_t StepConductor::prepare_sampling(StepTracker::Step& step) noexcept {
-  if (!parts_.sampling) return 0;
-  const std::int64_t since_ns = parts_.now_ns();
+  if (!session_.sampling) return 0;
+  const std::int64_t since_ns = session_.now_ns();
   if (step.phase == Phase::sample) {
-    sampled_ = parts_.sampling->step_begin(step, usual_step_ns());
-    if (parts_.sampling->in_use_elsewhere()) {
-      const bool again = parts_.turns.refused(parts_.now_ns());
-      parts_.sampling->settle_refusal(again);
+    sampled_ = session_.sampling->begin_step(step, usual_step_ns());
+    if (session_.sampling->in_use_elsewhere()) {
+      const bool again = session_.turns.refused(session_.now_ns());
+      session_.sampling->settle_refusal(again);
       if (again) {
-        parts_.steps.defer(&step, false);
+        session_.steps.defer(&step, false);
         return 0;
       }
     }
     pay_for_samples(since_ns);
-    if (parts_.sampling->busy()) wake_threads_();  // its thread turns slowly between windows
+    if (session_.sampling->busy()) wake_threads_();  // its thread turns slowly between windows
     return sampled_ ? 0 : spool::kStepUnmeasured;
   }
   // Both want the device's counters.
@@ -38,94 +38,96 @@ std::uint16_t StepConductor::prepare_sampling(StepTracker::Step& step) noexcept 
 // The step's configuration, 0: none.
 std::uint32_t StepConductor::prepare_replay(const StepTracker::Step& step, const ThreadState& thread,
                                             bool by_period) noexcept {
-  if (!parts_.replay) return 0;
+  if (!session_.replay) return 0;
   if (!Replay::measures(step.phase)) {
-    parts_.replay->close_kept();
+    session_.replay->close_kept();
     return 0;
   }
   if (!concurrency_looked_at_) look_for_waiting_kernels(!by_period);
   if (step.number_in_phase == 0) step_before_counters_ns_ = usual_step_ns();
   const bool alike = (step.phase == Phase::flops) == (step.next_phase == Phase::flops);
-  return parts_.replay->arm(step, thread.thread_id, Replay::measures(step.next_phase) && alike,
-                            step_before_counters_ns_);
+  return session_.replay->arm(step, thread.thread_id, Replay::measures(step.next_phase) && alike,
+                              step_before_counters_ns_);
 }
 
 // False if the step comes before the schedule, whose start the processes that this one waits for agree on.
 bool StepConductor::may_begin_schedule() noexcept {
   if (agreeing_.test_and_set(std::memory_order_acquire)) return true;
-  const Agreement::Turn turn = parts_.agreement.step_begins(parts_.now_ns());
+  const Agreement::Turn turn = session_.agreement.on_step_begin(session_.now_ns());
   agreeing_.clear(std::memory_order_release);
-  if (turn == Agreement::Turn::begin && parts_.agreement.taking_part() > 1) {
+  if (turn == Agreement::Turn::begin && session_.agreement.taking_part() > 1) {
     // What was measured before, at other steps than the peers measured, gives way.
-    if (parts_.sampling) parts_.sampling->cut_short("the schedule began anew");
-    parts_.steps.restart_schedule(parts_.steps.steps_begun() > 0 ? spool::kStepSupersedes : 0);
-    parts_.message(Severity::info, spool::Topic::steps,
-                   "the schedule begins with the same step in all " +
-                       std::to_string(parts_.agreement.taking_part()) + " processes that launch collectives");
+    if (session_.sampling) session_.sampling->cut_short("the schedule began anew");
+    session_.steps.restart_schedule(session_.steps.steps_begun() > 0 ? spool::kStepSupersedes : 0);
+    session_.message(Severity::info, spool::Topic::steps,
+                     "the schedule begins with the same step in all " +
+                         std::to_string(session_.agreement.taking_part()) +
+                         " processes that launch collectives");
   }
   return turn != Agreement::Turn::wait;
 }
 
 bool StepConductor::begin(ThreadState& thread, std::uint16_t flags, std::uint32_t* step_index) noexcept {
-  const AgentCall call{parts_.gate, thread};
+  const AgentCall call{session_.gate, thread};
   if (!call) return false;
-  const std::int64_t border_ns = parts_.now_ns();
-  if (parts_.replay) parts_.replay->finish_pending();
+  const std::int64_t boundary_ns = session_.now_ns();
+  if (session_.replay) session_.replay->finish_pending();
   StepTracker::Step step{};
   bool before_schedule = false;
-  if (!parts_.steps.open() && !parts_.steps.held()) before_schedule = !may_begin_schedule();
-  if (!parts_.steps.begin(&step, before_schedule)) return false;
-  if (parts_.steps.variation_known() && !parts_.steps.vary()) parts_.without_steps.stop();
-  alone_.step_begins(&step, border_ns, usual_step_ns(), (flags & spool::kStepByPeriod) != 0);
+  if (!session_.steps.open() && !session_.steps.held()) before_schedule = !may_begin_schedule();
+  if (!session_.steps.begin(&step, before_schedule)) return false;
+  if (session_.steps.variation_known() && !session_.steps.vary()) session_.without_steps.stop();
+  alone_.on_step_begin(&step, boundary_ns, usual_step_ns(), (flags & spool::kStepByPeriod) != 0);
   if (alone_.rests()) wake_threads_();  // to end the rest in time
   if (has_its_turn(step)) flags |= prepare_sampling(step);
-  const std::int64_t now = parts_.now_ns();  // after what had to be finished and set up
+  const std::int64_t now = session_.now_ns();  // after what had to be finished and set up
   *step_index = step.index;
-  step_begin_ns_[step.index % kStepHistory] = now;
+  step_start_ns_[step.index % kStepHistory] = now;
   const std::uint32_t config_id = prepare_replay(step, thread, (flags & spool::kStepByPeriod) != 0);
-  if (parts_.stalls) {
-    parts_.stalls->note_step(step, now);
-    if (step.phase == Phase::stalls) parts_.stalls->arm(step, step.steps_left);
+  if (session_.stalls) {
+    session_.stalls->note_step(step, now);
+    if (step.phase == Phase::stalls) session_.stalls->arm(step, step.steps_left);
   }
-  parts_.turns.begun();
-  parts_.steps.write_begin(step, config_id, now, thread.thread_id, flags);
+  session_.turns.begun();
+  session_.steps.write_begin(step, config_id, now, thread.thread_id, flags);
   return true;
 }
 
 // Sampling has its turn for a whole phase, counting for as many steps as nobody else wants one.
 bool StepConductor::has_its_turn(StepTracker::Step& step) noexcept {
-  const bool sampled = step.phase == Phase::sample && parts_.sampling && parts_.settings.sampling_allowed;
-  const bool counted = Replay::measures(step.phase) && parts_.replay && parts_.settings.replay_allowed;
-  const bool looked_into = step.phase == Phase::stalls && parts_.stalls && parts_.settings.third_tier_allowed;
+  const bool sampled = step.phase == Phase::sample && session_.sampling && session_.settings.sampling_allowed;
+  const bool counted = Replay::measures(step.phase) && session_.replay && session_.settings.replay_allowed;
+  const bool looked_into =
+      step.phase == Phase::stalls && session_.stalls && session_.settings.third_tier_allowed;
   if (!sampled && !counted && !looked_into) return true;
-  if (sampled && parts_.sampling->phase_goes_on(step)) return true;
-  const std::int64_t now = parts_.now_ns();
+  if (sampled && session_.sampling->phase_goes_on(step)) return true;
+  const std::int64_t now = session_.now_ns();
   if (sampled && puts_off_for_streams(now)) {  // counters and stalls begin at a launch, when they may
-    parts_.steps.defer(&step, false);
+    session_.steps.defer(&step, false);
     return false;
   }
-  if (counted && parts_.turns.to_hand_over(now)) {
-    parts_.replay->close_kept();
+  if (counted && session_.turns.to_hand_over(now)) {
+    session_.replay->close_kept();
     end_unused_turn();
   }
   // The hold on what was decided before: an open window of samples is read first, and its turn goes on.
-  const auto turn = parts_.turns.take(parts_.device_launches.used(), now, usual_step_ns());
+  const auto turn = session_.turns.take(session_.device_launches.used(), now, usual_step_ns());
   const bool unknown =
-      sampled ? parts_.sampling->waits_for_counters() : counted && parts_.replay->waits_for_counters();
+      sampled ? session_.sampling->waits_for_counters() : counted && session_.replay->waits_for_counters();
   if (turn != CounterTurns::Turn::wait && !unknown &&
-      (sampled || !parts_.sampling || close_samples() || !parts_.host_waits.seen()))
+      (sampled || !session_.sampling || close_samples() || !session_.host_waits.seen()))
     return true;
   // Which counters there are is asked every half second, and can be told while no other process has them: now.
-  if (!unknown || parts_.turns.held_ns(now) > kLongestAskingNs) parts_.turns.begun();
+  if (!unknown || session_.turns.held_ns(now) > kLongestAskingNs) session_.turns.begun();
   end_unused_turn();  // it is over, if it was taken
-  parts_.steps.defer(&step, false);
+  session_.steps.defer(&step, false);
   return false;
 }
 
 bool StepConductor::puts_off_for_streams(std::int64_t now_ns) noexcept {
-  if (!parts_.host_waits.seen()) return false;
-  if (parts_.host_waits.hold(kPatienceWithStreams)) {
-    parts_.host_waits.release();
+  if (!session_.host_waits.seen()) return false;
+  if (session_.host_waits.hold(kPatienceWithStreams)) {
+    session_.host_waits.release();
     waiting_streams_since_ns_ = 0;
     return false;
   }
@@ -138,95 +140,96 @@ bool StepConductor::puts_off_for_streams(std::int64_t now_ns) noexcept {
 
 void StepConductor::tell_put_off() noexcept {
   if (put_off_said_.exchange(true)) return;
-  parts_.message(Severity::info, spool::Topic::steps,
-                 "samples and counters are put off while a stream of the program waits for the host");
+  session_.message(Severity::info, spool::Topic::steps,
+                   "samples and counters are put off while a stream of the program waits for the host");
 }
 
 bool StepConductor::put_off() noexcept {
-  if (!parts_.turns.refused(parts_.now_ns())) return false;
+  if (!session_.turns.refused(session_.now_ns())) return false;
   StepTracker::Step step{};
-  if (parts_.steps.active() < spool::kFirstStretch) parts_.steps.defer(&step, true);
+  if (session_.steps.active() < spool::kFirstStretch) session_.steps.defer(&step, true);
   return true;
 }
 
 void StepConductor::end_unused_turn() noexcept {
-  parts_.turns.end_if_unused(parts_.now_ns(), [this] { return parts_.counters_in_use(); });
+  session_.turns.end_if_unused(session_.now_ns(), [this] { return session_.counters_in_use(); });
 }
 
 void StepConductor::end(ThreadState& thread, std::int64_t now_ns) noexcept {
-  const AgentCall call{parts_.gate, thread};
+  const AgentCall call{session_.gate, thread};
   if (!call) return;
-  const StepTracker::Step step = parts_.steps.end(now_ns);
-  if (step.phase == Phase::sample && parts_.sampling) end_sampled(step);
-  if (Replay::measures(step.phase) && parts_.replay) parts_.others.measured(step.index, now_ns);
+  const StepTracker::Step step = session_.steps.end(now_ns);
+  if (step.phase == Phase::sample && session_.sampling) end_sampled(step);
+  if (Replay::measures(step.phase) && session_.replay) session_.others.measured(step.index, now_ns);
   bool done = true;
-  if (Replay::measures(step.phase) && parts_.replay) {
-    done = parts_.replay->step_end(thread.thread_id);
+  if (Replay::measures(step.phase) && session_.replay) {
+    done = session_.replay->step_end(thread.thread_id);
   } else {
-    if (step.phase == Phase::stalls && parts_.stalls) parts_.stalls->step_end();
+    if (step.phase == Phase::stalls && session_.stalls) session_.stalls->step_end();
     if ((step.flags & spool::kStepAlone) == 0 && !alone_.came_back_in(step.index))
-      parts_.steps.keep_as_reference();
+      session_.steps.keep_as_reference();
   }
-  if (done) parts_.steps.release();
-  if (parts_.turns.held()) end_unused_turn();
+  if (done) session_.steps.release();
+  if (session_.turns.held()) end_unused_turn();
 }
 
 bool StepConductor::has_turn_for_stretch() noexcept {
-  return parts_.turns.take(parts_.device_launches.used(), parts_.now_ns(), 0) != CounterTurns::Turn::wait;
+  return session_.turns.take(session_.device_launches.used(), session_.now_ns(), 0) !=
+         CounterTurns::Turn::wait;
 }
 
 void StepConductor::prepare_counted_stretch() noexcept {
-  if (parts_.sampling) close_samples();
+  if (session_.sampling) close_samples();
 }
 
 bool StepConductor::close_samples() noexcept {
-  const std::int64_t since_ns = parts_.now_ns();
-  const bool closed = parts_.sampling->close_now();
+  const std::int64_t since_ns = session_.now_ns();
+  const bool closed = session_.sampling->close_now();
   pay_for_samples(since_ns);
   return closed;
 }
 
 // What samples keep the program from doing is paid for from the one budget.
 void StepConductor::pay_for_samples(std::int64_t since_ns) noexcept {
-  if (parts_.replay) parts_.replay->pay_for_samples(parts_.now_ns() - since_ns);
+  if (session_.replay) session_.replay->pay_for_samples(session_.now_ns() - since_ns);
 }
 
 bool StepConductor::prepare_sampled_stretch(const StepTracker::Step& step, std::int64_t window_ns) noexcept {
-  if (parts_.replay) parts_.replay->close_kept();
-  const std::int64_t since_ns = parts_.now_ns();
-  sampled_ = parts_.sampling->step_begin(step, window_ns);
+  if (session_.replay) session_.replay->close_kept();
+  const std::int64_t since_ns = session_.now_ns();
+  sampled_ = session_.sampling->begin_step(step, window_ns);
   pay_for_samples(since_ns);
-  put_off_ = parts_.sampling->in_use_elsewhere() && parts_.turns.refused(parts_.now_ns());
-  parts_.sampling->settle_refusal(put_off_);
-  if (parts_.sampling->busy()) wake_threads_();
+  put_off_ = session_.sampling->in_use_elsewhere() && session_.turns.refused(session_.now_ns());
+  session_.sampling->settle_refusal(put_off_);
+  if (session_.sampling->busy()) wake_threads_();
   return sampled_;
 }
 
 void StepConductor::end_sampled(const StepTracker::Step& step) noexcept {
-  parts_.sampling->step_end(step);
+  session_.sampling->step_end(step);
   if (!sampled_) return;
-  parts_.others.measured(step.index, parts_.now_ns());
-  const LaunchSequence& launches = parts_.steps.last();
+  session_.others.measured(step.index, session_.now_ns());
+  const LaunchSequence& launches = session_.steps.last();
   for (std::uint32_t i = 0; i < std::min(launches.count(), LaunchSequence::kCapacity); ++i)
-    parts_.sampled_kinds.add(counting::size_kind_of(launches[i].kernel_id, launches[i].grid_x,
-                                                    launches[i].grid_y, launches[i].grid_z),
-                             0);
+    session_.sampled_kinds.add(counting::size_kind_of(launches[i].kernel_id, launches[i].grid_x,
+                                                      launches[i].grid_y, launches[i].grid_z),
+                               0);
 }
 
 void StepConductor::look_for_waiting_kernels(bool may_flush) noexcept {
   concurrency_looked_at_ = true;
-  if (may_flush) parts_.timeline->flush();  // not inside a callback
-  for (const std::uint32_t kernel_id : parts_.concurrency.finish())
-    parts_.exclusions.add(kernel_id, ExclusionReason::concurrent);
+  if (may_flush) session_.timeline->flush();  // not inside a callback
+  for (const std::uint32_t kernel_id : session_.concurrency.finish())
+    session_.exclusions.add(kernel_id, ExclusionReason::concurrent);
 }
 
 // Median of begin to begin over the latest steps; 0 before there are two.
 std::int64_t StepConductor::usual_step_ns() const noexcept {
   std::int64_t lengths[kStepHistory];
   std::size_t count = 0;
-  const std::uint32_t begun = parts_.steps.steps_begun();
+  const std::uint32_t begun = session_.steps.steps_begun();
   for (std::uint32_t i = begun > kStepHistory ? begun - kStepHistory + 1 : 1; i < begun; ++i)
-    lengths[count++] = step_begin_ns_[i % kStepHistory] - step_begin_ns_[(i - 1) % kStepHistory];
+    lengths[count++] = step_start_ns_[i % kStepHistory] - step_start_ns_[(i - 1) % kStepHistory];
   if (count == 0) return 0;
   std::nth_element(lengths, lengths + count / 2, lengths + count);
   return lengths[count / 2];

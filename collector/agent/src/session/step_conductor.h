@@ -6,7 +6,7 @@
 #include <functional>
 
 #include "session/alone_steps.h"
-#include "session/parts.h"
+#include "session/session_state.h"
 #include "thread_state.h"
 
 namespace ridgeline::agent {
@@ -14,10 +14,10 @@ namespace ridgeline::agent {
 class StepConductor {
  public:
   /// `wake_threads`: there is work for the agent's threads before their next turn.
-  StepConductor(Parts& parts, AloneSteps& alone, std::function<void()> wake_threads)
-      : parts_(parts), alone_(alone), wake_threads_(std::move(wake_threads)) {}
+  StepConductor(SessionState& parts, AloneSteps& alone, std::function<void()> wake_threads)
+      : session_(parts), alone_(alone), wake_threads_(std::move(wake_threads)) {}
 
-  /// A step begins on this thread, unless one is open; its index. `flags` of StepBeginRecord.
+  /// A step begins on this thread, unless one is open; its index. `flags` of StepStartRecord.
   bool begin(ThreadState& thread, std::uint16_t flags, std::uint32_t* step_index) noexcept;
   void end(ThreadState& thread, std::int64_t now_ns) noexcept;
   /// Of steps that are found by their launches: AloneSteps::borders_show().
@@ -56,7 +56,7 @@ class StepConductor {
   void look_for_waiting_kernels(bool may_flush) noexcept;
   std::int64_t usual_step_ns() const noexcept;
 
-  Parts& parts_;
+  SessionState& session_;
   AloneSteps& alone_;
   const std::function<void()> wake_threads_;
   bool concurrency_looked_at_ = false;
@@ -67,7 +67,7 @@ class StepConductor {
   std::atomic_flag agreeing_ = ATOMIC_FLAG_INIT;
   /// Begin of the latest steps, by index; written at a step's start only, one step at a time.
   static constexpr std::uint32_t kStepHistory = 16;
-  std::int64_t step_begin_ns_[kStepHistory] = {};
+  std::int64_t step_start_ns_[kStepHistory] = {};
   std::int64_t step_before_counters_ns_ = 0;  // how long one took; 0: not known
 };
 

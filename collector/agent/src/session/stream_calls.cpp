@@ -5,27 +5,27 @@
 namespace ridgeline::agent {
 
 void StreamCalls::on_capture(CaptureCall call, CUpti_CallbackId id, const CUpti_CallbackData& data) noexcept {
-  ThreadState* thread = this_thread(parts_.generation);
+  ThreadState* thread = this_thread(session_.generation);
   if (thread == nullptr || thread->inside) return;
   const CaptureWatch::Key key = captured_stream(id, data.functionParams, thread->thread_id);
   const bool enters = data.callbackSite == CUPTI_API_ENTER;
   switch (call) {
     case CaptureCall::begins:
       if (enters) {
-        alone_.graph_begins();
-        parts_.captures.begin_capture(key);
-        if (parts_.replay)
-          if (const AgentCall inside{parts_.gate, *thread}) parts_.replay->capture_begins();
+        alone_.on_graph_begin();
+        session_.captures.begin_capture(key);
+        if (session_.replay)
+          if (const AgentCall inside{session_.gate, *thread}) session_.replay->on_capture_begin();
       } else if (data.functionReturnValue == nullptr ||
                  *static_cast<const CUresult*>(data.functionReturnValue) != CUDA_SUCCESS) {
-        parts_.captures.end_capture(key);
+        session_.captures.end_capture(key);
       }
       return;
     case CaptureCall::ends:
-      if (!enters) parts_.captures.end_capture(key);
+      if (!enters) session_.captures.end_capture(key);
       return;
     case CaptureCall::destroys_stream:
-      if (enters && parts_.captures.any()) parts_.captures.end_capture(key);
+      if (enters && session_.captures.any()) session_.captures.end_capture(key);
       return;
   }
 }
@@ -39,20 +39,20 @@ void StreamCalls::on_graph_launch(CUpti_CallbackId id, const CUpti_CallbackData&
 }
 
 void StreamCalls::wait(CUstream stream, const CUpti_CallbackData& data) noexcept {
-  ThreadState* thread = this_thread(parts_.generation);
+  ThreadState* thread = this_thread(session_.generation);
   if (thread == nullptr || thread->inside) return;
-  const AgentCall inside{parts_.gate, *thread};
+  const AgentCall inside{session_.gate, *thread};
   if (!inside) return;
   if (data.callbackSite == CUPTI_API_ENTER) {
-    parts_.host_waits.will_wait(thread->thread_id);
+    session_.host_waits.will_wait(thread->thread_id);
     alone_.stream_will_wait();
-    if (parts_.replay) parts_.replay->stream_will_wait();
+    if (session_.replay) session_.replay->stream_will_wait();
     return;
   }
   const bool failed = data.functionReturnValue != nullptr &&
                       *static_cast<const CUresult*>(data.functionReturnValue) != CUDA_SUCCESS;
-  parts_.host_waits.waits(thread->thread_id, data.context, stream,
-                          !failed && !parts_.driver.captures(stream));
+  session_.host_waits.waits(thread->thread_id, data.context, stream,
+                            !failed && !session_.driver.captures(stream));
 }
 
 }  // namespace ridgeline::agent

@@ -2,13 +2,13 @@
 #pragma once
 
 #include "session/alone_steps.h"
-#include "session/parts.h"
+#include "session/session_state.h"
 
 namespace ridgeline::agent {
 
 class StreamCalls {
  public:
-  StreamCalls(Parts& parts, AloneSteps& alone) noexcept : parts_(parts), alone_(alone) {}
+  StreamCalls(SessionState& parts, AloneSteps& alone) noexcept : session_(parts), alone_(alone) {}
 
   /// Any thread, in the driver's callbacks; these are enabled whether or not a window is open.
   void on_capture(CaptureCall call, CUpti_CallbackId id, const CUpti_CallbackData& data) noexcept;
@@ -19,7 +19,7 @@ class StreamCalls {
  private:
   void wait(CUstream stream, const CUpti_CallbackData& data) noexcept;
 
-  Parts& parts_;
+  SessionState& session_;
   AloneSteps& alone_;
 };
 

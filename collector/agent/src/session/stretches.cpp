@@ -9,19 +9,19 @@ namespace {
 constexpr std::int64_t kMillisecond = 1'000'000;
 // Steps are found within this, or not at all as a rule.
 constexpr std::int64_t kPatienceNs = 2000 * kMillisecond;
-constexpr std::uint64_t kLeastLaunches = 500;
+constexpr std::uint64_t kMinLaunches = 500;
 // Between two: the program runs as ever, and its timeline goes on.
 constexpr std::int64_t kPauseNs = 200 * kMillisecond;
 constexpr std::int64_t kLongestNs = 2000 * kMillisecond;
-constexpr std::uint32_t kMostLaunches = 20'000;
+constexpr std::uint32_t kMaxLaunches = 20'000;
 // Kinds that came too seldom are waited for that often.
 constexpr std::uint32_t kRounds = 3;
-constexpr std::uint32_t kMostFailures = 3;
+constexpr std::uint32_t kMaxFailures = 3;
 // A window takes 0.3 s to set up and as many samples to read as any other, beside the program: later ones are longer,
 // coarser, and see more of the program for the same price. What they saw of the time by then is enough.
 constexpr std::int64_t kWindowsNs[] = {90 * kMillisecond, 180 * kMillisecond, 270 * kMillisecond,
                                        270 * kMillisecond};
-constexpr std::uint32_t kMostWindows = std::size(kWindowsNs);
+constexpr std::uint32_t kMaxWindows = std::size(kWindowsNs);
 constexpr std::int64_t kSetUpNs = 300 * kMillisecond;
 constexpr std::int64_t kBetweenWindowsNs = 700 * kMillisecond;
 // While streams wait for the host. After that it makes room for steps, and is due again later.
@@ -31,40 +31,41 @@ constexpr double kShareSeen = 0.98;
 }  // namespace
 
 bool Stretches::may_begin(std::int64_t now_ns) const noexcept {
-  if (parts_.steps.held() || parts_.agreement.takes_part()) return false;
-  if (parts_.steps.steps_begun() > 0) return parts_.steps.schedule_over() && parts_.steps.vary();
-  return !parts_.steps.open() && now_ns - launching_since_ns_ >= kPatienceNs;
+  if (session_.steps.held() || session_.agreement.takes_part()) return false;
+  if (session_.steps.steps_begun() > 0) return session_.steps.schedule_over() && session_.steps.vary();
+  return !session_.steps.open() && now_ns - launching_since_ns_ >= kPatienceNs;
 }
 
 bool Stretches::wants_samples(std::int64_t now_ns) noexcept {
-  if (sampling_over_ || !parts_.sampling || !parts_.settings.sampling_allowed || !parts_.sampling->prepared())
+  if (sampling_over_ || !session_.sampling || !session_.settings.sampling_allowed ||
+      !session_.sampling->prepared())
     return false;
   sampling_over_ =
-      no_samples_.load(std::memory_order_relaxed) || windows_.load(std::memory_order_relaxed) >= kMostWindows;
+      no_samples_.load(std::memory_order_relaxed) || windows_.load(std::memory_order_relaxed) >= kMaxWindows;
   // Out of the same budget as counters.
-  sampling_over_ = sampling_over_ || (parts_.replay && !parts_.replay->affords(kSetUpNs));
-  if (sampling_over_ || parts_.sampling->open() || now_ns - sampled_ns_ < kBetweenWindowsNs) return false;
+  sampling_over_ = sampling_over_ || (session_.replay && !session_.replay->affords(kSetUpNs));
+  if (sampling_over_ || session_.sampling->open() || now_ns - sampled_ns_ < kBetweenWindowsNs) return false;
   sampled_ns_ = now_ns;
   double all_ns = 0, seen_ns = 0;
-  parts_.times.by_size.for_each([&](counting::Kind kind, counting::LaunchTimes::Times times) {
+  session_.times.by_size.for_each([&](counting::Kind kind, counting::LaunchTimes::Times times) {
     all_ns += static_cast<double>(times.time_ns);
-    if (parts_.sampled_kinds.of(kind).launches > 0) seen_ns += static_cast<double>(times.time_ns);
+    if (session_.sampled_kinds.of(kind).launches > 0) seen_ns += static_cast<double>(times.time_ns);
   });
   return seen_ns < kShareSeen * all_ns;
 }
 
 // The next set of which more is worth knowing, if there is one.
 bool Stretches::wants_counters() noexcept {
-  if (counting_over_ || !parts_.replay || !parts_.settings.schedule.has(Phase::replay)) return false;
-  const std::uint32_t sets = parts_.replay->stretch_sets();
-  if (sets == 0 || parts_.replay->wants_launch() || parts_.replay->evaluating()) return false;
-  if (parts_.sampling && parts_.sampling->open()) return false;  // both want the device's counters
-  parts_.without_steps.review();
-  counting_over_ = parts_.replay->failures_in_a_row() >= kMostFailures;
+  if (counting_over_ || !session_.replay || !session_.settings.schedule.has(Phase::replay)) return false;
+  const std::uint32_t sets = session_.replay->stretch_sets();
+  if (sets == 0 || session_.replay->wants_launch() || session_.replay->evaluating()) return false;
+  if (session_.sampling && session_.sampling->open()) return false;  // both want the device's counters
+  session_.without_steps.review();
+  counting_over_ = session_.replay->failures_in_a_row() >= kMaxFailures;
   for (std::uint32_t tried = 0; tried < sets && !counting_over_; ++tried) {
     const std::uint32_t number = number_.load(std::memory_order_relaxed);
     if (number >= kRounds * sets) break;
-    if (parts_.replay->pays_off(number)) return true;
+    if (session_.replay->pays_off(number)) return true;
     number_.store(number + 1, std::memory_order_relaxed);
   }
   counting_over_ = true;
@@ -73,13 +74,13 @@ bool Stretches::wants_counters() noexcept {
 
 void Stretches::tick(std::int64_t now_ns) noexcept {
   if (sampling_over_ && counting_over_) return;
-  if (parts_.totals.get(&Count::launches_seen) < kLeastLaunches) return;
+  if (session_.totals.get(&Count::launches_seen) < kMinLaunches) return;
   if (launching_since_ns_ == 0) launching_since_ns_ = now_ns;
   const State state = state_.load(std::memory_order_acquire);
   if (state == State::open) return;
   if (!may_begin(now_ns)) {
     State due = State::due;
-    if (state_.compare_exchange_strong(due, State::idle)) parts_.steps.reserve(false);
+    if (state_.compare_exchange_strong(due, State::idle)) session_.steps.reserve(false);
     return;
   }
   if (state == State::due || now_ns - ended_ns_.load(std::memory_order_acquire) < kPauseNs) return;
@@ -89,7 +90,7 @@ void Stretches::tick(std::int64_t now_ns) noexcept {
   const bool samples = !counters && wants_samples(now_ns);
   if (!samples && !counters && (counters_next || !wants_counters())) return;
   samples_.store(samples, std::memory_order_relaxed);
-  parts_.steps.reserve(parts_.steps.steps_begun() > 0);
+  session_.steps.reserve(session_.steps.steps_begun() > 0);
   due_ns_.store(now_ns, std::memory_order_relaxed);
   state_.store(State::due, std::memory_order_release);
 }
@@ -111,78 +112,78 @@ void Stretches::note_launch(ThreadState& thread, bool graph) noexcept {
 }
 
 bool Stretches::is_over() noexcept {
-  if (launches_ >= kMostLaunches || parts_.steps.held()) return true;
-  const std::int64_t lasts_ns = parts_.now_ns() - begun_ns_;
+  if (launches_ >= kMaxLaunches || session_.steps.held()) return true;
+  const std::int64_t lasts_ns = session_.now_ns() - begun_ns_;
   if (samples_.load(std::memory_order_relaxed)) return lasts_ns >= window_ns_;
-  return parts_.replay->stretch_done() || lasts_ns >= kLongestNs;
+  return session_.replay->stretch_done() || lasts_ns >= kLongestNs;
 }
 
 void Stretches::begin(ThreadState& thread) noexcept {
-  if (parts_.steps.open()) return;  // the step before it is not over
-  const AgentCall call{parts_.gate, thread};
+  if (session_.steps.open()) return;  // the step before it is not over
+  const AgentCall call{session_.gate, thread};
   if (!call) return;
   // What it sets up waits for the device, and a stream there perhaps for this thread: at a launch to come.
-  const bool waits = parts_.host_waits.pending();
-  if (waits && parts_.now_ns() - due_ns_.load(std::memory_order_relaxed) < kDueNs) return;
+  const bool waits = session_.host_waits.pending();
+  if (waits && session_.now_ns() - due_ns_.load(std::memory_order_relaxed) < kDueNs) return;
   if (waits) conductor_.tell_put_off();
   if (waits || !conductor_.has_turn_for_stretch()) {  // another process has the counters: after a pause
-    parts_.steps.reserve(false);
-    ended_ns_.store(parts_.now_ns(), std::memory_order_release);
+    session_.steps.reserve(false);
+    ended_ns_.store(session_.now_ns(), std::memory_order_release);
     return state_.store(State::idle, std::memory_order_release);
   }
   const bool samples = samples_.load(std::memory_order_relaxed);
   StepTracker::Step step{};
   const std::uint32_t number =
       samples ? windows_.load(std::memory_order_relaxed) : number_.load(std::memory_order_relaxed);
-  const std::uint32_t planned = samples ? kMostWindows : parts_.replay->stretch_sets();
+  const std::uint32_t planned = samples ? kMaxWindows : session_.replay->stretch_sets();
   const bool begun =
-      parts_.steps.begin_stretch(samples ? Phase::sample : Phase::replay, number, planned, &step);
-  parts_.steps.reserve(false);
+      session_.steps.begin_stretch(samples ? Phase::sample : Phase::replay, number, planned, &step);
+  session_.steps.reserve(false);
   if (!begun) {
-    parts_.turns.begun();  // and over
+    session_.turns.begun();  // and over
     conductor_.end_unused_turn();
     state_.store(State::idle, std::memory_order_release);
     return;
   }
   launches_ = 0;
   samples ? begin_sampling(step, thread) : begin_counting(step, thread);
-  parts_.turns.begun();
+  session_.turns.begun();
   state_.store(State::open, std::memory_order_release);
 }
 
 void Stretches::begin_counting(const StepTracker::Step& step, ThreadState& thread) noexcept {
   conductor_.prepare_counted_stretch();
-  begun_ns_ = parts_.now_ns();
-  const std::uint32_t config_id = parts_.replay->arm(step, thread.thread_id, false, 0);
-  parts_.steps.write_begin(step, config_id, begun_ns_, thread.thread_id, spool::kStepByTime);
+  begun_ns_ = session_.now_ns();
+  const std::uint32_t config_id = session_.replay->arm(step, thread.thread_id, false, 0);
+  session_.steps.write_begin(step, config_id, begun_ns_, thread.thread_id, spool::kStepByTime);
   number_.fetch_add(1, std::memory_order_relaxed);
 }
 
 void Stretches::begin_sampling(const StepTracker::Step& step, ThreadState& thread) noexcept {
-  window_ns_ = kWindowsNs[std::min(windows_.load(std::memory_order_relaxed), kMostWindows - 1)];
+  window_ns_ = kWindowsNs[std::min(windows_.load(std::memory_order_relaxed), kMaxWindows - 1)];
   const bool measured = conductor_.prepare_sampled_stretch(step, window_ns_);
   no_samples_.store(!measured && !conductor_.was_put_off(), std::memory_order_relaxed);
-  begun_ns_ = parts_.now_ns();
+  begun_ns_ = session_.now_ns();
   const std::uint16_t unmeasured = measured ? 0 : spool::kStepUnmeasured;
-  parts_.steps.write_begin(step, 0, begun_ns_, thread.thread_id,
-                           static_cast<std::uint16_t>(spool::kStepByTime | unmeasured));
+  session_.steps.write_begin(step, 0, begun_ns_, thread.thread_id,
+                             static_cast<std::uint16_t>(spool::kStepByTime | unmeasured));
   windows_.fetch_add(1, std::memory_order_relaxed);
 }
 
 void Stretches::end(ThreadState& thread) noexcept {
-  const AgentCall call{parts_.gate, thread};
+  const AgentCall call{session_.gate, thread};
   if (!call) return;
-  if (parts_.steps.active() >= spool::kFirstStretch && parts_.steps.active() != spool::kNoStep) {
-    const StepTracker::Step step = parts_.steps.end(parts_.now_ns());
+  if (session_.steps.active() >= spool::kFirstStretch && session_.steps.active() != spool::kNoStep) {
+    const StepTracker::Step step = session_.steps.end(session_.now_ns());
     bool done = true;
     if (samples_.load(std::memory_order_relaxed))
       conductor_.end_sampled(step);
     else
-      done = parts_.replay->step_end(thread.thread_id);
-    if (!samples_.load(std::memory_order_relaxed)) parts_.others.measured(step.index, parts_.now_ns());
-    if (done) parts_.steps.release();
+      done = session_.replay->step_end(thread.thread_id);
+    if (!samples_.load(std::memory_order_relaxed)) session_.others.measured(step.index, session_.now_ns());
+    if (done) session_.steps.release();
   }
-  ended_ns_.store(parts_.now_ns(), std::memory_order_release);
+  ended_ns_.store(session_.now_ns(), std::memory_order_release);
   state_.store(State::idle, std::memory_order_release);
 }
 

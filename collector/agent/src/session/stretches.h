@@ -14,14 +14,14 @@
 #include <atomic>
 #include <cstdint>
 
-#include "session/parts.h"
+#include "session/session_state.h"
 #include "session/step_conductor.h"
 
 namespace ridgeline::agent {
 
 class Stretches {
  public:
-  Stretches(Parts& parts, StepConductor& conductor) : parts_(parts), conductor_(conductor) {}
+  Stretches(SessionState& parts, StepConductor& conductor) : session_(parts), conductor_(conductor) {}
 
   /// True if note_launch() has something to do. One relaxed load.
   bool wants_launch() const noexcept { return state_.load(std::memory_order_relaxed) != State::idle; }
@@ -43,7 +43,7 @@ class Stretches {
   bool is_over() noexcept;
   void end(ThreadState& thread) noexcept;
 
-  Parts& parts_;
+  SessionState& session_;
   StepConductor& conductor_;
   std::atomic<State> state_{State::idle};
   std::atomic_flag lock_ = ATOMIC_FLAG_INIT;

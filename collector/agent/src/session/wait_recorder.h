@@ -3,14 +3,14 @@
 #pragma once
 
 #include "session/order_recorder.h"
-#include "session/parts.h"
+#include "session/session_state.h"
 #include "thread_state.h"
 
 namespace ridgeline::agent {
 
 class WaitRecorder {
  public:
-  WaitRecorder(Parts& parts, OrderRecorder& order) : parts_(parts), order_(order) {}
+  WaitRecorder(SessionState& parts, OrderRecorder& order) : session_(parts), order_(order) {}
 
   /// As for launches: LaunchRecorder::record().
   void record(bool on) noexcept { recording_.store(on, std::memory_order_release); }
@@ -21,7 +21,7 @@ class WaitRecorder {
   void on_wait(SynchronisationCall call, CUpti_CallbackId id, const CUpti_CallbackData& data) noexcept;
 
  private:
-  Parts& parts_;
+  SessionState& session_;
   OrderRecorder& order_;
   std::atomic<bool> recording_{false};
   bool available_ = false;

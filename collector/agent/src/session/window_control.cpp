@@ -38,9 +38,9 @@ const char* text_of(WindowCause cause) {
 
 }  // namespace
 
-WindowControl::WindowControl(Parts& parts, PeriodSteps& period, LaunchRecorder& launches, WaitRecorder& waits,
-                             OrderRecorder& order)
-    : parts_(parts),
+WindowControl::WindowControl(SessionState& parts, PeriodSteps& period, LaunchRecorder& launches,
+                             WaitRecorder& waits, OrderRecorder& order)
+    : session_(parts),
       period_(period),
       launches_(launches),
       waits_(waits),
@@ -48,8 +48,8 @@ WindowControl::WindowControl(Parts& parts, PeriodSteps& period, LaunchRecorder& 
       plan_({parts.settings.wait, static_cast<std::int64_t>(parts.settings.after_ms) * kMillisecond,
              static_cast<std::int64_t>(parts.settings.duration_ms) * kMillisecond},
             parts.control) {
-  parts_.nvtx.mute(!plan_.opens_at_start());
-  parts_.steps.hold(!plan_.opens_at_start());
+  session_.nvtx.mute(!plan_.opens_at_start());
+  session_.steps.hold(!plan_.opens_at_start());
 }
 
 void WindowControl::write(spool::WindowEdge edge, WindowCause cause, std::int64_t now) noexcept {
@@ -61,35 +61,35 @@ void WindowControl::write(spool::WindowEdge edge, WindowCause cause, std::int64_
     if (waits_.available()) record.header.flags |= spool::kWindowHasSynchronisation;
     if (order_.available()) record.header.flags |= spool::kWindowHasStreamCalls;
   }
-  parts_.writer.put_reserved(record);
+  session_.writer.put_reserved(record);
 }
 
 void WindowControl::start(CUpti_SubscriberHandle subscriber) noexcept {
   subscriber_ = subscriber;
   if (plan_.opens_at_start()) {
-    opened_ns_ = parts_.now_ns();
+    opened_ns_ = session_.now_ns();
     state_.store(State::open, std::memory_order_release);
     record_calls(true);
     write(spool::WindowEdge::open, WindowCause::start, opened_ns_);
     plan_.count_opened();
     return;
   }
-  parts_.timeline->set_window(INT64_MAX, INT64_MAX);
+  session_.timeline->set_window(INT64_MAX, INT64_MAX);
 }
 
 void WindowControl::enable_call_callbacks(bool on) noexcept {
   for (const auto& callbacks : {launch_callbacks(), wait_callbacks(), event_callbacks()})
     for (const CUpti_CallbackId id : callbacks) {
       if (!on && memory_call(id)) continue;  // what is freed meanwhile must be known
-      if (!on && is_graph_launch(id) && parts_.host_waits.in_graphs())
+      if (!on && is_graph_launch(id) && session_.host_waits.in_graphs())
         continue;  // and what a stream waits for
-      parts_.api->enable_callback(on ? 1 : 0, subscriber_, CUPTI_CB_DOMAIN_DRIVER_API, id);
+      session_.api->enable_callback(on ? 1 : 0, subscriber_, CUPTI_CB_DOMAIN_DRIVER_API, id);
     }
 }
 
 // Of launches that were noted and are still under way on other threads, the exit is yet to be called.
 void WindowControl::await_launches() const noexcept {
-  const ThreadState* own = this_thread(parts_.generation);
+  const ThreadState* own = this_thread(session_.generation);
   const auto under_way = [&] {
     for (const ThreadState* thread = all_threads(); thread != nullptr; thread = thread->next)
       if (thread != own && thread->launch_noted.load(std::memory_order_acquire)) return true;
@@ -109,10 +109,10 @@ void WindowControl::switch_calls(bool on, bool launches_too) noexcept {
   for (const auto& callbacks : {wait_callbacks(), event_callbacks()})
     for (const CUpti_CallbackId id : callbacks)
       if (on || !memory_call(id))  // what is freed meanwhile must be known
-        parts_.api->enable_callback(on ? 1 : 0, subscriber_, CUPTI_CB_DOMAIN_DRIVER_API, id);
+        session_.api->enable_callback(on ? 1 : 0, subscriber_, CUPTI_CB_DOMAIN_DRIVER_API, id);
   if (launches_too)
     for (const CUpti_CallbackId id : launch_callbacks())
-      parts_.api->enable_callback(on ? 1 : 0, subscriber_, CUPTI_CB_DOMAIN_DRIVER_API, id);
+      session_.api->enable_callback(on ? 1 : 0, subscriber_, CUPTI_CB_DOMAIN_DRIVER_API, id);
   if (on) record_calls(true);
 }
 
@@ -120,7 +120,7 @@ void WindowControl::switch_launches(bool on) noexcept {
   const State state = state_.load(std::memory_order_acquire);
   if (on && state != State::open && state != State::last_step) return;  // off with the window
   for (const CUpti_CallbackId id : launch_callbacks())
-    parts_.api->enable_callback(on ? 1 : 0, subscriber_, CUPTI_CB_DOMAIN_DRIVER_API, id);
+    session_.api->enable_callback(on ? 1 : 0, subscriber_, CUPTI_CB_DOMAIN_DRIVER_API, id);
 }
 
 void WindowControl::record_calls(bool on) noexcept {
@@ -131,7 +131,7 @@ void WindowControl::record_calls(bool on) noexcept {
 
 void WindowControl::put_off(bool stream_waits) noexcept {
   if (!stream_waits || std::exchange(put_off_said_, true)) return;
-  parts_.message(
+  session_.message(
       Severity::info, spool::Topic::window,
       "the recording window opens later: a stream of the program waits for the host, beside which tracing "
       "is not switched on");
@@ -140,21 +140,21 @@ void WindowControl::put_off(bool stream_waits) noexcept {
 void WindowControl::open(WindowCause cause, std::int64_t now) noexcept {
   if (!collecting_) {
     if (tracing_off_) {
-      const QuietHold hold(parts_.captures, parts_.host_waits);
+      const QuietHold hold(session_.captures, session_.host_waits);
       if (!hold) return put_off(hold.stream_waits());  // another turn comes soon
-      parts_.timeline->switch_on();
+      session_.timeline->switch_on();
     }
     tracing_off_ = false;
     enable_call_callbacks(true);
     collecting_ = true;
   }
   opened_ns_ = now;
-  parts_.timeline->set_window(now, INT64_MAX);
+  session_.timeline->set_window(now, INT64_MAX);
   period_.restart();
-  parts_.steps.restart_schedule(0);
-  parts_.agreement.ask();
-  parts_.steps.hold(false);
-  parts_.nvtx.mute(false);
+  session_.steps.restart_schedule(0);
+  session_.agreement.ask();
+  session_.steps.hold(false);
+  session_.nvtx.mute(false);
   write(spool::WindowEdge::open, cause, now);
   record_calls(true);
   state_.store(State::open, std::memory_order_release);
@@ -170,11 +170,11 @@ void WindowControl::tend(std::int64_t now) noexcept {
       const bool is_open = state == State::open;
       const WindowPlan::Action action = plan_.due(is_open, opened_ns_, now, &cause);
       // Tracing is switched on and off between the program's captures; another turn comes soon.
-      const CaptureHold hold(parts_.captures);
+      const CaptureHold hold(session_.captures);
       if (!hold && action != WindowPlan::Action::close) return;
       if (action == WindowPlan::Action::open) return open(cause, now);
       if (action == WindowPlan::Action::close) {
-        parts_.steps.hold(true);
+        session_.steps.hold(true);
         if (before_close_) before_close_();
         cause_ = cause;
         deadline_ns_ = now + kStepPatienceNs;
@@ -189,36 +189,36 @@ void WindowControl::tend(std::int64_t now) noexcept {
       return;
     }
     case State::last_step: {
-      const bool measuring = parts_.replay && parts_.replay->measuring();
-      if (measuring || (parts_.steps.active() != spool::kNoStep && now < deadline_ns_)) return;
+      const bool measuring = session_.replay && session_.replay->measuring();
+      if (measuring || (session_.steps.active() != spool::kNoStep && now < deadline_ns_)) return;
       if (before_close_) before_close_();
       record_calls(false);
-      parts_.timeline->set_window(opened_ns_, now);
+      session_.timeline->set_window(opened_ns_, now);
       closed_ns_ = now;
       deadline_ns_ = now + kDrainPatienceNs;
       records_ = 0;
       quiet_since_ns_ = now;
-      parts_.steps.abandon();
+      session_.steps.abandon();
       state_.store(State::draining, std::memory_order_release);
       return;
     }
     case State::draining: {
-      parts_.timeline->flush();
-      const std::uint64_t kernels = parts_.totals.get(&Count::kernel_records);
-      const std::uint64_t graph_kernels = parts_.totals.get(&Count::graph_kernel_records);
+      session_.timeline->flush();
+      const std::uint64_t kernels = session_.totals.get(&Count::kernel_records);
+      const std::uint64_t graph_kernels = session_.totals.get(&Count::graph_kernel_records);
       if (kernels + graph_kernels != records_) {
         records_ = kernels + graph_kernels;
         quiet_since_ns_ = now;
       }
       const bool missing =
-          kernels + parts_.totals.get(&Count::dropped_records) < parts_.totals.get(&Count::launches_seen);
+          kernels + session_.totals.get(&Count::dropped_records) < session_.totals.get(&Count::launches_seen);
       const bool quiet = now - quiet_since_ns_ >= kQuietNs;
-      if (parts_.sampling) parts_.sampling->cut_short("the recording window closed");
-      const bool reading = parts_.sampling && parts_.sampling->open();
-      const bool evaluating = parts_.replay && parts_.replay->evaluating();
+      if (session_.sampling) session_.sampling->cut_short("the recording window closed");
+      const bool reading = session_.sampling && session_.sampling->open();
+      const bool evaluating = session_.replay && session_.replay->evaluating();
       if ((missing || !quiet || evaluating) && now < deadline_ns_) return;
       if (reading && now < deadline_ns_ + kReadPatienceNs) return;
-      const CaptureHold hold(parts_.captures);
+      const CaptureHold hold(session_.captures);
       if (!hold) return;
       close(cause_);
       return;
@@ -230,15 +230,15 @@ void WindowControl::close(WindowCause cause) noexcept {
   enable_call_callbacks(false);
   // Another window may come, and tracing must not come back on in a program with graphs. Nor is it switched beside a
   // stream that waits for the host: it stays on then.
-  const QuietHold hold(parts_.captures, parts_.host_waits);
-  tracing_off_ = hold && !parts_.graphs_seen.load(std::memory_order_relaxed);
-  if (tracing_off_) parts_.timeline->switch_off();
+  const QuietHold hold(session_.captures, session_.host_waits);
+  tracing_off_ = hold && !session_.graphs_seen.load(std::memory_order_relaxed);
+  if (tracing_off_) session_.timeline->switch_off();
   collecting_ = false;
-  parts_.nvtx.mute(true);
+  session_.nvtx.mute(true);
   write(spool::WindowEdge::close, cause, closed_ns_);
-  parts_.message(Severity::info, spool::Topic::window,
-                 std::string("the recording window closed ") + text_of(cause));
-  parts_.totals.refresh(parts_.now_ns());
+  session_.message(Severity::info, spool::Topic::window,
+                   std::string("the recording window closed ") + text_of(cause));
+  session_.totals.refresh(session_.now_ns());
   state_.store(State::dormant, std::memory_order_release);
   plan_.count_closed();
 }

@@ -19,8 +19,8 @@
 
 #include "session/launch_recorder.h"
 #include "session/order_recorder.h"
-#include "session/parts.h"
 #include "session/period_steps.h"
+#include "session/session_state.h"
 #include "session/wait_recorder.h"
 #include "steps/window.h"
 
@@ -28,7 +28,7 @@ namespace ridgeline::agent {
 
 class WindowControl {
  public:
-  WindowControl(Parts& parts, PeriodSteps& period, LaunchRecorder& launches, WaitRecorder& waits,
+  WindowControl(SessionState& parts, PeriodSteps& period, LaunchRecorder& launches, WaitRecorder& waits,
                 OrderRecorder& order);
 
   /// In start_cupti(), before the timeline is enabled.
@@ -39,7 +39,7 @@ class WindowControl {
   /// CUPTI's callbacks and records are on. The agent's thread.
   bool collecting() const noexcept { return collecting_; }
   /// `before_close`: the window is about to close. Before start().
-  void tell_before_close(std::function<void()> before_close) { before_close_ = std::move(before_close); }
+  void set_before_close(std::function<void()> before_close) { before_close_ = std::move(before_close); }
   /// Of an open window: the callbacks of launches and waits come no longer, or again; those of launches only if
   /// `launches_too`, but none is noted. Any thread, one at a time.
   void switch_calls(bool on, bool launches_too) noexcept;
@@ -60,7 +60,7 @@ class WindowControl {
   void record_calls(bool on) noexcept;
   void await_launches() const noexcept;
 
-  Parts& parts_;
+  SessionState& session_;
   PeriodSteps& period_;
   LaunchRecorder& launches_;
   WaitRecorder& waits_;

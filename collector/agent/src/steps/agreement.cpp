@@ -15,7 +15,7 @@ namespace {
 // to reach everybody in time.
 constexpr std::uint32_t kStepsAhead = 3;
 // Processes in step with each other are closer than this; else their numbers are not of the same collectives.
-constexpr std::uint32_t kMostStepsApart = 8;
+constexpr std::uint32_t kMaxStepsApart = 8;
 constexpr int kStepsAlone = 2;
 constexpr std::uint64_t kAtOnce = std::uint64_t{1} << 63;
 
@@ -74,7 +74,7 @@ void Agreement::count_collective() noexcept {
 
 bool Agreement::propose(std::uint64_t agreed, std::int64_t now_ns) noexcept {
   const std::uint32_t own = collectives_.load(std::memory_order_relaxed);
-  std::int32_t ahead = 0, behind = 0;          // of this process, at most
+  std::int32_t ahead = 0, following = 0;       // of this process, at most
   std::uint32_t least = UINT32_MAX, most = 0;  // collectives a step
   std::uint32_t peers = 0;
   bool all_have_steps = true;
@@ -82,7 +82,7 @@ bool Agreement::propose(std::uint64_t agreed, std::int64_t now_ns) noexcept {
     ++peers;
     const auto beyond = static_cast<std::int32_t>(peer.collectives.load(std::memory_order_acquire) - own);
     ahead = std::max(ahead, beyond);
-    behind = std::max(behind, -beyond);
+    following = std::max(following, -beyond);
     const std::uint32_t per_step = peer.collectives_per_step.load(std::memory_order_relaxed);
     least = std::min(least, per_step);
     most = std::max(most, per_step);
@@ -91,8 +91,8 @@ bool Agreement::propose(std::uint64_t agreed, std::int64_t now_ns) noexcept {
   });
   if (peers < 2) return false;
   const bool alike = counts_all_ && least == most && most > 0 &&
-                     static_cast<std::uint64_t>(ahead) + static_cast<std::uint64_t>(behind) <=
-                         std::uint64_t{kMostStepsApart} * most;
+                     static_cast<std::uint64_t>(ahead) + static_cast<std::uint64_t>(following) <=
+                         std::uint64_t{kMaxStepsApart} * most;
   // What a peer takes for its step at first may be none of the program's, and have no collective in it.
   if (!(all_have_steps && (alike || !counts_all_)) && now_ns - asked_since_ns_ < kPatienceNs) return true;
   const std::uint64_t times = std::uint64_t{times_of(agreed)} + 1;
@@ -103,7 +103,7 @@ bool Agreement::propose(std::uint64_t agreed, std::int64_t now_ns) noexcept {
   return true;
 }
 
-Agreement::Turn Agreement::step_begins(std::int64_t now_ns) noexcept {
+Agreement::Turn Agreement::on_step_begin(std::int64_t now_ns) noexcept {
   // A window may open before the first collective that is seen: what began without peers asks again.
   if (young_steps_ > 0 && place_.load(std::memory_order_acquire) != nullptr) {
     young_steps_ = 0;

@@ -35,7 +35,7 @@ class Agreement {
   /// For the step that begins now: as scheduled; the schedule begins with it; or it comes before the schedule.
   enum class Turn { as_scheduled, begin, wait };
   /// One thread at a time.
-  Turn step_begins(std::int64_t now_ns) noexcept;
+  Turn on_step_begin(std::int64_t now_ns) noexcept;
   /// This process launches collectives.
   bool takes_part() const noexcept { return place_.load(std::memory_order_acquire) != nullptr; }
   /// How many processes took part when the schedule began; 0 if it was not agreed on.

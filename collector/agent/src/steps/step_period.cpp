@@ -6,7 +6,7 @@ namespace ridgeline::agent {
 
 StepPeriod::StepPeriod()
     : ring_(new std::atomic<std::uint64_t>[kHistory]()),
-      latest_(new (std::nothrow) steps::Launch[steps::StepWatch::kMostLaunches]) {}
+      latest_(new (std::nothrow) steps::Launch[steps::StepWatch::kMaxLaunches]) {}
 StepPeriod::~StepPeriod() {
   delete[] ring_;
   delete[] latest_;
@@ -24,7 +24,7 @@ bool StepPeriod::launch_among_others(steps::Key key) noexcept {
 }
 
 bool StepPeriod::is_border(steps::Key key, std::uint64_t at) noexcept {
-  // Two threads at once may lose a key here: a border is missed, nothing worse.
+  // Two threads at once may lose a key here: a boundary is missed, nothing worse.
   const std::uint64_t exact = recent_exact_.load(std::memory_order_relaxed) << 16 | steps::exact_part(key);
   const std::uint64_t kernels =
       recent_kernels_.load(std::memory_order_relaxed) << 16 | steps::kernel_part(key);
@@ -36,13 +36,13 @@ bool StepPeriod::is_border(steps::Key key, std::uint64_t at) noexcept {
     return false;
   if (hits_.fetch_add(1, std::memory_order_relaxed) % periods_.load(std::memory_order_relaxed) != 0)
     return false;
-  last_border_.store(at, std::memory_order_relaxed);
+  last_boundary_.store(at, std::memory_order_relaxed);
   return true;
 }
 
 std::uint64_t StepPeriod::launches_since_border() const noexcept {
-  const std::uint64_t border = last_border_.load(std::memory_order_relaxed);
-  return count_.load(std::memory_order_relaxed) - border;
+  const std::uint64_t boundary = last_boundary_.load(std::memory_order_relaxed);
+  return count_.load(std::memory_order_relaxed) - boundary;
 }
 
 void StepPeriod::restart() noexcept {
@@ -67,7 +67,7 @@ bool StepPeriod::analyse(std::int64_t now_ns, Found* found) noexcept {
   periods_.store(found->periods, std::memory_order_relaxed);
   hits_.store(0, std::memory_order_relaxed);
   step_launches_.store(found->step_launches(), std::memory_order_relaxed);
-  last_border_.store(count_.load(std::memory_order_relaxed), std::memory_order_relaxed);
+  last_boundary_.store(count_.load(std::memory_order_relaxed), std::memory_order_relaxed);
   return true;
 }
 

@@ -25,7 +25,7 @@ class StepPeriod {
 
   /// Notes a launch; true if a step begins with it. Any thread; takes no lock.
   bool launch(steps::Key key, std::int64_t now_ns) noexcept;
-  /// The same of a launch among others that are not told of: it is not noted, since the sequence has holes.
+  /// The same of a launch among others that are not reported: it is not noted, since the sequence has holes.
   bool launch_among_others(steps::Key key) noexcept;
   /// Looks for the step if enough has come since the last time; true if a new one was found, which activate() puts in
   /// force. One thread; may take some milliseconds.
@@ -35,7 +35,7 @@ class StepPeriod {
   void restart() noexcept;
 
   bool active() const noexcept { return active_.load(std::memory_order_acquire); }
-  /// Launches noted since the last border that launch() told of, against those of a step.
+  /// Launches noted since the last boundary that launch() reported, against those of a step.
   std::uint64_t launches_since_border() const noexcept;
   std::uint32_t launches_of_step() const noexcept { return step_launches_.load(std::memory_order_relaxed); }
   std::uint64_t launches() const noexcept { return count_.load(std::memory_order_relaxed); }
@@ -43,7 +43,7 @@ class StepPeriod {
  private:
   bool is_border(steps::Key key, std::uint64_t at) noexcept;
 
-  static constexpr std::uint32_t kHistory = 2 * steps::StepWatch::kMostLaunches;
+  static constexpr std::uint32_t kHistory = 2 * steps::StepWatch::kMaxLaunches;
 
   std::atomic<std::uint64_t>* ring_;  // time in us << 32 | key
   std::atomic<std::uint64_t> count_{0};
@@ -53,7 +53,7 @@ class StepPeriod {
   std::atomic<std::uint64_t> anchor_{0}, mask_{0};
   std::atomic<bool> exact_{true};
   std::atomic<std::uint32_t> periods_{1}, hits_{0}, step_launches_{0};
-  std::atomic<std::uint64_t> last_border_{0};
+  std::atomic<std::uint64_t> last_boundary_{0};
 
   /// analyse() only.
   steps::StepWatch watch_;

@@ -78,11 +78,11 @@ bool StepTracker::begin_stretch(Phase phase, std::uint32_t number, std::uint32_t
 
 void StepTracker::write_begin(const Step& step, std::uint32_t config_id, std::int64_t now_ns,
                               std::uint32_t thread_id, std::uint16_t flags) noexcept {
-  spool::StepBeginRecord record{};
+  spool::StepStartRecord record{};
   record.header.flags = static_cast<std::uint16_t>(flags | step.flags);
   record.step_index = step.index;
   record.phase = step.phase;
-  record.begin_ns = now_ns;
+  record.start_ns = now_ns;
   record.thread_id = thread_id;
   record.config_id = config_id;
   writer_.put(record);
@@ -133,7 +133,7 @@ void StepTracker::compare_with_latest() noexcept {
 }
 
 void StepTracker::keep_as_reference() noexcept {
-  most_launches_ = std::max(most_launches_, last().count());
+  max_launches_ = std::max(max_launches_, last().count());
   if (!schedule_over() || vary()) compare_with_latest();
   reference_ = current_.exchange(reference_, std::memory_order_acq_rel);
   has_reference_ = true;

@@ -22,7 +22,7 @@ class StepTracker {
     std::uint32_t index;
     Phase phase;
     std::uint32_t number_in_phase;       // among the steps of its phase in the schedule, from 0
-    std::uint16_t flags = 0;             // of StepBeginRecord
+    std::uint16_t flags = 0;             // of StepStartRecord
     Phase next_phase = Phase::timeline;  // of the step after it
     std::uint32_t steps_in_phase = 0;    // of the whole schedule
     std::uint64_t steps_left = 0;        // of the phase, this one included
@@ -59,7 +59,7 @@ class StepTracker {
   /// After end() and whatever is done with last(): the next step may begin.
   void release() noexcept { open_.store(false, std::memory_order_release); }
 
-  /// The schedule begins anew with the next step; `flags` go to its StepBeginRecord as well.
+  /// The schedule begins anew with the next step; `flags` go to its StepStartRecord as well.
   void restart_schedule(std::uint16_t flags) noexcept;
   /// No step begins while this is so.
   void hold(bool held) noexcept { held_.store(held, std::memory_order_release); }
@@ -79,7 +79,7 @@ class StepTracker {
   /// Launches of the latest step without replay; null before there is one.
   const LaunchSequence* reference() const noexcept { return has_reference_ ? reference_ : nullptr; }
   /// Most launches of a step without replay, of all so far: steps may differ in length.
-  std::uint32_t most_launches() const noexcept { return most_launches_; }
+  std::uint32_t max_launches() const noexcept { return max_launches_; }
   /// Of the steps without replay more launched something else than the one before them than did not: batches of every
   /// length. May be asked while a step runs.
   bool vary() const noexcept { return vary_.load(std::memory_order_relaxed); }
@@ -112,7 +112,7 @@ class StepTracker {
   std::atomic<LaunchSequence*> current_{&sequences_[0]};
   LaunchSequence* reference_ = &sequences_[1];
   bool has_reference_ = false;
-  std::uint32_t most_launches_ = 0;
+  std::uint32_t max_launches_ = 0;
   static constexpr std::uint32_t kStepsCompared = 12;
   std::uint64_t latest_hash_ = 0;
   std::uint32_t unlike_ = 0, compared_ = 0;  // bits of the latest steps; how many there are

@@ -47,7 +47,7 @@ std::vector<std::uint32_t> ConcurrencyWatch::finish() noexcept try {
   count(runs, &counts);
   std::vector<std::uint32_t> found;
   for (const auto& [kernel_id, of] : counts)
-    if (of.first >= kLeastRuns && of.second == of.first) found.push_back(kernel_id);
+    if (of.first >= kMinRuns && of.second == of.first) found.push_back(kernel_id);
   return found;
 } catch (...) {
   return {};  // out of memory: the time-out is left
@@ -65,8 +65,8 @@ void ConcurrencyWatch::review() noexcept try {
   count(runs, &reviewed_);
   for (const auto& [kernel_id, of] : reviewed_) {
     const std::uint32_t free_runs = of.first - of.second;
-    if (kernel_id < kMostKernels)
-      free_[kernel_id].store(free_runs >= kLeastFreeRuns && kFreeShare * free_runs >= of.first,
+    if (kernel_id < kMaxKernels)
+      free_[kernel_id].store(free_runs >= kMinFreeRuns && kFreeShare * free_runs >= of.first,
                              std::memory_order_relaxed);
   }
 } catch (...) {

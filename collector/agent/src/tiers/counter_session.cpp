@@ -18,9 +18,8 @@ bool CounterSession::enable(CUcontext context, const CounterConfig& config, Rang
   joined_ = nullptr;
   way_ = way;
   // Segments of about the same length.
-  const std::uint32_t segments = std::max(1u, (ranges + kMostRanges - 1) / kMostRanges);
-  room_ =
-      ranges == 0 ? kMostRanges : std::clamp((ranges + segments - 1) / segments, kLeastRanges, kMostRanges);
+  const std::uint32_t segments = std::max(1u, (ranges + kMaxRanges - 1) / kMaxRanges);
+  room_ = ranges == 0 ? kMaxRanges : std::clamp((ranges + segments - 1) / segments, kMinRanges, kMaxRanges);
   running_ = false;
   has_open_ = false;
   done_.clear();

@@ -42,7 +42,7 @@ class CounterSession {
     const char* what = "";
     CUptiResult result = CUPTI_SUCCESS;
   };
-  static constexpr std::uint32_t kLeastRanges = 32, kMostRanges = 160;
+  static constexpr std::uint32_t kMinRanges = 32, kMaxRanges = 160;
 
   explicit CounterSession(const CuptiApi& api) noexcept : api_(api) {}
 
@@ -52,7 +52,7 @@ class CounterSession {
   bool enable(CUcontext context, const CounterConfig& config, Ranges way, std::uint32_t ranges,
               Failure* failure);
   /// A rotation over the sets that `joined` (join_in_passes()) was made of; all must outlive the session.
-  static constexpr std::uint32_t kMostRangesRotating = 1024;
+  static constexpr std::uint32_t kMaxRangesRotating = 1024;
   bool enable_rotation(CUcontext context, const CounterConfig& joined,
                        const std::vector<const CounterConfig*>& sets, std::uint32_t ranges, Failure* failure);
   /// In a rotation: the step collects this set, whose turn it is (serves()).

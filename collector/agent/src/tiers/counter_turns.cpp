@@ -77,7 +77,7 @@ CounterTurns::Turn CounterTurns::take(std::uint64_t devices, std::int64_t now_ns
   begun_ = false;
   if (taken_ns_ != 0) return Turn::ours;
   if (now_ns < not_before_ns_) return waits(now_ns, 0);
-  const std::int64_t again_ns = std::clamp<std::int64_t>(4 * step_ns, 500'000'000, DeviceTurn::kMostWaitNs);
+  const std::int64_t again_ns = std::clamp<std::int64_t>(4 * step_ns, 500'000'000, DeviceTurn::kMaxWaitNs);
   for (std::uint32_t device = 0; device < kMaxDevices; ++device) {
     if ((devices >> device & 1) == 0 || turns_[device] == nullptr) continue;
     const DeviceTurn::Answer answer = turns_[device]->ask(again_ns);

@@ -1,7 +1,7 @@
 // When this process may use the counters of its GPUs: in turn with the other recorded processes (device_turn.h), and
 // not while anybody else, a profiler that knows nothing of turns, has them.
 //
-// A turn is taken at the border of a step that is to be sampled or counted and ends when nothing is open any more. A
+// A turn is taken at the boundary of a step that is to be sampled or counted and ends when nothing is open any more. A
 // process that does not get it goes on with its timeline and asks again at a later step. Who has waited for
 // kPatienceNs goes ahead all the same: if the counters are in use CUPTI refuses, and that is stored as the reason.
 #pragma once
@@ -73,8 +73,8 @@ class CounterTurns {
   std::int64_t waited_ns_ = 0;                                 // before this turn
   std::int64_t not_before_ns_ = 0, pause_ns_ = kFirstPauseNs;  // after CUPTI's refusal
   pid_t holder_ = 0;                                           // that was waited for last
-  bool shared_ = false;                                        // others were seen: turns are told of
-  bool gave_up_ = false;                                       // told of
+  bool shared_ = false;                                        // others were seen: turns are reported
+  bool gave_up_ = false;                                       // reported
 };
 
 }  // namespace ridgeline::agent

@@ -175,7 +175,7 @@ void DeviceSampling::prepare(std::uint32_t device_id, const std::string& chip) n
 }
 
 bool DeviceSampling::ask_later(std::uint32_t device_id, const std::string& chip, int most) noexcept {
-  const bool again = asked_in_vain_ < most;
+  const bool again = failed_requests_ < most;
   asks_again_.store(again, std::memory_order_relaxed);
   if (!again) return false;
   {
@@ -183,7 +183,7 @@ bool DeviceSampling::ask_later(std::uint32_t device_id, const std::string& chip,
     chip_ = chip;
     device_id_ = device_id;
   }
-  ++asked_in_vain_;
+  ++failed_requests_;
   ask_again_ns_ = api_.now_ns() + kAskPauseNs;
   return true;
 }
@@ -202,7 +202,7 @@ bool DeviceSampling::device_passed(std::uint32_t correlation_id) const noexcept 
   return static_cast<std::int32_t>(timeline_.newest_correlation_id(device_id_) - correlation_id) >= 0;
 }
 
-void DeviceSampling::phase_begin(const StepTracker::Step& step, std::int64_t step_ns,
+void DeviceSampling::begin_phase(const StepTracker::Step& step, std::int64_t step_ns,
                                  std::uint32_t devices) noexcept {
   std::unique_lock<std::mutex> lock(mutex_);
   phase_first_ = step.phase_first;
@@ -227,7 +227,7 @@ void DeviceSampling::phase_begin(const StepTracker::Step& step, std::int64_t ste
   write_window();
 }
 
-bool DeviceSampling::step_begin(const StepTracker::Step& step) noexcept {
+bool DeviceSampling::begin_step(const StepTracker::Step& step) noexcept {
   std::lock_guard<std::mutex> guard(mutex_);
   if (phase_given_up_) return false;
   const std::uint32_t at = step.index - phase_first_;

@@ -8,11 +8,11 @@
 // Lifecycle of a window:
 // 1. prepare() once, on the agent's own thread: what this device can sample, the metrics resolved into one
 //    pass.
-// 2. phase_begin() with the first step of a `sample` phase, on the program's thread: window and interval are
-//    chosen, the session is enabled and configured. That takes 0.1 to 0.5 s of that thread, at the border of
+// 2. begin_phase() with the first step of a `sample` phase, on the program's thread: window and interval are
+//    chosen, the session is enabled and configured. That takes 0.1 to 0.5 s of that thread, at the boundary of
 //    two steps, and lets the device cool: the first steps of the phase run unmeasured until power and clocks
 //    have settled.
-// 3. step_begin() of the first measured step waits for the device and starts sampling; step_end() of the last
+// 3. begin_step() of the first measured step waits for the device and starts sampling; step_end() of the last
 //    one asks for the end. The host runs ahead of the device, so that stop_if_due() stops only when that step's last
 //    launch on this device is known to have ended.
 // 4. read_if_stopped() then reads the samples, disables the session and writes the window's record.
@@ -59,8 +59,8 @@ class DeviceSampling {
 
   /// A sample phase begins with this step, on this thread. `step_ns`: length of the steps before, 0 if unknown;
   /// `devices` that share the memory.
-  void phase_begin(const StepTracker::Step& step, std::int64_t step_ns, std::uint32_t devices) noexcept;
-  /// phase_begin() found the counters in use by somebody else, and opened nothing.
+  void begin_phase(const StepTracker::Step& step, std::int64_t step_ns, std::uint32_t devices) noexcept;
+  /// begin_phase() found the counters in use by somebody else, and opened nothing.
   bool in_use() const noexcept { return in_use_.load(); }
   /// After that, of this or another device: the phase begins again later, for which this one closes what it has; or it
   /// was refused, which is reported.
@@ -72,7 +72,7 @@ class DeviceSampling {
   /// After that, when every device is set up and the program goes on: what settles does so from here.
   void settle_from(std::int64_t now_ns) noexcept;
   /// A step of the phase begins, its first one too. True if it is a measured one.
-  bool step_begin(const StepTracker::Step& step) noexcept;
+  bool begin_step(const StepTracker::Step& step) noexcept;
   void step_end(const StepTracker::Step& step) noexcept;
 
   /// Stops sampling if the window is over and the device through with it. Any thread, every few milliseconds
@@ -169,7 +169,7 @@ class DeviceSampling {
   std::vector<std::uint32_t> metric_ids_;
 
   std::atomic<bool> in_use_{false}, asks_again_{false};
-  int asked_in_vain_ = 0;  // prepare()
+  int failed_requests_ = 0;  // prepare()
   std::int64_t ask_again_ns_ = 0;
   std::atomic<State> state_{State::idle};
   std::uint32_t phase_first_ = 0;  // step index

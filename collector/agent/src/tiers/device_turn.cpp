@@ -99,7 +99,7 @@ bool DeviceTurn::read(Waiter (&waiters)[kPlaces]) const noexcept {
   const std::int64_t now_ns = monotonic_ns();
   for (Waiter& waiter : waiters)
     if (waiter.since_ns <= 0 || waiter.since_ns > now_ns || waiter.until_ns < now_ns ||
-        waiter.until_ns > now_ns + kMostWaitNs)
+        waiter.until_ns > now_ns + kMaxWaitNs)
       waiter = {};
   return true;
 }
@@ -120,7 +120,7 @@ void DeviceTurn::wait_from(std::int64_t now_ns, std::int64_t again_ns) noexcept 
   if (place == std::end(waiters)) place = of(0);
   if (place == std::end(waiters)) return;  // more than there are places for: it asks without a place
   write(static_cast<int>(place - std::begin(waiters)),
-        {id_, waiting_since_ns_, now_ns + std::clamp<std::int64_t>(again_ns, 0, kMostWaitNs)});
+        {id_, waiting_since_ns_, now_ns + std::clamp<std::int64_t>(again_ns, 0, kMaxWaitNs)});
 }
 
 DeviceTurn::Answer DeviceTurn::ask(std::int64_t again_ns) noexcept {

@@ -6,7 +6,7 @@
 // fork() does not inherit. Nobody ever waits for it: who does not get it asks again later.
 //
 // The file also holds who waits and since when, so that a process that has had its turn lets those go first. Anybody
-// may write to it, so that nothing in it is believed for longer than kMostWaitNs, and it is never mapped.
+// may write to it, so that nothing in it is believed for longer than kMaxWaitNs, and it is never mapped.
 #pragma once
 
 #include <sys/types.h>
@@ -22,7 +22,7 @@ std::string default_lock_directory();
 class DeviceTurn {
  public:
   /// A waiting process asks again within this, or is forgotten.
-  static constexpr std::int64_t kMostWaitNs = 10'000'000'000;
+  static constexpr std::int64_t kMaxWaitNs = 10'000'000'000;
 
   enum class Answer {
     ours,         ///< until release()

@@ -34,7 +34,7 @@ class LaunchWatch {
     thread_.store(thread_id, std::memory_order_release);
   }
   /// By that thread: it has waited for something else until now.
-  void begin_anew(std::uint32_t thread_id, std::int64_t now_ns) noexcept {
+  void restart(std::uint32_t thread_id, std::int64_t now_ns) noexcept {
     if (is_of(thread_id)) since_ns_.store(now_ns, std::memory_order_release);
   }
   /// By that thread: its kernel runs from now on.
@@ -58,8 +58,8 @@ class LaunchWatch {
     const std::int64_t all_ns = setting_up
                                     ? kPatience * limit_ns
                                     : limit_ns + kUsualTimes * usual_ns_.load(std::memory_order_relaxed);
-    if (since_ns == 0 || now_ns - since_ns < all_ns || since_ns == told_of_ns_) return false;
-    told_of_ns_ = since_ns;
+    if (since_ns == 0 || now_ns - since_ns < all_ns || since_ns == reported_ns_) return false;
+    reported_ns_ = since_ns;
     *launch = {name_.load(std::memory_order_relaxed), kernel_id_.load(std::memory_order_relaxed),
                step_.load(std::memory_order_relaxed)};
     return true;
@@ -76,7 +76,7 @@ class LaunchWatch {
   std::atomic<bool> setting_up_{false};
   std::atomic<const char*> name_{nullptr};
   std::atomic<std::uint32_t> kernel_id_{0}, step_{0}, thread_{0};
-  std::int64_t told_of_ns_ = 0;  // the agent's thread alone
+  std::int64_t reported_ns_ = 0;  // the agent's thread alone
 };
 
 }  // namespace ridgeline::agent

@@ -7,8 +7,8 @@
 namespace ridgeline::agent {
 namespace {
 
-constexpr std::size_t kMostNamed = 4;
-constexpr std::size_t kMostRanges = 12;
+constexpr std::size_t kMaxNamed = 4;
+constexpr std::size_t kMaxRanges = 12;
 
 std::string name_of_step(std::uint32_t index) {
   return index >= spool::kFirstStretch ? "stretch " + std::to_string(index - spool::kFirstStretch)
@@ -22,7 +22,7 @@ void OtherProcesses::seen(const std::vector<std::uint32_t>& pids, bool takes_tur
   if (pids.empty()) return;
   const std::lock_guard<std::mutex> guard(mutex_);
   for (const std::uint32_t pid : pids)
-    if (pids_.size() < kMostNamed && std::find(pids_.begin(), pids_.end(), pid) == pids_.end())
+    if (pids_.size() < kMaxNamed && std::find(pids_.begin(), pids_.end(), pid) == pids_.end())
       pids_.push_back(pid);
 } catch (...) {  // without memory they stay unnamed
 }
@@ -54,11 +54,11 @@ void OtherProcesses::tell(std::int64_t now_ns) noexcept try {
   const std::lock_guard<std::mutex> guard(mutex_);
   if (steps_.empty()) return;
   std::string text = "values were taken beside other processes on the GPU in ";
-  for (std::size_t i = 0; i < std::min(steps_.size(), kMostRanges); ++i) {
+  for (std::size_t i = 0; i < std::min(steps_.size(), kMaxRanges); ++i) {
     text += (i > 0 ? ", " : "") + name_of_step(steps_[i].first);
     if (steps_[i].last != steps_[i].first) text += " to " + name_of_step(steps_[i].last);
   }
-  if (steps_.size() > kMostRanges) text += " and later ones";
+  if (steps_.size() > kMaxRanges) text += " and later ones";
   put_message(writer_, now_ns, Severity::warning, spool::Topic::turns, text);
 } catch (...) {
 }

@@ -3,7 +3,7 @@
 //
 // Seen in two ways. NVML lists the processes that have a context on a device; inside a container it may list none.
 // Processes that are recorded too know of each other by their turns with the counters (counter_turns.h). Neither says
-// what the others do at a given moment: a process that is there and idle disturbs nothing, and is told of as well.
+// what the others do at a given moment: a process that is there and idle disturbs nothing, and is reported as well.
 #pragma once
 
 #include <atomic>

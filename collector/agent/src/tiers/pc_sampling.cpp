@@ -76,13 +76,13 @@ void PcSampling::rule_out(const std::string& reason) noexcept {
 
 void PcSampling::note_step(const StepTracker::Step& step, std::int64_t now_ns) noexcept {
   std::lock_guard<std::mutex> guard(mutex_);
-  if (last_was_timeline_ && now_ns > last_begin_ns_) {
-    timeline_ns_ += now_ns - last_begin_ns_;
+  if (last_was_timeline_ && now_ns > last_start_ns_) {
+    timeline_ns_ += now_ns - last_start_ns_;
     ++timeline_steps_;
   }
   // What follows the last timeline step may have waited for the set-up of its phase.
   last_was_timeline_ = step.phase == Phase::timeline;
-  last_begin_ns_ = now_ns;
+  last_start_ns_ = now_ns;
   // The schedule began anew inside the phase.
   if (enabled_ && step.phase != Phase::stalls) {
     const QuietHold hold(captures_, host_waits_);

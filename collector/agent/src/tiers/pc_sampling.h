@@ -106,7 +106,7 @@ class PcSampling {
   std::atomic<std::int64_t> sm_hz_{0};
 
   std::mutex mutex_;  // guards everything below; never held while a launch of the program runs
-  std::int64_t last_begin_ns_ = 0, timeline_ns_ = 0;
+  std::int64_t last_start_ns_ = 0, timeline_ns_ = 0;
   std::uint32_t timeline_steps_ = 0;
   bool last_was_timeline_ = false;
 

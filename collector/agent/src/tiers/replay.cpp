@@ -99,7 +99,7 @@ bool Replay::ask_availability(CUcontext context, std::uint32_t device_id, const 
     return false;
   }
   const QuietHold hold(captures_, host_waits_, kAvailabilityPatience);
-  if (!hold && hold.stream_waits() && ++asked_in_vain_ <= kAsksWhileInUse) {
+  if (!hold && hold.stream_waits() && ++failed_requests_ <= kAsksWhileInUse) {
     in_use_at_start_.store(true, std::memory_order_relaxed);
     return false;
   }
@@ -130,7 +130,7 @@ bool Replay::ask_availability(CUcontext context, std::uint32_t device_id, const 
   }
   const bool in_use =
       may_pass(result) &&
-      ++asked_in_vain_ <= (result == CUPTI_ERROR_HARDWARE_BUSY ? kAsksWhileInUse : kAsksAfterFailure);
+      ++failed_requests_ <= (result == CUPTI_ERROR_HARDWARE_BUSY ? kAsksWhileInUse : kAsksAfterFailure);
   in_use_at_start_.store(in_use, std::memory_order_relaxed);
   if (in_use) return false;
   if (result != CUPTI_SUCCESS) {
@@ -151,7 +151,7 @@ bool Replay::ask_availability(CUcontext context, std::uint32_t device_id, const 
   return true;
 }
 
-void Replay::also_on(std::uint32_t device_id, const std::string& chip) noexcept {
+void Replay::add_device(std::uint32_t device_id, const std::string& chip) noexcept {
   std::lock_guard<std::mutex> guard(mutex_);
   if (device_id < kMaxDevices && devices_.load() != 0 && chip == chip_)
     devices_.fetch_or(std::uint64_t{1} << device_id);
@@ -236,7 +236,7 @@ std::uint32_t Replay::arm(const StepTracker::Step& step, std::uint32_t thread_id
   measured_ = 0;
   // What this thread keeps in events_ is not asked for again: a new step starts with a clean slate only as
   // far as the kernels are over, which the first launch finds out.
-  patience_spent_ = false;
+  peer_wait_exhausted_ = false;
   state_.store(State::armed, std::memory_order_release);
   return config;
 }
@@ -275,7 +275,7 @@ bool Replay::affords(std::int64_t ns) noexcept {
   return !lock.owns_lock() || count_plan_.spent_ns() + ns <= count_plan_.budget_ns();
 }
 
-void Replay::tell_of_plan() noexcept try {
+void Replay::report_plan() noexcept try {
   if (chosen_in_all_ == 0) return;
   const auto summary = count_plan_.summary(0);
   message(Severity::info, spool::Topic::replay,
@@ -327,7 +327,7 @@ Verdict Replay::launch_enter(const LaunchCall& call) noexcept try {
     auto status = spool::CounterStatus::failed;
     bool later = false;  // a launch to come opens the session
     const Awaited awaited = await_readiness(lock);
-    watch_.begin_anew(call.thread_id, api_.now_ns());
+    watch_.restart(call.thread_id, api_.now_ns());
     if (awaited == Awaited::put_off) {
       later = true;
     } else if (awaited == Awaited::too_late) {
@@ -381,7 +381,7 @@ Replay::Awaited Replay::await_readiness(std::unique_lock<std::mutex>& lock) {
 }
 
 bool Replay::open(const LaunchCall& call, std::string* why, spool::CounterStatus* status) {
-  const std::int64_t begin_ns = api_.now_ns();
+  const std::int64_t start_ns = api_.now_ns();
   const std::uint32_t id = config_id(step_);
   if (id == 0 || configs_[id - 1].metrics().empty()) {
     *why = "no metric of this configuration is available on " + chip_;
@@ -414,18 +414,18 @@ bool Replay::open(const LaunchCall& call, std::string* why, spool::CounterStatus
     *status = spool::CounterStatus::not_available;
     return false;
   }
-  const Ranges way = way_of(step_);
+  const Ranges way = counting_mode(step_);
   if (session_.enabled() && (context_ != call.context || !session_.serves(configs_[id - 1], way) ||
                              (session_.rotates() && !may_rotate(step_))))
     close_session();
   context_ = call.context;
   CounterSession::Failure failure;
-  intervals_.open(begin_ns);
+  intervals_.open(start_ns);
   bool opened = session_.enabled();
   if (!opened) {
     std::uint32_t expected = 0;
     if (reference != nullptr)
-      expected = way == Ranges::graphs ? reference->graph_launches() : steps_.most_launches();
+      expected = way == Ranges::graphs ? reference->graph_launches() : steps_.max_launches();
     if (way_ == counting::CountPlan::Way::some) expected = count_plan_.chosen();
     if (configs_[id - 1].instrumented()) stop_tracing();
     // A rotation begins with its first set; broken, it begins anew when that comes round.
@@ -437,7 +437,7 @@ bool Replay::open(const LaunchCall& call, std::string* why, spool::CounterStatus
   if (opened && session_.rotates()) session_.begin(configs_[id - 1]);
   // Started here and not at the first measured launch: permission shows now.
   if (opened && settled(call.thread_id)) opened = session_.run(&failure);
-  open_ns_ = api_.now_ns() - begin_ns;
+  open_ns_ = api_.now_ns() - start_ns;
   session_open_.store(session_.enabled(), std::memory_order_release);
   if (opened) return true;
   const bool permission = is_permission(failure.result);
@@ -475,9 +475,9 @@ Verdict Replay::measure_held(const LaunchCall& call) {
   CounterSession::Failure failure;
   const auto pause = [&](Verdict verdict) {
     if (session_.marks_kernels() && !call.graph) return verdict;  // outside a range nothing is measured
-    const std::int64_t begin_ns = api_.now_ns();
+    const std::int64_t start_ns = api_.now_ns();
     const bool paused = session_.pause(&failure);
-    in_calls_ns_ += api_.now_ns() - begin_ns;
+    in_calls_ns_ += api_.now_ns() - start_ns;
     if (paused) return verdict;
     fail_step(failure);
     return Verdict::not_asked;
@@ -629,7 +629,7 @@ bool Replay::step_end(std::uint32_t thread_id) noexcept {
 }
 
 void Replay::finish() noexcept {
-  const std::int64_t begin_ns = api_.now_ns();
+  const std::int64_t start_ns = api_.now_ns();
   Job job;
   job.step = step_;
   job.record.status = spool::CounterStatus::ok;
@@ -646,11 +646,11 @@ void Replay::finish() noexcept {
   job.graphs = session_.counts_graphs();
   job.marked = session_.marks_kernels();
   job.by_size = by_size_;
-  const bool last = steps_.held();  // a recording window closes behind this step
+  const bool last = steps_.held();  // a recording window closes after this step
   if (!keep_ || last || job.record.status == spool::CounterStatus::failed) close();
   if (step_.next_phase != Phase::cold || last) eviction_.release();
   intervals_.close(api_.now_ns());
-  job.record.finish_ns = closing_ns_ = api_.now_ns() - begin_ns;
+  job.record.finish_ns = closing_ns_ = api_.now_ns() - start_ns;
   finished_ns_ = api_.now_ns();
   if (job.record.status == spool::CounterStatus::ok) failures_of_cupti_ = 0;
   if (job.record.status == spool::CounterStatus::ok)
@@ -664,7 +664,7 @@ void Replay::finish() noexcept {
   if (step_.phase == Phase::replay)
     count_plan_.learn(way_, measured_, static_cast<double>(fixed_ns),
                       static_cast<double>(cost_ns - fixed_ns));
-  if (step_.next_phase != Phase::replay || last) tell_of_plan();
+  if (step_.next_phase != Phase::replay || last) report_plan();
   state_.store(State::idle, std::memory_order_release);
   try {
     std::lock_guard<std::mutex> guard(jobs_mutex_);
@@ -747,7 +747,7 @@ void Replay::abandon() noexcept {
   std::unique_lock<std::mutex> lock(mutex_, std::try_to_lock);
   if (!lock.owns_lock()) return;
   const State state = state_.load(std::memory_order_relaxed);
-  tell_of_plan();
+  report_plan();
   if (state == State::idle) return;
   if (state != State::to_close) report(spool::CounterStatus::failed, "the program ended inside this step");
   state_.store(State::idle, std::memory_order_release);

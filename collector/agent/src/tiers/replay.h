@@ -90,7 +90,7 @@ class Replay {
   bool ask_availability(CUcontext context, std::uint32_t device_id, const std::string& chip) noexcept;
   /// After that: another device that the program uses. Steps on it are measured if its chip is the same, since the
   /// metric sets are resolved for one. The agent's own thread.
-  void also_on(std::uint32_t device_id, const std::string& chip) noexcept;
+  void add_device(std::uint32_t device_id, const std::string& chip) noexcept;
   /// After that. May take a second, less if the process ends. Errors become messages, after which replay steps
   /// are reported as failed.
   void prepare() noexcept;
@@ -137,7 +137,7 @@ class Replay {
   /// After every launch_enter() whose verdict is not kNotAsked.
   void launch_exit(const LaunchCall& call, Verdict verdict) noexcept;
   /// The program is about to begin a capture; no hold is given any more. Counters that are running pause.
-  void capture_begins() noexcept;
+  void on_capture_begin() noexcept;
   /// The program is about to make a stream wait for the host (host_waits.h), which is announced there: nothing is
   /// started on any thread any more. Counters that are running pause.
   void stream_will_wait() noexcept;
@@ -229,7 +229,7 @@ class Replay {
   }
   /// The step is over, or is given up: it is paid for.
   void pay(bool whole) noexcept;
-  void tell_of_plan() noexcept;
+  void report_plan() noexcept;
   /// Whether there are counters, as far as that can be waited for. With `lock` on mutex_.
   enum class Awaited { decided, put_off, too_late };
   Awaited await_readiness(std::unique_lock<std::mutex>& lock);
@@ -237,12 +237,12 @@ class Replay {
   bool takes_turns() const noexcept;
   bool may_rotate(const StepTracker::Step& step) const noexcept;
   bool counts_graphs(const StepTracker::Step& step) const noexcept;
-  Ranges way_of(const StepTracker::Step& step) const noexcept;
+  Ranges counting_mode(const StepTracker::Step& step) const noexcept;
   bool leaves_out(const LaunchSequence& step) const noexcept;
   Verdict measure(const LaunchCall& call);
   /// measure() under a hold, which stays if the launch is measured.
   Verdict measure_held(const LaunchCall& call);
-  /// An event behind what was just launched into the stream tells when it is over. False: it cannot.
+  /// An event after what was just launched into the stream tells when it is over. False: it cannot.
   bool watch(CUstream stream) noexcept;
   /// CUPTI may wait for the device: what waits for the host is over.
   bool host_waits_over(std::uint32_t thread_id) noexcept;
@@ -307,7 +307,7 @@ class Replay {
   std::atomic<bool> untraced_{false};
   std::atomic<bool> left_over_{false};  // the session was kept for a step that did not come
   std::atomic<bool> session_open_{false}, in_use_at_start_{false};
-  int asked_in_vain_ = 0;          // ask_availability(): the agent's thread
+  int failed_requests_ = 0;        // ask_availability(): the agent's thread
   bool in_use_elsewhere_ = false;  // open() was refused for that
   std::function<bool()> put_off_;
   StepTracker::Step step_{};
@@ -341,7 +341,7 @@ class Replay {
   std::vector<CUevent> events_;       // of context_
   std::size_t events_pending_ = 0;    // the first so many: excluded kernels under way
   bool collectives_pending_ = false;  // all of them are collectives
-  bool patience_spent_ = false;
+  bool peer_wait_exhausted_ = false;
   std::uint32_t failures_of_cupti_ = 0;   // in a row
   std::int64_t finished_ns_ = 0;          // the latest step
   bool pauses_ = false;                   // steps of this program pause: no rotation
@@ -356,7 +356,7 @@ class Replay {
   };
   std::mutex noted_mutex_;
   std::vector<NotedValue> noted_;
-  double most_bytes_per_ns_ = 1000;  // evaluate() only: of a launch so far, and of no device less
+  double max_bytes_per_ns_ = 1000;  // evaluate() only: of a launch so far, and of no device less
 
   std::mutex jobs_mutex_;
   std::deque<Job> jobs_;

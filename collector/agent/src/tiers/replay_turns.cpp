@@ -8,7 +8,7 @@ namespace {
 
 // Of a launch whose records have not come yet.
 constexpr double kTimeUnknownNs = 1000;
-constexpr std::uint32_t kMostPauses = 64;  // in a step, 40 ms each
+constexpr std::uint32_t kMaxPauses = 64;  // in a step, 40 ms each
 
 }  // namespace
 
@@ -17,7 +17,7 @@ constexpr std::uint32_t kMostPauses = 64;  // in a step, 40 ms each
 bool Replay::takes_turns() const noexcept {
   const LaunchSequence* reference = this->reference();
   return reference != nullptr && reference->graph_launches() > 0 && reference->count() > 0 &&
-         reference->graph_launches() <= kMostPauses;
+         reference->graph_launches() <= kMaxPauses;
 }
 
 bool Replay::counts_graphs(const StepTracker::Step& step) const noexcept {
@@ -34,7 +34,7 @@ bool Replay::leaves_out(const LaunchSequence& step) const noexcept {
 
 // Steps with kernels that are left out, as the latest timeline step shows it, would pause at each of them, and so would
 // those with waits for the host.
-Ranges Replay::way_of(const StepTracker::Step& step) const noexcept {
+Ranges Replay::counting_mode(const StepTracker::Step& step) const noexcept {
   if (counts_graphs(step)) return Ranges::graphs;
   const LaunchSequence* reference = this->reference();
   const bool marked =
@@ -48,7 +48,7 @@ bool Replay::may_rotate(const StepTracker::Step& step) const noexcept {
   const LaunchSequence* reference = this->reference();
   if (step.phase != Phase::replay || way_ != counting::CountPlan::Way::all || replay_sets_ < 2 ||
       reference == nullptr || reference->graph_launches() > 0 || reference->count() == 0 || pauses_ ||
-      steps_.most_launches() > CounterSession::kMostRangesRotating)
+      steps_.max_launches() > CounterSession::kMaxRangesRotating)
     return false;
   return !leaves_out(*reference);
 }

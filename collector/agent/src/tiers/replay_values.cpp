@@ -11,7 +11,7 @@ namespace ridgeline::agent {
 namespace {
 
 // More noted than this at once is not needed to know how wide a kind spreads.
-constexpr std::size_t kMostNoted = 1u << 16;
+constexpr std::size_t kMaxNoted = 1u << 16;
 constexpr double kLongEnoughNs = 10'000;
 constexpr std::string_view kDurationMetric = "gpu__time_duration.sum";
 
@@ -138,7 +138,7 @@ bool Replay::write_kernels(Job& job, const CounterSession::Segment& segment, std
     value.grid_y = launch.grid_y;
     value.grid_z = launch.grid_z;
     for (std::size_t m = 0; m < metrics; ++m) {
-      // A range of ours begins before its kernel and ends behind it: its duration is not the kernel's.
+      // A range of ours begins before its kernel and ends after it: its duration is not the kernel's.
       if (job.marked && config.metrics()[m].name == kDurationMetric) continue;
       value.metric_id = metric_ids_[first_metric_[job.record.config_id - 1] + m];
       value.value = values[m];
@@ -162,10 +162,10 @@ void Replay::note_values(const Job& job, std::uint32_t ordinal, const CounterCon
   if (!(duration_ns > 0) || !std::isfinite(bytes)) return;
   const double bytes_per_ns = bytes / duration_ns;
   // What a very short launch seems to reach is no measure for the others.
-  if (duration_ns >= kLongEnoughNs) most_bytes_per_ns_ = std::max(most_bytes_per_ns_, bytes_per_ns);
+  if (duration_ns >= kLongEnoughNs) max_bytes_per_ns_ = std::max(max_bytes_per_ns_, bytes_per_ns);
   std::lock_guard<std::mutex> guard(noted_mutex_);
-  if (noted_.size() >= kMostNoted) return;
-  noted_.push_back({kind, before, 0, bytes_per_ns / most_bytes_per_ns_});
+  if (noted_.size() >= kMaxNoted) return;
+  noted_.push_back({kind, before, 0, bytes_per_ns / max_bytes_per_ns_});
   if (std::isfinite(tensor)) noted_.push_back({kind, before, 1, tensor});
 }
 

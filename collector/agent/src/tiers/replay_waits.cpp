@@ -20,14 +20,14 @@ constexpr std::int64_t kPatienceNs = 20 * kMillisecond, kImpatienceNs = kMillise
 constexpr std::int64_t kPatienceWithPeersNs = 5000 * kMillisecond;
 constexpr std::int64_t kPatienceWithPeersInAllNs = 15000 * kMillisecond;
 constexpr std::chrono::microseconds kPollPause{50};
-constexpr std::size_t kMostEvents = 64;
+constexpr std::size_t kMaxEvents = 64;
 // For captures on other threads, where something has to be done now or never.
 constexpr std::chrono::milliseconds kCapturePatience{20};
 // Before a call that makes a stream wait for the host, for the measured launches of other threads.
 constexpr std::chrono::seconds kLongestLaunch{2};
 // A session that is kept for a step to come.
 constexpr std::int64_t kKeptNs = 2000 * kMillisecond;
-constexpr std::uint32_t kMostFailures = 3;
+constexpr std::uint32_t kMaxFailures = 3;
 
 }  // namespace
 
@@ -37,28 +37,28 @@ bool Replay::settled(std::uint32_t thread_id) noexcept {
   const bool for_host = host_waits_.pending();
   if (events_pending_ == 0 && !for_host) return true;
   RelaxedCapture relaxed(driver_);
-  const bool for_peers = collectives_pending_ && !patience_spent_ && !for_host;
-  std::int64_t limit_ns = patience_spent_ ? kImpatienceNs : kPatienceNs;
+  const bool for_peers = collectives_pending_ && !peer_wait_exhausted_ && !for_host;
+  std::int64_t limit_ns = peer_wait_exhausted_ ? kImpatienceNs : kPatienceNs;
   if (for_peers)
     limit_ns =
         std::clamp(kPatienceWithPeersInAllNs - waited_for_peers_ns_, kPatienceNs, kPatienceWithPeersNs);
-  const std::int64_t begin_ns = api_.now_ns();
+  const std::int64_t start_ns = api_.now_ns();
   std::int64_t waited_ns = 0;
   bool over = false;
   while (true) {
     while (events_pending_ > 0 && driver_.event_query(events_[events_pending_ - 1]) != CUDA_ERROR_NOT_READY)
       --events_pending_;
-    waited_ns = api_.now_ns() - begin_ns;
+    waited_ns = api_.now_ns() - start_ns;
     over = events_pending_ == 0 && !(for_host && host_waits_.pending());
     if (over || waited_ns > limit_ns || gate_.closed()) break;
     if (waited_ns > kPatienceNs) {
-      watch_.begin_anew(thread_id, begin_ns + waited_ns);  // this is no kernel that hangs
+      watch_.restart(thread_id, start_ns + waited_ns);  // this is no kernel that hangs
       std::this_thread::sleep_for(kPollPause);
     }
   }
   // Shorter waits are what a collective takes.
   if (for_peers && waited_ns > kPatienceNs) waited_for_peers_ns_ += waited_ns;
-  patience_spent_ = !over;
+  peer_wait_exhausted_ = !over;
   return over;
 }
 
@@ -68,9 +68,9 @@ bool Replay::host_waits_over(std::uint32_t thread_id) noexcept {
 
 bool Replay::watch(CUstream stream) noexcept try {
   RelaxedCapture relaxed(driver_);
-  if (!driver_.complete() || events_pending_ >= kMostEvents) return false;
+  if (!driver_.complete() || events_pending_ >= kMaxEvents) return false;
   if (events_pending_ == events_.size()) {
-    events_.reserve(kMostEvents);
+    events_.reserve(kMaxEvents);
     CUevent event = nullptr;
     if (driver_.event_create(&event, CU_EVENT_DISABLE_TIMING) == CUDA_SUCCESS) events_.push_back(event);
   }
@@ -96,7 +96,7 @@ void Replay::settle_what_is_due() noexcept {
   }
 }
 
-void Replay::capture_begins() noexcept {
+void Replay::on_capture_begin() noexcept {
   std::lock_guard<std::mutex> guard(mutex_);
   // With another capture under way nothing of CUPTI's may be called; it has had the counters stopped.
   if (!session_.running() || !captures_.only_one()) return;
@@ -114,7 +114,7 @@ void Replay::capture_begins() noexcept {
 
 void Replay::stream_will_wait() noexcept {
   std::unique_lock<std::mutex> lock(mutex_);
-  // What closes a range waits for the device, under the lock that this thread takes behind its call.
+  // What closes a range waits for the device, under the lock that this thread takes after its call.
   const auto until = std::chrono::steady_clock::now() + kLongestLaunch;
   while (session_.running() && !under_way_.empty() && std::chrono::steady_clock::now() < until) {
     lock.unlock();
@@ -161,7 +161,7 @@ void Replay::give_up_step(std::string_view why) noexcept {
 
 // A failure of CUPTI's is the step's; several one after the other are the end of counting, not of the program.
 void Replay::note_failure(CUptiResult result) noexcept {
-  if (result == CUPTI_ERROR_HARDWARE_BUSY || result == CUPTI_SUCCESS || ++failures_of_cupti_ < kMostFailures)
+  if (result == CUPTI_ERROR_HARDWARE_BUSY || result == CUPTI_SUCCESS || ++failures_of_cupti_ < kMaxFailures)
     return;
   give_up_counting("counters failed in three steps in a row");
 }

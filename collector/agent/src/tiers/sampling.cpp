@@ -46,12 +46,12 @@ DeviceSampling& Sampling::make(std::uint32_t number) {
 }
 
 void Sampling::prepare(std::uint32_t device_id, const std::string& chip) noexcept try {
-  if (prepared_ == kMostDevices) {
-    if (!too_many_said_)
+  if (prepared_ == kMaxDevices) {
+    if (!too_many_reported_)
       put_message(writer_, api_.now_ns(), Severity::warning, spool::Topic::sampling,
                   "device " + std::to_string(device_id) + " and those after it are not sampled: " +
-                      std::to_string(kMostDevices) + " devices of a process are");
-    too_many_said_ = true;
+                      std::to_string(kMaxDevices) + " devices of a process are");
+    too_many_reported_ = true;
     return;
   }
   const std::uint32_t number = prepared_++;
@@ -64,18 +64,18 @@ void Sampling::rule_out(spool::Topic topic, const std::string& reason, Refusal r
   devices_[0]->rule_out(topic, reason, refusal);
 }
 
-bool Sampling::step_begin(const StepTracker::Step& step, std::int64_t step_ns) noexcept {
+bool Sampling::begin_step(const StepTracker::Step& step, std::int64_t step_ns) noexcept {
   if (!phase_known_ || phase_first_ != step.phase_first) {
     close_now();  // the windows of another sample phase just before
     phase_known_ = true;
     phase_first_ = step.phase_first;
     taking_part_ = count_.load(std::memory_order_acquire);
     met_ = false;
-    for (std::uint32_t i = 0; i < taking_part_; ++i) devices_[i]->phase_begin(step, step_ns, taking_part_);
+    for (std::uint32_t i = 0; i < taking_part_; ++i) devices_[i]->begin_phase(step, step_ns, taking_part_);
     for (std::uint32_t i = 0; i < taking_part_; ++i) devices_[i]->settle_from(api_.now_ns());
   }
   bool measured = false;
-  for (std::uint32_t i = 0; i < taking_part_; ++i) measured |= devices_[i]->step_begin(step);
+  for (std::uint32_t i = 0; i < taking_part_; ++i) measured |= devices_[i]->begin_step(step);
   return measured;
 }
 

@@ -23,7 +23,7 @@ class Sampling {
            const SamplingLimits& limits);
 
   /// Prepares a device, once each, on the agent's thread. Until the first one is ready, a sample phase waits for
-  /// it; further ones take part from the next phase on. Devices beyond kMostDevices are not sampled, and that is
+  /// it; further ones take part from the next phase on. Devices beyond kMaxDevices are not sampled, and that is
   /// said.
   void prepare(std::uint32_t device_id, const std::string& chip) noexcept;
   /// prepare() was called. The agent's thread.
@@ -33,13 +33,13 @@ class Sampling {
 
   /// A step of a sample phase begins on this thread. True if it is a measured one, on one device at least.
   /// `step_ns`: length of the steps before, 0 if unknown.
-  bool step_begin(const StepTracker::Step& step, std::int64_t step_ns) noexcept;
+  bool begin_step(const StepTracker::Step& step, std::int64_t step_ns) noexcept;
   void step_end(const StepTracker::Step& step) noexcept;
   /// The step is of a phase whose window was set up already.
   bool phase_goes_on(const StepTracker::Step& step) const noexcept {
     return phase_known_ && phase_first_ == step.phase_first;
   }
-  /// After step_begin(): another process or profiler has the counters, and no window was opened. The same step of the
+  /// After begin_step(): another process or profiler has the counters, and no window was opened. The same step of the
   /// schedule may begin again later.
   bool in_use_elsewhere() const noexcept;
   /// What becomes of that: it begins `again`, or was refused.
@@ -74,7 +74,7 @@ class Sampling {
   void abandon() noexcept;
 
  private:
-  static constexpr std::uint32_t kMostDevices = 16;
+  static constexpr std::uint32_t kMaxDevices = 16;
 
   DeviceSampling& make(std::uint32_t number);
   template <typename Action>
@@ -95,10 +95,10 @@ class Sampling {
   std::atomic<std::uint32_t> window_ids_{1};
 
   /// The first one is there from the start, for phases that begin before it is prepared.
-  std::array<std::unique_ptr<DeviceSampling>, kMostDevices> devices_;
+  std::array<std::unique_ptr<DeviceSampling>, kMaxDevices> devices_;
   std::atomic<std::uint32_t> count_{0};
-  std::uint32_t prepared_ = 0;  // the agent's thread only
-  bool too_many_said_ = false;  // likewise
+  std::uint32_t prepared_ = 0;      // the agent's thread only
+  bool too_many_reported_ = false;  // likewise
 
   /// Of the thread on which steps begin.
   bool phase_known_ = false;

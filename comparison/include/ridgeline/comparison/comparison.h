@@ -31,10 +31,10 @@ enum class Outcome : std::uint8_t {
 /// Why an outcome is no better.
 enum class OutcomeReason : std::uint8_t {
   none,
-  single_run,     ///< one run a side: nothing says how much runs differ
-  too_few_pairs,  ///< fewer than ComparisonOptions::least_pairs
+  single_run,     ///< one run per side: nothing says how much runs differ
+  too_few_pairs,  ///< fewer than ComparisonOptions::min_pairs
   noise,          ///< the runs differ too much for an answer: detectable_ratio, pairs_needed
-  two_modes,      ///< runs fall into two heaps, and which of them a run is in is chance
+  two_modes,      ///< runs fall into two clusters, and which of them a run is in is chance
   not_confirmed,  ///< the fresh pair did not show it again
   small,          ///< a difference without doubt, but below the thresholds, or not all of it
   blocks,         ///< the runs of one side came before those of the other: what drifts looks like a change
@@ -46,9 +46,9 @@ enum class ChangeCause : std::uint8_t {
   none,        ///< nothing changed, or nothing that could be told from noise
   code,        ///< other machine code, or another kernel does the work
   launch,      ///< the same code launched otherwise: block, cluster, shared memory
-  shapes,      ///< the same code with another grid
-  calls,       ///< called another number of times
-  data,        ///< the same code and launch did other work: it executed another number of instructions
+  shapes,      ///< the same code with a different grid
+  calls,       ///< called a different number of times
+  data,        ///< the same code and launch did other work: it executed a different number of instructions
   clock,       ///< the same cycles at another clock
   neighbours,  ///< same code and launch, other cycles: what runs before or beside it, caches, memory
   unknown,     ///< the machine code was not recorded
@@ -168,7 +168,7 @@ struct ComparisonOptions {
   bool paired = true;
   /// Of the last pairs: kept out of the tests; what is blamed must show in them again.
   std::int64_t confirmation_pairs = 0;
-  std::int64_t least_pairs = 3;  ///< fewer give no verdict
+  std::int64_t min_pairs = 3;  ///< fewer give no verdict
 
   double alpha = 0.05;  ///< of the step and its parts, two-sided; of this look, if there are several
   double equivalence_alpha = 0.05;     ///< of `same`
@@ -180,7 +180,7 @@ struct ComparisonOptions {
   double kernel_step_share = 0.001;  ///< … and of the step
   bool strict = false;               ///< kernels are tested against kernel_ratio, not against no difference
   std::optional<NoiseFloor> floor;
-  double least_matched_share = 0.90;  ///< of the kernel time; below, kernels are not blamed
+  double min_matched_share = 0.90;  ///< of the kernel time; below, kernels are not blamed
   /// What kernels of B may cost; a kernel above its budget fails the comparison whatever A was.
   std::vector<analyzer::KernelBudget> budgets;
   /// Sides on other GPU models, or drivers, get a verdict too.
@@ -217,7 +217,7 @@ struct Change {
 
 /// The step or a part of it. Tested on its own, without regard to how many others are; a part in the step's
 /// time, since it may be nothing on either side.
-struct Endpoint {
+struct StepMetric {
   std::string name;  ///< "step", "kernels", "gaps: CPU", or a range below the step's: "forward"
   PartKind kind = PartKind::step;
   Change time;            ///< ns
@@ -258,7 +258,7 @@ struct KernelChange {
   OutcomeReason reason = OutcomeReason::none;
   ChangeCause cause = ChangeCause::none;
   bool confirmed = false;  ///< the confirmation pairs showed it again
-  bool hint = false;       ///< one run a side: the change is beyond the spread inside the runs
+  bool hint = false;       ///< one run per side: the change is beyond the spread inside the runs
 };
 
 /// Copies of one direction, or memsets, at one place, and their counterpart.
@@ -300,7 +300,7 @@ struct ComparisonSide {
   std::string device;
   std::optional<double> sm_clock_hz, power_w;  ///< medians over the runs
   std::optional<int> temperature_c;            ///< highest
-  bool two_modes = false;                      ///< its step times fall into two heaps
+  bool two_modes = false;                      ///< its step times fall into two clusters
   double launches = 0;                         ///< a step, median over the runs
 };
 
@@ -310,14 +310,15 @@ struct Comparison {
   std::int64_t pairs = 0;  ///< that were tested; unpaired: runs of the smaller side
   bool paired = false;
   ComparisonVerdict verdict = ComparisonVerdict::inconclusive;
-  std::vector<Endpoint> endpoints;        ///< the step first
+  std::vector<StepMetric> step_metrics;   ///< the step first
   std::vector<KernelChange> kernels;      ///< by |Δ| of the step, largest first
   std::vector<TransferChange> transfers;  ///< likewise
   std::int64_t two_mode_kernels =
-      0;                        ///< whose runs are seen to fall into two heaps, whichever side they are of
+      0;                        ///< whose runs are seen to fall into two clusters, whichever side they are of
   bool in_blocks = false;       ///< by the runs' begins, one side was recorded before the other
   bool same_recording = false;  ///< a run of A and one of B are one recording
-  /// Of unchanged code and on another grid, if they are so many that the sides do other work (another batch); else 0.
+  /// Of unchanged code and on a different grid, if they are so many that the sides do other work (another batch);
+  /// else 0.
   std::int64_t other_shape_kernels = 0;
   std::optional<Change>
       common_mode;  ///< what kernels of unchanged code did together, as a ratio; a and b are 1 and 1 + ratio
@@ -331,8 +332,8 @@ struct Comparison {
   double step_delta_ns = 0;    ///< medians of B less A
   std::int64_t regressed = 0, improved = 0, same = 0, inconclusive = 0, added = 0, removed = 0;
 
-  [[nodiscard]] const Endpoint& step() const { return endpoints.front(); }
-  /// The sides launch another number of kernels a step, by more than one in twenty: perhaps they do other work.
+  [[nodiscard]] const StepMetric& step() const { return step_metrics.front(); }
+  /// The sides launch a different number of kernels a step, by more than one in twenty: perhaps they do other work.
   [[nodiscard]] bool other_work() const;
 };
 

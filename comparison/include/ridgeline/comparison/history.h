@@ -1,5 +1,5 @@
-// history.h: results of many commits in one SQLite file, where they changed, and how the newest run stands to the last
-// ones.
+// history.h: results of many commits in one SQLite file, where they changed, and how the newest run compares with the
+// last ones.
 //
 // A series is one quantity (the step, or a kernel at its place) of one kind of runs: one program that does one thing on
 // one model of GPU. Nothing follows from runs of another kind. Cards of one model share a series: what a card is faster
@@ -20,7 +20,7 @@ namespace ridgeline::comparison {
 
 /// A place in a series from which on values are others.
 struct ChangePoint {
-  std::size_t at = 0;  ///< first value behind it
+  std::size_t at = 0;  ///< first value after it
   double before = 0;   ///< median of the values up to the change point before
   double after = 0;    ///< median of the values up to the next
   double p = 1;        ///< of so large a change anywhere in the series that were tested together, by chance
@@ -30,7 +30,7 @@ struct ChangeOptions {
   double significance = 0.05;  ///< of any change in all series together, if there is none
   std::size_t least = 3;       ///< values on either side
   int permutations = 999;
-  double least_ratio = 0.005;  ///< changes of medians below do not matter and are none
+  double min_ratio = 0.005;  ///< changes of medians below do not matter and are none
 };
 
 /// Where series of the same runs changed. `series`: a value for each run, above zero; NaN where a run has none.
@@ -57,7 +57,7 @@ struct HistoryValue {
 /// A change point with what people said of it.
 struct HistoryChange {
   ChangePoint point;
-  std::string commit;  ///< of the first value behind it
+  std::string commit;  ///< of the first value after it
   bool accepted = false;
   std::string reason;  ///< why it was accepted
 };

@@ -100,8 +100,8 @@ namespace ridgeline::comparison {
 
 /// Which rungs are on: bit i for rung i, the lowest first.
 using RungSet = std::uint64_t;
-inline constexpr std::size_t kMostRungs = 40;
-inline constexpr std::size_t kMostShapleyRungs = 6;
+inline constexpr std::size_t kMaxRungs = 40;
+inline constexpr std::size_t kMaxShapleyRungs = 6;
 
 struct LadderQuestions {
   bool alone = true;
@@ -128,7 +128,7 @@ struct LadderDesign {
 };
 
 /// `needs`: of each rung those rungs that must be on for it, all of them lower ones. Failure: usage (no rung, more than
-/// kMostRungs, or than kMostShapleyRungs with `shapley`; a need that is not lower).
+/// kMaxRungs, or than kMaxShapleyRungs with `shapley`; a need that is not lower).
 [[nodiscard]] Result<LadderDesign> ladder_design(const std::vector<RungSet>& needs,
                                                  const LadderQuestions& questions);
 /// All that these rungs need, and those that they need.
@@ -185,7 +185,7 @@ struct LadderOptions {
   double equivalence_alpha = 0.05;   ///< of wrong "no effect", each
   double margin_ratio = 0.003;       ///< a smaller contribution is no effect
   double loss_margin_ratio = 0.005;  ///< of the loss
-  std::int64_t least_rounds = 3;     ///< for a verdict
+  std::int64_t min_rounds = 3;       ///< for a verdict
 };
 
 /// All that a ladder's runs said: what is kept in a file, and what everything printed comes from.

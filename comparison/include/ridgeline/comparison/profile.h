@@ -142,7 +142,7 @@ struct ProfileOptions {
 
 /// Reads a capture. Failures: those of store::Capture::open(), no_data (no launch with a timestamp), usage, cancelled.
 [[nodiscard]] Result<RunProfile> profile_run(const std::string& path, const ProfileOptions& options = {},
-                                             const analyzer::Ask& ask = {});
+                                             const analyzer::QueryOptions& ask = {});
 
 /// An NVTX path with its numbers folded: "step 4 / layer 11 / mlp" becomes "step * / layer * / mlp". A number that is
 /// part of a word ("conv2d", "fc1") stays.

@@ -11,9 +11,9 @@ struct Steady {
   bool settled = true;    ///< false: it drifts to its end, and `first` is the middle
 };
 
-/// The first place in the first half from which on the series rises or falls by less than `most_drift`, a ratio of its
+/// The first place in the first half from which on the series rises or falls by less than `max_drift`, a ratio of its
 /// median, from there to its end; judged by the medians of the first and the last third. At least `least` values stay.
 /// A series shorter than twice `least` is judged whole; one of fewer than three values is settled.
-[[nodiscard]] Steady steady_from(const std::vector<double>& series, double most_drift, std::size_t least);
+[[nodiscard]] Steady steady_from(const std::vector<double>& series, double max_drift, std::size_t least);
 
 }  // namespace ridgeline::comparison

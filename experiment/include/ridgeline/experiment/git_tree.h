@@ -19,7 +19,7 @@ class GitRepository {
   [[nodiscard]] Result<std::string> resolve(const std::string& revision) const;
   /// Whether tracked files differ from the commit that is checked out.
   [[nodiscard]] bool is_dirty() const;
-  /// Commits behind `good` up to `bad`, oldest first, along first parents. Failure: usage (good is no ancestor).
+  /// Commits after `good` up to `bad`, oldest first, along first parents. Failure: usage (good is no ancestor).
   [[nodiscard]] Result<std::vector<std::string>> between(const std::string& good,
                                                          const std::string& bad) const;
   [[nodiscard]] std::string subject(const std::string& commit) const;

@@ -21,7 +21,7 @@
 namespace ridgeline::experiment {
 
 /// Indices of the programs in the order in which they run in a round, counted from 0: of each even round a random one,
-/// of the odd round behind it the same from its end.
+/// of the odd round after it the same from its end.
 [[nodiscard]] std::vector<std::size_t> mirrored_order(std::size_t programs, std::int64_t round,
                                                       std::int64_t order_seed);
 

@@ -19,7 +19,7 @@ using LadderSettings = std::map<std::string, std::vector<std::string>>;
 /// What is done to the program.
 struct LadderChange {
   std::string name;
-  std::vector<std::string> arguments;              ///< behind the command's own
+  std::vector<std::string> arguments;              ///< after the command's own
   LadderSettings settings;                         ///< instead of those below
   std::map<std::string, std::string> environment;  ///< "": the variable is taken away
 };

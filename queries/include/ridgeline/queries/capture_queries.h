@@ -18,7 +18,7 @@
 namespace ridgeline::queries {
 
 /// The kernels of a scope by what they could save.
-struct RankQuery {
+struct RankingQuery {
   bool stalls = false;  ///< with stall reasons of the worst kernels
   analyzer::Scope scope = {};
   double min_share = 0;  ///< rows of less of the step's time are left out, 0..1
@@ -58,8 +58,8 @@ struct SqlStreamQuery {
   std::string sql;
 };
 
-using CaptureQuery = std::variant<RankQuery, CheckQuery, AdviseQuery, StepsQuery, RooflineQuery, ReportQuery,
-                                  InfoQuery, VerifyQuery, SqlQuery, SqlStreamQuery, WhatIfQuery>;
+using CaptureQuery = std::variant<RankingQuery, CheckQuery, AdviseQuery, StepsQuery, RooflineQuery,
+                                  ReportQuery, InfoQuery, VerifyQuery, SqlQuery, SqlStreamQuery, WhatIfQuery>;
 
 struct DocumentAnswer {
   reports::Document document;  ///< holds what it is made of
@@ -79,7 +79,7 @@ class CaptureQueries {
   /// `how` of a ReportQuery: its format is not looked at. Failures: those of opening the capture and of the question,
   /// naming the capture; usage for an unknown column.
   [[nodiscard]] Result<DocumentAnswer> ask(const CaptureQuery& query, const reports::DocumentOptions& how,
-                                           const analyzer::Ask& ask = {});
+                                           const analyzer::QueryOptions& ask = {});
 
  private:
   class State;

@@ -22,10 +22,11 @@ using CompareProgress = std::function<void(std::size_t done, std::size_t all)>;
 
 /// One run. Failures: those of comparison::profile_run(), naming the capture.
 [[nodiscard]] Result<comparison::RunProfile> profile_of(const std::string& capture,
-                                                        const analyzer::Ask& how = {},
+                                                        const analyzer::QueryOptions& how = {},
                                                         const analyzer::AnalysisOptions& analysis = {});
 /// Failures: those of reading the captures, naming the one, and of comparison::compare().
-[[nodiscard]] Result<comparison::Comparison> ask(const CompareQuery& query, const analyzer::Ask& how = {},
+[[nodiscard]] Result<comparison::Comparison> ask(const CompareQuery& query,
+                                                 const analyzer::QueryOptions& how = {},
                                                  const CompareProgress& progress = {});
 
 }  // namespace ridgeline::queries

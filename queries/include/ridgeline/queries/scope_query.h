@@ -10,13 +10,13 @@ namespace ridgeline::queries {
 
 struct ScopeQuery {
   analyzer::Scope scope;
-  analyzer::RankKey key = analyzer::RankKey::kernel;
+  analyzer::RankingKey key = analyzer::RankingKey::kernel;
 };
 
 /// What the analyzer says of one scope, with the launches that its indices point into. Immutable and shared.
 struct ScopeAnswer {
   analyzer::Scope scope;
-  analyzer::RankKey key = analyzer::RankKey::kernel;
+  analyzer::RankingKey key = analyzer::RankingKey::kernel;
   std::shared_ptr<const analyzer::Model> model;
   std::shared_ptr<const analyzer::StepAnalysis> steps;
   std::shared_ptr<const analyzer::UtilisationAnalysis> utilisation;
@@ -35,7 +35,8 @@ struct Overview {
 
 /// Failures: those of the session's questions.
 [[nodiscard]] analyzer::Answer<ScopeAnswer> ask(analyzer::Session& session, const ScopeQuery& query,
-                                                const analyzer::Ask& how = {});
-[[nodiscard]] Result<Overview> ask_overview(analyzer::Session& session, const analyzer::Ask& how = {});
+                                                const analyzer::QueryOptions& how = {});
+[[nodiscard]] Result<Overview> ask_overview(analyzer::Session& session,
+                                            const analyzer::QueryOptions& how = {});
 
 }  // namespace ridgeline::queries

@@ -16,7 +16,7 @@ struct WhatIfQuery {
 
 /// Failures: those of Session::what_if().
 [[nodiscard]] analyzer::Answer<analyzer::WhatIf> ask(analyzer::Session& session, const WhatIfQuery& query,
-                                                     const analyzer::Ask& how = {});
+                                                     const analyzer::QueryOptions& how = {});
 
 /// "attention*=1.5x", "adamw_kernel=2". Failure: usage.
 [[nodiscard]] Result<analyzer::Faster> parse_faster(std::string_view text);

@@ -16,7 +16,7 @@ namespace ridgeline::reports {
 [[nodiscard]] std::string gain_text(const analyzer::AdviceReport& report, const analyzer::AdviceGain& gain);
 /// How sure the gain is: what it rests on, and how overlap and power were taken into account.
 [[nodiscard]] std::string certainty_text(const analyzer::Advice& advice);
-/// The figures behind it: "gaps 3.93 ms · launches 1,153".
+/// The figures after it: "gaps 3.93 ms · launches 1,153".
 [[nodiscard]] std::string evidence_text(const std::vector<analyzer::Evidence>& evidence);
 /// The launches that it is about, by their ids in the capture: "launches 12, 13, 14 and 40 more".
 [[nodiscard]] std::string launches_text(const analyzer::Advice& advice);

@@ -11,7 +11,8 @@ namespace ridgeline::reports {
 [[nodiscard]] std::string check_text(const analyzer::Ranking& ranking, const analyzer::TargetCheck& check);
 
 /// One line: the figures behind the verdict of one kernel.
-[[nodiscard]] std::string kernel_check_text(const analyzer::TargetCheck& check, const analyzer::RankRow& row,
+[[nodiscard]] std::string kernel_check_text(const analyzer::TargetCheck& check,
+                                            const analyzer::RankingRow& row,
                                             const analyzer::KernelCheck& kernel);
 
 }  // namespace ridgeline::reports

@@ -25,7 +25,7 @@ namespace ridgeline::reports {
 /// One row per kernel, largest |Δ| of the step first. Refers to the rows.
 [[nodiscard]] Table compare_table(const std::vector<comparison::KernelChange>& kernels);
 /// The step, what its time went to, and its ranges.
-[[nodiscard]] Table endpoints_table(const std::vector<comparison::Endpoint>& endpoints);
+[[nodiscard]] Table step_metrics_table(const std::vector<comparison::StepMetric>& step_metrics);
 
 /// One row per kind of copy at a place. Refers to the rows.
 [[nodiscard]] Table transfers_table(const std::vector<comparison::TransferChange>& transfers);

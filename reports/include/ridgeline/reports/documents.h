@@ -26,7 +26,7 @@ struct DocumentOptions {
   bool all = false;      // for people: every row, also kernels below the least share; else long lists are cut
   bool verbose = false;  // all that the figures rest on, every finding on its own
   std::string link;      // of a comment: where the whole page is; "": not said
-  bool stalls = false;   // ranking: stall reasons of the worst kernels behind it; not in CSV
+  bool stalls = false;   // ranking: stall reasons of the worst kernels after it; not in CSV
 };
 
 /// All throw Error(usage) for an unknown column. A Document refers to the arguments that it was made from.

@@ -32,7 +32,7 @@ namespace ridgeline::reports {
 /// A demangled kernel name as people say it: without return type and parameter list.
 ///   "void ns::add<float>(float*, int)" -> "ns::add<float>"
 /// Of several ("void a(int), void b() → void c()") each likewise, here and below.
-/// A grid behind it stays, here and below: "void ns::add<float>(float*, int) [132,1,1]" -> "ns::add<float>
+/// A grid after it stays, here and below: "void ns::add<float>(float*, int) [132,1,1]" -> "ns::add<float>
 /// [132,1,1]"
 [[nodiscard]] std::string kernel_display_name(std::string_view demangled_name);
 

@@ -82,7 +82,7 @@ struct ColumnHead {
   std::string title{};  // the header where there is room; "": `header`
   Align align = Align::right;
   Elide elide = Elide::never;  // never: as wide as its widest cell
-  int least_width = 24;        // of an elided column
+  int min_width = 24;          // of an elided column
   /// Where the width does not suffice, the column with the highest number goes first; 0 stays.
   int drop_order = 0;
   bool shown = true;  // false: only in JSON and CSV, or if asked for

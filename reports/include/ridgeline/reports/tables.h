@@ -69,15 +69,15 @@ namespace ridgeline::reports {
 
 /// "DRAM", the busiest pipe, "launch" (too short for any), "no roof" or "?": the nearest roof of a row of the
 /// ranking, as in JSON.
-[[nodiscard]] std::string limiter_word(const analyzer::RankRow& row);
+[[nodiscard]] std::string nearest_roof_word(const analyzer::RankingRow& row);
 /// For people: marked if another roof is as near, "xu≈"; "short" for "launch".
-[[nodiscard]] std::string nearest_word(const analyzer::RankRow& row);
+[[nodiscard]] std::string nearest_word(const analyzer::RankingRow& row);
 /// "memory", "latency", …; "short", "no roof", "?" as nearest_word() has it.
-[[nodiscard]] std::string bound_word(const analyzer::RankRow& row);
+[[nodiscard]] std::string bound_word(const analyzer::RankingRow& row);
 [[nodiscard]] std::string bound_word(analyzer::KernelBound bound);
 
 /// "DRAM" or "FLOP": which roof the declared work's least time is at; missing without one.
-[[nodiscard]] Cell minimum_limiter_cell(const analyzer::WorkSum& work);
+[[nodiscard]] Cell minimum_roof_cell(const analyzer::WorkSum& work);
 
 /// Colour of a utilisation against the targets.
 [[nodiscard]] Style utilisation_style(double ratio, double target, double stretch);

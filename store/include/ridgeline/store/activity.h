@@ -18,9 +18,9 @@
 
 namespace ridgeline::store {
 
-/// From begin_ns up to, but without, end_ns, on the capture's clock.
+/// From start_ns up to, but without, end_ns, on the capture's clock.
 struct TimeSpan {
-  std::int64_t begin_ns = 0;
+  std::int64_t start_ns = 0;
   std::int64_t end_ns = 0;
 };
 

@@ -71,7 +71,7 @@ class Capture {
   [[nodiscard]] std::vector<GraphMetric> graph_metrics() const;
   [[nodiscard]] std::vector<Thread> threads() const;  // by process, thread
   /// Of one process, those that overlap the time; by thread, start.
-  [[nodiscard]] std::vector<Synchronisation> synchronisations(Id process_id, std::int64_t begin_ns,
+  [[nodiscard]] std::vector<Synchronisation> synchronisations(Id process_id, std::int64_t start_ns,
                                                               std::int64_t end_ns) const;
   [[nodiscard]] std::vector<RecordingWindow> recording_windows() const;  // by process, start_ns
   [[nodiscard]] std::vector<StallWindow> stall_windows() const;

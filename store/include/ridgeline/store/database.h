@@ -1,6 +1,6 @@
 // database.h: RAII over SQLite's C API, the part of it that a capture needs.
 //
-// Lifecycle: 1. open a Database (read-only unless told)  2. prepare Statements  3. step or query
+// Lifecycle: 1. open a Database (read-only by default)  2. prepare Statements  3. step or query
 // 4. Statements are destroyed before their Database. One thread at a time per Database.
 #pragma once
 

@@ -48,7 +48,7 @@ struct CeilingRoof {
   std::optional<double> read_share;
   std::string unit;  // "bytes_per_s", "ops_per_s", "ns"
   double work = 0;   // bytes or operations of a launch
-  std::optional<double> most_per_cycle_sm;
+  std::optional<double> max_per_cycle_sm;
   std::string configuration;
   std::optional<double> call_ns;
   std::vector<CeilingReading> readings;
@@ -113,14 +113,14 @@ struct MachineCeilings {
 [[nodiscard]] Result<MachineCeilings> read_machine_ceilings(const std::string& path);
 
 /// The same text with what counters saw of the roofs named so ("dram.read"), and a `counters_disagree` where it
-/// is further from what was declared than `most_apart_ratio`. `text` is one that parse_machine_ceilings()
+/// is further from what was declared than `max_difference_ratio`. `text` is one that parse_machine_ceilings()
 /// takes.
 struct NamedCount {
   std::string roof;
   CeilingCount count;
 };
 [[nodiscard]] std::string with_counts(std::string_view text, const std::vector<NamedCount>& counts,
-                                      double most_apart_ratio = 0.02);
+                                      double max_difference_ratio = 0.02);
 
 /// Rows of a capture: readings that are roofs, and the energy model. The conditions say so where they are of another
 /// card than `device`.

@@ -60,7 +60,7 @@ void hold_stream(cudaStream_t stream, Gate& gate) {
   check(cudaLaunchHostFunc(stream, Gate::wait, &gate), "launching a host function");
 }
 
-/// The stream waits for a host function that waits for this thread, which launches behind it first.
+/// The stream waits for a host function that waits for this thread, which launches after it first.
 Step host_waits_case(const Bench& bench) {
   auto gate = std::make_shared<Gate>();
   return [bench, gate](int number) {
@@ -85,7 +85,7 @@ Step long_host_waits_case(const Bench& bench) {
   };
 }
 
-/// Another stream waits for an event behind the host function, and what this thread does first is no launch alone.
+/// Another stream waits for an event after the host function, and what this thread does first is no launch alone.
 Step host_waits_event_case(const Bench& bench) {
   auto gate = std::make_shared<Gate>();
   return [bench, gate](int number) {
@@ -228,7 +228,7 @@ __global__ void child(std::uint32_t* words, std::uint32_t salt) {
   words[i] = (words[i] + salt) * 0x27D4EB2Fu;
 }
 
-/// Launches two kernels that run one after the other, and ends behind them.
+/// Launches two kernels that run one after the other, and ends after them.
 __global__ void parent(std::uint32_t* words, std::uint32_t salt) {
   if (threadIdx.x != 0 || blockIdx.x != 0) return;
   child<<<kWords / kThreads, kThreads>>>(words, salt);

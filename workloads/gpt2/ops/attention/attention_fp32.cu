@@ -95,8 +95,8 @@ using Accumulator = float[kRows][kPadded / kTile][4];
 
 // acc += scores (64 x 64, rows 4y+i) * b (64 x HS).
 template <int kPadded>
-__device__ inline void add_product(Accumulator<kPadded>& acc, const float* scores, const float* b, int y,
-                                   int x) {
+__device__ inline void add_gemm(Accumulator<kPadded>& acc, const float* scores, const float* b, int y,
+                                int x) {
 #pragma unroll 2
   for (int k = 0; k < kTile; k += 4) {
     float4 s[kRows];
@@ -229,7 +229,7 @@ __global__ void __launch_bounds__(kThreads)
     __syncwarp();  // the half-warp has read its previous scores
     store_scores(scores, s, y, x);
     __syncwarp();
-    add_product<kPadded>(acc, scores, v, y, x);
+    add_gemm<kPadded>(acc, scores, v, y, x);
   }
   float factor[kRows];
 #pragma unroll
@@ -359,8 +359,8 @@ __global__ void __launch_bounds__(kThreads, kPadded == 64 ? 2 : 1)  // as many a
     if constexpr (kOfKeys) store_scores(probabilities, s, y, x);
     store_scores(gradients, dp, y, x);
     __syncwarp();
-    if constexpr (kOfKeys) add_product<kPadded>(of_second, probabilities, streamed_second, y, x);
-    add_product<kPadded>(of_first, gradients, streamed_first, y, x);
+    if constexpr (kOfKeys) add_gemm<kPadded>(of_second, probabilities, streamed_second, y, x);
+    add_gemm<kPadded>(of_first, gradients, streamed_first, y, x);
   }
   const auto store = [&](int which, const Accumulator<kPadded>& acc, float factor) {
     const float factors[kRows] = {factor, factor, factor, factor};

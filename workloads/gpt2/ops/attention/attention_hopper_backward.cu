@@ -10,14 +10,14 @@
 // dS^T are left operands of dV += P^T dO and dK += dS^T Q without leaving the registers. Only dS goes through shared
 // memory, for dQ^T = K^T dS^T. Persistent blocks of four warpgroups, which take chunks of 64 queries:
 //   consumers  two warpgroups, 64 of a tile's 128 keys each, with dK and dV in registers while the queries pass by.
-//              The next chunk's scores are issued in front of this one's dS, its dP behind: neither is waited for
+//              The next chunk's scores are issued in front of this one's dS, its dP after: neither is waited for
 //   dQ reducer one warpgroup forms dQ^T, with K^T in registers, and leaves it in shared memory
 //   helpers    four warps: one fetches (TMA, swizzled), two have the copy engine add dQ up, one forms the row
 //              statistics (dout . out) of the head after this one
 //
 // dQ of a block of 128 queries gets a part from every block of keys to its left, from several multiprocessors. They
 // are added up in FP32 in L2: the first is stored, the others are added, the last fetches the sum and writes bfloat16.
-// So there is nothing to clear and no pass behind. Deterministic, the others take turns, one at a time. The parts
+// So there is nothing to clear and no pass after. Deterministic, the others take turns, one at a time. The parts
 // of a head are made at the same time by a group of multiprocessors, each of which takes a long block of keys (p)
 // and a short one (blocks-1-p): as long a time for all. Long blocks are walked from the diagonal down, so that at
 // time t unit p is at query block p + t; short ones from the last query block up. That gives every part its time,

@@ -113,7 +113,7 @@ __device__ inline void consume(const BackwardMaps& maps, const BackwardProblem& 
 
   unsigned chunk = 0;
   unsigned block = 0;  // of keys
-  // Waits for the chunk, or for the one behind it if its queries see none of this consumer's keys. What to wait for
+  // Waits for the chunk, or for the one after it if its queries see none of this consumer's keys. What to wait for
   // stands with the chunk before, so that no flags stand between the waiting and the products.
   const auto await_rows = [&](bool first_of_keys, bool on_diagonal) {
     barrier_wait(layout.rows_full(chunk), filled<Layout::kStages>(chunk));
@@ -221,7 +221,7 @@ __device__ inline void consume(const BackwardMaps& maps, const BackwardProblem& 
     more = (flags & kLastOfAll) == 0;
     ++chunk;
     if ((flags & kLastOfKeys) != 0) ++block;
-    // Behind the last chunk the products for the next are formed of whatever is there, and not used.
+    // After the last chunk the products for the next are formed of whatever is there, and not used.
     if (more) flags = await_rows((flags_now & kLastOfKeys) != 0, (flags_now & kDiagonalNext) != 0);
     const std::uint32_t now_dout = layout.dout(now);
     const std::uint32_t next_keys = layout.keys(block) + own_rows;

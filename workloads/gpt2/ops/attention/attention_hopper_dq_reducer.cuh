@@ -118,7 +118,7 @@ __device__ inline void reduce_dq(const BackwardLayout& layout, float scale, cons
     wgmma_wait<0>();
     pin(dq);
     if (lane == 0) barrier_arrive(layout.ds_empty(chunk));
-    // Behind products that used all of them, and so waited for what was read: right behind the reads, the arrival could
+    // After products that used all of them, and so waited for what was read: right after the reads, the arrival could
     // overtake one of them.
     if (!taken && !half) {
       if (lane == 0) barrier_arrive(layout.keys_taken(block - 1));

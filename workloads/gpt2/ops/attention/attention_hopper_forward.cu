@@ -269,8 +269,8 @@ __device__ inline void consume(const ForwardMaps& maps, const Problem& problem, 
   // Whose scores are formed next: the two take turns, so that one's exponentials meet the other's products.
   const auto await_turn = [&] { named_barrier_sync(1 + consumer, 2 * kWarpgroup); };
   const auto turn_to_other = [&] { named_barrier_arrive(2 - consumer, 2 * kWarpgroup); };
-  // Scores of the first tile of a block of rows. Its queries are given back behind the products, which wait for what
-  // was read: right behind the reads, the arrival could overtake one of them.
+  // Scores of the first tile of a block of rows. Its queries are given back after the products, which wait for what
+  // was read: right after the reads, the arrival could overtake one of them.
   const auto issue_first_scores = [&](int stage) {
     issue_scores(s, q, layout.keys(stage));
     release(layout.queries_empty(consumer));

@@ -135,7 +135,7 @@ enum ChunkFlags : unsigned {
   kDiagonal = 8,       // its tile is on the diagonal
   kDiagonalNext = 16,  // the next chunk is the first of a tile on the diagonal
   kSumFirst = 32,      // no part of dQ comes before this one
-  kSumLast = 64,       // none comes behind
+  kSumLast = 64,       // none follows
 };
 
 /// The parity of the phase in which the count-th filling of a ring's place is there; the one before it is that of the
@@ -204,8 +204,8 @@ struct BackwardCursor {
     const int blocks = p.problem.blocks;
     const int longs = lesser(query_block, p.units - 1);  // the first unit in time
     if (is_long) {
-      const int shorts_begin = greater(blocks - 1 - query_block, 2 * blocks - query_block - time);
-      return longs - pair + greater(0, blocks / 2 - shorts_begin);
+      const int shorts_start = greater(blocks - 1 - query_block, 2 * blocks - query_block - time);
+      return longs - pair + greater(0, blocks / 2 - shorts_start);
     }
     return longs - greater(0, query_block - time) + 1 + (blocks / 2 - 1 - pair);
   }

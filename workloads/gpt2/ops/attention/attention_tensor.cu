@@ -151,7 +151,7 @@ __global__ void __launch_bounds__(kThreads, kBlocks)
       unsigned p[kRowTiles][4];
 #pragma unroll
       for (int m = 0; m < kRowTiles; ++m) as_left_operand(p[m], scores[c][m]);
-      add_product<kRowTiles, kHeadSize>(acc, p, v, c * 16, lane);
+      add_gemm<kRowTiles, kHeadSize>(acc, p, v, c * 16, lane);
     }
   }
 
@@ -247,11 +247,11 @@ __device__ __forceinline__ void add_gradients(
     if constexpr (kOfKeys) {
 #pragma unroll
       for (int m = 0; m < kRowTiles; ++m) as_left_operand(left[m], s[m]);
-      add_product<kRowTiles, kHeadSize>(of_second, left, second, c * 16, lane);
+      add_gemm<kRowTiles, kHeadSize>(of_second, left, second, c * 16, lane);
     }
 #pragma unroll
     for (int m = 0; m < kRowTiles; ++m) as_left_operand(left[m], dp[m]);
-    add_product<kRowTiles, kHeadSize>(of_first, left, first, c * 16, lane);
+    add_gemm<kRowTiles, kHeadSize>(of_first, left, first, c * 16, lane);
   }
 }
 

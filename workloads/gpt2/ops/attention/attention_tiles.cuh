@@ -174,9 +174,8 @@ using Accumulator = float[kRowTiles][kHeadSize / 8][4];
 
 /// acc (16*kRowTiles x HS) += left (.. x 16) * tile[row0..row0+16).
 template <int kRowTiles, int kHeadSize>
-__device__ inline void add_product(Accumulator<kRowTiles, kHeadSize>& acc,
-                                   const unsigned (&left)[kRowTiles][4], const bf16* tile, int row0,
-                                   int lane) {
+__device__ inline void add_gemm(Accumulator<kRowTiles, kHeadSize>& acc, const unsigned (&left)[kRowTiles][4],
+                                const bf16* tile, int row0, int lane) {
   const bf16* address = tile + (row0 + lane % 16) * kStride<kHeadSize> + lane / 16 * 8;
 #pragma unroll
   for (int n = 0; n < kHeadSize / 16; ++n) {

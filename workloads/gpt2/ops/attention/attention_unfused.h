@@ -28,7 +28,7 @@ template <typename Real>
 void merge_heads_cpu(Real* out, const Real* inp, const HeadShape& shape);  // (P,B,NH,T,HS) -> (B,T,P,NH,HS)
 template <typename Real>
 void scale_scores_cpu(Real* scores, Real factor, std::int64_t n);
-/// scores (M,T,T): keys behind the query become -infinity.
+/// scores (M,T,T): keys after the query become -infinity.
 template <typename Real>
 void causal_mask_cpu(Real* scores, std::int64_t matrices, int seq);
 /// Each row of (R,S); out may be inp.

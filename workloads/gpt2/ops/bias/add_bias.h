@@ -1,4 +1,4 @@
-// add_bias.h: the bias of a linear layer as a kernel behind the GEMM.
+// add_bias.h: the bias of a linear layer as a kernel after the GEMM.
 #pragma once
 
 #include <cuda_runtime_api.h>

@@ -25,7 +25,7 @@ void add_partials_cpu(Real* target, const Real* partials, int blocks, std::int64
 namespace {
 
 struct PendingTable {
-  PartialSum sums[PartialSums::kMostPending];
+  PartialSum sums[PartialSums::kMaxPending];
 };
 static_assert(sizeof(PendingTable) <= 4000, "kernel parameters end at 4 KiB");
 
@@ -57,17 +57,17 @@ __global__ void __launch_bounds__(kWarpSize* kSlices)
 
 PartialSums::PartialSums(void* device_memory, std::int64_t bytes)
     : memory_(static_cast<float*>(device_memory)), capacity_(bytes / std::int64_t{sizeof(float)}) {
-  pending_.reserve(kMostPending);
+  pending_.reserve(kMaxPending);
 }
 
 float* PartialSums::reserve(std::int64_t count, int sums, cudaStream_t stream) {
   const std::int64_t rounded = ceil_div(count, 4) * 4;
-  if (rounded > capacity_ || sums > kMostPending) {
+  if (rounded > capacity_ || sums > kMaxPending) {
     throw std::invalid_argument("PartialSums::reserve: " + std::to_string(count) + " floats for " +
                                 std::to_string(sums) + " sums, of " + std::to_string(capacity_) + " for " +
-                                std::to_string(kMostPending));
+                                std::to_string(kMaxPending));
   }
-  if (used_ + rounded > capacity_ || static_cast<int>(pending_.size()) + sums > kMostPending) flush(stream);
+  if (used_ + rounded > capacity_ || static_cast<int>(pending_.size()) + sums > kMaxPending) flush(stream);
   float* room = memory_ + used_;
   used_ += rounded;
   return room;

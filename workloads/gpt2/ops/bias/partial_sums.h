@@ -36,7 +36,7 @@ constexpr std::int64_t partial_sum_flops(std::int64_t blocks, std::int64_t colum
 /// within fixed slices of them, so results do not change from run to run on one device.
 class PartialSums {
  public:
-  static constexpr int kMostPending = 96;
+  static constexpr int kMaxPending = 96;
 
   /// The memory must outlive the last flush.
   PartialSums(void* device_memory, std::int64_t bytes);

@@ -1,4 +1,4 @@
-// value_bias_gradient.h: the gradient of the values' bias in attention, from that of the projection behind attention.
+// value_bias_gradient.h: the gradient of the values' bias in attention, from that of the projection after attention.
 //
 // A row of probabilities sums to 1, so that the column sums of dV are those of attention's incoming gradient. That is
 // the projection's incoming gradient times its weight, and so are its column sums: the projection's bias gradient times
@@ -25,7 +25,7 @@ constexpr std::int64_t value_bias_gradient_flops(std::int64_t layers, std::int64
   return 2 * layers * channels * channels;
 }
 
-/// How many elements one layer's tensors begin behind those of the layer before.
+/// How many elements one layer's tensors begin after those of the layer before.
 struct LayerStrides {
   std::int64_t dqkvb;
   std::int64_t dprojb;

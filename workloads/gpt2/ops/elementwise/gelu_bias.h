@@ -1,4 +1,4 @@
-// gelu_bias.h: GELU's derivative behind a GEMM, and the gradient of the bias before the GELU, in one pass.
+// gelu_bias.h: GELU's derivative after a GEMM, and the gradient of the bias before the GELU, in one pass.
 #pragma once
 
 #include <cuda_runtime_api.h>

@@ -9,7 +9,7 @@
 // Backward, atomic: one kernel reads dout once; a thread owns (t, 4 columns), walks the batch, adds to dwte
 // with 16-byte FP32 atomics and to its own dwpe elements without any.
 // Backward, deterministic: the positions are sorted by token on the device (CUB's radix sort, which is stable), each
-// block adds the runs of equal tokens in its tile of the sorted order, and runs that cross a tile's border
+// block adds the runs of equal tokens in its tile of the sorted order, and runs that cross a tile's boundary
 // are completed from the tiles' partial sums in tile order. No host work, no long serial run for frequent
 // tokens.
 #define CCCL_DISABLE_NVTX  // CUB's ranges would stand among the model's
@@ -186,8 +186,8 @@ std::size_t sort(void* memory, std::size_t bytes, const std::int32_t* keys, std:
 constexpr int kRunTile = 32;  // sorted positions a block adds up
 
 // Blocks: (tile of the sorted order, chunk of columns). A run inside the tile goes to dwte; the part of a run
-// that crosses the tile's left (right) border goes to heads (tails), (tiles, C) each. A run that covers the
-// whole tile and crosses both borders goes to heads.
+// that crosses the tile's left (right) boundary goes to heads (tails), (tiles, C) each. A run that covers the
+// whole tile and crosses both boundaries goes to heads.
 template <typename T, int kVector>
 __global__ void __launch_bounds__(kBlock)
     run_sum_kernel(float* dwte, float* heads, float* tails, const T* dout, const std::int32_t* keys,
@@ -203,7 +203,7 @@ __global__ void __launch_bounds__(kBlock)
   const bool open_right = end < n && keys[end - 1] == keys[end];
 
   float sum[kVector] = {};
-  std::int64_t run_begin = begin;
+  std::int64_t run_start = begin;
   constexpr int kUnroll = 8;
   for (std::int64_t i0 = begin; i0 < end; i0 += kUnroll) {
     float values[kUnroll][kVector] = {};
@@ -220,7 +220,7 @@ __global__ void __launch_bounds__(kBlock)
 #pragma unroll
         for (int k = 0; k < kVector; ++k) sum[k] += values[u][k];
         if (key[u + 1] != key[u]) {  // the run ends here, or the tile does
-          const bool crosses_left = run_begin == begin && open_left;
+          const bool crosses_left = run_start == begin && open_left;
           const bool crosses_right = i0 + u + 1 == end && open_right;
           float* target = dwte + key[u] * channels + column;
           if (crosses_left) {
@@ -238,7 +238,7 @@ __global__ void __launch_bounds__(kBlock)
           }
 #pragma unroll
           for (int k = 0; k < kVector; ++k) sum[k] = 0.0F;
-          run_begin = i0 + u + 1;
+          run_start = i0 + u + 1;
         }
       }
     }
@@ -256,7 +256,7 @@ __global__ void __launch_bounds__(kBlock)
   const std::int64_t tile = blockIdx.x;
   const std::int64_t begin = tile * kRunTile;
   const std::int64_t end = begin + kRunTile;
-  if (end >= n || keys[end - 1] != keys[end]) return;  // no run crosses the right border
+  if (end >= n || keys[end - 1] != keys[end]) return;  // no run crosses the right boundary
   const std::int32_t key = keys[end];
   const bool begins_here = begin == 0 || keys[begin - 1] != key || keys[begin] != key;
   if (!begins_here) return;

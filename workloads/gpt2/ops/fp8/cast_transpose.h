@@ -61,7 +61,7 @@ void launch_fp8_transpose(std::uint8_t* transposed, const std::uint8_t* inp, std
                           std::int64_t columns, cudaStream_t stream);
 
 /// out = inp in E4M3, of `tensors` tensors: those of inp `stride` elements apart, a multiple of 4, those of out one
-/// behind the other. out.scale.scale has one per tensor; no amax.
+/// after the other. out.scale.scale has one per tensor; no amax.
 void launch_fp8_cast_weights(const Fp8Output& out, const float* inp, std::int64_t tensors,
                              std::int64_t stride, std::int64_t rows, std::int64_t columns,
                              cudaStream_t stream);

@@ -33,12 +33,12 @@ __host__ __device__ inline std::uint8_t fp8_bits(float value, Fp8Format format) 
 /// The largest power of two that takes `amax` to at most the format's largest value, within 2^-100 to 2^100, so that
 /// its inverse is a normal number too. 0 where amax says nothing of the tensor: zero, or not finite.
 constexpr float fp8_scale(float amax, Fp8Format format) {
-  constexpr float kMost = 0x1p100F;
-  constexpr float kLeast = 0x1p-100F;
+  constexpr float kMax = 0x1p100F;
+  constexpr float kMin = 0x1p-100F;
   if (!(amax > 0.0F) || !(amax <= 3.402823466e38F)) return 0.0F;
   const float ratio = fp8_largest(format) / amax;
-  if (ratio >= kMost) return kMost;
-  if (ratio <= kLeast) return kLeast;
+  if (ratio >= kMax) return kMax;
+  if (ratio <= kMin) return kMin;
   // A normal number: without its fraction it is the power of two below.
   return std::bit_cast<float>(std::bit_cast<std::uint32_t>(ratio) & 0xff800000U);
 }

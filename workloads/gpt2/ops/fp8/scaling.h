@@ -43,7 +43,7 @@ struct Fp8ScalingState {
   const float* inverse(std::int64_t tensor) const { return of(tensor) + kFp8Inverse; }
 };
 
-/// Both on the host and on the device: the state behind a step. amax goes to the front of the history and is zero
+/// Both on the host and on the device: the state after a step. amax goes to the front of the history and is zero
 /// again; one that is not finite counts as nothing there. Without any magnitude remembered the scale stays.
 __host__ __device__ inline void fp8_update_tensor(const Fp8ScalingState& state, std::int64_t tensor) {
   float* at = state.of(tensor);

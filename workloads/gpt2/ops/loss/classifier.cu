@@ -290,7 +290,7 @@ __global__ void __launch_bounds__(kThreads + kWarpSize)
           }
         }
       }
-      // Behind the stores, which wait for what was read. Right behind the reads, the arrival overtakes one of
+      // After the stores, which wait for what was read. Right after the reads, the arrival overtakes one of
       // them now and then, and the copy engine writes the next row over what it is about to read.
       __syncwarp();
       if (lane == 0) barrier_arrive(&drained[p]);

@@ -43,11 +43,11 @@ void hopper_matmul_backward_input_cpu(Real* dpre, Real* dbias, const Real* dout,
 namespace {
 
 using hopper::Config;
-using hopper::Product;
+using hopper::Gemm;
 
 // Of a cluster of two: see bench.
-template <Product kProduct>
-using Fastest = Config<kProduct, 2>;
+template <Gemm kGemm>
+using Fastest = Config<kGemm, 2>;
 
 void check(const char* what, std::int64_t rows, int channels, int hidden, bool aligned) {
   if (hopper_matmul_supported(rows, channels, hidden) && aligned) return;
@@ -92,8 +92,7 @@ void launch_hopper_matmul_forward(bf16* out, std::uint8_t* slope, const bf16* in
   args.bias = bias;
   args.rows = rows;
   args.columns = hidden;
-  hopper::launch_gemm<Product::forward, Fastest<Product::forward>>(out, slope, inp, weight, args, channels,
-                                                                   stream);
+  hopper::launch_gemm<Gemm::forward, Fastest<Gemm::forward>>(out, slope, inp, weight, args, channels, stream);
 }
 
 void launch_hopper_matmul_backward_input(bf16* dpre, float* dbias, const bf16* dout, const bf16* weight,
@@ -113,9 +112,9 @@ void launch_hopper_matmul_backward_input(bf16* dpre, float* dbias, const bf16* d
   args.column_sums = partials;
   args.rows = rows;
   args.columns = hidden;
-  constexpr Product kProduct = Product::backward_input;
-  hopper::launch_gemm<kProduct, Fastest<kProduct>>(dpre, const_cast<std::uint8_t*>(slope), dout, weight, args,
-                                                   channels, stream);
+  constexpr Gemm kGemm = Gemm::backward_input;
+  hopper::launch_gemm<kGemm, Fastest<kGemm>>(dpre, const_cast<std::uint8_t*>(slope), dout, weight, args,
+                                             channels, stream);
   if (bias_gradient) {
     sums.add({dbias, partials, hidden, static_cast<int>(ceil_div(rows, hopper::kTileRows)), hidden});
   }

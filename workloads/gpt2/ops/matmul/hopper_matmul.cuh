@@ -6,7 +6,7 @@
 //              of a tile its bias
 //   consumers  warpgroups 1 and 2, 64 of the tile's 128 rows each: wgmma from the ring into registers. A tile's
 //              epilogue runs under the next tile's products: each of the next tile's first twelve stages has a
-//              twelfth of it, half behind the issue of its first two products and half behind the others, so that
+//              twelfth of it, half after the issue of its first two products and half after the others, so that
 //              the tensor cores have work in their queue while the same warps compute. So a thread holds two tiles,
 //              and a tile has 192 columns, not 256. A warp stages its 16 rows and has the copy engine store them,
 //              with no other warp to wait for
@@ -41,12 +41,12 @@
 
 namespace ridgeline::gpt2::hopper {
 
-enum class Product {
+enum class Gemm {
   forward,        // GELU(D) is stored, and GELU'(D), where D = A B^T + bias. B is (columns, K)
   backward_input  // A B times the stored GELU'(D), and its column sums. B is (K, columns)
 };
-constexpr bool is_forward(Product product) {
-  return product == Product::forward;
+constexpr bool is_forward(Gemm gemm) {
+  return gemm == Gemm::forward;
 }
 
 constexpr int kTileRows = 128;
@@ -63,7 +63,7 @@ static_assert(kBlockK == kBoxColumns && kSwizzledColumns == kBoxColumns && kChun
 constexpr int kPartColumns = 16;  // of the epilogue between the products of two stages
 constexpr int kPartsOfChunk = kChunkColumns / kPartColumns;
 constexpr int kParts = kChunks * kPartsOfChunk;
-constexpr int kHalfProducts = kBlockK / 16 / 2;  // of a stage, issued together
+constexpr int kHalfGemms = kBlockK / 16 / 2;  // of a stage, issued together
 constexpr int kWarpChunkBytes = kWarpRows * kChunkColumns * 2;
 constexpr int kChunkBytes = kTileRows * kChunkColumns * 2;
 constexpr int kWarpSlopeBytes = kWarpRows * kChunkColumns;
@@ -77,7 +77,7 @@ constexpr int kConsumerRegisters = 224;
 constexpr int kOtherRegisters = 56;
 
 /// Cluster: blocks that share B, 1 or 2.
-template <Product kProduct, int Cluster>
+template <Gemm kGemm, int Cluster>
 struct Config {
   static constexpr int kCluster = Cluster;
   static constexpr int kStages = 4;
@@ -91,20 +91,20 @@ struct Config {
   /// Forward [consumer warp][out, slope], used again for each chunk; backward [place][consumer warp].
   static constexpr int kStaging = kStages * kStageBytes;
   static constexpr int kWarpStagingBytes =
-      is_forward(kProduct) ? kWarpChunkBytes + kWarpSlopeBytes : kWarpChunkBytes;
+      is_forward(kGemm) ? kWarpChunkBytes + kWarpSlopeBytes : kWarpChunkBytes;
   static constexpr int kStagingBytes =
-      is_forward(kProduct) ? kConsumerWarps * kWarpStagingBytes : kResultPlaces * kChunkBytes;
+      is_forward(kGemm) ? kConsumerWarps * kWarpStagingBytes : kResultPlaces * kChunkBytes;
   /// Backward [chunk][consumer warp].
   static constexpr int kSlopes = kStaging + kStagingBytes;
-  static constexpr int kSlopesBytes = is_forward(kProduct) ? 0 : kChunks * kSlopeBytes;
+  static constexpr int kSlopesBytes = is_forward(kGemm) ? 0 : kChunks * kSlopeBytes;
   /// [chunk parity][kSumRows][columns of a chunk] float: the next chunk's are written while a slow warp still reads.
   static constexpr int kSums = kSlopes + kSlopesBytes;
   static constexpr int kSumTableBytes = kSumRows * kChunkColumns * 4;
-  static constexpr int kSumBytes = is_forward(kProduct) ? 0 : 2 * kSumTableBytes;
+  static constexpr int kSumBytes = is_forward(kGemm) ? 0 : 2 * kSumTableBytes;
   /// [tile parity][columns] bfloat16: the next tile's comes with its first stage.
   static constexpr int kBias = kSums + kSumBytes;
   static constexpr int kTileBiasBytes = kTileColumns * 2;
-  static constexpr int kBiasBytes = is_forward(kProduct) ? 2 * kTileBiasBytes : 0;
+  static constexpr int kBiasBytes = is_forward(kGemm) ? 2 * kTileBiasBytes : 0;
   static constexpr int kBarriers = kBias + kBiasBytes;
   static constexpr int kSharedBytes = kBarriers + (2 * kStages + 3 * kChunks) * 8;
   static constexpr int kAllocatedBytes = kSharedBytes + 1024;  // the allocation may begin anywhere
@@ -125,7 +125,7 @@ struct Arguments {
   float* column_sums = nullptr;  // (tiles of rows, columns), backward; null: not wanted
   std::int64_t rows = 0;
   int columns = 0;
-  int k_blocks = 0;  // kParts at least: behind K come zeros
+  int k_blocks = 0;  // kParts at least: after K come zeros
   int column_tiles = 0;
   int units = 0;  // tiles of the cluster: kCluster x 1 tiles each
 };
@@ -166,7 +166,7 @@ struct Barriers {
   __device__ std::uint32_t summed(int chunk) const { return slopes_full(chunk) + 16 * kChunks; }
 };
 
-template <Product kProduct, class C>
+template <Gemm kGemm, class C>
 __device__ inline void produce(const Maps& maps, const Arguments& args, std::uint32_t shared,
                                const Barriers<C>& barriers, int rank) {
   constexpr std::uint16_t kEveryBlock = (1U << C::kCluster) - 1U;
@@ -189,7 +189,7 @@ __device__ inline void produce(const Maps& maps, const Arguments& args, std::uin
       const std::uint32_t full = barriers.full(at.stage);
       const int k = block * kBlockK;
       barrier_wait(barriers.empty(at.stage), at.parity ^ 1U);
-      if (is_forward(kProduct) && block == 0) {
+      if (is_forward(kGemm) && block == 0) {
         const auto bias_bytes = static_cast<std::uint32_t>(min(kTileColumns, args.columns - tile.column)) * 2;
         barrier_arrive_expect(full, C::kStageBytes + bias_bytes);
         bulk_load(shared + C::kBias + parity * C::kTileBiasBytes, args.bias + tile.column, bias_bytes, full);
@@ -197,7 +197,7 @@ __device__ inline void produce(const Maps& maps, const Arguments& args, std::uin
         barrier_arrive_expect(full, C::kStageBytes);
       }
       tma_load(a, &maps.a, full, k, tile.row);
-      if constexpr (is_forward(kProduct)) {
+      if constexpr (is_forward(kGemm)) {
         constexpr int kRows = kTileColumns / C::kCluster;
         load_b(b + rank * kRows * kBlockK * 2, full, k, tile.column + rank * kRows);
       } else {
@@ -258,7 +258,7 @@ __device__ inline void form_words(PartWords& words, const Accumulators& d, int p
   }
 }
 
-/// Stages them; behind a chunk's last part the copy engine stores it.
+/// Stages them; after a chunk's last part the copy engine stores it.
 __device__ inline void store_words(const Maps& maps, const PartWords& words, int part, const FinishedTile& of,
                                    std::uint32_t warp_staging, int warp, int lane, std::uint64_t read_later) {
   const int of_chunk = part % kPartsOfChunk;
@@ -339,10 +339,10 @@ __device__ inline void finish_backward(const Maps& maps, const Barriers<C>& barr
   }
 }
 
-template <Product kProduct, class C>
+template <Gemm kGemm, class C>
 __device__ inline void consume(const Maps& maps, const Arguments& args, std::uint32_t shared,
                                const Barriers<C>& barriers, int rank, int consumer) {
-  constexpr bool kRowsAlongK = !is_forward(kProduct);
+  constexpr bool kRowsAlongK = !is_forward(kGemm);
   constexpr std::uint64_t kDescriptorA = matrix_descriptor(16, 8 * kBlockK * 2);
   constexpr std::uint64_t kDescriptorB = kRowsAlongK ? matrix_descriptor(kSwizzledColumns * kBlockK * 2, 1024)
                                                      : matrix_descriptor(16, 8 * kBlockK * 2);
@@ -380,7 +380,7 @@ __device__ inline void consume(const Maps& maps, const Arguments& args, std::uin
     for (int half = 0; half < 2; ++half) {
       wgmma_fence();
 #pragma unroll
-      for (int k = half * kHalfProducts; k < (half + 1) * kHalfProducts; ++k) {
+      for (int k = half * kHalfGemms; k < (half + 1) * kHalfGemms; ++k) {
         wgmma_64x192x16<kRowsAlongK ? 1 : 0>(d, a + k * kStepA, b + k * kStepB, first_of_tile ? k : 1);
       }
       wgmma_commit();
@@ -394,7 +394,7 @@ __device__ inline void consume(const Maps& maps, const Arguments& args, std::uin
   PartWords words{};
   SlopeWords slopes{};
   const auto finish = [&](int part, int half) {
-    if constexpr (is_forward(kProduct)) {
+    if constexpr (is_forward(kGemm)) {
       form_words(words, finished, part, half);
       if (half == 1) store_words(maps, words, part, of, warp_staging, warp, lane, read_later);
     } else {
@@ -406,7 +406,7 @@ __device__ inline void consume(const Maps& maps, const Arguments& args, std::uin
   const auto complete = [&](int unit) {
     of = {tile_of<C>(unit, args, rank), of.parity ^ 1U};
     BiasWords bias;
-    if constexpr (is_forward(kProduct)) {
+    if constexpr (is_forward(kGemm)) {
       bias =
           load_bias(shared + C::kBias + of.parity * C::kTileBiasBytes, args.columns - of.tile.column, lane);
     }
@@ -416,7 +416,7 @@ __device__ inline void consume(const Maps& maps, const Arguments& args, std::uin
 #pragma unroll
     for (int i = 0; i < kTileColumns / 2; ++i) {
       finished[i] = d[i];
-      if constexpr (is_forward(kProduct)) {
+      if constexpr (is_forward(kGemm)) {
         const std::uint32_t word = bias.words[i / 4];
         finished[i] += __uint_as_float(i % 2 == 0 ? word << 16 : word & 0xffff0000U);
       }
@@ -517,7 +517,7 @@ __device__ inline void attend_slopes(const Maps& maps, const Arguments& args, st
   }
 }
 
-template <Product kProduct, class C>
+template <Gemm kGemm, class C>
 __global__ void __cluster_dims__(C::kCluster, 1, 1) __launch_bounds__(kThreads, 1)
     hopper_matmul_kernel(const __grid_constant__ Maps maps, const Arguments args) {
   extern __shared__ unsigned char allocation[];
@@ -549,13 +549,13 @@ __global__ void __cluster_dims__(C::kCluster, 1, 1) __launch_bounds__(kThreads, 
   if (warpgroup == 0) {
     release_registers<kOtherRegisters>();
     const int warp = static_cast<int>(threadIdx.x) / 32;
-    if (threadIdx.x == 0) produce<kProduct, C>(maps, args, shared, barriers, rank);
-    if constexpr (!is_forward(kProduct)) {
+    if (threadIdx.x == 0) produce<kGemm, C>(maps, args, shared, barriers, rank);
+    if constexpr (!is_forward(kGemm)) {
       if (warp > 0) attend_slopes<C>(maps, args, shared, barriers, rank, warp - 1);
     }
   } else {
     take_registers<kConsumerRegisters>();
-    consume<kProduct, C>(maps, args, shared, barriers, rank, warpgroup - 1);
+    consume<kGemm, C>(maps, args, shared, barriers, rank, warpgroup - 1);
   }
 
   // The other block of the cluster still arrives at barriers of this one.
@@ -564,19 +564,19 @@ __global__ void __cluster_dims__(C::kCluster, 1, 1) __launch_bounds__(kThreads, 
 }
 
 /// a (rows, k); b (columns, k) forward, (k, columns) backward; out, slope (rows, columns).
-template <Product kProduct, class C>
+template <Gemm kGemm, class C>
 void launch_gemm(bf16* out, std::uint8_t* slope, const bf16* a, const bf16* b, Arguments args, int k,
                  cudaStream_t stream) {
   Maps maps;
   maps.a = tensor_map(a, args.rows, k, kTileRows);
-  maps.b = is_forward(kProduct) ? tensor_map(b, args.columns, k, kTileColumns / C::kCluster)
-                                : tensor_map(b, k, args.columns, kBlockK / C::kCluster);
+  maps.b = is_forward(kGemm) ? tensor_map(b, args.columns, k, kTileColumns / C::kCluster)
+                             : tensor_map(b, k, args.columns, kBlockK / C::kCluster);
   maps.out = tensor_map(out, args.rows, args.columns, kWarpRows);
-  maps.slope = tensor_map(slope, args.rows, args.columns, is_forward(kProduct) ? kWarpRows : kTileRows);
+  maps.slope = tensor_map(slope, args.rows, args.columns, is_forward(kGemm) ? kWarpRows : kTileRows);
   args.k_blocks = std::max(kParts, static_cast<int>(ceil_div(k, kBlockK)));
   args.column_tiles = static_cast<int>(ceil_div(args.columns, kTileColumns));
   args.units = static_cast<int>(ceil_div(args.rows, kTileRows * C::kCluster)) * args.column_tiles;
-  const auto kernel = hopper_matmul_kernel<kProduct, C>;
+  const auto kernel = hopper_matmul_kernel<kGemm, C>;
   RIDGELINE_CUDA_CHECK(
       cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, C::kAllocatedBytes));
   const int clusters = std::min(args.units, std::max(1, multiprocessor_count() / C::kCluster));

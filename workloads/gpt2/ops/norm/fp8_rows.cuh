@@ -18,7 +18,7 @@ __device__ __forceinline__ void store_fp8_vector(std::uint8_t* out, std::uint32_
   table[1] = high;
 }
 
-/// Behind a barrier that all rows of the table passed. transposed (channels, rows); the table's first row is
+/// After a barrier that all rows of the table passed. transposed (channels, rows); the table's first row is
 /// the tensor's `first_row`, a multiple of 16 as is rows.
 __device__ inline void store_transposed(std::uint8_t* transposed, const std::uint32_t* table,
                                         std::int64_t first_row, std::int64_t rows, int channels, int warp,

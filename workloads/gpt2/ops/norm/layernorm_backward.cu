@@ -166,7 +166,7 @@ struct Fp8Rows {
       __syncthreads();  // every warp makes as many turns
       store_transposed(rows_.out.transposed, table(), first_row(turn), count_, channels_, warp_, kMaxWarps,
                        static_cast<int>(threadIdx.x) % kWarpSize);
-      // With two tables a warp that is ahead fills the other one, and the barrier behind that lies behind
+      // With two tables a warp that is ahead fills the other one, and the barrier after that lies after
       // everybody's reads of this one.
       if (rows_.tables == 1) {
         __syncthreads();
@@ -315,7 +315,7 @@ __global__ void __launch_bounds__(kMaxWarps* kWarpSize, 1)
   using Turn = typename Walk::Turn;
   constexpr int kVector = kPackedSize<T>;
   constexpr int kStreams = kResidual ? 3 : 2;
-  constexpr bool kKeepWeights = kChunks * kVector <= kMostLayernormWeights;
+  constexpr bool kKeepWeights = kChunks * kVector <= kMaxLayernormWeights;
   extern __shared__ uint4 storage[];
   __shared__ std::uint64_t barriers[kMaxWarps][kStages];
   const int lane = static_cast<int>(threadIdx.x) % kWarpSize;

@@ -17,7 +17,7 @@ namespace ridgeline::gpt2 {
 
 /// Up to so many columns a lane keeps the weights in registers in the backward pass; of wider rows it reads
 /// them again, from the cache.
-inline constexpr int kMostLayernormWeights = 32;
+inline constexpr int kMaxLayernormWeights = 32;
 
 /// x = the row that begins at inp.
 template <typename T, int kChunks>

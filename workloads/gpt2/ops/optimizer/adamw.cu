@@ -112,7 +112,7 @@ __device__ inline void store_copy(bf16* params, std::int64_t i, const float (&p)
   *reinterpret_cast<Four*>(params + i) = four;
 }
 
-// kWide: pointers are 16-byte aligned, range borders and the first element multiples of kWidth, so that one
+// kWide: pointers are 16-byte aligned, range boundaries and the first element multiples of kWidth, so that one
 // table look-up and one draw of random bits serve four elements. The last n % kWidth elements go one by one.
 template <typename T, bool kWide, bool kStochastic>
 __global__ void __launch_bounds__(kBlock)

@@ -44,10 +44,10 @@ __global__ void __launch_bounds__(kBlock)
   const std::int64_t thread = static_cast<std::int64_t>(blockIdx.x) * kBlock + threadIdx.x;
   const std::int64_t threads = static_cast<std::int64_t>(gridDim.x) * kBlock;
   double sum = 0.0;
-  std::int64_t scalar_begin = 0;
+  std::int64_t scalar_start = 0;
   if (wide) {
     const std::int64_t vectors = n / 4;
-    scalar_begin = vectors * 4;
+    scalar_start = vectors * 4;
     std::int64_t i = thread;
     for (; i + (kUnroll - 1) * threads < vectors; i += kUnroll * threads) {
       float4 g[kUnroll];
@@ -65,7 +65,7 @@ __global__ void __launch_bounds__(kBlock)
       sum += g.x * g.x + g.y * g.y + g.z * g.z + g.w * g.w;
     }
   }
-  for (std::int64_t i = scalar_begin + thread; i < n; i += threads) sum += grads[i] * grads[i];
+  for (std::int64_t i = scalar_start + thread; i < n; i += threads) sum += grads[i] * grads[i];
   sum = block_sum(sum, shared);
   if (threadIdx.x == 0) partials[blockIdx.x] = sum;
 }

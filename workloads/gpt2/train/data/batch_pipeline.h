@@ -21,7 +21,7 @@ namespace ridgeline::gpt2 {
 
 struct DeviceBatch {
   const std::int32_t* inputs = nullptr;   // (B, T)
-  const std::int32_t* targets = nullptr;  // (B, T), directly behind the inputs
+  const std::int32_t* targets = nullptr;  // (B, T), directly after the inputs
 };
 
 class BatchPipeline {
@@ -39,7 +39,7 @@ class BatchPipeline {
   /// The batch last acquired may be overwritten once what `stream` holds now has run.
   void release(cudaStream_t stream);
 
-  /// The source's position behind the batch last acquired, or where it began: what a resumed run restores. The
+  /// The source's position after the batch last acquired, or where it began: what a resumed run restores. The
   /// source itself is up to kSlots batches ahead.
   const std::vector<std::byte>& position() const { return position_; }
 
@@ -53,7 +53,7 @@ class BatchPipeline {
   };
   struct Slot {
     std::unique_ptr<std::int32_t, HostFree> host;  // pinned: inputs then targets
-    std::vector<std::byte> position;               // of the source behind this batch
+    std::vector<std::byte> position;               // of the source after this batch
     DeviceBuffer<std::int32_t> device;
     Event copied{cudaEventDisableTiming};
     Event consumed{cudaEventDisableTiming};

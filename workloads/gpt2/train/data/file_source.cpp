@@ -43,7 +43,7 @@ class FileSource : public TokenSource {
         throw InputError(fmt::format("token file {}: {} tokens, one batch of B*T needs {}: lower -B or -T",
                                      path, file.count(), need));
       }
-      // A file of another vocabulary is told now, not hours into the run.
+      // A file of another vocabulary is reported now, not hours into the run.
       file.read(0, tokens);
       const std::size_t hashed = std::min<std::size_t>(tokens.size(), 256);
       identity_.hash = hash_bytes(tokens.data(), hashed * sizeof(tokens[0]),

@@ -40,7 +40,7 @@ constexpr std::string_view kPrefix = "step_";
 constexpr std::string_view kPartial = ".partial";
 constexpr const char* kWhat = "checkpoint";
 
-// Of state.bin, behind the data position.
+// Of state.bin, after the data position.
 constexpr StatePart kBodyParts[] = {StatePart::moment1, StatePart::moment2, StatePart::narrow,
                                     StatePart::scaling};
 

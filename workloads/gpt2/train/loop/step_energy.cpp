@@ -20,7 +20,7 @@ void StepEnergyMeter::step_ended(double now_seconds) {
 }
 
 std::optional<StepEnergy> StepEnergyMeter::longest() const {
-  if (longest_.seconds < kLeastSeconds) return std::nullopt;
+  if (longest_.seconds < kMinSeconds) return std::nullopt;
   return StepEnergy{longest_.joules / static_cast<double>(longest_.steps), longest_.seconds, longest_.steps};
 }
 

@@ -20,7 +20,7 @@ struct StepEnergy {
 class StepEnergyMeter {
  public:
   /// Shortest stretch that says something: what the counter lags behind is below 1 % of it.
-  static constexpr double kLeastSeconds = 10;
+  static constexpr double kMinSeconds = 10;
   /// The counter is read no more often: reading it takes the host's time.
   static constexpr double kPauseSeconds = 0.25;
 
@@ -30,9 +30,9 @@ class StepEnergyMeter {
 
   /// A step has ended at that time of a steady clock. The first one begins the stretch.
   void step_ended(double now_seconds);
-  /// Something that is no step took place (a validation, a checkpoint): a new stretch begins behind it.
+  /// Something that is no step took place (a validation, a checkpoint): a new stretch begins after it.
   void disturbed() { running_ = false; }
-  /// Of the longest stretch; empty without a counter or if it is shorter than kLeastSeconds.
+  /// Of the longest stretch; empty without a counter or if it is shorter than kMinSeconds.
   [[nodiscard]] std::optional<StepEnergy> longest() const;
 
  private:

@@ -115,7 +115,7 @@ int checkpoint_code(Precision precision) {
   return -1;
 }
 
-// What a run is made of before it needs a GPU, so that every fault of arguments and files is told first.
+// What a run is made of before it needs a GPU, so that every fault of arguments and files is reported first.
 struct Prepared {
   Options options;  // with what they leave open filled in
   ModelConfig config;
@@ -243,7 +243,7 @@ class Steps {
     ring.end(step, model_);
   }
 
-  // Of the data, behind the steps that were enqueued.
+  // Of the data, after the steps that were enqueued.
   const std::vector<std::byte>& position() const { return batches_.position(); }
 
  private:

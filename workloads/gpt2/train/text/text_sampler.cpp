@@ -49,7 +49,7 @@ TextSample TextSampler::write(GpuModel& model, int step) {
   CounterRandom random(seed_, static_cast<std::uint64_t>(step));
   std::vector<std::int32_t> all = prompt_;
   for (int i = 0; i < count_; ++i) {
-    // Attention is causal: what stands behind the position that is read does not matter.
+    // Attention is causal: what follows the position that is read does not matter.
     const std::size_t context = std::min<std::size_t>(all.size(), static_cast<std::size_t>(sequence_));
     inputs_.upload(all.data() + all.size() - context, static_cast<std::int64_t>(context));
     all.push_back(sample_token(model.logits(inputs_.data(), static_cast<std::int64_t>(context) - 1),

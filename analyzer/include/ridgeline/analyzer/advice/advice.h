@@ -30,7 +30,7 @@ struct Advice {
   AdviceRule rule = AdviceRule::tail_wave;
   AdviceBasis basis = AdviceBasis::measured;
   std::string subject = {};  ///< kernel (demangled), operation, call or cause; "": the step as a whole
-  /// Ids in the capture, in order of time; the first kMostLaunches of launch_count.
+  /// Ids in the capture, in order of time; the first kMaxLaunches of launch_count.
   std::vector<store::Id> launches = {};
   std::int64_t launch_count = 0;
   std::vector<Evidence> evidence = {};
@@ -39,7 +39,7 @@ struct Advice {
   double claimed_ns = 0;    ///< of alone.mid_ns, what cases before it have claimed
   bool simulated = false;   ///< overlap by simulation; else by what ran beside it
   double power_factor = 1;  ///< of the gain, that the power limit leaves; 1: none holds the clock
-  static constexpr std::size_t kMostLaunches = 64;
+  static constexpr std::size_t kMaxLaunches = 64;
 };
 
 /// A rule that looked and found nothing.
@@ -52,14 +52,14 @@ struct AdviceHealthy {
 struct AdviceUnknown {
   AdviceRule rule = AdviceRule::tail_wave;
   AdviceNeed need = AdviceNeed::counters;
-  std::string subject;            ///< of which it cannot say; "": of nothing
-  std::optional<double> most_ns;  ///< time of the step that hangs on it
+  std::string subject;           ///< of which it cannot say; "": of nothing
+  std::optional<double> max_ns;  ///< time of the step that hangs on it
 };
 
 using AdviceVerdict = std::variant<Advice, AdviceHealthy, AdviceUnknown>;
 
 struct AdviceOptions {
-  double least_share = 0.003;            ///< of the step: less is not shown …
+  double min_share = 0.003;              ///< of the step: less is not shown …
   double noise_multiple = 3;             ///< … nor less than so many times the noise of the step
   std::int64_t max_visits = 60'000'000;  ///< pieces of work gone through in simulations, as in ReachOptions
 };
@@ -67,15 +67,15 @@ struct AdviceOptions {
 struct AdviceReport {
   ScopeKind scope = ScopeKind::step;  ///< what "step" means here
   double step_ns = 0;
-  double noise_ns = 0;                       ///< standard error of the steps' median; 0: one step, unknown
-  double least_ns = 0;                       ///< net.mid_ns of what is shown
-  std::vector<Advice> advice;                ///< net.mid_ns >= least_ns, most first
-  std::vector<Advice> small;                 ///< the other cases, most first
-  std::vector<AdviceHealthy> healthy;        ///< rules, in their order
-  std::vector<AdviceUnknown> unknown;        ///< likewise
-  AdviceGain together;                       ///< all of `advice`; no millisecond is in it twice
-  std::vector<Absence> not_simulated;        ///< why overlap is not by simulation; empty: it is
-  bool power_limited = false;                ///< the power limit held the clock
+  double noise_ns = 0;                 ///< standard error of the steps' median; 0: one step, unknown
+  double min_ns = 0;                   ///< net.mid_ns of what is shown
+  std::vector<Advice> advice;          ///< net.mid_ns >= min_ns, most first
+  std::vector<Advice> small;           ///< the other cases, most first
+  std::vector<AdviceHealthy> healthy;  ///< rules, in their order
+  std::vector<AdviceUnknown> unknown;  ///< likewise
+  AdviceGain together;                 ///< all of `advice`; no millisecond is in it twice
+  std::vector<Absence> not_simulated;  ///< why overlap is not by simulation; empty: it is
+  bool power_limited = false;          ///< the power limit held the clock
   /// What one rule says in a word: its first case, else what it lacks, else that it found nothing that matters.
   [[nodiscard]] AdviceVerdict verdict(AdviceRule rule) const;
   [[nodiscard]] static std::size_t rules();  ///< that there are

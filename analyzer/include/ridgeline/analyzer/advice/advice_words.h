@@ -14,7 +14,7 @@ enum class AdviceRule : std::uint8_t {
   too_few_blocks,     ///< fewer blocks than the device has SMs
   narrow_access,      ///< more sectors or bytes are moved than the data needs
   fold_elementwise,   ///< elementwise kernels hand their data on through DRAM
-  bias_kernel,        ///< a bias is added by a kernel of its own behind a GEMM
+  bias_kernel,        ///< a bias is added by a kernel of its own after a GEMM
   unfused_attention,  ///< product, softmax, product, with a matrix of T × T between them
   fp32_gemm,          ///< GEMMs on the FMA pipe
   ugly_dimension,     ///< a dimension that allows no wide load
@@ -55,7 +55,7 @@ enum class AdviceNeed : std::uint8_t {
   all_ranks,       ///< the other ranks, for what a collective waited for
   loader_range,    ///< an NVTX range round the loading of a batch
   whole_timeline,  ///< launches were lost
-  more_steps,      ///< steps behind the first
+  more_steps,      ///< steps after the first
 };
 
 }  // namespace ridgeline::analyzer

@@ -48,7 +48,7 @@ struct Disagreement {
 };
 
 /// What a tier covers of the representative step.
-struct TierReach {
+struct TierShare {
   Tier tier = Tier::t1;
   double dram_coverage = 0;     // share of kernel time with a DRAM utilisation by it; T1: and with its error
   double compute_coverage = 0;  // … with a compute utilisation
@@ -83,7 +83,7 @@ struct Quality {
   double explained_share = 0;   // share of launches with both or a stated reason; 1 by construction
   std::int64_t mismatched_steps = 0;
   std::vector<Disagreement> disagreements;  // flagged ones
-  std::vector<TierReach> reach;             // of the tiers that were recorded
+  std::vector<TierShare> reach;             // of the tiers that were recorded
   std::vector<TierComparison>
       comparisons;  // DRAM, of kernels at or above the floor, largest difference first
   std::vector<TierComparison> tensor_comparisons;  // the tensor pipe, likewise

@@ -98,14 +98,14 @@ class Launches {
   /// By process, start, id.
   void sort();
 
-  /// The launches of a process whose time may overlap [begin_ns, end_ns), as a range of positions: none that overlaps
+  /// The launches of a process whose time may overlap [start_ns, end_ns), as a range of positions: none that overlaps
   /// it is outside. Needs sort().
   struct Range {
     std::size_t first = 0, last = 0;  ///< without the last
   };
   /// The first of a process that starts at a time or later; where one would be if there is none. Needs sort().
   [[nodiscard]] std::size_t first_from(store::Id process_id, std::int64_t start_ns) const;
-  [[nodiscard]] Range near(store::Id process_id, std::int64_t begin_ns, std::int64_t end_ns) const;
+  [[nodiscard]] Range near(store::Id process_id, std::int64_t start_ns, std::int64_t end_ns) const;
 
  private:
   static std::optional<std::int64_t> optional(std::int64_t value) {

@@ -23,7 +23,7 @@ struct TimeWindow {
 /// Which steps of a process.
 struct StepSelection {
   enum class Kind {
-    representative,  ///< the one step that stands for all; the whole recording if there are no steps
+    representative,  ///< the one representative step; the whole recording if there are no steps
     listed,          ///< those of `indices`
     phase,           ///< all steps of `phase` that are ok
     any,             ///< every one, and what is in none

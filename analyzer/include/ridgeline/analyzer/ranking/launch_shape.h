@@ -38,12 +38,12 @@ struct Tile {
 
 /// Of the results that whole tiles compute, the share outside [m, n], 0..1; at least, for a name does not say which way
 /// round the tile lies.
-[[nodiscard]] double tile_waste(const MatrixProduct& product, const Tile& tile);
+[[nodiscard]] double tile_waste(const GemmShape& gemm, const Tile& tile);
 
 /// What the name of a product's kernel says its inputs are; any if nothing.
 [[nodiscard]] Precision precision_in_name(std::string_view kernel);
 
-/// Fills in what RankRow says of shapes; after RankRow::work.
+/// Fills in what RankingRow says of shapes; after RankingRow::work.
 void describe_shapes(const Model& model, const UtilisationAnalysis& utilisation, Ranking& ranking);
 
 }  // namespace ridgeline::analyzer

@@ -21,17 +21,17 @@
 
 namespace ridgeline::analyzer {
 
-struct RankOptions {
-  RankKeys key = RankKey::kernel;
+struct RankingOptions {
+  RankingKeys key = RankingKey::kernel;
   double target = 0.70;
   double stretch = 0.85;
   BoundOptions bounds;
   PeakPolicy peaks;  // rate_source() of it is what operations a second are held against
 };
 
-struct RankRow {
-  std::string key;  // what RankOptions::key groups by, for people: "name", "name #1a2b3c4d [132,1,1]"
-  std::vector<std::string> keys;  // one of each of RankOptions::key
+struct RankingRow {
+  std::string key;  // what RankingOptions::key groups by, for people: "name", "name #1a2b3c4d [132,1,1]"
+  std::vector<std::string> keys;  // one of each of RankingOptions::key
   std::string kernel;             // demangled name; of the longest launch if the row mixes kernels
   std::string normalised_name;    // likewise
   KernelClass kernel_class = KernelClass::other;  // likewise
@@ -52,7 +52,8 @@ struct RankRow {
   std::optional<double> cold_in_situ_time_ns;  // T0 of the same launches
   std::optional<double> cold_dram_bytes;
   std::optional<double> cold_in_situ_dram_bytes;  // of the same launches, as shown
-  std::optional<double> limiter;     // time-weighted mean of limiter_utilisation over measured launches
+  std::optional<double>
+      nearest_roof_ratio;            // time-weighted mean of nearest_roof_ratio over measured launches
   std::optional<Roof> nearest;       // of the larger share of that time: DRAM, or the busiest pipe
   std::optional<Roof> busiest_pipe;  // of the larger share of the time
   KernelBound bound = KernelBound::unmeasured;  // of the largest share of the time
@@ -60,7 +61,7 @@ struct RankRow {
   RoofRatios roofs;                // time-weighted means over the launches that have one
   std::vector<Roof>
       near_roofs;  // beside the nearest: within BoundOptions::tie_ratio of it or above, nearest first
-  double saved_target_ns = 0;  // impact at RankOptions::target
+  double saved_target_ns = 0;  // impact at RankingOptions::target
   double saved_stretch_ns = 0;
   /// Of these, savings of latency-bound launches: potential ones, for no roof says what holds them.
   double saved_target_latency_ns = 0;
@@ -81,7 +82,7 @@ struct RankRow {
   /// Over the launches that have a count; in a row without one over those whose rate samples give (sampled_ops_rate()).
   std::optional<double> tensor_ops_per_s;
   TierSet tensor_ops_tier;                  // which of the two: T2, T1
-  std::optional<double> tensor_spec_ratio;  // that ÷ the peak of its type (RankOptions::rate)
+  std::optional<double> tensor_spec_ratio;  // that ÷ the peak of its type (RankingOptions::rate)
   std::optional<double> sm_clock_hz;        // while they ran, by T1; without samples in replay, by T2
   TierSet clock_tier;                       // which of the two
   std::optional<double> replay_clock_hz;    // T2
@@ -90,11 +91,11 @@ struct RankRow {
   std::int64_t t2_time_ns = 0;  // … by T2
   std::int64_t t1_concurrent_time_ns = 0;  // of t1_time_ns: its values are of several kernels at once
   std::int64_t measured_time_ns = 0;       // these four add up to time_ns
-  std::int64_t launch_bound_time_ns = 0;
+  std::int64_t too_short_time_ns = 0;
   std::int64_t no_roof_time_ns = 0;
   std::int64_t unmeasured_time_ns = 0;
   std::int64_t measured_calls = 0;  // these four add up to calls
-  std::int64_t launch_bound_calls = 0;
+  std::int64_t too_short_calls = 0;
   std::int64_t no_roof_calls = 0;
   std::int64_t unmeasured_calls = 0;
   MissingReason missing = MissingReason::none;  // of the unmeasured launches: that of the most time
@@ -119,7 +120,7 @@ struct RankRow {
   std::optional<WorkSum> work;
 };
 
-struct RankTotals {
+struct RankingTotals {
   std::int64_t step_ns = 0;
   std::int64_t calls = 0;
   std::int64_t time_ns = 0;  // Σ rows; with overlapping streams above the busy time
@@ -134,11 +135,11 @@ struct RankTotals {
   double saved_target_exposed_ns = 0;
   double saved_stretch_exposed_ns = 0;
   std::int64_t measured_time_ns = 0;
-  std::int64_t launch_bound_time_ns = 0;
+  std::int64_t too_short_time_ns = 0;
   std::int64_t no_roof_time_ns = 0;
   std::int64_t unmeasured_time_ns = 0;
   std::int64_t measured_calls = 0;
-  std::int64_t launch_bound_calls = 0;
+  std::int64_t too_short_calls = 0;
   std::int64_t no_roof_calls = 0;
   std::int64_t unmeasured_calls = 0;
   BoundSplit bounds;                // time_ns by what bounds the launches
@@ -148,12 +149,12 @@ struct RankTotals {
 };
 
 struct Ranking {
-  RankOptions options;
+  RankingOptions options;
   ScopeKind scope = ScopeKind::step;  ///< what the shares and savings are of
   /// By reached_target_ns in steps of ReachOptions::resolution_ns, then time_ns, descending, then key; without a
   /// simulation by saved_target_ns instead.
-  std::vector<RankRow> rows;
-  RankTotals totals;
+  std::vector<RankingRow> rows;
+  RankingTotals totals;
   std::optional<StepReach> reach;  // a session fills it in
   StepPower power;                 // likewise
 };
@@ -161,7 +162,7 @@ struct Ranking {
 /// `exposure` is of the time that the utilisation's launches are looked at in.
 [[nodiscard]] Ranking rank_kernels(const Model& model, const StepAnalysis& steps,
                                    const UtilisationAnalysis& utilisation, const Exposure& exposure,
-                                   const RankOptions& options = {});
+                                   const RankingOptions& options = {});
 
 /// Rows by time_ns, descending; of the same time in the ranking's order.
 [[nodiscard]] std::vector<std::size_t> rows_by_time(const Ranking& ranking);

@@ -10,8 +10,8 @@
 
 namespace ridgeline::analyzer {
 
-enum class RankKey {
-  kernel,  // demangled name; behind it the start of the code hash where kernels of a step share a name
+enum class RankingKey {
+  kernel,  // demangled name; after it the start of the code hash where kernels of a step share a name
   kernel_and_grid,  // demangled name and grid, and the block where a grid comes with several
   family,           // normalised name
   kernel_class,     // gemm, attention, …
@@ -21,30 +21,31 @@ enum class RankKey {
   launch,           // each launch on its own
 };
 /// "kernel", "kernel-grid", "family", "class", "nvtx", "phase", "layer", "launch"
-[[nodiscard]] std::string_view to_string(RankKey key);
+[[nodiscard]] std::string_view to_string(RankingKey key);
 
 /// One key, or several that together make a row: layer and phase.
-class RankKeys {
+class RankingKeys {
  public:
-  RankKeys(RankKey key) : keys_{key} {}  // NOLINT(google-explicit-constructor): one key is the usual case
-  /// At least one. What parse_rank_keys() refuses is not asked for here.
-  explicit RankKeys(std::vector<RankKey> keys) : keys_(std::move(keys)) {}
+  RankingKeys(RankingKey key)
+      : keys_{key} {}  // NOLINT(google-explicit-constructor): one key is the usual case
+  /// At least one. What parse_ranking_keys() refuses is not asked for here.
+  explicit RankingKeys(std::vector<RankingKey> keys) : keys_(std::move(keys)) {}
 
-  [[nodiscard]] const std::vector<RankKey>& all() const { return keys_; }
+  [[nodiscard]] const std::vector<RankingKey>& all() const { return keys_; }
   [[nodiscard]] bool several() const { return keys_.size() > 1; }
-  [[nodiscard]] bool has(RankKey key) const;
-  bool operator==(const RankKeys&) const = default;
-  auto operator<=>(const RankKeys&) const = default;
+  [[nodiscard]] bool has(RankingKey key) const;
+  bool operator==(const RankingKeys&) const = default;
+  auto operator<=>(const RankingKeys&) const = default;
 
  private:
-  std::vector<RankKey> keys_;
+  std::vector<RankingKey> keys_;
 };
 /// "layer,phase"
-[[nodiscard]] std::string to_string(const RankKeys& keys);
+[[nodiscard]] std::string to_string(const RankingKeys& keys);
 
 /// Names of keys, "op" being another for "nvtx", with commas between. Failure: usage (an unknown name: lists the valid
 /// ones; one that says what another says already, as a kernel its class; a launch with others).
-[[nodiscard]] Result<RankKeys> parse_rank_keys(std::string_view text);
+[[nodiscard]] Result<RankingKeys> parse_ranking_keys(std::string_view text);
 
 /// A row's name of what its keys say: "layer 3 · forward".
 [[nodiscard]] std::string joined_keys(const std::vector<std::string>& keys);

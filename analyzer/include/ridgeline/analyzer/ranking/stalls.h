@@ -33,8 +33,8 @@ struct HotSpot {
 };
 
 struct KernelStalls {
-  std::size_t rank_row = 0;  // into Ranking::rows
-  std::string kernel;        // demangled
+  std::size_t ranking_row = 0;  // into Ranking::rows
+  std::string kernel;           // demangled
   std::int64_t samples = 0;
   double issuing_share = 0;           // "selected": the sampled warp issued its instruction
   double ready_share = 0;             // "not selected": it could have, another warp was chosen

@@ -15,7 +15,7 @@ enum class KernelVerdict {
   met,              // u ≥ target
   missed,           // u < target, or over its budget
   below_min_share,  // too small a part of the step to matter
-  launch_bound,     // most of its time in launches below the launch floor
+  too_short,        // most of its time in launches below the launch floor
   no_roof,          // most of its time without a meaningful roof
   not_measured,
 };
@@ -71,11 +71,11 @@ struct TargetCheck {
   CheckReason reason = CheckReason::nothing_judged;
   std::vector<KernelCheck> kernels;  // one for each row, same order
   std::int64_t stretch_count = 0, met_count = 0, missed_count = 0, below_min_share_count = 0;
-  std::int64_t launch_bound_count = 0, no_roof_count = 0, not_measured_count = 0;
+  std::int64_t too_short_count = 0, no_roof_count = 0, not_measured_count = 0;
   double unmeasured_share = 1;      // of the kernel time
   double time_share_at_target = 0;  // share of kernel time in launches with u ≥ target
   double time_share_at_stretch = 0;
-  double missed_saving_ns = 0;  // RankRow::saved_target_ns of the kernels that missed, summed
+  double missed_saving_ns = 0;  // RankingRow::saved_target_ns of the kernels that missed, summed
   /// What the step is shorter by if all kernels that miss their target reach it; empty: not simulated. A session
   /// fills it in.
   std::optional<double> missed_reached_ns;

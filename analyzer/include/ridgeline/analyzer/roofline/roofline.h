@@ -1,4 +1,4 @@
-// roofline.h: where each kernel stands under the roofs of its device, and the step as a whole.
+// roofline.h: where each kernel is under the roofs of its device, and the step as a whole.
 #pragma once
 
 #include <cstdint>
@@ -33,8 +33,8 @@ struct SourcedOperations {
 
 /// One row of a ranking under the roofs, or the step. Every row has a point; what is not known of it is empty.
 struct RooflinePoint {
-  std::size_t rank_row = 0;  ///< into Ranking::rows
-  std::string key;           ///< RankRow::key
+  std::size_t ranking_row = 0;  ///< into Ranking::rows
+  std::string key;              ///< RankingRow::key
   KernelClass kernel_class = KernelClass::other;
   std::int64_t calls = 0;
   std::int64_t time_ns = 0;  ///< of all its launches
@@ -59,7 +59,7 @@ struct RooflinePoint {
   std::vector<RoofTime> roofs;      ///< Σ at each roof; in the order of Roof
 };
 
-/// The roofs of one device and what stands under them.
+/// The roofs of one device and what is under them.
 struct Roofline {
   store::Id device_id = 0;
   PeakSource source = PeakSource::spec;  ///< what roofs are by default

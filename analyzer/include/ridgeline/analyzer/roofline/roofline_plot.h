@@ -1,4 +1,4 @@
-// roofline_plot.h: what stands where on a roofline that is drawn, in the units of its axes. No pixels.
+// roofline_plot.h: what is where on a roofline that is drawn, in the units of its axes. No pixels.
 #pragma once
 
 #include <optional>
@@ -19,12 +19,12 @@ struct RooflineSettings {
   RooflineMode mode = RooflineMode::intensity;
   std::optional<PeakSource> roofs;  ///< empty: Roofline::source
   bool l2 = false;                  ///< the L2 cache's slope beside the DRAM's
-  double least_share = 1.0;  ///< only the longest kernels that together take this share of the kernel time
+  double min_share = 1.0;  ///< only the longest kernels that together take this share of the kernel time
   std::vector<Quantity> precisions;  ///< quantities of the compute roofs; empty: those that were used
 };
 
 struct RooflineDot {
-  std::size_t rank_row = 0;
+  std::size_t ranking_row = 0;
   std::string name;
   KernelClass kernel_class = KernelClass::other;
   double x = 0, y = 0;
@@ -52,7 +52,7 @@ struct RooflinePlot {
   std::vector<RooflineDot> dots;   ///< longest last, so that short ones are not hidden below it
   std::vector<RooflineDot> strip;  ///< intensity mode: without operations; x is their share of the DRAM roof
   std::int64_t left_out = 0;       ///< neither
-  std::int64_t decluttered = 0;    ///< left out by RooflineSettings::least_share
+  std::int64_t decluttered = 0;    ///< left out by RooflineSettings::min_share
 };
 
 /// Ranking and roofline are of each other, and of one scope of the model. Threads: pure.
@@ -64,7 +64,7 @@ struct RooflineSource {
 
 [[nodiscard]] RooflinePlot make_plot(const RooflineSource& source, const RooflineSettings& settings);
 /// The row's dots at each memory level that was counted, nearest to the registers last; empty without operations.
-[[nodiscard]] std::vector<RooflineDot> level_dots(const RooflineSource& source, std::size_t rank_row);
+[[nodiscard]] std::vector<RooflineDot> level_dots(const RooflineSource& source, std::size_t ranking_row);
 /// All quantities of operations that the device has a roof for.
 [[nodiscard]] std::vector<Quantity> known_precisions(const RooflineSource& source);
 

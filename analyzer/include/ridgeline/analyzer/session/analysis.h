@@ -28,9 +28,9 @@ struct AnalysisOptions {
   std::optional<store::MachineCeilings> ceilings;
   StepOptions steps;
   UtilisationOptions utilisation;
-  RankOptions rank;
+  RankingOptions ranking;
   /// What a row of Analysis::ranking is where a stretch of time is ranked, not a step or a range; empty: as in `rank`.
-  std::optional<RankKeys> window_key;
+  std::optional<RankingKeys> window_key;
   TargetOptions targets;
   AccountingOptions accounting;
   QualityOptions quality;
@@ -51,7 +51,7 @@ struct Analysis {
   std::vector<DeclaredWork> declared_operations;  // by operation
   Throughput throughput;
   Quality quality;
-  StallAnalysis stalls;                // of the worst rows of check_ranking
+  StallAnalysis stalls;  // of the worst rows of check_ranking
   AdviceReport advice;
   Roofline roofline;                   // of `ranking`
   Ranking classes;                     // by kernel class

@@ -11,7 +11,7 @@
 #include <string>
 #include <vector>
 
-#include "ridgeline/analyzer/model/ask.h"
+#include "ridgeline/analyzer/model/query_options.h"
 #include "ridgeline/analyzer/model/scope.h"
 #include "ridgeline/analyzer/roofline/roofline.h"
 #include "ridgeline/analyzer/session/analysis.h"
@@ -42,30 +42,33 @@ class Session {
 
   /// How the recording went: run, devices, processes, tiers, completeness, messages. Never fails for lack of
   /// launches.
-  [[nodiscard]] Answer<Model> recording(const Ask& ask = {});
+  [[nodiscard]] Answer<Model> recording(const QueryOptions& ask = {});
   /// A summary of every step of every process, and the choice of the representative.
-  [[nodiscard]] Answer<StepAnalysis> steps(const Scope& scope = {}, const Ask& ask = {});
+  [[nodiscard]] Answer<StepAnalysis> steps(const Scope& scope = {}, const QueryOptions& ask = {});
   /// The launches, counters and ranges that the answers about this scope point into: LaunchIndex, StepIndex.
-  [[nodiscard]] Answer<Model> model(const Scope& scope = {}, const Ask& ask = {});
-  [[nodiscard]] Answer<UtilisationAnalysis> utilisation(const Scope& scope = {}, const Ask& ask = {});
-  [[nodiscard]] Answer<Ranking> ranking(const Scope& scope = {}, const RankKeys& key = RankKey::kernel,
-                                        const Ask& ask = {});
-  [[nodiscard]] Answer<Accounting> accounting(const Scope& scope = {}, const Ask& ask = {});
-  [[nodiscard]] Answer<Roofline> roofline(const Scope& scope = {}, const RankKeys& key = RankKey::kernel,
-                                          const Ask& ask = {});
+  [[nodiscard]] Answer<Model> model(const Scope& scope = {}, const QueryOptions& ask = {});
+  [[nodiscard]] Answer<UtilisationAnalysis> utilisation(const Scope& scope = {},
+                                                        const QueryOptions& ask = {});
+  [[nodiscard]] Answer<Ranking> ranking(const Scope& scope = {}, const RankingKeys& key = RankingKey::kernel,
+                                        const QueryOptions& ask = {});
+  [[nodiscard]] Answer<Accounting> accounting(const Scope& scope = {}, const QueryOptions& ask = {});
+  [[nodiscard]] Answer<Roofline> roofline(const Scope& scope = {},
+                                          const RankingKeys& key = RankingKey::kernel,
+                                          const QueryOptions& ask = {});
   /// With what a reader must know, worst first.
-  [[nodiscard]] Answer<Quality> quality(const Scope& scope = {}, const Ask& ask = {});
+  [[nodiscard]] Answer<Quality> quality(const Scope& scope = {}, const QueryOptions& ask = {});
 
   /// The step of the scope simulated, with others that launch the same beside it. It is of whole_step(scope), and
   /// positions of changes are those of the launches in utilisation() of that.
-  [[nodiscard]] Answer<Replay> replay(const Scope& scope = {}, const Ask& ask = {});
+  [[nodiscard]] Answer<Replay> replay(const Scope& scope = {}, const QueryOptions& ask = {});
 
   /// What whole_step(scope) gains; changes are of launches in the scope's range. Failure: usage too, for what what_if()
   /// refuses and for a window.
-  [[nodiscard]] Answer<WhatIf> what_if(const Scope& scope, const WhatIfRequest& request, const Ask& ask = {});
+  [[nodiscard]] Answer<WhatIf> what_if(const Scope& scope, const WhatIfRequest& request,
+                                       const QueryOptions& ask = {});
 
   /// What to do first, and what it would give.
-  [[nodiscard]] Answer<AdviceReport> advice(const Scope& scope = {}, const Ask& ask = {});
+  [[nodiscard]] Answer<AdviceReport> advice(const Scope& scope = {}, const QueryOptions& ask = {});
 
   /// Parts of analysis() that cost something beyond the ranking, to be joined by |.
   static constexpr unsigned kRanking = 0;
@@ -80,7 +83,7 @@ class Session {
   /// The answers about one scope together, as a report wants them; parts that are not asked for are empty. Steps,
   /// utilisation, the ranking by AnalysisOptions::rank and the quality are always there.
   [[nodiscard]] Answer<Analysis> analysis(const Scope& scope = {}, unsigned parts = kEverything,
-                                          const Ask& ask = {});
+                                          const QueryOptions& ask = {});
 
  private:
   struct State;

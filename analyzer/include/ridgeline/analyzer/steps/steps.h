@@ -1,4 +1,4 @@
-// steps.h: what each step cost, and which one stands for all.
+// steps.h: what each step cost, and which one represents all.
 #pragma once
 
 #include <cstdint>
@@ -70,7 +70,7 @@ struct RepresentativeStep {
 };
 
 /// Steps that launch about as many kernels (within 5 %) in about the same kernel time (within 30 %): a training step
-/// whose grids depend on the data is one kind, with an evaluation behind it it is another.
+/// whose grids depend on the data is one kind, with an evaluation after it it is another.
 struct StepKind {
   std::int64_t steps = 0;     // of those that the representative may be chosen from
   double time_share = 0;      // of the GPU time of all of those

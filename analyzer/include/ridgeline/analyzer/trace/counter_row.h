@@ -32,7 +32,7 @@ class CounterRow {
   [[nodiscard]] std::size_t bytes() const;
 
  private:
-  [[nodiscard]] std::int64_t begin_of(std::size_t i) const;
+  [[nodiscard]] std::int64_t start_of(std::size_t i) const;
   [[nodiscard]] CounterBin over(std::size_t first, const TimeWindow& window) const;
 
   static constexpr std::size_t kBlock = 64;

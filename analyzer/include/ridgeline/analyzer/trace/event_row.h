@@ -98,7 +98,7 @@ class EventRow {
   static constexpr std::uint32_t kLong = std::numeric_limits<std::uint32_t>::max();
   static constexpr std::uint32_t kNarrow = std::numeric_limits<std::uint32_t>::max();
   static constexpr std::size_t kBlock = 64;
-  static constexpr std::size_t kEventsABin = 8;
+  static constexpr std::size_t kEventsPerBin = 8;
   static constexpr std::size_t kFactor = 4;
 
   void sort_added();

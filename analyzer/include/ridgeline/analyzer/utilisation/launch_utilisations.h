@@ -18,7 +18,7 @@ struct LaunchValues;
 /// What is known of a launch beside its time.
 struct LaunchVerdict {
   store::Id kernel_id = 0;
-  std::optional<double> limiter_utilisation;  // max of DRAM and compute; set only if both are known
+  std::optional<double> nearest_roof_ratio;  // max of DRAM and compute; set only if both are known
   std::shared_ptr<const LaunchValues> values = nothing();  // never null
   LaunchStatus status = LaunchStatus::unmeasured;
   MissingReason missing = MissingReason::none;  // not none whenever dram or compute is empty

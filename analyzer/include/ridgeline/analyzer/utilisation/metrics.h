@@ -36,7 +36,7 @@ struct MetricSource {
   std::string_view hits{}, misses{};  ///< hits ÷ (hits + misses); without either `counter` stands in
 };
 
-/// What is said of a kernel in the desktop program: values of one line stand side by side, each after its label.
+/// What is said of a kernel in the desktop program: values of one line are side by side, each after its label.
 struct MetricFact {
   std::string_view line{};  ///< empty: nothing is said, or elsewhere
   std::string_view label{};

@@ -23,9 +23,9 @@
 namespace ridgeline::analyzer {
 
 /// [m, k] × [k, n].
-struct MatrixProduct {
+struct GemmShape {
   std::int64_t m = 0, n = 0, k = 0;
-  friend auto operator<=>(const MatrixProduct&, const MatrixProduct&) = default;
+  friend auto operator<=>(const GemmShape&, const GemmShape&) = default;
 };
 
 /// Ranges taken together.
@@ -51,8 +51,8 @@ struct WorkSum {
   std::int64_t undeclared_launches = 0;  // asked for, but in no declaring range; in none of the sums
   /// What DeclaredRanges::of() alone says: the product that most of the time of the launches asked for is in, and how
   /// many different ones they are in.
-  std::optional<MatrixProduct> product;
-  std::int64_t products = 0;
+  std::optional<GemmShape> gemm;
+  std::int64_t gemms = 0;
 };
 
 /// All ranges of the representative step that share a path and an annotation's name.
@@ -84,7 +84,7 @@ class DeclaredRanges {
     const store::NvtxRange* range = nullptr;
     std::vector<const store::Annotation*> annotations;
     std::vector<std::size_t> launches;  // into UtilisationAnalysis::launches
-    std::optional<MatrixProduct> product;
+    std::optional<GemmShape> gemm;
   };
   struct Minimum {
     std::optional<double> ns;
@@ -100,7 +100,7 @@ class DeclaredRanges {
 
   const Model& model_;
   const UtilisationAnalysis& utilisation_;
-  bool any_product_ = false;
+  bool any_gemm_ = false;
   std::vector<Range> ranges_;                               // by start
   std::vector<std::optional<std::size_t>> owner_;           // of each launch: its innermost range
   std::vector<std::optional<double>> fp_ops_;               // of each launch, by instruction counts
@@ -114,10 +114,10 @@ using KernelsByOperation = std::map<std::string, std::set<store::Id>, std::less<
 [[nodiscard]] KernelsByOperation kernels_by_operation(const Model& model,
                                                       const UtilisationAnalysis& utilisation);
 
-/// "attention_backward moves 2.1 × the bytes it needs": operations whose surplus costs at least `least_share`
+/// "attention_backward moves 2.1 × the bytes it needs": operations whose surplus costs at least `min_share`
 /// of the step at the DRAM peak.
 [[nodiscard]] Findings excess_findings(const std::vector<DeclaredWork>& operations, double dram_bytes_per_s,
-                                       std::int64_t step_ns, double least_ratio = 1.2,
-                                       double least_share = 0.002);
+                                       std::int64_t step_ns, double min_ratio = 1.2,
+                                       double min_share = 0.002);
 
 }  // namespace ridgeline::analyzer

@@ -3,7 +3,7 @@
 /// A value holds for its kind of launch. What is not known of a kind costs the ranking, in share of the program's time,
 ///     error(n) = time share × spread / √n      after n counted launches, × 1 before the first,
 /// so the next launch to count is that of the kind for which this falls most. It is bought until the time for it is
-/// spent, or until the next one gains less than kLeastGain.
+/// spent, or until the next one gains less than kMinGain.
 ///
 /// Order: 1. expect() what a step holds (or, of a program without steps, what its time is spent in)  2. choose() for
 /// the step and its set of counters  3. wants() at each launch, counted() for each that was  4. value() of what came
@@ -27,10 +27,10 @@ struct Costs {
 
 class CountPlan {
  public:
-  static constexpr std::uint32_t kMostSets = 16;
-  static constexpr std::size_t kMostKinds = 1u << 13;
+  static constexpr std::uint32_t kMaxSets = 16;
+  static constexpr std::size_t kMaxKinds = 1u << 13;
   /// Share of the time that the ranking's error must fall by, or a launch is not worth counting.
-  static constexpr double kLeastGain = 1e-5;
+  static constexpr double kMinGain = 1e-5;
   /// A kind whose utilisation differs by more from launch to launch is divided by what was launched before.
   static constexpr double kWideSpread = 0.05;
 

@@ -30,8 +30,8 @@ using Kind = std::uint64_t;
   return kind_of(kernel_id, size, 0, 0, 1);
 }
 
-/// Of these the ones behind a launch of another kind.
-[[nodiscard]] constexpr Kind behind(Kind kind, Kind before) noexcept {
+/// Of these the ones after a launch of another kind.
+[[nodiscard]] constexpr Kind following(Kind kind, Kind before) noexcept {
   const Kind part = mixed(kind, before);
   return part == 0 ? 1 : part;
 }

@@ -12,7 +12,7 @@ namespace ridgeline::counting {
 /// Any thread, without a lock. Bounded: kinds that find no room are not known.
 class LaunchTimes {
  public:
-  static constexpr std::size_t kMostKinds = 1u << 13;
+  static constexpr std::size_t kMaxKinds = 1u << 13;
 
   struct Times {
     std::uint64_t launches = 0;
@@ -39,7 +39,7 @@ class LaunchTimes {
   }
 
  private:
-  static constexpr std::size_t kSlots = 2 * kMostKinds;
+  static constexpr std::size_t kSlots = 2 * kMaxKinds;
   struct Slot {
     std::atomic<Kind> kind{0};
     std::atomic<std::uint64_t> launches{0};

@@ -25,7 +25,7 @@ struct Peer {
   std::atomic<std::uint32_t> state;                 // PeerState
   std::atomic<std::uint32_t> meetings;              // how often it has waited for the others at one place
 };
-inline constexpr std::uint32_t kMostPeers = 192;
+inline constexpr std::uint32_t kMaxPeers = 192;
 
 struct Control {
   std::uint32_t magic;
@@ -41,7 +41,7 @@ struct Control {
   /// What the processes agreed on last: bit 63, each begins its schedule with its next step; below it, how many times
   /// they agreed (0: never); lower half, the number of collectives with which each begins (without bit 63).
   std::atomic<std::uint64_t> agreed_start;
-  Peer peers[kMostPeers];
+  Peer peers[kMaxPeers];
 };
 static_assert(sizeof(Control) <= kControlBytes && std::atomic<std::uint32_t>::is_always_lock_free &&
               std::atomic<std::uint64_t>::is_always_lock_free);

@@ -77,7 +77,7 @@ enum class RecordType : std::uint16_t {
   nvtx_path = 13,
   nvtx_range = 14,
   nvtx_payload = 15,
-  step_begin = 16,
+  step_start = 16,
   step_end = 17,
   metric = 18,
   counter_config = 19,
@@ -487,30 +487,30 @@ struct NvtxPayloadRecord {
 };
 static_assert(sizeof(NvtxPayloadRecord) == 32);
 
-inline constexpr std::uint16_t kStepByPeriod = 1;  // StepBegin: found by the period of the launch sequence
+inline constexpr std::uint16_t kStepByPeriod = 1;  // StepStart: found by the period of the launch sequence
 inline constexpr std::uint16_t kStepUnmeasured =
-    2;  // StepBegin: a sample step that only lets the clocks settle
-inline constexpr std::uint16_t kScheduleStarts = 4;  // StepBegin: the schedule counts from this step
+    2;  // StepStart: a sample step that only lets the clocks settle
+inline constexpr std::uint16_t kScheduleStarts = 4;  // StepStart: the schedule counts from this step
 inline constexpr std::uint16_t kStepSupersedes =
-    8;  // StepBegin: the steps by period before this one were no steps of the program: they count as warm-up
+    8;  // StepStart: the steps by period before this one were no steps of the program: they count as warm-up
 inline constexpr std::uint16_t kStepByTime =
-    16;  // StepBegin: no step of the program, but a stretch in which launches are counted by kind, or samples taken
+    16;  // StepStart: no step of the program, but a stretch in which launches are counted by kind, or samples taken
 inline constexpr std::uint16_t kStepDeferred =
-    64;  // StepBegin or StepEnd: a timeline step beside the schedule, which waits for the GPU's counters
+    64;  // StepStart or StepEnd: a timeline step beside the schedule, which waits for the GPU's counters
 inline constexpr std::uint16_t kStepAlone =
-    128;  // StepBegin: a step of the timeline phase that runs without being recorded, beside the schedule
+    128;  // StepStart: a step of the timeline phase that runs without being recorded, beside the schedule
 /// Stretches are numbered from here on, apart from the steps.
 inline constexpr std::uint32_t kFirstStretch = 1u << 30;
 
-struct StepBeginRecord {
+struct StepStartRecord {
   RecordHeader header;
   std::uint32_t step_index;  // from 0, counts every step, warm-up included
   Phase phase;
-  std::int64_t begin_ns;
+  std::int64_t start_ns;
   std::uint32_t thread_id;
   std::uint32_t config_id;  // replay steps: the counter configuration meant for this step; else 0
 };
-static_assert(sizeof(StepBeginRecord) == 32);
+static_assert(sizeof(StepStartRecord) == 32);
 
 struct StepEndRecord {
   RecordHeader header;  // flags: kStepDeferred
@@ -523,13 +523,13 @@ static_assert(sizeof(StepEndRecord) == 24);
 inline constexpr std::uint16_t kBlockAlone = 1;  // its steps were not recorded
 inline constexpr std::uint16_t kBlockByPeriod =
     2;  // but for the callbacks of launches, by which its steps were found
-/// Steps that were timed together, from a device that was through with everything before to the border behind the
+/// Steps that were timed together, from a device that was through with everything before to the boundary after the
 /// last: some of them alone, some recorded, so that it shows what recording costs.
 struct StepBlockRecord {
   RecordHeader header;  // flags: kBlockAlone, kBlockByPeriod
   std::uint32_t first_step;
   std::uint32_t steps;
-  std::int64_t begin_ns;
+  std::int64_t start_ns;
   std::int64_t end_ns;     // the host's; the device may be behind
   std::int64_t switch_ns;  // before and after it: waiting for the device, switching off and on
   std::uint64_t launches;  // of a block alone by period: that came to the callback
@@ -841,7 +841,7 @@ inline constexpr RecordType kTypeOf<NvtxRangeRecord> = RecordType::nvtx_range;
 template <>
 inline constexpr RecordType kTypeOf<NvtxPayloadRecord> = RecordType::nvtx_payload;
 template <>
-inline constexpr RecordType kTypeOf<StepBeginRecord> = RecordType::step_begin;
+inline constexpr RecordType kTypeOf<StepStartRecord> = RecordType::step_start;
 template <>
 inline constexpr RecordType kTypeOf<StepEndRecord> = RecordType::step_end;
 template <>

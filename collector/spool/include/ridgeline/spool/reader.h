@@ -42,7 +42,7 @@ class RecordView {
     return type() == kTypeOf<T> && header().size_bytes >= sizeof(T) ? reinterpret_cast<const T*>(bytes_)
                                                                     : nullptr;
   }
-  /// The variable bytes behind a StringRecord, NvtxPayloadRecord or PmSampleRecord; empty for other records or a
+  /// The variable bytes after a StringRecord, NvtxPayloadRecord or PmSampleRecord; empty for other records or a
   /// bad length.
   std::string_view trailing_bytes() const;
 
@@ -84,7 +84,7 @@ class RecordTypes {
 class Reader {
  public:
   /// Opens and scans. On failure returns nothing and puts one line (what, where, what to do) into `error`.
-  /// A file that is no spool, or of a newer version, is a failure; damage behind a good header is not.
+  /// A file that is no spool, or of a newer version, is a failure; damage after a good header is not.
   [[nodiscard]] static std::optional<Reader> open(const std::string& path, std::string* error);
   Reader(Reader&&) noexcept;
   Reader& operator=(Reader&&) noexcept;

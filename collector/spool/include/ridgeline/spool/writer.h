@@ -50,7 +50,7 @@ class Writer {
     record.header.size_bytes = sizeof(T);
     return append(&record, sizeof(T), nullptr, 0);
   }
-  /// The same with bytes behind it (StringRecord and NvtxPayloadRecord carry their length themselves).
+  /// The same with bytes after it (StringRecord and NvtxPayloadRecord carry their length themselves).
   template <typename T>
   bool put(T record, const void* bytes, std::uint32_t length_bytes) noexcept {
     record.header.type = kTypeOf<T>;

@@ -1,11 +1,11 @@
 /// period_search.h: finds the step of a program in the sequence of its launches. Pure: no clock, no thread, no
 /// exception; memory is taken once, by the constructor, and its amount does not depend on what is searched.
 ///
-/// A border of steps is a launch, or a row of up to four, that comes once in each step. For each row the launches
+/// A boundary of steps is a launch, or a row of up to four, that comes once in each step. For each row the launches
 /// from one occurrence to the next are compared: those of the commonest sequence are *explained*. A row's run reaches
 /// back from the latest launch as far as what it explains outweighs what it does not. Of the rows whose runs explain
-/// the most, the shortest period is a step, unless what stands between its repeats belongs to the step as well
-/// (docs/design/022-finding-steps.md says how that is told).
+/// the most, the shortest period is a step, unless what is between its repeats belongs to the step as well
+/// (docs/design/022-finding-steps.md says how that is decided).
 #pragma once
 
 #include <cstddef>
@@ -23,22 +23,22 @@ struct Period {
   double coverage = 0;         ///< share of the launches since `begin` that steps explain, 0..1
   std::int64_t ns = 0;         ///< median, of a step
   std::int64_t own_ns = 0;     ///< what the repeats took, none counted as more than four medians
-  std::int64_t pause_ns = 0;   ///< median, of the host before the border
+  std::int64_t pause_ns = 0;   ///< median, of the host before the boundary
   std::uint32_t begin = 0;     ///< first launch of the run, as an index into what was searched
   bool varies = false;         ///< the steps are of one kind, but do not launch alike
 };
 
 class PeriodSearch {
  public:
-  /// `most_launches`: of a longer history the latest count. 2^24 at most.
-  explicit PeriodSearch(std::uint32_t most_launches) noexcept;
+  /// `max_launches`: of a longer history the latest count. 2^24 at most.
+  explicit PeriodSearch(std::uint32_t max_launches) noexcept;
   ~PeriodSearch();
   PeriodSearch(const PeriodSearch&) = delete;
   PeriodSearch& operator=(const PeriodSearch&) = delete;
 
   /// False if there was no memory: nothing is ever found then.
   [[nodiscard]] bool usable() const noexcept { return memory_ != nullptr; }
-  [[nodiscard]] std::uint32_t most_launches() const noexcept { return most_; }
+  [[nodiscard]] std::uint32_t max_launches() const noexcept { return most_; }
 
   /// The step of this history, oldest launch first, if its repeats took this long together (Period::own_ns).
   /// O(n log n).
@@ -57,10 +57,10 @@ class PeriodSearch {
     double best_score = 0;   // of all rows with this period
     std::uint32_t unexplained = 0;
     std::uint32_t since_odd = 0,
-                  most_apart = 0;  // repeats behind the last odd segment; between two, or before
-    std::uint32_t rows = 0;        // of keys, that have this period
+                  max_apart = 0;  // repeats after the last odd segment; between two, or before
+    std::uint32_t rows = 0;       // of keys, that have this period
   };
-  static constexpr std::size_t kMostCandidates = 512;
+  static constexpr std::size_t kMaxCandidates = 512;
   struct Table {
     Candidate* entries = nullptr;
     std::size_t count = 0;
@@ -99,7 +99,7 @@ class PeriodSearch {
   std::uint64_t* sorted_ = nullptr;       // the same in order; also numbers whose median is wanted
   std::uint32_t* occurrences_ = nullptr;  // of the row, one key shorter, that ends at a position
   std::uint16_t* keys_ = nullptr;
-  Candidate* candidates_ = nullptr;  // kMostCandidates each, exact, by kernel, varying
+  Candidate* candidates_ = nullptr;  // kMaxCandidates each, exact, by kernel, varying
 
   const Launch* launches_ = nullptr;
   std::uint32_t n_ = 0;

@@ -12,14 +12,14 @@ namespace ridgeline::steps {
 /// A name with "#" for each number in it, cut to a length that serves to tell names apart.
 class FoldedName {
  public:
-  static constexpr std::size_t kMostBytes = 120;
+  static constexpr std::size_t kMaxBytes = 120;
   FoldedName() noexcept = default;
   explicit FoldedName(std::string_view name) noexcept;
   [[nodiscard]] std::string_view text() const noexcept { return {text_, size_}; }
   bool operator==(const FoldedName& other) const noexcept { return text() == other.text(); }
 
  private:
-  char text_[kMostBytes];
+  char text_[kMaxBytes];
   std::size_t size_ = 0;
 };
 
@@ -49,10 +49,10 @@ class RangeWatch {
     std::uint32_t thread_id = 0, ranges = 0, empty = 0;
     bool open = false;
     std::uint64_t first = 0, begin = 0, inside = 0;  // launches
-    std::int64_t begin_ns = 0, ns = 0;
+    std::int64_t start_ns = 0, ns = 0;
   };
-  static constexpr std::size_t kMostSeries = 24;
-  Series series_[kMostSeries];
+  static constexpr std::size_t kMaxSeries = 24;
+  Series series_[kMaxSeries];
   std::size_t count_ = 0;
 };
 

@@ -29,11 +29,11 @@ struct StepPeriodFound {
 class StepWatch {
  public:
   /// Launches looked at, at most: four times what the longest step may have.
-  static constexpr std::uint32_t kMostLaunches = 1u << 16;
+  static constexpr std::uint32_t kMaxLaunches = 1u << 16;
   /// What the repeats of a period must have taken together.
   static constexpr std::int64_t kEvidenceNs = 120'000'000;
 
-  StepWatch() noexcept : search_(kMostLaunches) {}
+  StepWatch() noexcept : search_(kMaxLaunches) {}
 
   /// Launches that the next look() wants of the `count` noted so far; 0: it is not due.
   [[nodiscard]] std::size_t wanted(std::uint64_t count, std::int64_t now_ns) noexcept;
@@ -45,16 +45,16 @@ class StepWatch {
   void restart(std::uint64_t count) noexcept;
 
  private:
-  /// The period in force has stopped coming; `heard`: where its last border is that came in time.
+  /// The period in force has stopped coming; `heard`: where its last boundary is that came in time.
   bool silent(const Launch* history, std::size_t size, std::size_t* heard) const noexcept;
-  void enforce(const Period& period, std::int64_t begin_ns, std::uint64_t begin, std::int64_t now_ns,
+  void enforce(const Period& period, std::int64_t start_ns, std::uint64_t begin, std::int64_t now_ns,
                StepPeriodFound* found) noexcept;
 
   PeriodSearch search_;
   bool active_ = false;
   Period current_;
-  std::int64_t current_begin_ns_ = 0;  // of its run, when it was found
-  std::uint64_t current_begin_ = 0;    // the same in launches
+  std::int64_t current_start_ns_ = 0;  // of its run, when it was found
+  std::uint64_t current_start_ = 0;    // the same in launches
   std::int64_t found_ns_ = 0;
   Period challenger_;
   std::uint32_t challenger_looks_ = 0, confirmed_ = 0;

@@ -33,7 +33,7 @@ struct Progress {
 };
 
 /// How a question is asked. Both may be left out.
-struct Ask {
+struct QueryOptions {
   std::stop_token stop;  ///< checked every few thousand rows; then Failure(cancelled)
   std::function<void(const Progress&)>
       progress;  ///< called on the asking thread, a few times a second at most

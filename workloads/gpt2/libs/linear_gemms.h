@@ -1,4 +1,4 @@
-// linear_products.h: the three bare GEMMs of a linear layer, whichever library computes them. Shapes,
+// linear_gemms.h: the three bare GEMMs of a linear layer, whichever library computes them. Shapes,
 // bytes and FLOPs are those of matmul.h; nothing is fused to them.
 #pragma once
 
@@ -12,12 +12,12 @@ namespace ridgeline::gpt2 {
 
 /// T is float or __nv_bfloat16. Pointers are device memory, aligned to 16 bytes. One thread, one stream.
 template <class T>
-class LinearProducts {
+class LinearGemms {
  public:
-  LinearProducts() = default;
-  LinearProducts(const LinearProducts&) = delete;
-  LinearProducts& operator=(const LinearProducts&) = delete;
-  virtual ~LinearProducts() = default;
+  LinearGemms() = default;
+  LinearGemms(const LinearGemms&) = delete;
+  LinearGemms& operator=(const LinearGemms&) = delete;
+  virtual ~LinearGemms() = default;
 
   /// out (N, OC) = inp (N, C) x weight (OC, C)^T
   virtual void forward(T* out, const T* inp, const T* weight, std::int64_t n, std::int64_t c, std::int64_t oc,
@@ -32,9 +32,9 @@ class LinearProducts {
 
 /// Through cuBLASLt, with the algorithms that `matmul` finds; it must outlive this.
 template <class T>
-class CublasLtProducts final : public LinearProducts<T> {
+class CublasLtGemms final : public LinearGemms<T> {
  public:
-  explicit CublasLtProducts(Matmul& matmul) : matmul_(matmul) {}
+  explicit CublasLtGemms(Matmul& matmul) : matmul_(matmul) {}
 
   void forward(T* out, const T* inp, const T* weight, std::int64_t n, std::int64_t c, std::int64_t oc,
                cudaStream_t stream) override {

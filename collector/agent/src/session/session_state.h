@@ -37,8 +37,8 @@
 
 namespace ridgeline::agent {
 
-struct Parts {
-  Parts(const Settings& its_settings, spool::Writer& its_writer, std::uint32_t its_generation)
+struct SessionState {
+  SessionState(const Settings& its_settings, spool::Writer& its_writer, std::uint32_t its_generation)
       : settings(its_settings),
         writer(its_writer),
         generation(its_generation),
@@ -53,8 +53,8 @@ struct Parts {
         turns(its_writer, its_settings.lock_directory),
         others(its_writer),
         launch_gate(its_generation) {}
-  Parts(const Parts&) = delete;
-  Parts& operator=(const Parts&) = delete;
+  SessionState(const SessionState&) = delete;
+  SessionState& operator=(const SessionState&) = delete;
 
   /// From start_cupti() on: steps will be sampled, counted or looked into.
   bool wants_counters() const noexcept {

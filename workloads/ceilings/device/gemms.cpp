@@ -1,4 +1,4 @@
-#include "ceilings/device/products.h"
+#include "ceilings/device/gemms.h"
 
 #include <cublasLt.h>
 #include <cuda_bf16.h>
@@ -144,7 +144,7 @@ std::vector<unsigned char> download(const void* from, std::int64_t bytes) {
 }
 
 // Elements of D here and there against sums in double of the operands as they are.
-std::string check_product(const Type& type, const Shape& s, const void* a, const void* b, const void* d) {
+std::string check_gemm(const Type& type, const Shape& s, const void* a, const void* b, const void* d) {
   for (std::uint64_t place = 0; place < kChecked; ++place) {
     const std::int64_t row = place == 0 ? s.m - 1 : random_bits(51, place) % s.m;
     const std::int64_t column = place == 0 ? s.n - 1 : random_bits(52, place) % s.n;
@@ -178,7 +178,7 @@ const Type* type_of(const std::string& precision) {
 
 }  // namespace
 
-struct Products::State {
+struct Gemms::State {
   cublasLtHandle_t handle = nullptr;
   cudaStream_t stream = nullptr;
   gpt2::DeviceBuffer<unsigned char> a, b, d, workspace{kWorkspaceBytes};
@@ -193,27 +193,27 @@ struct Products::State {
   }
 };
 
-Products::Products(const DeviceFacts& device, const std::vector<Shape>& shapes, cudaStream_t stream)
+Gemms::Gemms(const DeviceFacts& device, const std::vector<Shape>& shapes, cudaStream_t stream)
     : state_(std::make_unique<State>()), device_(device) {
   check(cublasLtCreate(&state_->handle), "cublasLtCreate");
   state_->stream = stream;
-  constexpr std::int64_t kMostBytes = 4;  // of an operand's element; FP64 takes half as many
+  constexpr std::int64_t kMaxBytes = 4;  // of an operand's element; FP64 takes half as many
   std::int64_t a = 0, b = 0, d = 0;
   for (const Shape& s : shapes) {
     a = std::max(a, s.m * s.k);
     b = std::max(b, s.k * s.n);
     d = std::max(d, s.m * s.n);
   }
-  state_->a = gpt2::DeviceBuffer<unsigned char>(a * kMostBytes);
-  state_->b = gpt2::DeviceBuffer<unsigned char>(b * kMostBytes);
-  state_->d = gpt2::DeviceBuffer<unsigned char>(d * kMostBytes);
+  state_->a = gpt2::DeviceBuffer<unsigned char>(a * kMaxBytes);
+  state_->b = gpt2::DeviceBuffer<unsigned char>(b * kMaxBytes);
+  state_->d = gpt2::DeviceBuffer<unsigned char>(d * kMaxBytes);
 }
 
-Products::~Products() {
+Gemms::~Gemms() {
   cublasLtDestroy(state_->handle);
 }
 
-std::vector<Bench> Products::candidates(const std::string& precision, const Shape& s, double counted) {
+std::vector<Bench> Gemms::candidates(const std::string& precision, const Shape& s, double counted) {
   const Type* type = type_of(precision);
   State& state = *state_;
   if (type == nullptr || s.m * s.k * type->operand_bytes > state.a.size() ||
@@ -265,7 +265,7 @@ std::vector<Bench> Products::candidates(const std::string& precision, const Shap
       state.fill(*type);
       launch(state.stream);
       RIDGELINE_CUDA_CHECK(cudaStreamSynchronize(state.stream));
-      return check_product(*type, s, state.a.data(), state.b.data(), state.d.data());
+      return check_gemm(*type, s, state.a.data(), state.b.data(), state.d.data());
     };
     out.push_back(std::move(bench));
   }

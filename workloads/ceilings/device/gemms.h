@@ -13,13 +13,13 @@
 namespace ridgeline::ceilings {
 
 /// cuBLASLt's handle and memory for the operands of the largest shape. Not for several threads at once.
-class Products {
+class Gemms {
  public:
   /// Throws std::runtime_error if cuBLASLt does not start.
-  Products(const DeviceFacts& device, const std::vector<Shape>& shapes, cudaStream_t stream);
-  ~Products();
-  Products(const Products&) = delete;
-  Products& operator=(const Products&) = delete;
+  Gemms(const DeviceFacts& device, const std::vector<Shape>& shapes, cudaStream_t stream);
+  ~Gemms();
+  Gemms(const Gemms&) = delete;
+  Gemms& operator=(const Gemms&) = delete;
 
   /// Benchmarks of D = A·B, A and B of `precision` ("bf16", "fp16", "tf32", "fp8", "int8", "fp64_tensor"), with
   /// the algorithms that cuBLASLt proposes for the shape, its best guess first. Empty: the GPU has no such

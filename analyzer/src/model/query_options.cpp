@@ -1,6 +1,6 @@
-#include "ridgeline/analyzer/model/ask.h"
+#include "ridgeline/analyzer/model/query_options.h"
 
-#include "model/refusal.h"
+#include "model/query_failed.h"
 
 namespace ridgeline::analyzer {
 
@@ -28,11 +28,11 @@ std::string_view to_string(Stage stage) {
   return "facts";
 }
 
-void check_stop(const Ask& ask) {
-  if (ask.stop.stop_requested()) throw Refused{{ErrorKind::cancelled, "the question was cancelled"}};
+void check_stop(const QueryOptions& ask) {
+  if (ask.stop.stop_requested()) throw QueryFailed{{ErrorKind::cancelled, "the question was cancelled"}};
 }
 
-void tell(const Ask& ask, Stage stage, std::size_t total) {
+void report_progress(const QueryOptions& ask, Stage stage, std::size_t total) {
   check_stop(ask);
   if (ask.progress) ask.progress({stage, 0, static_cast<std::int64_t>(total)});
 }
