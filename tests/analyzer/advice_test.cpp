@@ -237,12 +237,12 @@ TEST(Advice, BiasKernel) {
 }
 
 TEST(Advice, UnfusedAttention) {
-  AdviceWork product{.name = "sm80_xmma_gemm_bf16bf16_batched",
-                     .kernel_class = KernelClass::gemm,
-                     .duration_ns = 300'000,
-                     .dram_ratio = 0.7,
-                     .tensor_pct = 20,
-                     .tensor_ops = 5e10};
+  AdviceWork gemm{.name = "sm80_xmma_gemm_bf16bf16_batched",
+                  .kernel_class = KernelClass::gemm,
+                  .duration_ns = 300'000,
+                  .dram_ratio = 0.7,
+                  .tensor_pct = 20,
+                  .tensor_ops = 5e10};
   const AdviceWork softmax{.name = "softmax_warp_forward",
                            .kernel_class = KernelClass::classifier,
                            .duration_ns = 250'000,
@@ -251,13 +251,13 @@ TEST(Advice, UnfusedAttention) {
                          .kernel_class = KernelClass::elementwise,
                          .duration_ns = 100'000,
                          .dram_ratio = 0.8};
-  const AdviceReport report = advised(good_step_and({product, scale, softmax, product}));
-  // What lies between goes, and the products' 0.1 TFLOP take 0.22 ms at 0.45 of the peak.
+  const AdviceReport report = advised(good_step_and({gemm, scale, softmax, gemm}));
+  // What lies between goes, and the GEMMs' 0.1 TFLOP take 0.22 ms at 0.45 of the peak.
   expect_only(report, AdviceRule::unfused_attention, 0.5 * 700'000, 0.95 * 950'000);
   AdviceWork loss = softmax;
   loss.name = "log_softmax_forward";
-  EXPECT_TRUE(healthy(advised(good_step_and({product, loss, product})), AdviceRule::unfused_attention));
-  EXPECT_TRUE(healthy(advised(good_step_and({product, softmax})), AdviceRule::unfused_attention))
+  EXPECT_TRUE(healthy(advised(good_step_and({gemm, loss, gemm})), AdviceRule::unfused_attention));
+  EXPECT_TRUE(healthy(advised(good_step_and({gemm, softmax})), AdviceRule::unfused_attention))
       << "no second product";
   EXPECT_TRUE(
       healthy(advised(good_step_and({{.name = "flash_fwd_softmax", .kernel_class = KernelClass::attention}})),
@@ -265,47 +265,47 @@ TEST(Advice, UnfusedAttention) {
 }
 
 TEST(Advice, Fp32Gemm) {
-  AdviceWork product{.name = "ampere_sgemm_128x64_nn",
-                     .kernel_class = KernelClass::gemm,
-                     .duration_ns = 800'000,
-                     .dram_ratio = 0.05,
-                     .fma_pct = 85};
-  const AdviceReport report = advised(good_step_and({product}));
+  AdviceWork gemm{.name = "ampere_sgemm_128x64_nn",
+                  .kernel_class = KernelClass::gemm,
+                  .duration_ns = 800'000,
+                  .dram_ratio = 0.05,
+                  .fma_pct = 85};
+  const AdviceReport report = advised(good_step_and({gemm}));
   // 0.85 × 66.9 TFLOP/s would take a fifth of the time at 0.55 × 494.7.
   expect_only(report, AdviceRule::fp32_gemm, 0.7 * 800'000, 0.9 * 800'000);
-  AdviceWork tensor = product;
+  AdviceWork tensor = gemm;
   tensor.tensor_pct = 50;
   tensor.fma_pct = 5;
   EXPECT_TRUE(healthy(advised(good_step_and({tensor})), AdviceRule::fp32_gemm));
-  AdviceWork double_precision = product;
+  AdviceWork double_precision = gemm;
   double_precision.name = "dgemm_kernel";
   double_precision.fp64_pct = 90;
   EXPECT_TRUE(healthy(advised(good_step_and({double_precision})), AdviceRule::fp32_gemm))
       << "that is not FP32";
-  AdviceWork memory = product;
+  AdviceWork memory = gemm;
   memory.dram_ratio = 0.9;
   EXPECT_EQ(found(advised(good_step_and({memory})), AdviceRule::fp32_gemm), nullptr)
       << "its bytes take the time";
   AdviceModel uncounted;
   uncounted.with_counters = uncounted.with_samples = false;
-  uncounted.program(good_step_and({product}));
+  uncounted.program(good_step_and({gemm}));
   const AdviceReport by_name = uncounted.advised();
   ASSERT_NE(found(by_name, AdviceRule::fp32_gemm), nullptr);
   EXPECT_EQ(found(by_name, AdviceRule::fp32_gemm)->basis, AdviceBasis::estimated);
 }
 
 TEST(Advice, UglyDimension) {
-  AdviceWork product{.name = "cutlass_80_tensorop_bf16_s16816gemm_bf16_128x128_32x4_nn_align1",
-                     .kernel_class = KernelClass::gemm,
-                     .duration_ns = 600'000,
-                     .dram_ratio = 0.1,
-                     .tensor_pct = 25,
-                     .tensor_ops = 1e11};
-  expect_only(advised(good_step_and({product})), AdviceRule::ugly_dimension, 0.4 * 600'000, 0.75 * 600'000);
-  AdviceWork aligned = product;
+  AdviceWork gemm{.name = "cutlass_80_tensorop_bf16_s16816gemm_bf16_128x128_32x4_nn_align1",
+                  .kernel_class = KernelClass::gemm,
+                  .duration_ns = 600'000,
+                  .dram_ratio = 0.1,
+                  .tensor_pct = 25,
+                  .tensor_ops = 1e11};
+  expect_only(advised(good_step_and({gemm})), AdviceRule::ugly_dimension, 0.4 * 600'000, 0.75 * 600'000);
+  AdviceWork aligned = gemm;
   aligned.name = "cutlass_80_tensorop_bf16_s16816gemm_bf16_128x128_32x4_nn_align8";
   EXPECT_TRUE(healthy(advised(good_step_and({aligned})), AdviceRule::ugly_dimension));
-  AdviceWork fast = product;
+  AdviceWork fast = gemm;
   fast.tensor_pct = 80;
   EXPECT_TRUE(healthy(advised(good_step_and({fast})), AdviceRule::ugly_dimension)) << "it does not suffer";
 }

@@ -139,8 +139,8 @@ std::optional<std::int64_t> alignment_in_name(std::string_view kernel) {
   return std::nullopt;
 }
 
-double tile_waste(const GemmShape& product, const Tile& tile) {
-  const auto m = static_cast<double>(product.m), n = static_cast<double>(product.n);
+double tile_waste(const GemmShape& gemm, const Tile& tile) {
+  const auto m = static_cast<double>(gemm.m), n = static_cast<double>(gemm.n);
   const auto computed = [&](std::int64_t of_m, std::int64_t of_n) {
     const auto rows = static_cast<double>(of_m), columns = static_cast<double>(of_n);
     return std::ceil(m / rows) * rows * std::ceil(n / columns) * columns;

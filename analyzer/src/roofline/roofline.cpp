@@ -149,9 +149,9 @@ void PointSums::finish(const RankingRow* row, RooflinePoint& point) const {
   if (const WorkSum* work = own_work(row)) {
     if (work->declared_flops.value_or(0) > 0)
       point.known_operations.push_back({OperationSource::declared, *work->declared_flops});
-    if (work->product && work->products == 1) {
-      const double each = 2.0 * static_cast<double>(work->product->m) *
-                          static_cast<double>(work->product->n) * static_cast<double>(work->product->k);
+    if (work->gemm && work->gemms == 1) {
+      const double each = 2.0 * static_cast<double>(work->gemm->m) * static_cast<double>(work->gemm->n) *
+                          static_cast<double>(work->gemm->k);
       point.known_operations.push_back({OperationSource::formula, each * static_cast<double>(work->ranges)});
     }
     const bool told = !point.known_operations.empty() && tensor_ <= 0 && instructions_ <= 0;

@@ -56,7 +56,7 @@ std::optional<Quantity> peak_of(Precision precision) {
   return precision == Precision::int8 ? std::optional(Quantity::int8_ops_per_s) : flops_of(precision);
 }
 
-// Of the data that a launch works on: of its products, else of the pipe that is busiest.
+// Of the data that a launch works on: of its GEMMs, else of the pipe that is busiest.
 Precision precision_of(const LaunchValues& values) {
   if (values.tensor_quantity) return roof_of(*values.tensor_quantity).precision;
   if (!values.busiest_pipe) return Precision::any;
@@ -72,7 +72,7 @@ Precision precision_of(const LaunchValues& values) {
   }
 }
 
-bool is_product(KernelClass kernel_class) {
+bool is_gemm(KernelClass kernel_class) {
   return kernel_class == KernelClass::gemm || kernel_class == KernelClass::attention;
 }
 
@@ -168,7 +168,7 @@ void Transformer::apply_to(const InPrecision& transform, const Site& at) const {
   if (from == Precision::any) return leave(at.left, LeftAlone::precision_unknown);
   if (from == transform.precision) return leave(at.left, LeftAlone::at_goal);
   double rates = 1;
-  if (values.tensor_quantity || is_product(model_.kernel_class(site))) {
+  if (values.tensor_quantity || is_gemm(model_.kernel_class(site))) {
     const std::optional<Quantity> to = peak_of(transform.precision);
     const std::optional<Quantity> of = values.tensor_quantity ? values.tensor_quantity : peak_of(from);
     if (!to || !of) return leave(at.left, LeftAlone::precision_unknown);

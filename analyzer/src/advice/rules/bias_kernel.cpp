@@ -30,19 +30,19 @@ RuleAnswer judge_bias_kernel(const RuleInput& in) {
   const auto& order = in.launches.by_stream();
   for (std::size_t i = 1; i < order.size(); ++i) {
     if (!in.launches.same_stream(order[i - 1], order[i])) continue;
-    const LaunchView product = in.launches.at(order[i - 1]), bias = in.launches.at(order[i]);
-    if (!product.is(LaunchTraits::kGemm) || !adds_bias(bias)) continue;
-    if (precision_of(product) == Precision::fp64) continue;  // no epilogue of the libraries adds one
+    const LaunchView gemm = in.launches.at(order[i - 1]), bias = in.launches.at(order[i]);
+    if (!gemm.is(LaunchTraits::kGemm) || !adds_bias(bias)) continue;
+    if (precision_of(gemm) == Precision::fp64) continue;  // no epilogue of the libraries adds one
     Proposal& proposal = by_kernel[bias.site->kernel_id];
     proposal.subject = bias.kernel;
     proposal.power = PowerEffect::less_work;
     proposal.add_launch(bias.position, gain_of(static_cast<double>(bias.duration_ns), kBiasLow, kBiasMid));
     times[bias.site->kernel_id].first += static_cast<double>(bias.duration_ns);
-    times[bias.site->kernel_id].second += static_cast<double>(product.duration_ns);
+    times[bias.site->kernel_id].second += static_cast<double>(gemm.duration_ns);
   }
   for (auto& [kernel, proposal] : by_kernel) {
     proposal.say("time_ns", times[kernel].first);
-    proposal.say("products_ns", times[kernel].second);
+    proposal.say("gemms_ns", times[kernel].second);
     answer.proposals.push_back(std::move(proposal));
   }
   return answer;

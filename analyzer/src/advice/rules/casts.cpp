@@ -7,7 +7,7 @@ namespace ridgeline::analyzer {
 
 namespace {
 
-constexpr double kCastsOfProducts = 0.10;
+constexpr double kCastsOfGemms = 0.10;
 constexpr std::size_t kCastAhead = 3;  // launches between a cast and the GEMM it feeds
 constexpr double kCastLow = 0.4, kCastMid = 0.8;
 
@@ -17,7 +17,7 @@ RuleAnswer judge_casts(const RuleInput& in) {
   RuleAnswer answer;
   Proposal proposal{.basis = AdviceBasis::modelled, .power = PowerEffect::less_work};
   std::set<std::uint32_t> fed, pairs;
-  double casts_ns = 0, products_ns = 0, pairs_ns = 0;
+  double casts_ns = 0, gemms_ns = 0, pairs_ns = 0;
   const auto& order = in.launches.by_stream();
   for (std::size_t i = 0; i < order.size(); ++i) {
     const LaunchView cast = in.launches.at(order[i]);
@@ -32,18 +32,18 @@ RuleAnswer judge_casts(const RuleInput& in) {
       }
       if (!behind.is(LaunchTraits::kGemm)) continue;
       casts_ns += time_ns;
-      if (fed.insert(order[next]).second) products_ns += static_cast<double>(behind.duration_ns);
+      if (fed.insert(order[next]).second) gemms_ns += static_cast<double>(behind.duration_ns);
       if (proposal.subject.empty()) proposal.subject = cast.kernel;
       proposal.add_launch(order[i], gain_of(time_ns, kCastLow, kCastMid));
       break;
     }
   }
-  if (casts_ns > kCastsOfProducts * products_ns) {
+  if (casts_ns > kCastsOfGemms * gemms_ns) {
     proposal.say("casts_ns", casts_ns);
-    proposal.say("products_ns", products_ns);
+    proposal.say("gemms_ns", gemms_ns);
     answer.proposals.push_back(std::move(proposal));
   } else if (casts_ns > 0) {
-    answer.nearest = {{"casts_to_products_ratio", casts_ns / std::max(products_ns, 1.0), {}, {}}};
+    answer.nearest = {{"casts_to_gemms_ratio", casts_ns / std::max(gemms_ns, 1.0), {}, {}}};
   }
   Proposal undone{.basis = AdviceBasis::estimated, .power = PowerEffect::less_work};
   for (const std::uint32_t position : pairs) {

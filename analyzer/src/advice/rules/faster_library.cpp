@@ -13,7 +13,7 @@ constexpr double kSlower = 1.15;
 constexpr double kFasterLow = 0.5, kFasterMid = 0.9;
 constexpr double kShareUnknown = 0.01;  // of the step: GEMMs of less are not worth a word
 
-// What of the name says that a kernel does more than the product, or has its operands another way round.
+// What of the name says that a kernel does more than the GEMM, or has its operands another way round.
 std::string epilogue_of(const LaunchView& launch) {
   std::string marks;
   for (const char* mark : {"bias", "gelu", "relu", "aux", "splitk"}) {
@@ -26,20 +26,20 @@ std::string epilogue_of(const LaunchView& launch) {
                                                                     : marks;
 }
 
-// What a program's own kernel does beside the product nobody can say.
+// What a program's own kernel does beside the GEMM nobody can say.
 bool is_of_library(const LaunchView& launch) {
   return names_one_of(launch.kernel,
                       {"nvjet", "cutlass", "xmma", "sgemm", "hgemm", "s16816gemm", "s1688gemm", "cublas"});
 }
 
-struct SameProduct {
+struct SameGemm {
   std::int64_t m = 0, n = 0, k = 0;
   Precision precision = Precision::any;
   std::string epilogue;
-  friend auto operator<=>(const SameProduct&, const SameProduct&) = default;
+  friend auto operator<=>(const SameGemm&, const SameGemm&) = default;
 };
 
-struct ProductKernels {
+struct GemmKernels {
   std::map<store::Id, std::pair<double, std::vector<std::uint32_t>>> times;  // Σ ns, launches
 };
 
@@ -47,7 +47,7 @@ double mean_time_ns(const std::pair<double, std::vector<std::uint32_t>>& times) 
   return times.first / static_cast<double>(std::max<std::size_t>(times.second.size(), 1));
 }
 
-void compare_kernels(const RuleInput& in, const ProductKernels& kernels, RuleAnswer& answer) {
+void compare_kernels(const RuleInput& in, const GemmKernels& kernels, RuleAnswer& answer) {
   const auto fastest = std::min_element(
       kernels.times.begin(), kernels.times.end(),
       [](const auto& a, const auto& b) { return mean_time_ns(a.second) < mean_time_ns(b.second); });
@@ -69,7 +69,7 @@ void compare_kernels(const RuleInput& in, const ProductKernels& kernels, RuleAns
 
 RuleAnswer judge_faster_library(const RuleInput& in) {
   RuleAnswer answer;
-  std::map<SameProduct, ProductKernels> products;
+  std::map<SameGemm, GemmKernels> gemms;
   double alone_ns = 0;
   for (const RankingRow& row : in.input.ranking.rows) {
     if (row.kernel_class != KernelClass::gemm) continue;
@@ -79,19 +79,19 @@ RuleAnswer judge_faster_library(const RuleInput& in) {
       if (!is_of_library(launch)) continue;
       const auto time_ns = static_cast<double>(launch.duration_ns);
       const auto work = in.input.declared == nullptr ? std::nullopt : in.input.declared->of({&position, 1});
-      // A range of several launches does not say which of them is the product.
-      if (!work || !work->product || work->products != 1 || work->launches != work->ranges) {
+      // A range of several launches does not say which of them is the GEMM.
+      if (!work || !work->gemm || work->gemms != 1 || work->launches != work->ranges) {
         alone_ns += time_ns;
         continue;
       }
-      const GemmShape& p = *work->product;
+      const GemmShape& p = *work->gemm;
       auto& times =
-          products[{p.m, p.n, p.k, precision_of(launch), epilogue_of(launch)}].times[launch.site->kernel_id];
+          gemms[{p.m, p.n, p.k, precision_of(launch), epilogue_of(launch)}].times[launch.site->kernel_id];
       times.first += time_ns;
       times.second.push_back(position);
     }
   }
-  for (const auto& [same, kernels] : products) {
+  for (const auto& [same, kernels] : gemms) {
     if (kernels.times.size() > 1) {
       compare_kernels(in, kernels, answer);
       continue;

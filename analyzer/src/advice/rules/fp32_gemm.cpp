@@ -21,7 +21,7 @@ std::optional<double> flops_of(const RuleInput& in, const LaunchView& launch, bo
   return fma.value_or(kFp32Usual) * *peak * static_cast<double>(launch.duration_ns) * 1e-9;
 }
 
-bool is_fp32_product(const LaunchView& launch) {
+bool is_fp32_gemm(const LaunchView& launch) {
   if (!launch.is(LaunchTraits::kGemm)) return false;
   if (const auto tensor = launch.roof(Roof::kTensor)) {
     const auto fp64 = launch.roof(Roof::kFp64);
@@ -41,7 +41,7 @@ RuleAnswer judge_fp32_gemm(const RuleInput& in) {
     bool measured = true, unknown = false;
     for (const std::uint32_t position : row.launches) {
       const LaunchView launch = in.launches.at(position);
-      if (launch.verdict->status == LaunchStatus::too_short || !is_fp32_product(launch)) continue;
+      if (launch.verdict->status == LaunchStatus::too_short || !is_fp32_gemm(launch)) continue;
       const auto tf32 = advice_peak(in.input, launch.site->device_id, Quantity::tf32_flops_per_s);
       const auto work = flops_of(in, launch, measured);
       if (!tf32 || !work) {

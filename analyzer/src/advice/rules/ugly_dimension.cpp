@@ -12,7 +12,7 @@ constexpr std::int64_t kWideLoad_bytes = 16;
 constexpr double kOfNeighbours = 0.6;
 constexpr double kUsualPipe = 0.65;   // where no other GEMM is of the type
 constexpr std::int64_t kPad = 64;     // elements
-constexpr double kPadUnknown = 1.02;  // the product after padding, where its size is not known
+constexpr double kPadUnknown = 1.02;  // the GEMM after padding, where its size is not known
 constexpr double kUglyLow = 0.5, kUglyMid = 0.85;
 
 std::int64_t padded_size(std::int64_t size) {
@@ -21,8 +21,8 @@ std::int64_t padded_size(std::int64_t size) {
 
 struct Dimension {
   bool ugly = false;
-  double growth = kPadUnknown;  // of the product by padding
-  std::optional<GemmShape> product;
+  double growth = kPadUnknown;  // of the GEMM by padding
+  std::optional<GemmShape> gemm;
   std::optional<std::int64_t> alignment;
 };
 
@@ -35,10 +35,10 @@ Dimension dimension_of(const RuleInput& in, const LaunchView& launch, Precision 
   if (in.input.declared == nullptr) return result;
   const std::uint32_t position = launch.position;
   const auto work = in.input.declared->of({&position, 1});
-  if (!work || !work->product || work->products != 1) return result;
-  result.product = work->product;
+  if (!work || !work->gemm || work->gemms != 1) return result;
+  result.gemm = work->gemm;
   const auto bytes = static_cast<std::int64_t>(each);
-  const GemmShape& p = *work->product;
+  const GemmShape& p = *work->gemm;
   if ((p.k * bytes) % kWideLoad_bytes != 0 || (p.n * bytes) % kWideLoad_bytes != 0 ||
       (p.m * bytes) % kWideLoad_bytes != 0)
     result.ugly = true;
@@ -75,7 +75,7 @@ RuleAnswer judge_ugly_dimension(const RuleInput& in) {
     Proposal proposal{.basis = AdviceBasis::modelled, .subject = row.kernel};
     TimeMean pipe, alignment;
     double unknown_ns = 0, reference = kUsualPipe;
-    std::optional<GemmShape> product;
+    std::optional<GemmShape> gemm;
     for (const std::uint32_t position : row.launches) {
       const LaunchView launch = in.launches.at(position);
       if (launch.verdict->status == LaunchStatus::too_short || !launch.is(LaunchTraits::kGemm)) continue;
@@ -93,7 +93,7 @@ RuleAnswer judge_ugly_dimension(const RuleInput& in) {
       if (*used > kOfNeighbours * reference) continue;
       pipe.add(*used, time_ns);
       if (dimension.alignment) alignment.add(static_cast<double>(*dimension.alignment), time_ns);
-      product = dimension.product;
+      gemm = dimension.gemm;
       proposal.add_launch(
           position,
           gain_of(std::max(time_ns * (1 - *used / reference * dimension.growth), 0.0), kUglyLow, kUglyMid));
@@ -104,10 +104,10 @@ RuleAnswer judge_ugly_dimension(const RuleInput& in) {
     proposal.say("tensor_pipe_ratio", pipe.value());
     proposal.say("reference_pipe_ratio", reference);
     if (alignment.time_ns() > 0) proposal.say("alignment_elements", alignment.value());
-    if (product) {
-      proposal.say("m", static_cast<double>(product->m));
-      proposal.say("n", static_cast<double>(product->n));
-      proposal.say("k", static_cast<double>(product->k));
+    if (gemm) {
+      proposal.say("m", static_cast<double>(gemm->m));
+      proposal.say("n", static_cast<double>(gemm->n));
+      proposal.say("k", static_cast<double>(gemm->k));
     }
     answer.proposals.push_back(std::move(proposal));
   }

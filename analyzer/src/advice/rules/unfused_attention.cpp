@@ -1,4 +1,4 @@
-// unfused_attention.cpp: a product, a softmax and a product, with a matrix of T × T elements written and read between
+// unfused_attention.cpp: a GEMM, a softmax and a GEMM, with a matrix of T × T elements written and read between
 // them. One kernel keeps it on the chip.
 #include <array>
 
@@ -8,11 +8,11 @@ namespace ridgeline::analyzer {
 
 namespace {
 
-constexpr std::size_t kAttentionReach = 4;  // launches between the softmax and the products
+constexpr std::size_t kAttentionReach = 4;  // launches between the softmax and the GEMMs
 // Of the tensor pipe's peak, that fused attention reaches; head sizes of 64 to 128.
 constexpr double kFusedLow = 0.35, kFusedMid = 0.45, kFusedHigh = 0.60;
-// Of the products, where their operations are not counted: they write and read the matrix.
-constexpr double kProductsMid = 0.3, kProductsHigh = 0.6;
+// Of the GEMMs, where their operations are not counted: they write and read the matrix.
+constexpr double kGemmsMid = 0.3, kGemmsHigh = 0.6;
 // Of what lies between: it is not needed at all.
 constexpr double kBetweenLow = 0.7, kBetweenMid = 0.9;
 
@@ -21,14 +21,14 @@ bool may_lie_between(const LaunchView& launch) {
          launch.kernel_class == KernelClass::other || launch.is(LaunchTraits::kSoftmax);
 }
 
-AdviceGain product_gain(const RuleInput& in, const LaunchView& product, bool& counted) {
-  const auto time_ns = static_cast<double>(product.duration_ns);
-  const auto& ops = product.values().tensor_ops;
-  const auto& quantity = product.values().tensor_quantity;
-  const auto peak = quantity ? advice_peak(in.input, product.site->device_id, *quantity) : std::nullopt;
+AdviceGain gemm_gain(const RuleInput& in, const LaunchView& gemm, bool& counted) {
+  const auto time_ns = static_cast<double>(gemm.duration_ns);
+  const auto& ops = gemm.values().tensor_ops;
+  const auto& quantity = gemm.values().tensor_quantity;
+  const auto peak = quantity ? advice_peak(in.input, gemm.site->device_id, *quantity) : std::nullopt;
   if (!ops || !peak || ops->value <= 0) {
     counted = false;
-    return {0, kProductsMid * time_ns, kProductsHigh * time_ns};
+    return {0, kGemmsMid * time_ns, kGemmsHigh * time_ns};
   }
   const auto saved = [&](double efficiency) {
     return std::max(time_ns - ops->value / (efficiency * *peak) * 1e9, 0.0);
@@ -36,8 +36,8 @@ AdviceGain product_gain(const RuleInput& in, const LaunchView& product, bool& co
   return {saved(kFusedLow), saved(kFusedMid), saved(kFusedHigh)};
 }
 
-// Of by_stream(): the product before and the one after; 0 and 0: there are none.
-std::pair<std::size_t, std::size_t> products_around(const RuleInput& in, std::size_t softmax) {
+// Of by_stream(): the GEMM before and the one after; 0 and 0: there are none.
+std::pair<std::size_t, std::size_t> gemms_around(const RuleInput& in, std::size_t softmax) {
   const auto& order = in.launches.by_stream();
   const auto search = [&](int direction) -> std::size_t {
     std::size_t i = softmax;
@@ -60,24 +60,24 @@ std::pair<std::size_t, std::size_t> products_around(const RuleInput& in, std::si
 RuleAnswer judge_unfused_attention(const RuleInput& in) {
   RuleAnswer answer;
   Proposal proposal{.basis = AdviceBasis::modelled, .power = PowerEffect::less_work};
-  double softmax_ns = 0, between_ns = 0, products_ns = 0;
+  double softmax_ns = 0, between_ns = 0, gemms_ns = 0;
   bool counted = true;
   const auto& order = in.launches.by_stream();
-  std::size_t last_product = 0;  // of by_stream(): a product between two softmaxes counts once
+  std::size_t last_gemm = 0;  // of by_stream(): a GEMM between two softmaxes counts once
   for (std::size_t i = 0; i < order.size(); ++i) {
     const LaunchView softmax = in.launches.at(order[i]);
     if (!softmax.is(LaunchTraits::kSoftmax)) continue;
-    const auto [before, behind] = products_around(in, i);
+    const auto [before, behind] = gemms_around(in, i);
     if (before == i || behind == i) continue;
     if (proposal.subject.empty()) proposal.subject = softmax.kernel;
     for (std::size_t k = before; k <= behind; ++k) {
       const LaunchView launch = in.launches.at(order[k]);
       const auto time_ns = static_cast<double>(launch.duration_ns);
       if (k == before || k == behind) {
-        if (k == last_product && last_product != 0) continue;
-        last_product = k;
-        proposal.add_launch(order[k], product_gain(in, launch, counted));
-        products_ns += time_ns;
+        if (k == last_gemm && last_gemm != 0) continue;
+        last_gemm = k;
+        proposal.add_launch(order[k], gemm_gain(in, launch, counted));
+        gemms_ns += time_ns;
       } else {
         proposal.add_launch(order[k], gain_of(time_ns, kBetweenLow, kBetweenMid));
         (k == i ? softmax_ns : between_ns) += time_ns;
@@ -88,7 +88,7 @@ RuleAnswer judge_unfused_attention(const RuleInput& in) {
   if (!counted) proposal.basis = AdviceBasis::estimated;
   proposal.say("softmax_ns", softmax_ns);
   if (between_ns > 0) proposal.say("between_ns", between_ns);
-  proposal.say("products_ns", products_ns);
+  proposal.say("gemms_ns", gemms_ns);
   answer.proposals.push_back(std::move(proposal));
   return answer;
 }

@@ -15,7 +15,7 @@ enum class AdviceRule : std::uint8_t {
   narrow_access,      ///< more sectors or bytes are moved than the data needs
   fold_elementwise,   ///< elementwise kernels hand their data on through DRAM
   bias_kernel,        ///< a bias is added by a kernel of its own after a GEMM
-  unfused_attention,  ///< product, softmax, product, with a matrix of T × T between them
+  unfused_attention,  ///< GEMM, softmax, GEMM, with a matrix of T × T between them
   fp32_gemm,          ///< GEMMs on the FMA pipe
   ugly_dimension,     ///< a dimension that allows no wide load
   faster_library,     ///< the library has a faster kernel for this GEMM
