@@ -129,6 +129,21 @@ TEST(WhatIfReplay, WhereTheCpuIsThePaceOnlyAGraphHelps) {
   EXPECT_LE(graph.simulated->value, graph.bound_ns + 1);
 }
 
+TEST(WhatIfReplay, TheBoundOfALaunchThatGoesHasThePausesBesideIt) {
+  const Replayed host(host_bound(false)), device(two_streams(2'000'000, 1'000'000));
+  for (const Replayed* replayed : {&host, &device}) {
+    ASSERT_TRUE(replayed->replay().check().known());
+    for (std::size_t gone = 0; gone < 3; ++gone) {
+      const Gain gain = replayed->replay().gain({.launches = {{gone, 0, true}}});
+      EXPECT_LE(gain.simulated->value, gain.bound_ns + 1) << gone;
+      EXPECT_GE(gain.bound_ns, gain.naive_ns - 1) << gone;
+    }
+  }
+  const Gain first = host.replay().gain({.launches = {{1, 0, true}}});
+  EXPECT_GT(first.simulated->value, first.naive_ns - 8'000) << "its call goes too";
+  EXPECT_GT(first.bound_ns, 8'000 + 10'000) << "the GPU waits 20 us and more for each of them";
+}
+
 TEST(WhatIfReplay, AGraphHoldsWhatAWaitDivides) {
   const auto program = [](bool graph) {
     Program made;

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
+#include <set>
 #include <tuple>
 
 namespace ridgeline::analyzer {
@@ -43,6 +44,14 @@ BusyTime::BusyTime(const Model& model, const RepresentativeStep& step)
     const store::Memset& set = model.memsets[i];
     if (set.start_ns > 0 && set.end_ns >= set.start_ns) add(set, set.start_ns, set.end_ns);
   }
+  Intervals ran = all_;
+  std::sort(ran.begin(), ran.end());
+  std::int64_t ended_ns = step_.start_ns;
+  for (const TimeWindow& part : ran) {
+    if (part.start_ns > ended_ns) idle_.push_back({ended_ns, part.start_ns});
+    ended_ns = std::max(ended_ns, part.end_ns);
+  }
+  if (step_.end_ns > ended_ns) idle_.push_back({ended_ns, step_.end_ns});
   for (auto& [stream, work] : streams) {
     std::sort(work.begin(), work.end());
     std::int64_t end_ns = step_.start_ns;
@@ -51,6 +60,20 @@ BusyTime::BusyTime(const Model& model, const RepresentativeStep& step)
       end_ns = std::max(end_ns, part.end_ns);
     }
   }
+}
+
+std::int64_t BusyTime::pauses_beside_ns(const std::vector<double>& ratios) const {
+  std::set<std::int64_t> starts_ns, ends_ns;
+  for (std::size_t i = 0; i < std::min(ratios.size(), launches_.size()); ++i) {
+    if (std::isnan(ratios[i]) || ratios[i] >= 0) continue;  // only what is removed is below 0
+    starts_ns.insert(launches_[i].start_ns);
+    ends_ns.insert(launches_[i].end_ns);
+  }
+  std::int64_t sum_ns = 0;
+  for (const TimeWindow& pause : idle_) {
+    if (starts_ns.contains(pause.end_ns) || ends_ns.contains(pause.start_ns)) sum_ns += pause.length_ns();
+  }
+  return sum_ns;
 }
 
 double BusyTime::bound_ns(const std::vector<double>& ratios, const StepChange& change) const {
@@ -66,6 +89,7 @@ double BusyTime::bound_ns(const std::vector<double>& ratios, const StepChange& c
   double bound_ns = 0;
   if (before_ns > 0)
     bound_ns += static_cast<double>(covered_ns(std::move(changed))) * (1 - after_ns / before_ns);
+  bound_ns += static_cast<double>(pauses_beside_ns(ratios));
   if (change.as_graph) bound_ns += static_cast<double>(step_.length_ns() - covered_ns(all_));
   if (change.hide_copies && !host_copies_.empty()) {
     bound_ns += static_cast<double>(covered_ns(all_) - covered_ns(others_));
