@@ -139,8 +139,12 @@ TEST(Ladders, FindWhatWasPlanted) {
     }
   }
   for (const Planted& one : planted) {
-    if (one.saved > 0) EXPECT_GE(one.found, kLadders * 0.8) << one.saved;
-    if (one.saved == 0) EXPECT_LE(one.found, kLadders * 0.05) << "and a rung beside it is not blamed";
+    if (one.saved > 0) {
+      EXPECT_GE(one.found, kLadders * 0.8) << one.saved;
+    }
+    if (one.saved == 0) {
+      EXPECT_LE(one.found, kLadders * 0.05) << "and a rung beside it is not blamed";
+    }
     EXPECT_GE(one.covered, kLadders * 0.90) << one.saved;
     EXPECT_LE(one.covered, kLadders * 0.985) << one.saved;
   }
