@@ -178,10 +178,10 @@ class SpoolSink final : public Sink {
       window.edge = spool::WindowEdge::open;
       window.cause = WindowCause::start;
       put(window);
-      for (const std::uint32_t number : {7u, kSideStream}) {
+      for (const std::uint32_t stream_id : {7u, kSideStream}) {
         spool::StreamRecord stream{};
         stream.context_id = 1;
-        stream.stream_id = number;
+        stream.stream_id = stream_id;
         stream.kind = StreamKind::non_blocking;
         put(stream);
       }
