@@ -169,12 +169,12 @@ std::string nothing_line(const AdviceReport& report, bool idles) {
                        to_string(idle->rule), need_text(report, *idle));
   }
   if (idles) return "No advice: no rule knows what the GPU waits for: ridgeline advise --all.";
-  std::string text = fmt::format("Healthy: of {} rules none knows what is worth {} ({}) of the {}",
-                                 report.rules(), time_text(report.min_ns),
-                                 percent_text(report.min_ns / report.step_ns), scope_noun(report.scope));
+  std::string text = fmt::format(
+      "Healthy: none of {} rules found anything that would gain {} ({}) of the {} or more", report.rules(),
+      time_text(report.min_ns), percent_text(report.min_ns / report.step_ns), scope_noun(report.scope));
   return report.unknown.empty()
              ? text + "."
-             : text + fmt::format("; {} could not judge all: ridgeline advise --all.",
+             : text + fmt::format("; {} cannot say: ridgeline advise --all.",
                                   counted(static_cast<std::int64_t>(report.unknown.size()), "rule"));
 }
 

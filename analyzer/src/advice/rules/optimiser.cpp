@@ -16,28 +16,50 @@ constexpr double kLeftLow = 0.6, kLeftMid = 0.35, kLeftHigh = 0.15;
 constexpr std::size_t kCycle = 24;  // kernels a tensor at most
 constexpr double kGapLow = 0.5, kGapMid = 0.85;
 
-// Launches of a run of elementwise kernels that comes again tensor after tensor: few kernels, many launches.
+// Launches of a run of elementwise kernels that come again tensor after tensor: few kernels, many launches of each. One
+// kernel alone that is launched again and again is no optimiser's.
+void add_if_cyclic(const RuleInput& in, const std::vector<std::uint32_t>& run,
+                   std::vector<std::uint32_t>& found) {
+  std::map<store::Id, std::size_t> kernels;
+  for (const std::uint32_t position : run) ++kernels[in.launches.at(position).site->kernel_id];
+  // A layer's elementwise kernels are few; those of an optimiser are each launched for every tensor.
+  const bool each_often = std::all_of(kernels.begin(), kernels.end(), [&](const auto& kernel) {
+    return kernel.second * 4 * kernels.size() >= run.size();
+  });
+  if (run.size() > kManyLaunches && kernels.size() >= 2 && kernels.size() <= kCycle && each_often)
+    found.insert(found.end(), run.begin(), run.end());
+}
+
+// Cuts a run where no kernel of what comes before comes again: two loops over other things are two runs.
+void add_runs_of(const RuleInput& in, const std::vector<std::uint32_t>& run,
+                 std::vector<std::uint32_t>& found) {
+  std::map<store::Id, std::size_t> last;
+  for (std::size_t i = 0; i < run.size(); ++i) last[in.launches.at(run[i]).site->kernel_id] = i;
+  std::vector<std::uint32_t> part;
+  std::size_t until = 0;
+  for (std::size_t i = 0; i < run.size(); ++i) {
+    until = std::max(until, last[in.launches.at(run[i]).site->kernel_id]);
+    part.push_back(run[i]);
+    if (i < until) continue;
+    add_if_cyclic(in, part, found);
+    part.clear();
+  }
+}
+
 void add_runs(const RuleInput& in, std::vector<std::uint32_t>& found) {
   const auto& order = in.launches.by_stream();
   std::vector<std::uint32_t> run;
-  const auto close = [&] {
-    std::map<store::Id, std::size_t> kernels;
-    for (const std::uint32_t position : run) ++kernels[in.launches.at(position).site->kernel_id];
-    // A layer's elementwise kernels are few; those of an optimiser are each launched for every tensor.
-    const bool each_often = std::all_of(kernels.begin(), kernels.end(), [&](const auto& kernel) {
-      return kernel.second * 4 * kernels.size() >= run.size();
-    });
-    if (run.size() > kManyLaunches && kernels.size() <= kCycle && each_often)
-      found.insert(found.end(), run.begin(), run.end());
-    run.clear();
-  };
-  for (std::size_t i = 0; i < order.size(); ++i) {
-    const LaunchView launch = in.launches.at(order[i]);
-    const bool in_run = launch.kernel_class == KernelClass::elementwise && launch.duration_ns < kShort_ns * 5;
-    if (!run.empty() && (!in_run || !in.launches.same_stream(run.back(), order[i]))) close();
-    if (in_run) run.push_back(order[i]);
+  for (const std::uint32_t position : order) {
+    const LaunchView launch = in.launches.at(position);
+    const bool in_run = launch.kernel_class == KernelClass::elementwise &&
+                        !launch.is(LaunchTraits::kOptimiser) && launch.duration_ns < kShort_ns * 5;
+    if (!run.empty() && (!in_run || !in.launches.same_stream(run.back(), position))) {
+      add_runs_of(in, run, found);
+      run.clear();
+    }
+    if (in_run) run.push_back(position);
   }
-  close();
+  add_runs_of(in, run, found);
 }
 
 // The gaps before these launches, that they and no others have.
@@ -65,7 +87,7 @@ RuleAnswer judge_optimiser(const RuleInput& in) {
   for (const std::uint32_t position : in.launches.by_stream()) {
     if (in.launches.at(position).is(LaunchTraits::kOptimiser)) launches.push_back(position);
   }
-  if (launches.empty()) add_runs(in, launches);
+  add_runs(in, launches);  // beside those whose names tell: programs have more than one optimiser
   std::size_t brief = 0;
   double time_ns = 0, gaps_ns = 0, bytes = 0;
   bool counted = true;
@@ -79,7 +101,7 @@ RuleAnswer judge_optimiser(const RuleInput& in) {
   if (brief > 0) answer.nearest = {{"short_launches", static_cast<double>(brief), {}, {}}};
   if (brief <= kManyLaunches) return answer;
   Proposal proposal{.basis = counted ? AdviceBasis::modelled : AdviceBasis::estimated,
-                    .subject = std::string(in.launches.at(launches.front()).kernel),
+                    .subject = std::string(in.launches.at(launches.back()).kernel),
                     .power = PowerEffect::less_work};
   const auto dram =
       advice_peak(in.input, in.launches.at(launches.front()).site->device_id, Quantity::dram_bytes_per_s);

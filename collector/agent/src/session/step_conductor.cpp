@@ -88,13 +88,14 @@ bool StepConductor::begin(ThreadState& thread, std::uint16_t flags, std::uint32_
     session_.stalls->note_step(step, now);
     if (step.phase == Phase::stalls) session_.stalls->arm(step, step.steps_left);
   }
-  session_.turns.begun();
+  if (!keeps_turn_to_ask_) session_.turns.begun();
   session_.steps.write_begin(step, config_id, now, thread.thread_id, flags);
   return true;
 }
 
 // Sampling has its turn for a whole phase, counting for as many steps as nobody else wants one.
 bool StepConductor::has_its_turn(StepTracker::Step& step) noexcept {
+  keeps_turn_to_ask_ = false;
   const bool sampled = step.phase == Phase::sample && session_.sampling && session_.settings.sampling_allowed;
   const bool counted = Replay::measures(step.phase) && session_.replay && session_.settings.replay_allowed;
   const bool looked_into =
@@ -118,7 +119,8 @@ bool StepConductor::has_its_turn(StepTracker::Step& step) noexcept {
       (sampled || !session_.sampling || close_samples() || !session_.host_waits.seen()))
     return true;
   // Which counters there are is asked every half second, and can be told while no other process has them: now.
-  if (!unknown || session_.turns.held_ns(now) > kLongestAskingNs) session_.turns.begun();
+  keeps_turn_to_ask_ = unknown && session_.turns.held_ns(now) <= kLongestAskingNs;
+  if (!keeps_turn_to_ask_) session_.turns.begun();
   end_unused_turn();  // it is over, if it was taken
   session_.steps.defer(&step, false);
   return false;

@@ -60,7 +60,8 @@ class StepConductor {
   AloneSteps& alone_;
   const std::function<void()> wake_threads_;
   bool concurrency_looked_at_ = false;
-  bool put_off_ = false;  // the latest sampled stretch
+  bool put_off_ = false;            // the latest sampled stretch
+  bool keeps_turn_to_ask_ = false;  // of the step that begins: which counters there are is not known yet
   std::atomic<bool> put_off_said_{false};
   std::int64_t waiting_streams_since_ns_ = 0;  // 0: nothing is put off for them
   bool sampled_ = false;                       // samples are taken in the latest step of a sample phase
