@@ -353,8 +353,13 @@ TEST(Turns, ATurnIsKeptWhileItIsAskedWhatCanBeCounted) {
     return locked;
   };
   EXPECT_EQ(others(), 1u) << "it has its turn, and asks";
-  for (int i = 0; i < 30; ++i) one_step();
-  EXPECT_EQ(others(), 0u) << "not for ever";
+  int given_up = 0;
+  for (int i = 0; i < 30; ++i) {
+    one_step();
+    given_up += others() == 0 ? 1 : 0;
+  }
+  EXPECT_GE(given_up, 1) << "not for ever: who waits gets it";
+  EXPECT_LE(given_up, 3) << "but for as long as it is asked";
   cupti.availability_result = CUPTI_SUCCESS;
   for (int i = 0; i < 20; ++i) one_step();
   const auto c = program.contents();
