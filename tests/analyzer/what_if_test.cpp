@@ -15,11 +15,15 @@ using testing::kRead;
 using testing::kTensor;
 using testing::kWritten;
 
+constexpr const char* kAlu = "sm__inst_executed_pipe_alu.avg.pct_of_peak_sustained_elapsed";
+
 // writer → reader → product → other on one stream, 100 µs each, 10 µs apart; peak 1 TB/s. No calls of the CPU: what is
 // looked at is what a transform makes of the launches.
 class WhatIfOfLaunches {
  public:
-  WhatIfOfLaunches() {
+  // `counted`: what operations the tensor pipe did is counted; else only names say what types kernels work on.
+  explicit WhatIfOfLaunches(bool counted = true) : counted_(counted) {
+    made_.model.device_peaks.push_back({1, Quantity::tf32_flops_per_s, PeakSource::spec, 500e12, "test"});
     made_.model.device_peaks.push_back({1, Quantity::bf16_flops_per_s, PeakSource::spec, 1000e12, "test"});
     made_.model.device_peaks.push_back({1, Quantity::fp8_flops_per_s, PeakSource::spec, 2000e12, "test"});
     for (const Phase phase : {Phase::timeline, Phase::timeline, Phase::replay}) step(phase);
@@ -43,26 +47,34 @@ class WhatIfOfLaunches {
   void step(Phase phase) {
     made_.step(phase);
     int place = 0;
-    for (const char* name : {"lib::writer<4>(float*)", "lib::reader(float*)", "product", "other"}) {
+    for (const char* name :
+         {"lib::writer<4>(float*)", "lib::reader(float*)",
+          counted_ ? "product" : "sm90_gemm_f32f32_tf32f32_nt", counted_ ? "other" : "scale<float, 4>"}) {
       const std::int64_t start_ns = now_ns_ + 110'000 * place;
       made_.launch(name, start_ns, start_ns + 100'000);
       if (phase == Phase::replay) {
         // 80, 40, 20 and 10 MB of the 100 that 100 µs could move.
         if (place == 0) made_.counters({{kRead, 20e6}, {kWritten, 60e6}, {kFma, 10}, {kDuration, 100e3}});
         if (place == 1) made_.counters({{kRead, 30e6}, {kWritten, 10e6}, {kFma, 20}, {kDuration, 100e3}});
-        if (place == 2)
+        if (place == 2 && counted_)
           made_.counters(
               {{kRead, 10e6}, {kWritten, 10e6}, {kTensor, 60}, {kOperations, 60e9}, {kDuration, 100e3}});
+        if (place == 2 && !counted_)
+          made_.counters({{kRead, 10e6}, {kWritten, 10e6}, {kTensor, 60}, {kDuration, 100e3}});
+        if (place == 3 && !counted_)
+          made_.counters({{kRead, 40e6}, {kWritten, 40e6}, {kAlu, 10}, {kDuration, 100e3}});
       }
       ++place;
     }
     for (auto& [id, kernel] : made_.model.kernels) {
+      if (kernel.demangled_name.starts_with("sm90_gemm")) kernel.kernel_class = KernelClass::gemm;
       if (kernel.demangled_name.starts_with("lib::"))
         kernel.normalised_name = kernel.demangled_name.substr(0, kernel.demangled_name.find_first_of("<("));
     }
     now_ns_ += 1'000'000;
   }
 
+  bool counted_;
   std::int64_t now_ns_ = 1'000'000;
   StepAnalysis steps_;
   UtilisationAnalysis measured_;
@@ -118,6 +130,16 @@ TEST(WhatIf, AnotherTypeMovesAsManyBytesAsItsValuesHave) {
   EXPECT_NEAR(step.alone(InPrecision{"product", Precision::fp8}).after_ns, 50e3, 1);
   EXPECT_EQ(step.alone(InPrecision{"product", Precision::bf16}).left_alone, LeftAlone::at_goal);
   EXPECT_EQ(step.alone(InPrecision{"other", Precision::bf16}).left_alone, LeftAlone::not_measured);
+}
+
+TEST(WhatIf, ANameSaysTheTypeWhereNothingCountsIt) {
+  const WhatIfOfLaunches step(false);
+  const TransformAnswer gemm = step.alone(InPrecision{"sm90_gemm*", Precision::bf16});
+  EXPECT_EQ(gemm.left_alone, LeftAlone::none);
+  EXPECT_NEAR(gemm.after_ns, 50e3, 1);
+  EXPECT_NEAR(step.alone(InPrecision{"scale*", Precision::bf16}).after_ns, 50e3, 1) << "half of its bytes";
+  EXPECT_NEAR(step.alone(InPrecision{"scale*", Precision::fp64}).after_ns, 200e3, 1);
+  EXPECT_EQ(step.alone(InPrecision{"scale*", Precision::fp32}).left_alone, LeftAlone::at_goal);
 }
 
 TEST(WhatIf, EachGoesOnFromWhatThoseBeforeItMade) {

@@ -4,12 +4,14 @@
 
 #include <algorithm>
 #include <array>
+#include <cctype>
 #include <cmath>
 #include <map>
 #include <tuple>
 
 #include "model/query_failed.h"
 #include "ridgeline/analyzer/model/nvtx_path.h"
+#include "ridgeline/analyzer/ranking/launch_shape.h"
 
 namespace ridgeline::analyzer {
 
@@ -70,6 +72,31 @@ Precision precision_of(const LaunchValues& values) {
     default:
       return Precision::any;
   }
+}
+
+// The one type of floating-point numbers among a name's template arguments; any if there is none or more than one.
+Precision type_among_arguments(std::string_view kernel) {
+  struct Word {
+    std::string_view text;
+    Precision precision;
+  };
+  static constexpr Word kWords[] = {{"double", Precision::fp64},        {"float", Precision::fp32},
+                                    {"__nv_bfloat16", Precision::bf16}, {"BFloat16", Precision::bf16},
+                                    {"__half", Precision::fp16},        {"Half", Precision::fp16}};
+  const std::size_t arguments = kernel.find('<');
+  if (arguments == std::string_view::npos) return Precision::any;
+  const auto in_word = [](char c) { return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_'; };
+  Precision found = Precision::any;
+  for (const Word& word : kWords) {
+    for (std::size_t at = kernel.find(word.text, arguments); at != std::string_view::npos;
+         at = kernel.find(word.text, at + 1)) {
+      const std::size_t end = at + word.text.size();
+      if (in_word(kernel[at - 1]) || (end < kernel.size() && in_word(kernel[end]))) continue;
+      if (found != Precision::any && found != word.precision) return Precision::any;
+      found = word.precision;
+    }
+  }
+  return found;
 }
 
 bool is_gemm(KernelClass kernel_class) {
@@ -164,7 +191,10 @@ void Transformer::apply_to(const InPrecision& transform, const Site& at) const {
   const LaunchValues& values = *verdict.values;
   if (!values.dram_utilisation || !values.compute_utilisation) return leave(at.left, LeftAlone::not_measured);
   const store::Launch& site = model_.launches.site(step_.launches[at.position]);
-  const Precision from = precision_of(values);
+  const std::string_view name = model_.kernel_name(site);
+  Precision from = precision_of(values);
+  if (from == Precision::any) from = precision_in_name(name);
+  if (from == Precision::any) from = type_among_arguments(name);
   if (from == Precision::any) return leave(at.left, LeftAlone::precision_unknown);
   if (from == transform.precision) return leave(at.left, LeftAlone::at_goal);
   double rates = 1;
