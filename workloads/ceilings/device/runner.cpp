@@ -21,8 +21,9 @@ constexpr std::size_t kInFlight = 3;  // of them, so that the GPU never waits fo
 constexpr int kParts = 3;             // of a window, which must agree
 constexpr double kWatchMs = 12;       // for others: some slices of time
 constexpr double kMinEnergyS = 0.5;
-constexpr int kBurstParts = 4;         // of a burst, each with its own clock
-constexpr double kMinBurstS = 0.4e-3;  // shorter ones are launches' gaps
+constexpr int kBurstParts = 4;                            // of a burst, each with its own clock
+constexpr unsigned long long kPowerReasons = 0x4 | 0x80;  // NVML's: software power cap, power brake
+constexpr double kMinBurstS = 0.4e-3;                     // shorter ones are launches' gaps
 
 double seconds_since(Clock::time_point begin) {
   return std::chrono::duration<double>(Clock::now() - begin).count();
@@ -182,10 +183,16 @@ Reading Runner::sustained(const Bench& bench) {
   while (room && (load.seconds() - begin < plan_.window_s)) room = load.go_on();
   const int last = load.done();
   load.finish();
-  std::vector<double> parts;
+  // A power limit moves the clock up and down, by more than parts may differ: then they are compared cycle by cycle, and
+  // the value is the mean over the window all the same.
+  const bool by_cycle = (load.throttle() & kPowerReasons) != 0;
+  std::vector<double> parts, judged;
   for (int i = 0; i < kParts; ++i) {
     const int from = first + (last - first) * i / kParts, to = first + (last - first) * (i + 1) / kParts;
-    if (to > from) parts.push_back(load.rate(from, to));
+    if (to <= from) continue;
+    parts.push_back(load.rate(from, to));
+    const double clock_hz = load.span(from, to).clock_hz;
+    judged.push_back(by_cycle && clock_hz > 0 ? parts.back() / clock_hz : parts.back());
   }
   const Interval window = load.span(first, last);
   reading.value = load.rate(first, last);
@@ -205,7 +212,7 @@ Reading Runner::sustained(const Bench& bench) {
   };
   if (!rested && plan_.thorough)
     add(Void{VoidRule::not_settled, "the clock still moved when the time for it to settle was over"});
-  add(rounds_disagree(parts));
+  add(rounds_disagree(judged));
   add(above_cycles(reading.value, bench.per_cycle_sm, device_.sm_count, reading.sm_clock_hz));
   add(above_limit(reading.value, bench.limit_per_s));
   look_for_others(reading);
