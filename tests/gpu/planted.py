@@ -1,12 +1,14 @@
 #!/usr/bin/env python3
 """A PyTorch step with one defect planted, or none.
 
-usage: planted.py [--defect NAME] [--fp32] [--steps N]
-       planted.py --measure [--rounds 3]      ms a step of every defect and of the same step without it, in turn, as one JSON line
+usage: planted.py [--defect NAME] [--fp32] [--light] [--steps N]
+       planted.py --measure [NAME,...] [--rounds 3]   ms a step of every defect (of those) and of the same step without it, in turn, as one
+                                                      JSON line
 
 Without a defect the step is: a batch that was copied from pinned memory beside the step before, some milliseconds of GEMMs, a chain of
 small kernels as one CUDA graph, a reduction by as many blocks as the device can hold, half a millisecond of Python while the GPU is
-busy, and a fused optimiser. Each defect changes one of these.
+busy, and a fused optimiser. Each defect changes one of these. Launches cost nothing while the CPU is ahead of the GPU: their defect is
+planted into a light step (--light), with a tenth of the GEMMs and five times the small kernels.
 """
 import argparse
 import json
@@ -41,12 +43,13 @@ def busy(seconds):
 
 
 class Step:
-    def __init__(self, defect=None, fp32=False):
-        self.defect, self.fp32 = defect, fp32 or defect == "fp32-gemm"
+    def __init__(self, defect=None, fp32=False, light=False):
+        self.defect, self.fp32, self.light = defect, fp32 or defect == "fp32-gemm", light or defect == "launch-overhead"
         torch.manual_seed(1)
         kind = torch.float32 if self.fp32 else torch.bfloat16
         hidden = HIDDEN - 1 if defect == "ugly-dimension" else HIDDEN
-        rows = ROWS // 4 if self.fp32 else ROWS
+        rows = ROWS // 4 if self.fp32 else ROWS // 10 if self.light else ROWS
+        self.small_count = 5 * SMALL if self.light else SMALL
         device = torch.device("cuda")
         self.layers = torch.nn.ModuleList()
         for _ in range(LAYERS):
@@ -80,7 +83,7 @@ class Step:
                 self.small_kernels()
 
     def small_kernels(self):
-        for _ in range(SMALL):
+        for _ in range(self.small_count):
             self.small.mul_(0.999)
 
     def take_batch(self):
@@ -129,13 +132,16 @@ class Step:
         return (time.perf_counter() - begin) / steps * 1e3
 
 
-def measure(rounds):
+def measure(rounds, defects):
     """Each defect beside the step without it, in turn, so that the clock drifts for both."""
     result = {}
-    without = {fp32: Step(None, fp32) for fp32 in (False, True)}
-    for defect in DEFECTS:
+    without = {}
+    for defect in defects:
         planted = Step(defect)
-        clean = without[planted.fp32]
+        kind = (planted.fp32, planted.light)
+        if kind not in without:
+            without[kind] = Step(None, *kind)
+        clean = without[kind]
         series = {"with": [], "without": []}
         for number in range(rounds):
             for name, step in (("with", planted), ("without", clean))[:: 1 if number % 2 == 0 else -1]:
@@ -149,14 +155,15 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--defect", choices=DEFECTS)
     parser.add_argument("--fp32", action="store_true")
+    parser.add_argument("--light", action="store_true")
     parser.add_argument("--steps", type=int, default=60)
-    parser.add_argument("--measure", action="store_true")
+    parser.add_argument("--measure", nargs="?", const=",".join(DEFECTS))
     parser.add_argument("--rounds", type=int, default=3)
     options = parser.parse_args()
     if options.measure:
-        measure(options.rounds)
+        measure(options.rounds, options.measure.split(","))
         return
-    print(json.dumps({"median_ms": Step(options.defect, options.fp32).ms(options.steps)}), flush=True)
+    print(json.dumps({"median_ms": Step(options.defect, options.fp32, options.light).ms(options.steps)}), flush=True)
 
 
 if __name__ == "__main__":
