@@ -131,9 +131,7 @@ std::string figure_text(const analyzer::Evidence& figure) {
     return fmt::format("rate {}", bandwidth_text(figure.value));
   else if (ends("_ns"))
     value = time_text(figure.value);
-  else if (ends("_bytes"))
-    value = bytes_text(figure.value);
-  else if (name == "bytes")
+  else if (name == "bytes" || ends("_bytes"))
     value = bytes_text(figure.value);
   else if (ends("_ratio"))
     value = percent_text(figure.value);

@@ -10,7 +10,7 @@ namespace ridgeline::analyzer {
 
 namespace {
 
-constexpr std::int64_t kMinPageable_bytes = 65'536;  // smaller ones are staged without a wait
+constexpr std::int64_t kMinPageableBytes = 65'536;  // smaller ones are staged without a wait
 constexpr double kSlowForPinned = 0.6;
 constexpr double kHeldForIt = 0.5;  // of the copy's time
 
@@ -49,7 +49,7 @@ std::vector<HostCopy> host_copies(const RuleInput& in) {
     one.exposed_ns = exposed_copy_ns(in.input, one.copy);
     const double rate = static_cast<double>(copy.bytes) / length_ns * 1e9;
     const auto found = held.find(copy.correlation_id);
-    one.pageable = copy.bytes >= kMinPageable_bytes &&
+    one.pageable = copy.bytes >= kMinPageableBytes &&
                    rate < kSlowForPinned * pinned_rate(in, copy.device_id) && found != held.end() &&
                    static_cast<double>(found->second) >= kHeldForIt * length_ns;
     if (one.exposed_ns > 0) copies.push_back(one);

@@ -9,10 +9,10 @@ namespace ridgeline::analyzer {
 
 namespace {
 
-constexpr std::int64_t kLongestLaunch_ns = 300'000;  // a gap that is longer is no late launch
-constexpr std::int64_t kLoadsCode_ns = 1'000'000;
-constexpr std::int64_t kBatchGap_ns = 100'000;
-constexpr std::int64_t kInTime_ns = 10'000;
+constexpr std::int64_t kLongestLaunchNs = 300'000;  // a gap that is longer is no late launch
+constexpr std::int64_t kLoadsCodeNs = 1'000'000;
+constexpr std::int64_t kBatchGapNs = 100'000;
+constexpr std::int64_t kInTimeNs = 10'000;
 constexpr double kMaxOfGap = 0.5;
 
 bool is_copy_call(SynchronisationCall call) {
@@ -26,7 +26,7 @@ bool loads_code(const AdviceInput& input, const Gap& gap) {
   if (row.host_start_ns == Launches::Row::kAbsent || row.host_end_ns == Launches::Row::kAbsent) return false;
   const std::int64_t inside_ns =
       std::min(row.host_end_ns, gap.end_ns) - std::max(row.host_start_ns, gap.start_ns);
-  return row.host_end_ns - row.host_start_ns >= kLoadsCode_ns && inside_ns * 2 > gap.end_ns - gap.start_ns;
+  return row.host_end_ns - row.host_start_ns >= kLoadsCodeNs && inside_ns * 2 > gap.end_ns - gap.start_ns;
 }
 
 bool by_the_cpu(GapKind kind) {
@@ -37,7 +37,7 @@ bool by_the_cpu(GapKind kind) {
 bool called_in_time(const AdviceInput& input, const Gap& gap) {
   if (!gap.after) return false;
   const Launches::Row& row = input.model.launches.row(*gap.after);
-  return row.host_start_ns != Launches::Row::kAbsent && row.host_start_ns < gap.start_ns - kInTime_ns;
+  return row.host_start_ns != Launches::Row::kAbsent && row.host_start_ns < gap.start_ns - kInTimeNs;
 }
 
 bool ends_with_copy_to_device(const AdviceInput& input, const Gap& gap) {
@@ -80,9 +80,9 @@ IdleCause cause_of(const AdviceInput& input, const Idle& idle) {
   if (idle.in_loader_range) return IdleCause::loader;
   if (gap.wait) return is_copy_call(gap.wait->call) ? IdleCause::copy : IdleCause::wait;
   if (loads_code(input, gap)) return IdleCause::loading;
-  if (length_ns >= kBatchGap_ns && gap.kind == GapKind::host_bound && ends_with_copy_to_device(input, gap))
+  if (length_ns >= kBatchGapNs && gap.kind == GapKind::host_bound && ends_with_copy_to_device(input, gap))
     return IdleCause::loader;
-  if (!by_the_cpu(gap.kind) || length_ns > kLongestLaunch_ns || called_in_time(input, gap))
+  if (!by_the_cpu(gap.kind) || length_ns > kLongestLaunchNs || called_in_time(input, gap))
     return IdleCause::other;
   if (gap.after && input.model.launches.site(*gap.after).graph_id) return IdleCause::other;
   return IdleCause::launches;

@@ -9,7 +9,7 @@ namespace ridgeline::analyzer {
 
 namespace {
 
-constexpr double kGraphGap_ns = 1400;
+constexpr double kGraphGapNs = 1400;
 constexpr double kLaunchesLow = 0.5, kLaunchesMid = 0.85;
 // Steps whose launches differ, and steps that wait in between, cannot be one graph.
 constexpr double kVaryLow = 0.2, kVaryMid = 0.5;
@@ -38,7 +38,7 @@ RuleAnswer judge_launch_overhead(const RuleInput& in) {
   const bool hard = vary || waits_ns > 0;
   const double own = 1 - recorded_share(in.input);
   for (const Idle& one : in.idle) {
-    const double max_ns = (one.length_ns() - kGraphGap_ns) * own;
+    const double max_ns = (one.length_ns() - kGraphGapNs) * own;
     if (one.cause != IdleCause::launches || max_ns <= 0) continue;
     gaps_ns += one.length_ns();
     ++gaps;

@@ -8,7 +8,7 @@ namespace ridgeline::analyzer {
 
 namespace {
 
-constexpr std::int64_t kShort_ns = 10'000;
+constexpr std::int64_t kShortNs = 10'000;
 constexpr std::size_t kManyLaunches = 50;
 constexpr double kDramOfFused = 0.80;
 // Of the time, where bytes are not counted.
@@ -52,7 +52,7 @@ void add_runs(const RuleInput& in, std::vector<std::uint32_t>& found) {
   for (const std::uint32_t position : order) {
     const LaunchView launch = in.launches.at(position);
     const bool in_run = launch.kernel_class == KernelClass::elementwise &&
-                        !launch.is(LaunchTraits::kOptimiser) && launch.duration_ns < kShort_ns * 5;
+                        !launch.is(LaunchTraits::kOptimiser) && launch.duration_ns < kShortNs * 5;
     if (!run.empty() && (!in_run || !in.launches.same_stream(run.back(), position))) {
       add_runs_of(in, run, found);
       run.clear();
@@ -93,7 +93,7 @@ RuleAnswer judge_optimiser(const RuleInput& in) {
   bool counted = true;
   for (const std::uint32_t position : launches) {
     const LaunchView launch = in.launches.at(position);
-    if (launch.duration_ns < kShort_ns) ++brief;
+    if (launch.duration_ns < kShortNs) ++brief;
     time_ns += static_cast<double>(launch.duration_ns);
     counted = counted && launch.dram_bytes().has_value();
     bytes += launch.dram_bytes().value_or(0);

@@ -8,7 +8,7 @@ namespace ridgeline::analyzer {
 
 namespace {
 
-constexpr std::int64_t kWideLoad_bytes = 16;
+constexpr std::int64_t kWideLoadBytes = 16;
 constexpr double kOfNeighbours = 0.6;
 constexpr double kUsualPipe = 0.65;   // where no other GEMM is of the type
 constexpr std::int64_t kPad = 64;     // elements
@@ -31,7 +31,7 @@ Dimension dimension_of(const RuleInput& in, const LaunchView& launch, Precision 
   const double each = bytes_each(precision);
   result.alignment = alignment_in_name(launch.kernel);
   if (each <= 0) return result;
-  if (result.alignment && static_cast<double>(*result.alignment) * each < kWideLoad_bytes) result.ugly = true;
+  if (result.alignment && static_cast<double>(*result.alignment) * each < kWideLoadBytes) result.ugly = true;
   if (in.input.declared == nullptr) return result;
   const std::uint32_t position = launch.position;
   const auto work = in.input.declared->of({&position, 1});
@@ -39,8 +39,8 @@ Dimension dimension_of(const RuleInput& in, const LaunchView& launch, Precision 
   result.gemm = work->gemm;
   const auto bytes = static_cast<std::int64_t>(each);
   const GemmShape& p = *work->gemm;
-  if ((p.k * bytes) % kWideLoad_bytes != 0 || (p.n * bytes) % kWideLoad_bytes != 0 ||
-      (p.m * bytes) % kWideLoad_bytes != 0)
+  if ((p.k * bytes) % kWideLoadBytes != 0 || (p.n * bytes) % kWideLoadBytes != 0 ||
+      (p.m * bytes) % kWideLoadBytes != 0)
     result.ugly = true;
   const auto volume = [](std::int64_t m, std::int64_t n, std::int64_t k) {
     return static_cast<double>(m) * static_cast<double>(n) * static_cast<double>(k);
