@@ -48,8 +48,8 @@ constexpr RuleWords kRules[] = {
      "Add the bias in the GEMM's epilogue (cublasLt BIAS, torch.addmm) instead of in {}.",
      "rank {} --by launch", "cuBLAS documentation, cublasLtEpilogue_t"},
     {AdviceRule::unfused_attention, "attention in separate kernels",
-     "Use a fused attention kernel (FlashAttention, cuDNN, scaled_dot_product_attention) in place of the "
-     "products "
+     "Use a fused attention kernel (FlashAttention, cuDNN, scaled_dot_product_attention) instead of the "
+     "GEMMs "
      "around {}.",
      "rank {} --by launch", "FlashAttention, arXiv 2205.14135"},
     {AdviceRule::fp32_gemm, "GEMMs in FP32 on the FMA pipe",
@@ -59,18 +59,16 @@ constexpr RuleWords kRules[] = {
      "Pad the dimension that keeps {} to narrow loads to a multiple of 64 elements.",
      "rank {} --columns shape", "NVIDIA Deep Learning Performance Guide, Matrix Multiplication Background"},
     {AdviceRule::faster_library, "GEMMs of one size that differ in time",
-     "Another kernel does the same product of this step faster than {}: search the library's algorithms for "
-     "it.",
+     "Another kernel of this step computes the same GEMM faster than {}: search the library's algorithms.",
      "rank {} --columns shape", "cuBLAS documentation, cublasLtMatmulAlgoGetHeuristic"},
     {AdviceRule::split_k, "sums of split GEMMs that take long",
-     "Choose a GEMM without split-K, or with fewer splits, in place of {}.", "rank {} --by launch",
+     "Choose a GEMM without split-K, or with fewer splits, instead of {}.", "rank {} --by launch",
      "cuBLAS documentation, CUBLASLT_ALGO_CONFIG_SPLITK_NUM"},
     {AdviceRule::casts, "conversions in front of GEMMs",
-     "Keep a copy in the type that is multiplied, or write it in that type at once: {} converts each time.",
+     "Keep a copy in the type that the GEMM reads, or write it in that type at once: {} converts each time.",
      "rank {} --by launch", "PyTorch documentation, Automatic Mixed Precision"},
-    {AdviceRule::optimiser, "an optimiser with a short launch a tensor",
-     "Use a fused or multi-tensor optimiser (torch.optim …, fused=True) in place of one launch of {} a "
-     "tensor.",
+    {AdviceRule::optimiser, "an optimiser that launches short kernels for each tensor",
+     "Use a fused or multi-tensor optimiser (torch.optim …, fused=True): {} is launched once per tensor.",
      "rank {} --by phase", "PyTorch documentation, torch.optim, Algorithms"},
     {AdviceRule::launch_overhead, "gaps in which the GPU waits for launches",
      "Launch the step as a CUDA graph, or fuse kernels: the GPU runs out of work between launches.",
@@ -97,7 +95,7 @@ constexpr RuleWords kRules[] = {
      "Load the next batch while the step runs: more workers, prefetching, cheaper decoding.", "steps {}",
      "PyTorch documentation, torch.utils.data, num_workers and prefetch_factor"},
     {AdviceRule::clock_down, "a clock that is held down and need not be",
-     "See to what holds the SM clock down: {}.", "rank {} --columns clock",
+     "Find out what holds the SM clock down: {}.", "rank {} --columns clock",
      "nvidia-smi documentation, Clocks Event Reasons"},
     {AdviceRule::cold_start, "launch calls that load or make code",
      "Load or compile kernels before the steps that matter: a launch of {} holds the CPU for a millisecond "
@@ -255,8 +253,7 @@ std::string need_text(const AdviceReport& report, const analyzer::AdviceUnknown&
       text = "the program declares no bytes: docs/cli.md, \"Declared work\", says how";
       break;
     case AdviceNeed::ceilings:
-      text =
-          "no other kernel of the step does the same product: ridgeline ceilings measures the device's GEMMs";
+      text = "no other kernel of the step does the same GEMM: ridgeline ceilings measures the device's GEMMs";
       break;
     case AdviceNeed::host_waits:
       text = "what the CPU waited for was not recorded: record it again with this version";

@@ -93,7 +93,7 @@ TEST(AdviceDocuments, AHealthyStepGetsOneLine) {
   report.min_ns = 6000;
   const std::vector<std::string> lines = first_lines(report, {});
   ASSERT_EQ(lines.size(), 1U);
-  EXPECT_EQ(lines[0].find("Healthy: of 22 rules"), 0U) << lines[0];
+  EXPECT_EQ(lines[0].find("Healthy: none of 22 rules"), 0U) << lines[0];
   analyzer::Quality idle;
   idle.findings.push_back({.severity = Severity::warning, .code = analyzer::FindingCode::gpu_idle});
   EXPECT_EQ(first_lines(report, idle).at(0).find("No advice: "), 0U) << "an idle GPU is not healthy";
