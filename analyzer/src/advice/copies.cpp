@@ -36,7 +36,7 @@ std::vector<HostCopy> host_copies(const RuleInput& in) {
   }
   std::vector<HostCopy> copies;
   const RepresentativeStep& step = in.input.steps.representative;
-  // By time: what a step copies before its first kernel lies in the window of the step before it, as the idle time does.
+  // By time: what a step copies before its first kernel is in the window of the step before it, as its idle time is.
   for (std::size_t i = 0; i < model.memcpys.size(); ++i) {
     const store::Memcpy& copy = model.memcpys[i];
     if (copy.process_id != in.input.accounting.process_id || copy.start_ns < step.window_start_ns ||

@@ -183,7 +183,7 @@ Reading Runner::sustained(const Bench& bench) {
   while (room && (load.seconds() - begin < plan_.window_s)) room = load.go_on();
   const int last = load.done();
   load.finish();
-  // A power limit moves the clock up and down, by more than parts may differ: then they are compared cycle by cycle, and
+  // A power limit moves the clock by more than parts may differ: then they are compared cycle by cycle, and
   // the value is the mean over the window all the same.
   const bool by_cycle = (load.throttle() & kPowerReasons) != 0;
   std::vector<double> parts, judged;
