@@ -93,6 +93,8 @@ int run(int argc, char** argv) {
                                    add_rank(program),
                                    add_check(program),
                                    add_advise(program),
+                                   add_explain(program),
+                                   add_ncu_command(program),
                                    add_steps(program),
                                    add_roofline(program),
                                    add_what_if(program),
@@ -107,6 +109,7 @@ int run(int argc, char** argv) {
                                    add_import(program),
                                    add_sql(program),
                                    add_columns(program),
+                                   add_mcp(program),
                                    add_gui(program)};
   for (const Verb& verb : verbs) {
     const std::string name = verb.app.name();

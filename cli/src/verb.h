@@ -29,6 +29,9 @@ struct Verb {
 [[nodiscard]] Verb add_rank(Command program);
 [[nodiscard]] Verb add_check(Command program);
 [[nodiscard]] Verb add_advise(Command program);
+[[nodiscard]] Verb add_explain(Command program);
+[[nodiscard]] Verb add_mcp(Command program);
+[[nodiscard]] Verb add_ncu_command(Command program);
 [[nodiscard]] Verb add_steps(Command program);
 [[nodiscard]] Verb add_roofline(Command program);
 [[nodiscard]] Verb add_what_if(Command program);

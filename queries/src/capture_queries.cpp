@@ -3,6 +3,8 @@
 #include <optional>
 #include <utility>
 
+#include "ridgeline/analyzer/session/explanation.h"
+#include "ridgeline/reports/explain_document.h"
 #include "ridgeline/reports/what_if_document.h"
 
 namespace ridgeline::queries {
@@ -112,6 +114,23 @@ class CaptureQueries::State {
     const Scoped of = scoped(analyzer::whole_step(query.scope), Session::kRanking, ask);
     return {keeping(reports::what_if_document(*of.model, *of.analysis, *answer, how), of, answer)};
   }
+  DocumentAnswer answer_to(const ExplainQuery& query, const reports::DocumentOptions& how,
+                           const analyzer::QueryOptions& ask) {
+    constexpr unsigned kParts = Session::kCheck | Session::kAdvice | Session::kStalls | Session::kRoofline;
+    const Scoped of = scoped(query.scope, kParts, ask);
+    const std::size_t row = choose_kernel(by_kernel(*of.analysis), query.kernel).value();
+    const auto explained = std::make_shared<const analyzer::KernelExplanation>(
+        analyzer::explain_kernel(*of.model, *of.analysis, row));
+    return {keeping(reports::explain_document(*of.model, *of.analysis, *explained, how), of, explained)};
+  }
+  DocumentAnswer answer_to(const NcuCommandQuery& query, const reports::DocumentOptions& how,
+                           const analyzer::QueryOptions& ask) {
+    const Scoped of = scoped(query.scope, Session::kRanking, ask);
+    const std::size_t row = choose_kernel(by_kernel(*of.analysis), query.kernel).value();
+    const auto command = std::make_shared<const reports::NcuCommand>(
+        ncu_command(*capture(), *of.model, *of.analysis, row, query.launches, ask).value());
+    return {keeping(reports::ncu_command_document(*of.model, *command, how), of, command)};
+  }
   DocumentAnswer answer_to(const InfoQuery&, const reports::DocumentOptions& how,
                            const analyzer::QueryOptions&) {
     const auto model = std::make_shared<analyzer::Model>(analyzer::load_recording(*capture()));
@@ -132,6 +151,12 @@ class CaptureQueries::State {
   DocumentAnswer answer_to(const SqlStreamQuery& query, const reports::DocumentOptions& how,
                            const analyzer::QueryOptions&) {
     return {keeping(reports::query_document(*capture(), query.sql, how), capture())};
+  }
+
+  static const analyzer::Ranking& by_kernel(const analyzer::Analysis& analysis) {
+    if (analysis.ranking.options.key != analyzer::RankingKeys(analyzer::RankingKey::kernel))
+      throw Error(ErrorKind::internal, "a kernel is chosen from a ranking by kernel");
+    return analysis.ranking;
   }
 
   Session& session() {

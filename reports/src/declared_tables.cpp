@@ -5,6 +5,7 @@
 #include "ridgeline/reports/ceilings_document.h"
 #include "ridgeline/reports/compare_documents.h"
 #include "ridgeline/reports/escape.h"
+#include "ridgeline/reports/explain_document.h"
 #include "ridgeline/reports/history_documents.h"
 #include "ridgeline/reports/ladder_documents.h"
 #include "ridgeline/reports/roofline_document.h"
@@ -27,6 +28,7 @@ const std::vector<DeclaredTable>& declared_tables() {
     static const comparison::LadderRecord kLadder;
     static const comparison::LadderResult kLadderResult;
     static const analyzer::WhatIf kWhatIf;
+    static const analyzer::KernelExplanation kExplanation;
     using Key = analyzer::RankingKey;
     const analyzer::RankingKeys every_key({Key::layer, Key::phase, Key::nvtx_path, Key::kernel_class,
                                            Key::family, Key::kernel, Key::kernel_and_grid, Key::launch});
@@ -38,6 +40,10 @@ const std::vector<DeclaredTable>& declared_tables() {
          "rows of `rank`, worst first; `ordinal` with `--by launch` only, `by_...` with several keys only",
          std::move(rank)},
         {"advise", "rows of `advise`, most gain first", advice_table(kAnalysis.advice, true)},
+        {"explain", "rows of `explain`: the figures of a kernel", evidence_table(kAnalysis, kExplanation)},
+        {"limits", "the roofs of a kernel, of `explain`, nearest first", limits_table(kExplanation)},
+        {"configurations", "how a kernel is launched, of `explain`, most time first",
+         configurations_table(kExplanation)},
         {"check", "rows of `check`, missed ones first",
          check_table(kAnalysis.check, kAnalysis.ranking, true)},
         {"steps", "rows of `steps`", steps_table(kAnalysis.steps)},

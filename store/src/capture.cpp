@@ -456,6 +456,7 @@ Result<void> Capture::query(std::string_view sql,
       const int failed = sqlite3_errcode(handle) & 0xff;
       const bool file = failed == SQLITE_CORRUPT || failed == SQLITE_NOTADB || error.kind() == ErrorKind::io;
       if (file) return Failure{error.kind(), path_ + ": " + sqlite3_errmsg(handle)};
+      if (error.kind() == ErrorKind::cancelled) return Failure{error.kind(), "SQL: " + error.message()};
       return Failure{error.kind() == ErrorKind::environment ? error.kind() : ErrorKind::usage,
                      std::string("SQL: ") + sqlite3_errmsg(handle)};
     }

@@ -8,6 +8,7 @@
 
 #include "ridgeline/base/text.h"
 #include "ridgeline/store/lock_patience.h"
+#include "ridgeline/store/statement_stop.h"
 #include "row_scan.h"
 
 namespace ridgeline::store {
@@ -15,6 +16,13 @@ namespace ridgeline::store {
 namespace {
 
 std::atomic<int> lock_patience_ms = 5000;
+
+// Whether somebody wants the statements of this thread to end.
+thread_local const std::stop_token* statement_stop = nullptr;
+
+bool statements_stop() {
+  return statement_stop != nullptr && statement_stop->stop_requested();
+}
 
 // SQLite's result code decides the kind: a damaged file is not our bug, and neither is a full disk. What our own
 // statements fail on, a table or column that is not there or a sum beyond any number, no whole capture has.
@@ -145,6 +153,8 @@ bool Statement::step() {
   if (code == SQLITE_DONE) return false;
   const std::string text = sqlite3_errmsg(database_);
   sqlite3_reset(statement_);
+  if ((code & 0xff) == SQLITE_INTERRUPT && statements_stop())
+    throw Error(ErrorKind::cancelled, "stopped before the statement had ended");
   throw Error(kind_of(code, text), described(code, text, origin_.get()));
 }
 void Statement::run() {
@@ -222,6 +232,17 @@ void set_lock_patience(std::chrono::milliseconds patience) {
   lock_patience_ms = static_cast<int>(patience.count());
 }
 
+StatementStop::StatementStop(std::stop_token stop) : stop_(std::move(stop)), before_(statement_stop) {
+  statement_stop = &stop_;
+}
+StatementStop::~StatementStop() {
+  statement_stop = before_;
+}
+
+void limit_statement_memory(std::int64_t bytes) {
+  sqlite3_hard_heap_limit64(bytes);
+}
+
 Database::Database(const std::string& path, OpenMode mode)
     : path_(std::make_shared<const std::string>(path)) {
   int flags = SQLITE_OPEN_URI | SQLITE_OPEN_NOMUTEX;
@@ -289,6 +310,7 @@ void Database::limit_statements(std::uint64_t file_bytes) {
       handle_, Steps::kStepsBetweenLooks,
       [](void* context) {
         auto* steps = static_cast<Steps*>(context);
+        if (statements_stop()) return 1;
         return ++steps->taken > steps->most && steps->limited ? 1 : 0;
       },
       steps_.get());

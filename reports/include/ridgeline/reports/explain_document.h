@@ -1,0 +1,33 @@
+// explain_document.h: one kernel: what holds it, the evidence, what to do.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "ridgeline/analyzer/session/explanation.h"
+#include "ridgeline/reports/documents.h"
+#include "ridgeline/reports/table.h"
+
+namespace ridgeline::reports {
+
+/// What bounds the kernel and every limit that is as near: sentences.
+[[nodiscard]] std::vector<std::string> holding_sentences(const analyzer::Analysis& analysis,
+                                                         const analyzer::KernelExplanation& explanation);
+/// What its launches say: spread, and where its grid leaves the device idle; sentences.
+[[nodiscard]] std::vector<std::string> launch_sentences(const analyzer::Analysis& analysis,
+                                                        const analyzer::KernelExplanation& explanation);
+
+/// One row a figure: value, standard error, tier. Refers to its arguments.
+[[nodiscard]] Table evidence_table(const analyzer::Analysis& analysis,
+                                   const analyzer::KernelExplanation& explanation);
+/// One row a roof that was measured, nearest first.
+[[nodiscard]] Table limits_table(const analyzer::KernelExplanation& explanation);
+/// One row a grid, block, registers and shared memory, most time first.
+[[nodiscard]] Table configurations_table(const analyzer::KernelExplanation& explanation);
+
+/// Throws Error(usage) for an unknown column. Refers to its arguments.
+[[nodiscard]] Document explain_document(const analyzer::Model& model, const analyzer::Analysis& analysis,
+                                        const analyzer::KernelExplanation& explanation,
+                                        const DocumentOptions& options);
+
+}  // namespace ridgeline::reports
