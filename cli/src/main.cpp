@@ -110,6 +110,7 @@ int run(int argc, char** argv) {
                                    add_sql(program),
                                    add_columns(program),
                                    add_mcp(program),
+                                   add_export(program),
                                    add_gui(program)};
   for (const Verb& verb : verbs) {
     const std::string name = verb.app.name();

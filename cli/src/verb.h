@@ -30,6 +30,7 @@ struct Verb {
 [[nodiscard]] Verb add_check(Command program);
 [[nodiscard]] Verb add_advise(Command program);
 [[nodiscard]] Verb add_explain(Command program);
+[[nodiscard]] Verb add_export(Command program);
 [[nodiscard]] Verb add_mcp(Command program);
 [[nodiscard]] Verb add_ncu_command(Command program);
 [[nodiscard]] Verb add_steps(Command program);
