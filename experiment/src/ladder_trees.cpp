@@ -4,7 +4,6 @@
 
 #include <filesystem>
 
-#include "child.h"
 #include "ridgeline/base/text.h"
 #include "ridgeline/experiment/checkout.h"
 
@@ -48,16 +47,10 @@ std::unique_ptr<WorkTree> LadderTrees::made(const std::string& commit,
                   fmt::format("{} does not apply to {}: {}", patch, short_name(commit),
                               one_line(applied.failure().message)));
   }
-  if (file_.build.empty()) return tree;
-  if (plan_.tell) plan_.tell("building " + name);
-  const std::string log = directory_ + "/build-" + name + ".log";
-  const int status =
-      run_child({.argv = {"/bin/sh", "-c", file_.build}, .directory = tree->directory(), .log = log},
-                interruption_)
-          .status;
-  if (status != 0)
-    throw Error(ErrorKind::environment,
-                fmt::format("the build of {} failed with {}: see {}", name, status, log));
+  build_checkout(
+      *tree, name,
+      {.directory = directory_, .build = file_.build, .keep = plan_.keep_trees, .tell = plan_.tell},
+      interruption_);
   return tree;
 }
 

@@ -20,6 +20,11 @@ struct CheckoutPlan {
 /// The first twelve digits of a commit: what files and messages call it.
 [[nodiscard]] std::string short_name(const std::string& commit);
 
+/// Runs plan.build in a checkout, with its output in plan.directory/build-NAME.log; nothing if there is no command.
+/// Throws Error: environment (the build fails; names its log), cancelled.
+void build_checkout(const WorkTree& tree, const std::string& name, const CheckoutPlan& plan,
+                    Interruption* interruption);
+
 /// Throws Error: environment (git cannot, or the build fails; names its log), cancelled.
 [[nodiscard]] std::unique_ptr<WorkTree> built_checkout(const GitRepository& repository,
                                                        const std::string& commit, const CheckoutPlan& plan,
