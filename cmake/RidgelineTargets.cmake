@@ -68,6 +68,16 @@ function(ridgeline_front_end target)
   target_compile_options(${target} PRIVATE $<$<AND:$<CONFIG:Release>,$<COMPILE_LANGUAGE:CXX>>:-O1>)
 endfunction()
 
+# ridgeline_portable(<target>): of a portable build, takes the place of what is newer than glibc 2.34 (portable_glibc.cpp says what).
+function(ridgeline_portable target)
+  if(RIDGELINE_PORTABLE AND CMAKE_SYSTEM_PROCESSOR STREQUAL x86_64 AND NOT RIDGELINE_SANITIZE)
+    target_sources(${target} PRIVATE ${CMAKE_SOURCE_DIR}/cmake/portable_glibc.cpp)
+    set_source_files_properties(${CMAKE_SOURCE_DIR}/cmake/portable_glibc.cpp PROPERTIES SKIP_PRECOMPILE_HEADERS ON
+      SKIP_UNITY_BUILD_INCLUSION ON)
+    target_link_options(${target} PRIVATE -Wl,--wrap=hypot)
+  endif()
+endfunction()
+
 # ridgeline_add_library(<module> SOURCES ... [LINK ...] [PRIVATE_LINK ...])
 # Makes static library ridgeline_<module> with alias ridgeline::<module>; public headers live in
 # <dir>/include/ridgeline/<module>/.
@@ -75,8 +85,8 @@ function(ridgeline_add_library module)
   cmake_parse_arguments(ARG "" "" "SOURCES;LINK;PRIVATE_LINK" ${ARGN})
   add_library(ridgeline_${module} STATIC ${ARG_SOURCES})
   add_library(ridgeline::${module} ALIAS ridgeline_${module})
-  target_include_directories(ridgeline_${module} PUBLIC ${CMAKE_CURRENT_SOURCE_DIR}/include)
-  target_link_libraries(ridgeline_${module} PUBLIC ${ARG_LINK} PRIVATE ridgeline::options ${ARG_PRIVATE_LINK})
+  target_include_directories(ridgeline_${module} PUBLIC $<BUILD_INTERFACE:${CMAKE_CURRENT_SOURCE_DIR}/include> $<INSTALL_INTERFACE:include>)
+  target_link_libraries(ridgeline_${module} PUBLIC ${ARG_LINK} PRIVATE $<BUILD_INTERFACE:ridgeline::options> ${ARG_PRIVATE_LINK})
   ridgeline_precompile(ridgeline_${module} library)
   ridgeline_unite(ridgeline_${module})
 endfunction()

@@ -28,8 +28,9 @@ _CONTROL_BYTES, _CONTROL_MAGIC = 4096, 0x4C525443
 _COMMAND_AT, _SEQUENCE_AT, _OPENED_AT, _CLOSED_AT = 8, 12, 16, 20
 _OPEN, _CLOSE = 1, 2
 _NOT_INITIALISED = 3  # CUDA_ERROR_NOT_INITIALIZED
-# The agent looks at the control file every 20 ms, and closes a window with the step it falls in.
-_PATIENCE_S = 5.0
+# The agent looks at the control file every 20 ms; it closes a window with the step it falls in, when what was recorded is read: tens of
+# seconds at worst (collector/agent/src/session/window_control.cpp).
+_OPEN_PATIENCE_S, _CLOSE_PATIENCE_S = 5.0, 40.0
 _RECORDED = (ScheduleAction.WARMUP, ScheduleAction.RECORD, ScheduleAction.RECORD_AND_SAVE)
 
 
@@ -65,7 +66,7 @@ class Control:
         before = self._word(counter).value
         self._word(_COMMAND_AT).value = command
         self._word(_SEQUENCE_AT).value += 1
-        until = time.monotonic() + _PATIENCE_S
+        until = time.monotonic() + (_OPEN_PATIENCE_S if command == _OPEN else _CLOSE_PATIENCE_S)
         while self._word(counter).value == before:
             if time.monotonic() > until:
                 return False
