@@ -53,6 +53,10 @@ std::uint32_t min_size(RecordType type) {
       return sizeof(StepStartRecord);
     case RecordType::step_end:
       return sizeof(StepEndRecord);
+    case RecordType::intervention:
+      return sizeof(InterventionRecord);
+    case RecordType::delay:
+      return sizeof(DelayRecord);
     case RecordType::step_block:
       return sizeof(StepBlockRecord);
     case RecordType::metric:

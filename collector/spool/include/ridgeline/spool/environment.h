@@ -53,6 +53,12 @@ inline constexpr char kWaitForSignal[] = "RIDGELINE_WAIT";
 /// How many steps of a block run without being recorded, to measure what recording costs; 0: none. Default 3.
 inline constexpr char kAloneSteps[] = "RIDGELINE_ALONE_STEPS";
 
+/// Delays in front of launches, in the last phase of the schedule, which is of warm-up steps then (docs/design/047):
+/// lines `PATTERN` or `PATTERN=20,50,100` with microseconds; `*` alone: the kernels with the most time. Unset: none.
+inline constexpr char kIntervene[] = "RIDGELINE_INTERVENE";
+/// Seed of the draws, for another recording with the same; unset or 0: one is made.
+inline constexpr char kInterveneSeed[] = "RIDGELINE_INTERVENE_SEED";
+
 /// Folder of the files by which processes that are recorded on one GPU take turns with its counters; the same for all
 /// of them, containers too. Unset: /run/lock if every user may make files there, else /tmp.
 inline constexpr char kLockDirectory[] = "RIDGELINE_LOCK_DIR";

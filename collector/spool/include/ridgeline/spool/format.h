@@ -107,6 +107,8 @@ enum class RecordType : std::uint16_t {
   memory_call = 48,
   left_out = 49,
   step_block = 51,
+  intervention = 52,
+  delay = 53,
 };
 
 struct RecordHeader {
@@ -539,6 +541,33 @@ struct StepBlockRecord {
 };
 static_assert(sizeof(StepBlockRecord) == 64);
 
+inline constexpr std::uint16_t kInterventionDrawn =
+    1;  // its step was drawn; else it lets the one before it settle
+/// A delay kernel of the agent's own in front of a launch of the program's (`record --intervene`). In every step of the
+/// phase each target has one; all but the drawn one are shams.
+struct InterventionRecord {
+  RecordHeader header;  // flags: kInterventionDrawn
+  std::uint32_t launch_correlation_id;
+  std::uint32_t delay_correlation_id;  // 0: not known, it is the next one after the launch's
+  std::uint32_t step_index;
+  std::uint32_t step_ordinal;  // of the program's launch
+  std::uint32_t kernel_id;     // likewise
+  std::uint32_t target;        // targets of a process are numbered from 0
+  std::int64_t level_ns;       // asked for; 0: a sham
+  std::uint64_t seed;          // of the draws of this process
+};
+static_assert(sizeof(InterventionRecord) == 48);
+
+/// The delay kernel as it ran. It is no kernel of the program's and has no KernelRecord.
+struct DelayRecord {
+  RecordHeader header;  // flags: kZeroTimestamp
+  std::uint32_t correlation_id;
+  std::uint32_t stream_id;
+  std::int64_t start_ns;
+  std::int64_t end_ns;
+};
+static_assert(sizeof(DelayRecord) == 32);
+
 struct MetricRecord {
   RecordHeader header;
   std::uint32_t metric_id;  // per file, from 1
@@ -884,6 +913,10 @@ template <>
 inline constexpr RecordType kTypeOf<StallWindowRecord> = RecordType::stall_window;
 template <>
 inline constexpr RecordType kTypeOf<StepBlockRecord> = RecordType::step_block;
+template <>
+inline constexpr RecordType kTypeOf<InterventionRecord> = RecordType::intervention;
+template <>
+inline constexpr RecordType kTypeOf<DelayRecord> = RecordType::delay;
 template <>
 inline constexpr RecordType kTypeOf<SynchronisationRecord> = RecordType::synchronisation;
 template <>
