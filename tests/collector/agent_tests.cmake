@@ -17,7 +17,7 @@ if(programs AND TARGET ridgeline_agent)
   set_target_properties(fake_statics PROPERTIES LIBRARY_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/tests)
 
   ridgeline_add_tests(collector PROGRAM collector.agent
-    FILES agent_agreement agent_alone agent_captures agent_code_hash agent_devices agent_exit agent_host_waits agent_launch_gate agent_memory agent_metrics agent_nvtx agent_order agent_others agent_period agent_replay
+    FILES agent_agreement agent_alone agent_captures agent_code_hash agent_devices agent_exit agent_host_waits agent_interventions agent_launch_gate agent_memory agent_metrics agent_nvtx agent_order agent_others agent_period agent_replay
       agent_replay_budget agent_replay_exclusion agent_replay_failures agent_replay_graph agent_sampling agent_sequence agent_session agent_stalls agent_steps agent_stretches agent_turns agent_waits
       agent_window
     LINK ridgeline::agent_core ridgeline::store
@@ -71,6 +71,12 @@ if(programs AND TARGET ridgeline_agent)
   set_target_properties(agent_orderer PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/tests)
   target_include_directories(agent_orderer SYSTEM PRIVATE ${CUDAToolkit_INCLUDE_DIRS})
   target_link_libraries(agent_orderer PRIVATE ${CMAKE_DL_LIBS})
+
+  # A program whose critical path and slack are known: tests/gpu/intervene.py delays its kernels.
+  add_executable(agent_slacker gpu/slacker.cu)
+  set_target_properties(agent_slacker PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/tests)
+  target_include_directories(agent_slacker SYSTEM PRIVATE ${CUDAToolkit_INCLUDE_DIRS})
+  target_link_libraries(agent_slacker PRIVATE ${CMAKE_DL_LIBS})
 
   # One whose floating-point instructions are known, for tests/gpu/instructions.py.
   add_executable(agent_counted gpu/counted.cu)

@@ -71,6 +71,12 @@ Settings read_settings(const char* (*lookup)(const char* name)) {
   s.step_range = text(env::kStepRange, env::kDefaultStepRange);
   s.cupti_library = text(env::kCuptiLibrary, "");
   read_number<std::uint32_t>(lookup, env::kAloneSteps, 0, 3, &s.alone_steps, &s.complaints);
+  std::string wrong;
+  s.interventions = parse_interventions(text(env::kIntervene, ""), &wrong);
+  if (!wrong.empty())
+    s.complaints.push_back(std::string(env::kIntervene) + ": '" + wrong +
+                           "' is not PATTERN or PATTERN=MICROSECONDS,...; no launch is delayed");
+  read_number<std::uint64_t>(lookup, env::kInterveneSeed, 0, UINT64_MAX, &s.intervention_seed, &s.complaints);
   s.lock_directory = text(env::kLockDirectory, "");
 
   const std::string wanted = text(env::kSchedule, kDefaultSchedule);

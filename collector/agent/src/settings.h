@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "ridgeline/base/schedule.h"
+#include "session/intervention_plan.h"
 
 namespace ridgeline::agent {
 
@@ -15,12 +16,14 @@ struct Settings {
   std::string schedule_text;
   std::string step_range;
   std::string cupti_library;
-  std::uint32_t alone_steps = 3;            // in a row; 0: what recording costs is not measured
-  std::string lock_directory;               // empty: the usual one
-  bool sampling_allowed = true;             // T1
-  bool replay_allowed = true;               // T2
-  bool third_tier_allowed = true;           // T3
-  std::vector<std::string> replay_exclude;  // parts of mangled names
+  std::uint32_t alone_steps = 3;                   // in a row; 0: what recording costs is not measured
+  std::vector<InterventionRequest> interventions;  // none: no launch is delayed
+  std::uint64_t intervention_seed = 0;             // 0: made
+  std::string lock_directory;                      // empty: the usual one
+  bool sampling_allowed = true;                    // T1
+  bool replay_allowed = true;                      // T2
+  bool third_tier_allowed = true;                  // T3
+  std::vector<std::string> replay_exclude;         // parts of mangled names
   std::uint32_t replay_time_out_ms = 10'000;
   std::uint32_t budget_ms = 10'000;                   // of replay steps, on top of the program
   std::int64_t sample_interval_ns = 0;                // 0: chosen

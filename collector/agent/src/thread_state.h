@@ -39,6 +39,12 @@ struct ThreadState {
   std::uint32_t launch_kernel_id = 0;  // 0: a graph, or outside steps
   bool launch_collective = false;
   std::uint8_t launch_verdict = 0;  // Verdict
+  /// The delay in front of that launch (session/interventions.h).
+  bool delaying = false;           // it is being launched
+  std::uint32_t delay_target = 0;  // number of the target from 1; 0: no delay
+  std::uint32_t delay_correlation_id = 0;
+  std::int64_t delay_level_ns = 0;
+  bool delay_drawn = false;
 
   /// The wait between its enter and exit callbacks; no entry time: none was noted.
   std::int64_t wait_enter_ns = 0;

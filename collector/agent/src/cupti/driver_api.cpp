@@ -24,6 +24,9 @@ DriverApi load_driver() noexcept {
   find("cuMemAlloc_v2", &d.mem_alloc);
   find("cuMemFree_v2", &d.mem_free);
   find("cuMemcpyDtoDAsync_v2", &d.memcpy_dtod_async);
+  find("cuModuleLoadData", &d.module_load_data);
+  find("cuModuleGetFunction", &d.module_get_function);
+  find("cuLaunchKernel", &d.launch_kernel);
   find("cuCtxGetDevice", &d.ctx_get_device);
   find("cuDeviceGetAttribute", &d.device_get_attribute);
   find("cuGraphGetNodes", &d.graph_get_nodes);

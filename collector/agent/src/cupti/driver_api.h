@@ -28,6 +28,10 @@ struct DriverApi {
   decltype(&::cuMemAlloc) mem_alloc = nullptr;
   decltype(&::cuMemFree) mem_free = nullptr;
   decltype(&::cuMemcpyDtoDAsync) memcpy_dtod_async = nullptr;
+  /// Of the delays that `record --intervene` asks for (tiers/delay_kernel.h).
+  decltype(&::cuModuleLoadData) module_load_data = nullptr;
+  decltype(&::cuModuleGetFunction) module_get_function = nullptr;
+  decltype(&::cuLaunchKernel) launch_kernel = nullptr;
   decltype(&::cuCtxGetDevice) ctx_get_device = nullptr;
   decltype(&::cuDeviceGetAttribute) device_get_attribute = nullptr;
   /// Of graphs: null where the driver is older than 12.3, whose edges say no kind.

@@ -6,6 +6,7 @@
 
 #include "messages.h"
 #include "ridgeline/base/spin_guard.h"
+#include "tiers/delay_kernel.h"
 #include "tiers/eviction.h"
 
 namespace ridgeline::agent {
@@ -216,7 +217,22 @@ void Timeline::buffer_completed(std::uint8_t* buffer, std::size_t valid_bytes) n
     totals_.add(&Count::dropped_records, dropped);
 }
 
+void Timeline::take_delay(const CUpti_ActivityKernel9& k) noexcept {
+  totals_.add(&Count::own_kernel_records);
+  spool::DelayRecord r{};
+  if (k.start == 0 || k.end == 0) r.header.flags = spool::kZeroTimestamp;
+  r.correlation_id = k.correlationId;
+  r.stream_id = k.streamId;
+  r.start_ns = static_cast<std::int64_t>(k.start);
+  r.end_ns = static_cast<std::int64_t>(k.end);
+  writer_.put(r);
+}
+
 void Timeline::take_kernel(const CUpti_ActivityKernel9& k) noexcept {
+  if (delays_ && k.name != nullptr && std::strcmp(k.name, DelayKernel::kName) == 0) {
+    take_delay(k);
+    return;
+  }
   const auto start_ns = static_cast<std::int64_t>(k.start);
   const bool zero = k.start == 0 || k.end == 0;
   const std::uint32_t kernel_id = kernels_.id_of(k.name != nullptr ? k.name : "");

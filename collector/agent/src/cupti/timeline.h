@@ -92,6 +92,8 @@ class Timeline {
   void set_window(std::int64_t open_ns, std::int64_t close_ns) noexcept;
   /// From now on kernels come that no launch was noted of: they are dropped.
   void expect_unnoted() noexcept { unnoted_.store(true, std::memory_order_release); }
+  /// From now on delay kernels (tiers/delay_kernel.h) come, which are none of the program's. Before enable().
+  void expect_delays() noexcept { delays_ = true; }
   /// In a forked child: CUPTI's buffers are the parent's. Async-signal-safe.
   static void disconnect() noexcept;
   void flush() noexcept;
@@ -124,6 +126,7 @@ class Timeline {
   void buffer_completed(std::uint8_t* buffer, std::size_t valid_bytes) noexcept;
 
  private:
+  void take_delay(const CUpti_ActivityKernel9& k) noexcept;
   void take_kernel(const CUpti_ActivityKernel9& k) noexcept;
   void take(const CUpti_Activity* record) noexcept;
   bool in_window(std::uint64_t start_ns) const noexcept;
@@ -138,6 +141,7 @@ class Timeline {
   std::atomic_flag pool_lock_ = ATOMIC_FLAG_INIT;
   std::vector<std::uint8_t*> free_;  // capacity buffer_count_ from the start: no allocation under the lock
   std::vector<std::uint8_t*> all_;
+  bool delays_ = false;
   std::atomic<bool> windowed_{false}, unnoted_{false};
   std::atomic<std::int64_t> window_open_ns_{0}, window_close_ns_{0};
   std::array<std::atomic<std::uint32_t>, kMaxDevices> newest_correlation_ids_{};

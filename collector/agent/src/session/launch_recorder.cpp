@@ -1,6 +1,7 @@
 #include "session/launch_recorder.h"
 
 #include "cupti/launch_params.h"
+#include "session/interventions.h"
 
 namespace ridgeline::agent {
 namespace {
@@ -28,7 +29,12 @@ std::int64_t LaunchRecorder::note_for_period(ThreadState& thread, CUpti_Callback
 
 void LaunchRecorder::on_launch(CUpti_CallbackId id, const CUpti_CallbackData& data) noexcept {
   ThreadState* thread = this_thread(session_.generation);
-  if (thread == nullptr || thread->inside) return;
+  if (thread == nullptr) return;
+  if (thread->inside) {
+    if (thread->delaying && data.callbackSite == CUPTI_API_ENTER)
+      thread->delay_correlation_id = data.correlationId;
+    return;
+  }
   if (data.callbackSite == CUPTI_API_ENTER) {
     const bool noted = recording_.load(std::memory_order_acquire);
     thread->launch_noted.store(noted, std::memory_order_relaxed);
@@ -65,6 +71,10 @@ void LaunchRecorder::on_launch(CUpti_CallbackId id, const CUpti_CallbackData& da
             static_cast<std::uint8_t>(session_.replay->launch_enter(call_of(*thread, id, data)));
     if (looked_into)
       if (const AgentCall call{session_.gate, *thread}) session_.stalls->launch_enter(data.context);
+    if (session_.interventions != nullptr && session_.interventions->wants_launch() && !captured) {
+      session_.interventions->launch_enter(*thread, id, data);
+      entered_ns = 0;
+    }
     session_.timeline->seen().mark(
         data.correlationId, is_graph_launch(id) ? SeenLaunches::kGraphLaunch : thread->launch_kernel_id);
     thread->graph_node_created = false;
@@ -194,6 +204,8 @@ void LaunchRecorder::launch_exit(ThreadState& thread, CUpti_CallbackId id,
       if (session_.replay && session_.replay->untraced()) write_untraced(entry, data);
     }
   }
+  if (session_.interventions != nullptr)
+    session_.interventions->launch_exit(thread, record, failed || captured || graph);
   if (!failed && !captured) order_.on_launch(thread, stream_of(id, data.functionParams), data);
   if (!failed && !captured) session_.device_launches.note(device_of(data), data.correlationId);
   session_.writer.put(record);

@@ -191,6 +191,7 @@ void Session::on_resource(CUpti_CallbackId id, const CUpti_ResourceData& data) n
       if (const AgentCall call{session_.gate, *thread}) {
         if (session_.replay) session_.replay->context_destroyed(data.context);
         if (session_.stalls) session_.stalls->context_destroyed(data.context);
+        if (session_.interventions != nullptr) session_.interventions->context_destroyed(data.context);
       }
       return;
     }

@@ -27,6 +27,7 @@
 #include "session/alone_steps.h"
 #include "session/devices.h"
 #include "session/graph_recorder.h"
+#include "session/interventions.h"
 #include "session/launch_recorder.h"
 #include "session/memory_recorder.h"
 #include "session/order_recorder.h"
@@ -114,6 +115,7 @@ class Session {
   void stop_calls() noexcept;
 
   SessionState session_;
+  Interventions interventions_{session_};
   AloneSteps alone_{session_};
   StepConductor conductor_{session_, alone_, [this] { wake_.notify_all(); }};
   PeriodSteps period_{session_, conductor_};

@@ -65,11 +65,16 @@ void Session::make_tiers() {
             session_.settings.budget_ms * std::int64_t{1'000'000}});
   if (session_.replay) session_.replay->put_off_by([this] { return conductor_.put_off(); });
   session_.driver = load_driver_();
+  if (interventions_.asked()) {
+    session_.interventions = &interventions_;
+    session_.timeline->expect_delays();
+  }
   if (session_.wants_counters() || session_.settings.schedule.has(Phase::sample) ||
       session_.settings.schedule.has(Phase::stalls) || session_.settings.alone_steps > 0 ||
-      session_.settings.wait || session_.settings.after_ms > 0 || session_.settings.duration_ms > 0)
+      interventions_.asked() || session_.settings.wait || session_.settings.after_ms > 0 ||
+      session_.settings.duration_ms > 0)
     session_.host_waits.start(*session_.api, session_.driver);
-  if (wants_replay || session_.settings.schedule.has(Phase::sample))
+  if (wants_replay || session_.settings.schedule.has(Phase::sample) || interventions_.asked())
     session_.timeline->time_launches(&session_.times);
   if (wants_replay) {
     session_.timeline->watch_concurrency(&session_.concurrency, &session_.exclusions,

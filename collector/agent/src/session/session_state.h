@@ -37,6 +37,8 @@
 
 namespace ridgeline::agent {
 
+class Interventions;
+
 struct SessionState {
   SessionState(const Settings& its_settings, spool::Writer& its_writer, std::uint32_t its_generation)
       : settings(its_settings),
@@ -108,6 +110,7 @@ struct SessionState {
   std::unique_ptr<Replay> replay;
   std::unique_ptr<Sampling> sampling;
   std::unique_ptr<PcSampling> stalls;
+  Interventions* interventions = nullptr;  // null: no launch is to be delayed
 
   std::atomic<bool> graphs_seen{false};  // the program made a node of a CUDA graph
   std::atomic<bool> closed{false};       // nothing is recorded any more

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <chrono>
 
+#include "session/interventions.h"
+
 namespace ridgeline::agent {
 namespace {
 
@@ -88,6 +90,7 @@ bool StepConductor::begin(ThreadState& thread, std::uint16_t flags, std::uint32_
     session_.stalls->note_step(step, now);
     if (step.phase == Phase::stalls) session_.stalls->arm(step, step.steps_left);
   }
+  if (session_.interventions != nullptr) session_.interventions->on_step_begin(step, usual_step_ns());
   if (!keeps_turn_to_ask_) session_.turns.begun();
   session_.steps.write_begin(step, config_id, now, thread.thread_id, flags);
   return true;
@@ -161,6 +164,7 @@ void StepConductor::end(ThreadState& thread, std::int64_t now_ns) noexcept {
   const AgentCall call{session_.gate, thread};
   if (!call) return;
   const StepTracker::Step step = session_.steps.end(now_ns);
+  if (session_.interventions != nullptr) session_.interventions->on_step_end();
   if (step.phase == Phase::sample && session_.sampling) end_sampled(step);
   if (Replay::measures(step.phase) && session_.replay) session_.others.measured(step.index, now_ns);
   bool done = true;
