@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "ridgeline/store/capture_writer.h"
+#include "ridgeline/store/interventions.h"
 #include "ridgeline/store/order.h"
 
 namespace ridgeline::store {
@@ -280,6 +281,13 @@ class PartWriter {
       value.step_id = row_of(steps_, value.step_id);
       value.metric_id = metric(value.metric_id);
       out_.add(value);
+    }
+    for (Intervention delay : interventions(whole_)) {
+      if (!steps_.contains(delay.step_id)) continue;
+      delay.process_id = row_of(processes_, delay.process_id);
+      delay.step_id = row_of(steps_, delay.step_id);
+      delay.kernel_id = kernel(delay.kernel_id);
+      out_.add(delay);
     }
     for (StallWindow window : whole_.stall_windows()) {
       window.process_id = row_of(processes_, window.process_id);

@@ -7,6 +7,7 @@
 #include "range_table.h"
 #include "reason_table.h"
 #include "ridgeline/store/database.h"
+#include "ridgeline/store/interventions.h"
 #include "ridgeline/store/kernel_identity.h"
 #include "ridgeline/store/metric_catalog.h"
 #include "ridgeline/store/order.h"
@@ -319,6 +320,12 @@ void CaptureWriter::add(const StallSample& row) {
 void CaptureWriter::add(const SourceLine& row) {
   state_->insert("INSERT OR REPLACE INTO source_line VALUES (?,?,?,?)", row.kernel_id, row.pc_offset,
                  row.file_id, row.line);
+}
+
+void CaptureWriter::add(const Intervention& row) {
+  state_->insert("INSERT OR REPLACE INTO intervention VALUES (?,?,?,?,?,?,?,?,?,?)", row.step_id, row.target,
+                 row.process_id, row.kernel_id, row.ordinal, row.drawn, row.level_ns, row.start_ns,
+                 row.end_ns, row.seed);
 }
 
 void CaptureWriter::set_host(Id process_id, std::string_view host_name) {

@@ -17,6 +17,7 @@ namespace ridgeline::store {
 
 struct GraphEdge;
 struct GraphNode;
+struct Intervention;
 struct LeftOutCount;
 struct MemoryUse;
 struct OrderingCall;
@@ -90,6 +91,7 @@ class CaptureWriter {
   void add(const GraphEdge&);
   void add(const MemoryUse&);
   void add(const LeftOutCount&);
+  void add(const Intervention&);  // interventions.h; the same (step, target) again replaces
 
   void checkpoint();
   /// checkpoint, sums over steps, indexes, statistics for the query planner; one file (no -wal beside it).

@@ -36,6 +36,9 @@ inline constexpr int kOrderIsRecorded = 10;
 /// From this version on the table `ceiling` has the columns that records.h names.
 inline constexpr int kCeilingsAreMeasured = 11;
 
+/// From this version on delays in front of launches are kept: interventions.h.
+inline constexpr int kInterventionsAreKept = 12;
+
 /// The version this build writes: the last migration's.
 [[nodiscard]] int schema_version();
 
