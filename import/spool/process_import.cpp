@@ -11,6 +11,7 @@
 #include "ridgeline/base/secrets.h"
 #include "ridgeline/base/text.h"
 #include "spool/counter_import.h"
+#include "spool/intervention_import.h"
 #include "spool/spool_devices.h"
 #include "spool/spool_events.h"
 #include "spool/stall_import.h"
@@ -59,6 +60,7 @@ class Process {
     write_activities();
     write_counters(reader_, spool_, rows_, kernels_, in_.progress_counters);
     write_samples();
+    write_interventions(reader_, spool_, rows_, kernels_);
     if (spool_.has_stalls) write_stalls(reader_, spool_, rows_, kernels_, {});
     write_verdicts();
     writer_.checkpoint();
