@@ -98,6 +98,7 @@ int run(int argc, char** argv) {
                                    add_steps(program),
                                    add_roofline(program),
                                    add_what_if(program),
+                                   add_interventions(program),
                                    add_report(program),
                                    add_compare(program),
                                    add_commits(program, command),

@@ -36,6 +36,7 @@ struct Verb {
 [[nodiscard]] Verb add_steps(Command program);
 [[nodiscard]] Verb add_roofline(Command program);
 [[nodiscard]] Verb add_what_if(Command program);
+[[nodiscard]] Verb add_interventions(Command program);
 [[nodiscard]] Verb add_report(Command program);
 [[nodiscard]] Verb add_compare(Command program);
 [[nodiscard]] Verb add_history(Command program);

@@ -91,6 +91,10 @@ struct Options {
   std::string duration;
   bool wait = false;
   bool stop_program = false;
+  bool intervene = false;
+  std::vector<std::string> interventions;
+  std::int64_t intervene_steps = 161;
+  std::uint64_t intervene_seed = 0;
   bool stalls = false;
   bool sass_flops = false;
   bool keep_spool = false;
@@ -165,6 +169,21 @@ void declare(Command app, Options& options) {
                "Sample program counters over four more steps: what warps wait for (adds stalls=4)");
   app.add_flag("--sass-flops", options.sass_flops,
                "Count floating-point instructions of each kernel in one more step (adds flops=1)");
+  app.add_flag(
+      "--intervene", options.intervene,
+      "Delay the kernels with the most time in random steps of their own, to see what it does to the step "
+      "(adds 161 steps; `ridgeline interventions` says what came of it)");
+  app.add_option("--intervene-kernel", options.interventions,
+                 "Delay this kernel: a part of its mangled name, * and ? stand for any text; with delays in "
+                 "microseconds: 'attention=50,100,200'; may be repeated")
+      .one_value_each()
+      .type_name("PATTERN[=US,...]");
+  app.add_option("--intervene-steps", options.intervene_steps, "Steps with delays (default 161)")
+      .type_name("N")
+      .range(9, 100'000);
+  app.add_option("--intervene-seed", options.intervene_seed,
+                 "Seed of the draws, to draw the same again (default: another each time)")
+      .type_name("N");
   app.add_option("--directory", options.directory, "Run the program in DIR").type_name("DIR");
   app.add_option("--spool-directory", options.spool_directory,
                  "Where the spool goes while recording (default: beside the capture)")
@@ -190,6 +209,33 @@ void declare(Command app, Options& options) {
       "Exit status: the program's if it failed, else 0; ridgeline's own errors as in docs/cli.md.");
 }
 
+bool intervenes(const Options& options) {
+  return options.intervene || !options.interventions.empty();
+}
+
+// The agent's kernels with the most time are "*".
+std::vector<std::string> interventions_of(const Options& options) {
+  std::vector<std::string> all = options.interventions;
+  if (options.intervene && all.empty()) all.emplace_back("*");
+  for (const std::string& text : all) {
+    if (text.empty() || text.front() == '=' || text.find('\n') != std::string::npos)
+      throw Error(
+          ErrorKind::usage,
+          fmt::format("--intervene-kernel: '{}' names no kernel: write PATTERN or PATTERN=50,100", text));
+    const std::size_t equals = text.rfind('=');
+    if (equals == std::string::npos) continue;
+    for (const std::string& each : split(text.substr(equals + 1), ',')) {
+      double us = 0;
+      const char* end = each.data() + each.size();
+      const auto [at, error] = std::from_chars(each.data(), end, us);
+      if (error == std::errc() && at == end && us >= 0 && us <= 100'000) continue;
+      throw Error(ErrorKind::usage,
+                  fmt::format("--intervene-kernel: '{}' is no delay from 0 to 100000 microseconds", each));
+    }
+  }
+  return all;
+}
+
 Schedule schedule_of(const Options& options) {
   Schedule schedule = default_schedule();
   if (!options.schedule.empty()) schedule = launch::read_schedule(options.schedule).value();
@@ -197,6 +243,10 @@ Schedule schedule_of(const Options& options) {
   if (options.stalls) append_phase(schedule, Phase::stalls, 4);
   // Last: what instrumented code does to the program's times is nobody's measurement.
   if (options.sass_flops) append_phase(schedule, Phase::flops, 1);
+  // After everything else: steps of warm-up, from which nothing else is concluded (docs/design/047).
+  if (intervenes(options) &&
+      !schedule.append(Phase::warmup, static_cast<std::uint32_t>(options.intervene_steps)))
+    throw Error(ErrorKind::usage, fmt::format("schedule: more than {} phases", kMaxSchedulePhases));
   return schedule;
 }
 
@@ -214,6 +264,8 @@ launch::RecordOptions record_options(const Options& options, const std::vector<s
   how.tiers = launch::read_tiers(options.tiers).value();
   how.sample_interval_ns = std::llround(options.sample_interval_us * 1000);
   how.budget = std::chrono::milliseconds(std::llround(options.budget_s * 1000));
+  how.interventions = interventions_of(options);
+  how.intervention_seed = options.intervene_seed;
   how.alone_steps = static_cast<std::uint32_t>(options.alone_steps);
   how.sample_buffer_bytes = options.sample_buffer_mib << 20;
   how.replay_exclude = split(options.replay_exclude, ',');

@@ -5,6 +5,7 @@
 
 #include "ridgeline/analyzer/session/explanation.h"
 #include "ridgeline/reports/explain_document.h"
+#include "ridgeline/reports/interventions_document.h"
 #include "ridgeline/reports/what_if_document.h"
 
 namespace ridgeline::queries {
@@ -130,6 +131,14 @@ class CaptureQueries::State {
     const auto command = std::make_shared<const reports::NcuCommand>(
         ncu_command(*capture(), *of.model, *of.analysis, row, query.launches, ask).value());
     return {keeping(reports::ncu_command_document(*of.model, *command, how), of, command)};
+  }
+  DocumentAnswer answer_to(const InterventionsQuery& query, const reports::DocumentOptions& how,
+                           const analyzer::QueryOptions& ask) {
+    const auto answer = named(queries::ask(session(), *capture(), query, ask));
+    const Scoped of = scoped(analyzer::whole_step(query.scope), Session::kRanking, ask);
+    return {keeping(
+        reports::interventions_document(*of.model, *of.analysis, answer->measured, answer->check, how), of,
+        answer)};
   }
   DocumentAnswer answer_to(const InfoQuery&, const reports::DocumentOptions& how,
                            const analyzer::QueryOptions&) {

@@ -7,6 +7,7 @@
 #include "ridgeline/reports/escape.h"
 #include "ridgeline/reports/explain_document.h"
 #include "ridgeline/reports/history_documents.h"
+#include "ridgeline/reports/interventions_document.h"
 #include "ridgeline/reports/ladder_documents.h"
 #include "ridgeline/reports/roofline_document.h"
 #include "ridgeline/reports/tables.h"
@@ -29,6 +30,7 @@ const std::vector<DeclaredTable>& declared_tables() {
     static const comparison::LadderResult kLadderResult;
     static const analyzer::WhatIf kWhatIf;
     static const analyzer::KernelExplanation kExplanation;
+    static const analyzer::InterventionAnalysis kInterventions;
     using Key = analyzer::RankingKey;
     const analyzer::RankingKeys every_key({Key::layer, Key::phase, Key::nvtx_path, Key::kernel_class,
                                            Key::family, Key::kernel, Key::kernel_and_grid, Key::launch});
@@ -54,6 +56,10 @@ const std::vector<DeclaredTable>& declared_tables() {
         {"gaps", "gaps of the step, longest first", gaps_table(kModel, kAnalysis.accounting)},
         {"what-if", "rows of `what-if`, one for each change and one for all together",
          what_if_table(kWhatIf)},
+        {"interventions", "rows of `interventions`, one for each launch that was delayed",
+         interventions_table(kModel, kInterventions)},
+        {"delays", "delays of these launches by level, in `interventions`",
+         delay_levels_table(kModel, kInterventions)},
         {"launches", "launches of the step, in `report --format json`", launches_table(kModel, kAnalysis)},
         {"compare", "rows of `compare`, largest difference of the step first", compare_table(kChanges)},
         {"parts", "the step and its parts, of `compare`", step_metrics_table(kEndpoints)},

@@ -145,6 +145,7 @@ std::vector<std::string> program_environment(const RecordOptions& options, const
            name == variables::kSchedule || name == variables::kStepRange || name == variables::kTiers ||
            name == variables::kCuptiLibrary || name == variables::kAfterMs ||
            name == variables::kDurationMs || name == variables::kWaitForSignal ||
+           name == variables::kIntervene || name == variables::kInterveneSeed ||
            name == variables::kBudgetMs || name == variables::kAloneSteps ||
            (name == variables::kSampleIntervalNs && options.sample_interval_ns > 0) ||
            (name == variables::kSampleBufferBytes && options.sample_buffer_bytes > 0) ||
@@ -166,6 +167,13 @@ std::vector<std::string> program_environment(const RecordOptions& options, const
   if (options.wait) set(variables::kWaitForSignal, "1");
   set(variables::kBudgetMs, std::to_string(options.budget.count()));
   set(variables::kAloneSteps, std::to_string(options.alone_steps));
+  if (!options.interventions.empty()) {
+    std::string lines;
+    for (const std::string& line : options.interventions) lines.append(line).append("\n");
+    set(variables::kIntervene, lines);
+    if (options.intervention_seed != 0)
+      set(variables::kInterveneSeed, std::to_string(options.intervention_seed));
+  }
   if (options.sample_interval_ns > 0)
     set(variables::kSampleIntervalNs, std::to_string(options.sample_interval_ns));
   if (options.sample_buffer_bytes > 0)

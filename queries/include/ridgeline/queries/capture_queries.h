@@ -9,6 +9,7 @@
 #include <variant>
 
 #include "ridgeline/analyzer/session/session.h"
+#include "ridgeline/queries/interventions_query.h"
 #include "ridgeline/queries/kernel_query.h"
 #include "ridgeline/queries/sql_query.h"
 #include "ridgeline/queries/what_if_query.h"
@@ -59,9 +60,9 @@ struct SqlStreamQuery {
   std::string sql;
 };
 
-using CaptureQuery =
-    std::variant<RankingQuery, CheckQuery, AdviseQuery, StepsQuery, RooflineQuery, ReportQuery, InfoQuery,
-                 VerifyQuery, SqlQuery, SqlStreamQuery, WhatIfQuery, ExplainQuery, NcuCommandQuery>;
+using CaptureQuery = std::variant<RankingQuery, CheckQuery, AdviseQuery, StepsQuery, RooflineQuery,
+                                  ReportQuery, InfoQuery, VerifyQuery, SqlQuery, SqlStreamQuery, WhatIfQuery,
+                                  InterventionsQuery, ExplainQuery, NcuCommandQuery>;
 
 struct DocumentAnswer {
   reports::Document document;  ///< holds what it is made of

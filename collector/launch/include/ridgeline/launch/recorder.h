@@ -67,12 +67,16 @@ struct RecordOptions {
   std::optional<std::string> output;  // default: default_output_name() in the current directory
   bool overwrite = false;             // replace an existing output
   Schedule schedule = default_schedule();
-  std::string step_range = "step";                               // NVTX range that makes a step
-  TierSet tiers = kAllTiers;                                     // T0 must be among them
-  std::int64_t sample_interval_ns = 0;                           // T1; 0: chosen
-  std::uint64_t sample_buffer_bytes = 0;                         // T1; 0: chosen
-  std::chrono::milliseconds budget{10'000};                      // T2: what it may take on top of the program
-  std::uint32_t alone_steps = 3;                                 // in a row without being recorded; 0 to 3
+  std::string step_range = "step";           // NVTX range that makes a step
+  TierSet tiers = kAllTiers;                 // T0 must be among them
+  std::int64_t sample_interval_ns = 0;       // T1; 0: chosen
+  std::uint64_t sample_buffer_bytes = 0;     // T1; 0: chosen
+  std::chrono::milliseconds budget{10'000};  // T2: what it may take on top of the program
+  std::uint32_t alone_steps = 3;             // in a row without being recorded; 0 to 3
+  /// Delays in front of launches, in the schedule's last phase: each PATTERN or PATTERN=MICROSECONDS,… as the agent
+  /// reads them (docs/design/047); none: no launch is delayed.
+  std::vector<std::string> interventions;
+  std::uint64_t intervention_seed = 0;                           // 0: made anew
   std::vector<std::vector<std::string>> counter_configurations;  // metric names of R1, R2, …; empty: built in
   std::vector<std::string> replay_exclude;       // parts of mangled names: run unmeasured in replay steps
   std::optional<std::string> working_directory;  // the program's; default: the current one

@@ -1,0 +1,27 @@
+// interventions_document.h: what delays in front of launches did to the step, for people and programs.
+#pragma once
+
+#include "ridgeline/analyzer/session/analysis.h"
+#include "ridgeline/analyzer/whatif/interventions.h"
+#include "ridgeline/analyzer/whatif/replay.h"
+#include "ridgeline/reports/documents.h"
+#include "ridgeline/reports/table.h"
+
+namespace ridgeline::reports {
+
+/// One row per launch that was delayed. Both refer to the arguments.
+[[nodiscard]] Table interventions_table(const analyzer::Model& model,
+                                        const analyzer::InterventionAnalysis& answer);
+/// One row per launch and level of delay.
+[[nodiscard]] Table delay_levels_table(const analyzer::Model& model,
+                                       const analyzer::InterventionAnalysis& answer);
+
+/// `check`: how the step's simulation comes out, that the simulated slopes are of. Throws Error(usage) for an unknown
+/// column. Refers to the arguments.
+[[nodiscard]] Document interventions_document(const analyzer::Model& model,
+                                              const analyzer::Analysis& analysis,
+                                              const analyzer::InterventionAnalysis& answer,
+                                              const analyzer::ReplayCheck& check,
+                                              const DocumentOptions& options);
+
+}  // namespace ridgeline::reports

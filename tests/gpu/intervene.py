@@ -1,0 +1,167 @@
+#!/usr/bin/env python3
+"""Delays in front of kernels whose place in the step is known: what they do to it, beside what the simulation says.
+
+usage: intervene.py --ridgeline RIDGELINE --trainer GPT2_TRAIN --slacker AGENT_SLACKER [--out DIR] [--json FILE] [--only NAME,...]
+
+Three programs, each alone and recorded with `record --intervene`:
+  trainer   a small batch of the trainer without a graph: its GPU is never idle, every kernel is critical
+  streams   two streams of known length (tests/collector/gpu/slacker.cu): the side kernel has 2 ms of slack, the main one none
+  host      a PyTorch program whose host is the limit (small kernels, one wait a step): no kernel is critical; left out without PyTorch
+Rows, for each:
+  NAME.same      output and exit status are those alone, and no kernel of the program is missing in the capture
+  NAME.delays    delay kernels were recorded, took what was asked for within 5 us and 5 %, and are in no table of launches
+  NAME.slope     the measured slope is what the place says, within its error and 0.1
+  NAME.simulated the simulation's slope is beside it, and agrees (of `host` it is said, not judged)
+  streams.slack  the measured slack of the side kernel is 2 ms within 10 %
+"""
+import argparse
+import importlib.util
+import json
+import os
+import re
+import sys
+
+from common import Checks, chosen, open_capture, run
+
+SCHEDULE = "warmup=5,timeline=20"
+TOLERANCE = 0.1
+
+HOST_PROGRAM = r"""
+import sys, torch
+torch.manual_seed(1)
+x = torch.randn(64, 64, device="cuda")
+w = torch.randn(64, 64, device="cuda") / 8
+total = 0.0
+for step in range(int(sys.argv[1])):
+    torch.cuda.nvtx.range_push("step")
+    y = x
+    for _ in range(40):
+        y = torch.tanh(y @ w)
+    total += y.sum().item()
+    torch.cuda.nvtx.range_pop()
+print(f"{total:.4f}")
+"""
+
+
+def programs(options):
+    """name: command, steps of interventions, what is delayed, {part of a kernel's name: (slope, slack in ns or None)}; None: not judged."""
+    host = os.path.join(options.out, "intervene-host.py")
+    with open(host, "w") as file:
+        file.write(HOST_PROGRAM)
+    trainer = [options.trainer, "--model", "124M", "-B", "8", "-T", "1024", "--matmul-search", "off", "--matmul-cache", "none", "--no-cuda-graph",
+               "--steps", "200", "--json"]
+    return {
+        "trainer": (trainer, 161, ["--intervene"], {"": (1.0, None)}),
+        "streams": ([options.slacker, "200"], 161,
+                    ["--intervene-kernel", "slack_side=500,1000,1500,2500,3000,4000", "--intervene-kernel", "slack_main=200,400,800"],
+                    {"slack_side": (None, 2e6), "slack_main": (1.0, None)}),
+        "host": ([sys.executable, host, "200"], 161, ["--intervene-kernel", "tanh=10,20,40"], {"": (0.0, None)}),
+    }
+
+
+def without_times(text):
+    """What a program prints, less what differs from run to run: times, rates, energy, memory."""
+    if text.lstrip().startswith("{") or "\n{" in text:
+        said = [json.loads(line) for line in text.splitlines() if line.startswith("{")]
+        return [{key: value for key, value in each.items() if "loss" in key or key in ("steps", "model", "parameters")} for each in said]
+    return re.sub(r"[ \t]+", " ", text.strip())
+
+
+def capture_facts(path):
+    db = open_capture(path)
+    one = lambda sql: db.execute(sql).fetchone()[0]
+    facts = {
+        "rows": one("SELECT count(*) FROM intervention"),
+        "unrecorded": one("SELECT count(*) FROM intervention WHERE start_ns IS NULL"),
+        "as_kernels": one("SELECT count(*) FROM kernel WHERE demangled_name LIKE '%agent_delay%'"),
+        "lost": one("SELECT sum(launches_seen - kernel_records) FROM completeness"),
+        "levels": db.execute("SELECT level_ns, end_ns - start_ns FROM intervention WHERE start_ns IS NOT NULL").fetchall(),
+    }
+    db.close()
+    return facts
+
+
+def judge_delays(checks, name, facts):
+    off = [(level, took) for level, took in facts["levels"] if level > 0 and not level - 2000 <= took <= level * 1.05 + 5000]
+    shams = sorted(took for level, took in facts["levels"] if level == 0)
+    delayed = sum(1 for level, _ in facts["levels"] if level > 0)
+    sound = facts["rows"] > 0 and facts["unrecorded"] == 0 and facts["as_kernels"] == 0 and delayed > 0 and len(off) <= delayed // 50
+    checks.add(f"{name}.delays", sound, f"{facts['rows']} delay kernels, {facts['unrecorded']} without a record, {delayed} not shams, {len(off)} of "
+               f"another length {off[:3]}, shams {shams[len(shams) // 2] / 1000 if shams else 0:.1f} us, {facts['as_kernels']} among the program's")
+
+
+def judge_rows(checks, name, document, expected):
+    simulated, slopes, detail = True, True, []
+    for row in document["rows"]:
+        meant = [value for part, value in expected.items() if part in row["kernel"]]
+        text = (f"{row['kernel'][:40]} launch {row['ordinal']}: slope {row['slope']} ({row['slope_low']} to {row['slope_high']}), simulated "
+                f"{row['simulated_slope']}, {row['verdict']}, slack {row['slack_ns']} ns, {row['delayed_steps']} delayed, {row['sham_steps']} shams")
+        detail.append(text)
+        simulated = simulated and row["verdict"] == "agree"
+        slope, slack = meant[0] if meant else (None, None)
+        if slope is not None:
+            known = row["slope"] is not None
+            slopes = slopes and known and row["slope_low"] - TOLERANCE <= slope <= row["slope_high"] + TOLERANCE and abs(row["slope"] - slope) < 0.35
+        if slack is not None:
+            known = row["slack_ns"] is not None and row["slack_reached"]
+            checks.add(f"{name}.slack", known and abs(row["slack_ns"] - slack) <= 0.1 * slack,
+                       f"{row['slack_ns']} ns ({row['slack_low_ns']} to {row['slack_high_ns']}), expected {slack:.0f}")
+    said = "; ".join(detail) or "no launch was delayed"
+    checks.add(f"{name}.slope", slopes and document["rows"], said)
+    judged = name != "host"
+    summary = document["summary"]
+    checks.add(f"{name}.simulated", (simulated and bool(document["rows"])) or not judged,
+               f"{summary['usable_steps']} of {summary['drawn_steps']} drawn steps, shams cost {summary['sham_cost_ns']}, simulation "
+               f"{'known' if summary['simulation_known'] else summary['why']}{'' if judged else ' (not judged)'}; "
+               + ", ".join(f"{row['slope']} / {row['simulated_slope']} {row['verdict']}" for row in document["rows"]))
+
+
+def check(checks, options, name, program):
+    command, steps, asked, expected = program
+    capture = os.path.join(options.out, f"intervene-{name}.ridge")
+    alone = run(command, timeout=60)
+    recorded = run([options.ridgeline, "record", "-q", "--force", "--tiers", "T0", "--schedule", SCHEDULE, *asked, "--intervene-steps", str(steps),
+                    "--intervene-seed", "7", "-o", capture, "--", *command], timeout=100)
+    if not os.path.exists(capture):
+        checks.add(f"{name}.same", False, f"no capture: exit {recorded.status}: {recorded.tail()}")
+        return None
+    facts = capture_facts(capture)
+    same = recorded.status == alone.status and without_times(recorded.out) == without_times(alone.out)
+    checks.add(f"{name}.same", same and facts["lost"] == 0,
+               f"exit {alone.status} alone, {recorded.status} recorded, output {'the same' if without_times(recorded.out) == without_times(alone.out) else 'differs: ' + repr(without_times(alone.out))[:200] + ' / ' + repr(without_times(recorded.out))[:200]}, "
+               f"{facts['lost']} kernels lost, {alone.seconds:.1f} and {recorded.seconds:.1f} s; {'; '.join(recorded.said()) or 'no message'}")
+    judge_delays(checks, name, facts)
+    answer = run([options.ridgeline, "interventions", capture, "--format", "json", "--columns", "all"], timeout=60)
+    text = run([options.ridgeline, "interventions", capture], timeout=60)
+    if answer.status != 0:
+        checks.add(f"{name}.slope", False, f"interventions: exit {answer.status}: {answer.tail()}")
+        return None
+    document = json.loads(answer.out)
+    judge_rows(checks, name, document, expected)
+    return text.out
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--ridgeline", required=True)
+    parser.add_argument("--trainer", required=True)
+    parser.add_argument("--slacker", required=True)
+    parser.add_argument("--out", default=".")
+    parser.add_argument("--json")
+    parser.add_argument("--only")
+    options = parser.parse_args()
+    checks = Checks()
+    all_of = programs(options)
+    texts = {}
+    for name in chosen(parser, options.only, all_of):
+        if name == "host" and importlib.util.find_spec("torch") is None:
+            print("host: left out, there is no PyTorch")
+            continue
+        texts[name] = check(checks, options, name, all_of[name])
+    for name, text in texts.items():
+        print(f"program  {name}\n{text or '(nothing)'}")
+    checks.finish(options.json, documents=texts)
+
+
+if __name__ == "__main__":
+    main()
