@@ -33,10 +33,14 @@ install(FILES examples/roofline.ipynb DESTINATION ${doc_dir}/python3-ridgeline C
 find_package(Python3 QUIET COMPONENTS Interpreter)
 if(Python3_Interpreter_FOUND AND NOT RIDGELINE_SANITIZE AND NOT CMAKE_CROSSCOMPILING)
   set(pages ${CMAKE_BINARY_DIR}/share)
+  set(desktop)
+  if(TARGET ridgeline-gui)
+    set(desktop ridgeline-gui)  # whose help `ridgeline gui --help` shows
+  endif()
   add_custom_command(OUTPUT ${pages}/stamp
     COMMAND ${Python3_EXECUTABLE} -B ${CMAKE_SOURCE_DIR}/scripts/help-pages $<TARGET_FILE:ridgeline> ${pages}
     COMMAND ${CMAKE_COMMAND} -E touch ${pages}/stamp
-    DEPENDS ridgeline ${CMAKE_SOURCE_DIR}/scripts/help-pages VERBATIM)
+    DEPENDS ridgeline ${desktop} ${CMAKE_SOURCE_DIR}/scripts/help-pages VERBATIM)
   add_custom_target(ridgeline_help_pages ALL DEPENDS ${pages}/stamp)
   install(DIRECTORY ${pages}/man/man1 DESTINATION ${CMAKE_INSTALL_MANDIR} COMPONENT ridgeline)
   install(FILES ${pages}/completion/ridgeline DESTINATION ${CMAKE_INSTALL_DATADIR}/bash-completion/completions COMPONENT ridgeline)

@@ -277,16 +277,17 @@ class Recording:
                 return function(*arguments, **named)
         return recorded
 
-    def start(self):
-        """Opens the first step's range, and a window if it is to be recorded. step() divides what follows into steps."""
+    def start(self, first_step=True):
+        """Opens a window if the first step is to be recorded, and with a schedule that step's range: step() divides what follows. Without
+        `first_step` begin_step() says when it begins."""
         if self._started:
             return
         self._started = True
         if self.schedule is None:
             self._open_window()
-        else:
-            self._follow(self._action(self.step_num))
-        if self.schedule is not None:
+            return
+        self._follow(self._action(self.step_num))
+        if first_step:
             self.begin_step()
 
     def stop(self):

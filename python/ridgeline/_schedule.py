@@ -53,8 +53,8 @@ class Schedule:
 
 
 def schedule(*, wait, warmup, active, repeat=0, skip_first=0, skip_first_wait=0):
-    """As torch.profiler.schedule: `skip_first` steps are left alone, then in each cycle `wait` steps are, `warmup` steps settle and `active`
-    steps are recorded; `repeat` cycles, 0: until the end. With `skip_first_wait` other than 0 the first cycle has no wait."""
+    """As torch.profiler.schedule: `skip_first` steps are left alone, then in each cycle `wait` steps are, `warmup` steps settle and
+    `active` steps are recorded; `repeat` cycles, 0: until the end. With `skip_first_wait` other than 0 the first cycle has no wait."""
     return Schedule(wait, warmup, active, repeat, skip_first, skip_first_wait)
 
 

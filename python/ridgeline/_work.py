@@ -123,8 +123,8 @@ def declare_work(model, *, attention=True, backward=True, costs=None):
     the process. With `backward` their gradients are declared too. `costs` adds to it or replaces, by the name of a class:
     {"MyLinear": function(module, first_input) -> ridgeline.Cost}.
 
-    Compiled regions are left out: their kernels are no module's. Layers that are computed again (activation checkpoints) are declared again.
-    Returns a DeclaredWork. While no tool listens a call costs about a microsecond."""
+    Compiled regions are left out: their kernels are no module's. Layers that are computed again (activation checkpoints) are declared
+    again. Returns a DeclaredWork. While no tool listens a call costs about a microsecond."""
     return DeclaredWork(model, attention, backward, {**COSTS, **(costs or {})})
 
 

@@ -2,13 +2,16 @@
 """The Python module in a PyTorch loop on a GPU: a script that records itself, one that was started by `ridgeline record`, one that asks too
 late, and, where they are installed, a real transformers.Trainer and a Lightning Trainer.
 
-usage: python_module.py --ridgeline PROGRAM --out DIR [--module DIR] [--json FILE]
+The module, the program and the agent are those of a wheel that scripts/wheel makes of the build.
+usage: python_module.py --build-dir DIR --out DIR [--local] [--json FILE]
 """
 import argparse
 import importlib.util
 import os
+import shutil
 import subprocess
 import sys
+import zipfile
 from pathlib import Path
 
 from common import Checks
@@ -71,15 +74,29 @@ print("state", profiler.recording.state, "captures", profiler.captures)
 class Checker:
     def __init__(self, options):
         self.options, self.checks = options, Checks()
-        sys.path.insert(0, str(options.module))
-        self.environment = {**os.environ, "PYTHONPATH": str(options.module), "RIDGELINE_PROGRAM": options.ridgeline}
-        os.environ["RIDGELINE_PROGRAM"] = options.ridgeline
+        self.environment = None
+
+    def install(self):
+        """The wheel, unpacked as pip would: an interpreter's environment need not have pip. False: there is none."""
+        home = self.options.out / "python-wheel"
+        shutil.rmtree(home, ignore_errors=True)
+        words = [sys.executable, "-B", str(SOURCE / "scripts/wheel"), "--build-dir", str(self.options.build_dir), "--out", str(home)]
+        done = subprocess.run(words + ["--local"] * self.options.local, capture_output=True, text=True, check=False)
+        self.checks.add("python-wheel", done.returncode == 0, (done.stdout + done.stderr).strip())
+        if done.returncode != 0:
+            return False
+        with zipfile.ZipFile(done.stdout.strip()) as wheel:
+            for item in wheel.infolist():
+                os.chmod(wheel.extract(item, home), item.external_attr >> 16)
+        self.environment = {**os.environ, "PYTHONPATH": str(home), "PYTHONDONTWRITEBYTECODE": "1"}
+        sys.path.insert(0, str(home))
+        return True
 
     def run(self, name, code, arguments, before=()):
         script = self.options.out / f"python-{name}.py"
         script.write_text(code)
-        done = subprocess.run([*(before or [sys.executable]), str(script), *arguments], env=self.environment, cwd=self.options.out, capture_output=True,
-                              text=True, timeout=240, check=False)
+        done = subprocess.run([*(before or [sys.executable]), str(script), *arguments], env=self.environment, cwd=self.options.out,
+                              capture_output=True, text=True, timeout=240, check=False)
         (self.options.out / f"python-{name}.log").write_text(done.stdout + done.stderr)
         return done
 
@@ -100,7 +117,8 @@ class Checker:
             (f"steps from {sorted({row['source'] for row in steps})}", {row["source"] for row in steps} != {"nvtx"}),
             (f"tiers {summary['tiers']}", any(summary["tiers"].get(tier) != "ok" for tier in ("T0", "T1", "T2"))),
             (f"tokens {size.get('tokens')}, {tokens} expected", tokens is not None and size.get("tokens") != tokens),
-            (f"declared FLOPs {size.get('declared_flops')}, {flops} expected", flops is not None and size.get("declared_flops") != flops),
+            (f"declared FLOPs {size.get('declared_flops')}, {flops} expected",
+             flops is not None and size.get("declared_flops") != flops),
             ("records are missing", summary["complete"] is not True)) if wrong]
         detail = (f"{len(recorded)} of {len(steps)} steps recorded, step {summary['step_ns'] / 1e6:.3f} ms, coverage {summary['coverage_ratio']}, "
                   f"tokens {size.get('tokens')}, MFU {summary['mfu_ratio']}, tensor ops ÷ declared "
@@ -116,10 +134,13 @@ class Checker:
         return done, path, flops
 
     def all(self):
+        if not self.install():
+            return
         done, path, flops = self.own("own")
         self.look_at("python-own", path, done, 17, BATCH, flops)
         said = [line for line in done.stdout.splitlines() if line.startswith("state ")]
-        self.checks.add("python-hooks", bool(said) and f"forward {34 * LAYERS} backward {34 * LAYERS} unknown 0" in said[0], said or done.stderr[-300:])
+        counts = f"forward {34 * LAYERS} backward {34 * LAYERS} unknown 0"
+        self.checks.add("python-hooks", bool(said) and counts in said[0], said[0] if said else done.stderr.strip()[-300:].replace("\n", " | "))
 
         path = self.options.out / "python-launched.ridge"
         done, _, flops = self.own("launched", [sys.executable, "-m", "ridgeline", "record", "-f", "-q", "--wait", "--schedule",
@@ -129,7 +150,7 @@ class Checker:
         done, path, _ = self.own("late")
         lines = [line for line in done.stderr.splitlines() if "before the first CUDA call" in line]
         self.checks.add("python-late", done.returncode == 0 and len(lines) == 1 and not path.exists() and "state off" in done.stdout,
-                        lines[0] if lines else (done.stdout + done.stderr)[-300:])
+                        lines[0] if lines else (done.stdout + done.stderr).strip()[-300:].replace("\n", " | "))
         self.framework("transformers", ("transformers", "accelerate"), TRAINER, self.options.out / "python-trainer.ridge", 12, 2 * 16 * 128)
         self.framework("lightning", ("lightning",), LIGHTNING, self.options.out / "lightning-0-7.ridge", 12)
 
@@ -145,9 +166,9 @@ class Checker:
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--ridgeline", required=True)
+    parser.add_argument("--build-dir", required=True, type=lambda text: Path(text).resolve())
     parser.add_argument("--out", required=True, type=lambda text: Path(text).resolve())
-    parser.add_argument("--module", default=SOURCE / "python", type=lambda text: Path(text).resolve(), help="folder of the module")
+    parser.add_argument("--local", action="store_true", help="of a build that is not portable")
     parser.add_argument("--json")
     options = parser.parse_args()
     checker = Checker(options)

@@ -26,8 +26,7 @@ class JaxSteps:
         return self.recording.captures
 
     def __enter__(self):
-        self.recording.start()
-        self.recording.end_step()  # until a step begins
+        self.recording.start(first_step=False)
         return self
 
     def __exit__(self, *_):

@@ -29,8 +29,7 @@ class RidgelineProfiler:
 
     def setup(self, stage=None, local_rank=None, log_dir=None):
         if stage in (None, "fit"):
-            self.recording.start()
-            self.recording.end_step()  # until a batch begins
+            self.recording.start(first_step=False)
 
     def teardown(self, stage=None):
         if stage in (None, "fit"):

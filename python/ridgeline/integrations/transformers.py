@@ -36,8 +36,7 @@ class RidgelineCallback:
         self._tokens = getattr(state, "num_input_tokens_seen", None)
         if self._declare and model is not None and self._work is None:
             self._work = _work.declare_work(model)
-        self.recording.start()
-        self.recording.end_step()  # until the trainer says that one begins
+        self.recording.start(first_step=False)
 
     def on_step_begin(self, args, state, control, **_):
         self.recording.begin_step()
