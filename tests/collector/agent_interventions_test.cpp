@@ -1,6 +1,7 @@
 // Delays in front of launches: which launches have one, in which steps, what is written of them, and what ends it.
 #include <algorithm>
 #include <set>
+#include <utility>
 
 #include "agent_testing.h"
 #include "session/intervention_plan.h"
@@ -62,14 +63,15 @@ DriverApi delay_driver() noexcept {
 
 // Steps of k1, k2, k3, k2; a timeline of four, then steps with delays.
 struct DelayedProgram {
-  explicit DelayedProgram(FakeCupti& fake, const std::string& asked, const std::string& steps = "warmup=41")
+  explicit DelayedProgram(FakeCupti& fake, const std::string& asked, const std::string& steps = "warmup=41",
+                          const std::string& alone_steps = "0")
       : cupti(fake) {
     g_delays = &driver;
     program = std::make_unique<FakeProgram>(
         cupti, std::map<std::string, std::string>{{"RIDGELINE_SCHEDULE", "warmup=1,timeline=4," + steps},
                                                   {"RIDGELINE_INTERVENE", asked},
                                                   {"RIDGELINE_INTERVENE_SEED", "5"},
-                                                  {"RIDGELINE_ALONE_STEPS", "0"}});
+                                                  {"RIDGELINE_ALONE_STEPS", alone_steps}});
     program->session().replace_driver(delay_driver, [](int) {});
     EXPECT_TRUE(program->start());
     program->create_context();
@@ -77,10 +79,15 @@ struct DelayedProgram {
   void step() {
     program->push("step");
     for (const char* name : {"k1", "k2", "k3", "k2"}) {
-      program->launch(name);
+      if (cupti.enabled_calls.contains(CUPTI_DRIVER_TRACE_CBID_cuLaunchKernel))
+        pending.push_back(FakeProgram::kernel(program->launch(name), name, 1000, 2000));
       cupti.clock_ns += 2'000'000;
     }
     program->pop();
+  }
+  // The device is through with everything.
+  void flush() {
+    if (!pending.empty()) program->deliver(std::exchange(pending, {}));
   }
   void steps(int count) {
     for (int i = 0; i < count; ++i) step();
@@ -100,6 +107,7 @@ struct DelayedProgram {
   }
   FakeCupti& cupti;
   DelayDriver driver;
+  std::vector<CUpti_ActivityKernel10> pending;
   std::unique_ptr<FakeProgram> program;
 };
 
@@ -128,6 +136,21 @@ TEST(Interventions, StandInFrontOfTheChosenLaunchInTheStepsOfTheirOwn) {
     if (cupti.log[i] == "delay") EXPECT_EQ(cupti.log[i + 1], "k2");
   const auto c = p.program->contents();
   EXPECT_EQ(c.launches.size(), 46U * 4) << "no launch of the agent's is one of the program's";
+}
+
+TEST(Interventions, StepsThatRunAloneBesideTheScheduleDoNotMoveThem) {
+  FakeCupti cupti;
+  DelayedProgram p(cupti, "k2=100\n", "timeline=20,warmup=21", "3");
+  cupti.on_flush = [&p] { p.flush(); };
+  p.steps(100);
+  cupti.on_flush = nullptr;
+  const auto made = p.interventions();
+  ASSERT_EQ(made.size(), 20U);
+  EXPECT_GT(made.front().step_index, 1U + 4 + 20 + 1) << "there were steps beside the schedule";
+  const auto c = p.program->contents();
+  for (const auto& begin : c.begins)
+    if (begin.step_index >= made.front().step_index && begin.step_index <= made.back().step_index)
+      EXPECT_EQ(begin.phase, Phase::warmup) << "nothing is concluded from them";
 }
 
 TEST(Interventions, DelayKernelsAreNoneOfThePrograms) {

@@ -49,13 +49,13 @@ def programs(options):
     with open(host, "w") as file:
         file.write(HOST_PROGRAM)
     trainer = [options.trainer, "--model", "124M", "-B", "8", "-T", "1024", "--matmul-search", "off", "--matmul-cache", "none", "--no-cuda-graph",
-               "--steps", "200", "--json"]
+               "--steps", "240", "--json"]
     return {
         "trainer": (trainer, 161, ["--intervene"], {"": (1.0, None)}),
-        "streams": ([options.slacker, "200"], 161,
+        "streams": ([options.slacker, "240"], 161,
                     ["--intervene-kernel", "slack_side=500,1000,1500,2500,3000,4000", "--intervene-kernel", "slack_main=200,400,800"],
                     {"slack_side": (None, 2e6), "slack_main": (1.0, None)}),
-        "host": ([sys.executable, host, "200"], 161, ["--intervene-kernel", "tanh=10,20,40"], {"": (0.0, None)}),
+        "host": ([sys.executable, host, "240"], 161, ["--intervene-kernel", "tanh=10,20,40"], {"": (0.0, None)}),
     }
 
 

@@ -21,10 +21,15 @@ Interventions::Interventions(SessionState& parts)
   if (seed_ == 0) seed_ = static_cast<std::uint64_t>(realtime_ns()) >> 10 | 1;
 }
 
-// The schedule's last phase, if it is of warm-up and another came before it.
+// The schedule's last phase, if it is of warm-up and another came before it. By the numbers of warm-up steps: steps
+// beside the schedule move all indices.
 bool Interventions::is_own_step(const StepTracker::Step& step) const noexcept {
-  return step.phase == Phase::warmup && step.phase_first > 0 && step.phase_steps > 0 &&
-         step.phase_first + std::uint64_t{step.phase_steps} == session_.settings.schedule.total_steps();
+  const Schedule& schedule = session_.settings.schedule;
+  if (schedule.phase_count < 2 || step.phase != Phase::warmup) return false;
+  const ScheduledPhase& last = schedule.phases[schedule.phase_count - 1];
+  return last.phase == Phase::warmup && step.phase_steps == last.steps &&
+         step.number_in_phase + step.steps_left == step.steps_in_phase &&
+         step.number_in_phase + std::uint64_t{last.steps} >= step.steps_in_phase;
 }
 
 void Interventions::on_step_begin(const StepTracker::Step& step, std::int64_t usual_step_ns) noexcept {
