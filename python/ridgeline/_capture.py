@@ -48,16 +48,19 @@ class Capture:
     def __repr__(self):
         return f"ridgeline.open({self.path!r})"
 
-    def _ask(self, verb, options, answers=(0,), words=()):
-        arguments = [verb, self.path, *words]
+    @staticmethod
+    def _options(options):
+        words = []
         for name, value in options.items():
             option = "--" + name.replace("_", "-")
             if value is True:
-                arguments.append(option)
+                words.append(option)
             elif value is not None and value is not False:
-                # One word: a value may begin with a dash.
-                arguments.append(f"{option}={value}")
-        return _program.document(*arguments, answers=answers)
+                words.append(f"{option}={value}")  # one word: a value may begin with a dash
+        return words
+
+    def _ask(self, verb, options, answers=(0,), words=()):
+        return _program.document(verb, self.path, *words, *self._options(options), answers=answers)
 
     def info(self):
         """What was recorded: the document of `ridgeline info`."""
@@ -94,6 +97,21 @@ class Capture:
         data raises DataError."""
         document = self._ask("check", options, answers=(0, 1))
         return Rows(document["rows"], document)
+
+    def explain(self, kernel, **options):
+        """One kernel, by its number in rank(), its name or a part of it: the document of `ridgeline explain` with what holds it, the
+        evidence and what to do."""
+        return self._ask("explain", options, words=(kernel,))
+
+    def what_if(self, *changes, **options):
+        """What the step would gain if kernels were faster: what_if("attention*=2") for twice as fast, what_if(graph=True). One row per
+        change; `.document["together"]` has all of them at once."""
+        document = self._ask("what-if", options, words=changes)
+        return Rows(document["rows"], document)
+
+    def export(self, path, **options):
+        """Writes the capture for other programs: export("run.pftrace"), export("launches.csv", format="csv", strip=True)."""
+        _program.run("export", self.path, *self._options(options), f"--output={os.fspath(path)}")
 
     def sql(self, query, max_rows=None):
         """One SELECT over the documented views (docs/schema.md). `.document["truncated"]` says whether rows were left out

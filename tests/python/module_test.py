@@ -61,6 +61,18 @@ class CaptureTest(unittest.TestCase):
         self.assertEqual(len(self.capture.roofline()), 31)
         self.assertEqual(self.capture.check().document["verdict"]["overall"], "missed")
 
+    def test_one_kernel_changes_and_traces(self):
+        one = self.capture.explain(1)
+        self.assertEqual((one["format"], one["kernel"]["class"]), ("ridgeline.explain", "attention"))
+        self.assertEqual(self.capture.explain("layernorm_forward")["kernel"]["rank"], 4)
+        with self.assertRaisesRegex(ridgeline.UsageError, "nosuch"):
+            self.capture.explain("nosuch")
+        gains = [self.capture.what_if(f"attention*={times}").document["together"]["simulated"]["value_ns"] for times in ("1.5", "3")]
+        self.assertTrue(0 < gains[0] < gains[1] < 6888540, gains)
+        with tempfile.TemporaryDirectory() as folder:
+            self.capture.export(f"{folder}/steps.csv", format="csv", view="v_step")
+            self.assertEqual(len(Path(folder, "steps.csv").read_text().splitlines()), 39)
+
     def test_sql_has_typed_values_and_says_what_it_left_out(self):
         rows = self.capture.sql("SELECT step_index, phase, reason FROM step ORDER BY step_index", max_rows=2)
         self.assertEqual(rows, [{"step_index": 0, "phase": "warmup", "reason": None}, {"step_index": 1, "phase": "warmup", "reason": None}])
