@@ -35,7 +35,7 @@ total = 0.0
 for step in range(int(sys.argv[1])):
     torch.cuda.nvtx.range_push("step")
     y = x
-    for _ in range(40):
+    for _ in range(100):
         y = torch.tanh(y @ w)
     total += y.sum().item()
     torch.cuda.nvtx.range_pop()
@@ -55,7 +55,7 @@ def programs(options):
         "streams": ([options.slacker, "240"], 161,
                     ["--intervene-kernel", "slack_side=500,1000,1500,2500,3000,4000", "--intervene-kernel", "slack_main=200,400,800"],
                     {"slack_side": (None, 2e6), "slack_main": (1.0, None)}),
-        "host": ([sys.executable, host, "240"], 161, ["--intervene-kernel", "tanh=10,20,40"], {"": (0.0, None)}),
+        "host": ([sys.executable, host, "240"], 161, ["--intervene-kernel", "tanh=40,80,120"], {"": (0.0, None)}),
     }
 
 
