@@ -16,7 +16,13 @@ set(RIDGELINE_PYTHON_DIR lib/python3/dist-packages CACHE STRING "Where the Pytho
 set(doc_dir ${CMAKE_INSTALL_DATADIR}/doc)
 
 install(TARGETS ridgeline RUNTIME COMPONENT ridgeline)
-install(FILES LICENSE README.md CHANGELOG.md DESTINATION ${doc_dir}/ridgeline COMPONENT ridgeline)
+install(FILES README.md CHANGELOG.md DESTINATION ${doc_dir}/ridgeline COMPONENT ridgeline)
+# What Debian wants of every package.
+install(FILES LICENSE RENAME copyright DESTINATION ${doc_dir}/ridgeline COMPONENT ridgeline)
+install(FILES LICENSE RENAME copyright DESTINATION ${doc_dir}/python3-ridgeline COMPONENT python)
+if(TARGET ridgeline-gui)
+  install(FILES LICENSE RENAME copyright DESTINATION ${doc_dir}/ridgeline-gui COMPONENT gui)
+endif()
 install(DIRECTORY docs/ DESTINATION ${doc_dir}/ridgeline/docs COMPONENT ridgeline FILES_MATCHING PATTERN "*.md" PATTERN results EXCLUDE
   PATTERN design EXCLUDE PATTERN pictures EXCLUDE)
 if(TARGET ridgeline_agent)

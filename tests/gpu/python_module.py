@@ -120,7 +120,8 @@ class Checker:
             (f"declared FLOPs {size.get('declared_flops')}, {flops} expected",
              flops is not None and size.get("declared_flops") != flops),
             ("records are missing", summary["complete"] is not True)) if wrong]
-        detail = (f"{len(recorded)} of {len(steps)} steps recorded, step {summary['step_ns'] / 1e6:.3f} ms, coverage {summary['coverage_ratio']}, "
+        detail = (f"{len(recorded)} of {len(steps)} steps recorded, step {summary['step_ns'] / 1e6:.3f} ms, "
+                  f"coverage {summary['coverage_ratio']}, "
                   f"tokens {size.get('tokens')}, MFU {summary['mfu_ratio']}, tensor ops ÷ declared "
                   f"{(size.get('tensor_ops') or 0) / size['declared_flops'] if size.get('declared_flops') else None}")
         self.checks.add(name, not faults, "; ".join([*faults, detail]))
@@ -140,7 +141,8 @@ class Checker:
         self.look_at("python-own", path, done, 17, BATCH, flops)
         said = [line for line in done.stdout.splitlines() if line.startswith("state ")]
         counts = f"forward {34 * LAYERS} backward {34 * LAYERS} unknown 0"
-        self.checks.add("python-hooks", bool(said) and counts in said[0], said[0] if said else done.stderr.strip()[-300:].replace("\n", " | "))
+        seen = said[0] if said else done.stderr.strip()[-300:].replace("\n", " | ")
+        self.checks.add("python-hooks", bool(said) and counts in said[0], seen)
 
         path = self.options.out / "python-launched.ridge"
         done, _, flops = self.own("launched", [sys.executable, "-m", "ridgeline", "record", "-f", "-q", "--wait", "--schedule",

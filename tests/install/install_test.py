@@ -1,5 +1,5 @@
-"""What `cmake --install` and CPack make of a build: components, a consumer of the analysis library, Debian packages in a clean root, manual pages
-and completion.
+"""What `cmake --install` and CPack make of a build: components, a consumer of the analysis library, Debian packages in a clean root, manual
+pages and completion.
 
 usage: install_test.py components|consumer|packages|pages --build DIR --capture FILE [--cmake CMAKE] [--compiler CXX]
 """
@@ -50,7 +50,7 @@ def components(options, folder):
         seen[component] = files(folder / component)
     assert "bin/ridgeline" in seen["ridgeline"] and "share/doc/ridgeline/CHANGELOG.md" in seen["ridgeline"], sorted(seen["ridgeline"])
     assert ("lib/ridgeline/libridgeline_agent.so" in seen["ridgeline"]) == has_agent(options)
-    assert all(name.endswith(("ridgeline/__init__.py", ".py", ".ipynb")) for name in seen["python"]), sorted(seen["python"])
+    assert all(name.endswith((".py", ".ipynb", "python3-ridgeline/copyright")) for name in seen["python"]), sorted(seen["python"])
     assert all("include/ridgeline/" in name or name.endswith((".a", ".cmake")) for name in seen["dev"]), sorted(seen["dev"])
     for one in seen:
         assert not [name for other in seen if other != one for name in seen[one] & seen[other]], one
@@ -64,7 +64,8 @@ def components(options, folder):
 def consumer(options, folder):
     """find_package(Ridgeline), one source, and an answer."""
     run(options.cmake, "--install", options.build, "--prefix", folder / "installed", "--component", "dev")
-    run(options.cmake, "-S", SOURCE / "tests/consumer", "-B", folder / "build", "-G", "Ninja", f"-DCMAKE_PREFIX_PATH={folder / 'installed'}",
+    run(options.cmake, "-S", SOURCE / "tests/consumer", "-B", folder / "build", "-G", "Ninja",
+        f"-DCMAKE_PREFIX_PATH={folder / 'installed'}",
         f"-DCMAKE_CXX_COMPILER={options.compiler}")
     run(options.cmake, "--build", folder / "build")
     assert run(folder / "build/consumer", options.capture) == "31 kernels, 47993971 ns\n"
@@ -74,7 +75,8 @@ def consumer(options, folder):
 
 def packages(options, folder):
     """Debian packages, unpacked by dpkg into a root that holds nothing else."""
-    run("cpack", "-G", "DEB", "--config", options.build / "CPackConfig.cmake", "-B", folder / "packages", "-D", "CPACK_DEBIAN_COMPRESSION_TYPE=gzip", cwd=folder)
+    run("cpack", "-G", "DEB", "--config", options.build / "CPackConfig.cmake", "-B", folder / "packages", "-D",
+        "CPACK_DEBIAN_COMPRESSION_TYPE=gzip", cwd=folder)
     made = {path.name.split("_")[0]: path for path in (folder / "packages").glob("*.deb")}
     wanted = {"ridgeline", "python3-ridgeline"} | ({"ridgeline-gui"} if (options.build / "bin/ridgeline-gui").is_file() else set())
     assert set(made) == wanted, sorted(made)
@@ -86,7 +88,8 @@ def packages(options, folder):
     assert "libc6" in depends["ridgeline"], depends
     assert "libcublas" not in depends["ridgeline"] and "cuda" not in depends["ridgeline"], depends
     assert depends["python3-ridgeline"] == f"python3 (>= 3.8), ridgeline (= {VERSION})", depends
-    assert "ridgeline-gui" not in made or (f"ridgeline (= {VERSION})" in depends["ridgeline-gui"] and "libqt6" in depends["ridgeline-gui"]), depends
+    if "ridgeline-gui" in made:
+        assert f"ridgeline (= {VERSION})" in depends["ridgeline-gui"] and "libqt6" in depends["ridgeline-gui"], depends
     root = folder / "root"
     (root / "var/lib/dpkg/updates").mkdir(parents=True)
     (root / "var/lib/dpkg/info").mkdir()
@@ -101,6 +104,7 @@ def packages(options, folder):
     assert sorted(filter(None, listed)) == sorted(f"{name} installed" for name in made), listed
     assert run(root / "usr/bin/ridgeline", "--version") == f"ridgeline {VERSION}\n"
     assert (root / "usr/share/man/man1/ridgeline-rank.1").is_file() or (root / "usr/share/man/man1/ridgeline-rank.1.gz").is_file()
+    assert all((root / f"usr/share/doc/{name}/copyright").is_file() for name in made)
     module_answers(options, root, root / "usr/bin")
     modes = [path for path in root.rglob("usr/**/*") if not path.is_symlink() and path.stat().st_mode & 0o022]
     assert not modes, f"others may write {modes[:3]}"
@@ -112,7 +116,8 @@ def packages(options, folder):
 def complete(script, *words):
     """What bash offers for the last word."""
     quoted = " ".join(f"'{word}'" for word in words)
-    code = f"source {script}; COMP_WORDS=({quoted}); COMP_CWORD={len(words) - 1}; _ridgeline 2>/dev/null; printf '%s\\n' \"${{COMPREPLY[@]}}\""
+    code = f"source {script}; COMP_WORDS=({quoted}); COMP_CWORD={len(words) - 1}; _ridgeline 2>/dev/null; " \
+           f"printf '%s\\n' \"${{COMPREPLY[@]}}\""
     return run("bash", "--norc", "-c", code, cwd=SOURCE / "examples").split()
 
 
@@ -129,7 +134,8 @@ def pages(options, folder):
     assert len(verbs) >= 20 and not missing, missing
     if shutil.which("man"):
         for path in (folder / "man/man1").glob("*.1"):
-            done = subprocess.run(["man", "--warnings", "-l", str(path)], capture_output=True, text=True, check=False, env={**CLEAN, "MANPAGER": "cat"})
+            done = subprocess.run(["man", "--warnings", "-l", str(path)], capture_output=True, text=True, check=False,
+                                  env={**CLEAN, "MANPAGER": "cat"})
             assert done.returncode == 0 and not done.stderr.strip(), done.stderr
     script = folder / "completion/ridgeline"
     assert complete(script, "ridgeline", "ro") == ["roofline"]

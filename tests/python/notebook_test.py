@@ -1,4 +1,5 @@
-"""The notebook of examples/: well-formed, and its cells run in order and draw what they say. Jupyter is not needed: the code is plain Python.
+"""The notebook of examples/: well-formed, and its cells run in order and draw what they say. Jupyter is not needed: the code is plain
+Python.
 
 usage: notebook_test.py NOTEBOOK
 """

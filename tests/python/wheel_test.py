@@ -1,5 +1,5 @@
-"""The wheel: built twice with the same bytes, a record that holds, and installed without an index into a clean environment, where program, module
-and agent find each other.
+"""The wheel: built twice with the same bytes, a record that holds, and installed without an index into a clean environment, where program,
+module and agent find each other.
 
 usage: wheel_test.py SCRIPT BUILD_DIR CAPTURE [options of scripts/wheel]
 """
@@ -48,8 +48,8 @@ def main():
     with tempfile.TemporaryDirectory() as folder:
         made = []
         for out in ("a", "b"):
-            done = subprocess.run([sys.executable, "-B", script, "--build-dir", build, "--out", f"{folder}/{out}", *options], capture_output=True, text=True,
-                                  check=False)
+            done = subprocess.run([sys.executable, "-B", script, "--build-dir", build, "--out", f"{folder}/{out}", *options],
+                                  capture_output=True, text=True, check=False)
             assert done.returncode == 0, done.stderr
             made.append(Path(done.stdout.strip()))
         assert made[0].read_bytes() == made[1].read_bytes(), "two builds differ"
@@ -58,20 +58,23 @@ def main():
         home = Path(folder) / "environment"
         venv.create(home, with_pip=True)
         python, program = home / "bin/python", home / "bin/ridgeline"
-        subprocess.run([python, "-m", "pip", "install", "--no-index", "--no-deps", "--quiet", "--disable-pip-version-check", made[0]], check=True, env=clean)
+        pip = [python, "-m", "pip", "--quiet", "--disable-pip-version-check"]
+        subprocess.run([*pip, "install", "--no-index", "--no-deps", made[0]], check=True, env=clean)
         clean["PATH"] = f"{home}/bin:/usr/bin:/bin"
         said = subprocess.run([program, "--version"], capture_output=True, text=True, check=True, env=clean, cwd=folder).stdout
         number = made[0].name.split("-")[1]
         assert said == f"ridgeline {number}\n", said
-        ranked = subprocess.run(["ridgeline", "rank", capture, "--top", "1"], capture_output=True, text=True, env=clean, cwd=folder, check=True)
+        ranked = subprocess.run(["ridgeline", "rank", capture, "--top", "1"], capture_output=True, text=True, env=clean, cwd=folder,
+                                check=True)
         assert "attention_hopper_backward" in ranked.stdout, ranked.stdout
         # The exit code is the program's own.
         assert subprocess.run([program, "rank", "/nowhere.ridge"], capture_output=True, env=clean, check=False).returncode == 4
-        done = subprocess.run([python, "-c", CODE.format(capture=capture)], capture_output=True, text=True, env=clean, cwd=folder, check=True)
+        done = subprocess.run([python, "-c", CODE.format(capture=capture)], capture_output=True, text=True, env=clean, cwd=folder,
+                              check=True)
         path, agent, rows, version = done.stdout.split()
         assert Path(path).is_relative_to(home) and (rows, version) == ("31", number), done.stdout
         assert (agent == "None") == ("--no-agent" in options) and (agent == "None" or Path(agent).is_relative_to(home)), done.stdout
-        subprocess.run([python, "-m", "pip", "uninstall", "-y", "--quiet", "--disable-pip-version-check", "ridgeline"], check=True, env=clean)
+        subprocess.run([*pip, "uninstall", "-y", "ridgeline"], check=True, env=clean)
         assert not program.exists() and not list(home.glob("lib/python*/site-packages/ridgeline*")), "the wheel leaves something behind"
         print(f"{made[0].name}: {made[0].stat().st_size / 1e6:.1f} MB")
 

@@ -13,8 +13,8 @@ class JaxSteps:
                 with prof.step(tokens=batch.size):
                     state = train_step(state, batch)
 
-    Each step is a range for Ridgeline and, where JAX is loaded, a jax.profiler.StepTraceAnnotation. JAX launches asynchronously: kernels belong to
-    the step that launched them. jax.profiler.start_trace() and a recording exclude each other: CUDA takes one profiler at a time.
+    Each step is a range for Ridgeline and, where JAX is loaded, a jax.profiler.StepTraceAnnotation. JAX launches asynchronously: kernels
+    belong to the step that launched them. jax.profiler.start_trace() and a recording exclude each other: CUDA takes one profiler at a time.
     """
 
     def __init__(self, output="jax-{rank}.ridge", **options):

@@ -5,8 +5,8 @@ from .. import _recording, _work
 class RidgelineCallback:
     """trainer = Trainer(..., callbacks=[RidgelineCallback(steps="50:55", ranks="0")])
 
-    A step is one update of the optimizer, whatever the micro-batches. With TrainingArguments(include_num_input_tokens_seen=True) each step says
-    its tokens, so that a ranking has tokens/s. Make the callback before TrainingArguments, whose constructor initialises CUDA, or start
+    A step is one update of the optimizer, whatever the micro-batches. With TrainingArguments(include_num_input_tokens_seen=True) each step
+    says its tokens, so that a ranking has tokens/s. Make the callback before TrainingArguments, whose constructor initialises CUDA, or start
     the script by `python -m ridgeline record script.py`.
 
     output        as of ridgeline.record(): run-{rank}-{step}.ridge by default
