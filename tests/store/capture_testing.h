@@ -77,9 +77,10 @@ inline std::string write_file(const TemporaryDirectory& directory, const std::st
   return directory.file(name);
 }
 
-/// What version 10 added is gone; its views are dropped before.
+/// What version 10 and later ones added is gone; its views are dropped before.
 inline void drop_order(Database& database) {
-  for (const char* table : {"stream", "stream_call", "graph_node", "graph_edge", "memory_call", "left_out"})
+  for (const char* table :
+       {"stream", "stream_call", "graph_node", "graph_edge", "memory_call", "left_out", "intervention"})
     database.execute(std::string("DROP TABLE ") + table);
   database.execute(
       "ALTER TABLE process DROP COLUMN node_id; DROP TABLE node; ALTER TABLE memcpy DROP COLUMN "
