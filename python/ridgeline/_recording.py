@@ -12,6 +12,7 @@ import mmap
 import os
 import shutil
 import socket
+import subprocess
 import sys
 import tempfile
 import time
@@ -116,6 +117,21 @@ def world_size():
     return 1
 
 
+def working_tree():
+    """Commit of the working directory and whether tracked files differ from it; empty where it is no repository. Looking writes nothing
+    there, nor runs what its configuration names."""
+    git = ["git", "--no-optional-locks", "-c", "core.fsmonitor=false", "-c", "core.hooksPath=/dev/null"]
+
+    def ask(*words):
+        done = subprocess.run(git + list(words), stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=30, check=True)
+        return done.stdout.strip()
+    try:
+        tree = {"git_commit": ask("rev-parse", "--verify", "HEAD")}
+        return {**tree, "git_dirty": bool(ask("status", "--porcelain", "--untracked-files=no"))}
+    except (OSError, subprocess.SubprocessError):
+        return {}
+
+
 def read_ranks(ranks):
     """None for all, else the set of "0,2", [0, 2] or 0."""
     if ranks is None or ranks == "all":
@@ -166,7 +182,7 @@ class Recording:
         wanted = read_ranks(ranks)
         self.state, self.reason = "off", None
         self.step_num, self.captures, self.first_step = 0, [], None
-        self._control, self._directory, self._environment = None, None, {}
+        self._control, self._directory, self._environment, self._manifest = None, None, {}, {}
         self._started, self._window, self._range_open, self._recorded = False, False, False, False
         self._phases = phases or self._default_phases(tiers)
         self._tiers = tiers
@@ -233,19 +249,24 @@ class Recording:
             settings["RIDGELINE_CUPTI_LIBRARY"] = cupti
         self._environment = {name: os.environ.get(name) for name in settings}
         os.environ.update(settings)  # putenv too: the driver and the agent read it there
-        manifest = {
+        self._manifest = {
             "manifest_version": 1, "ridgeline_version": _program.version(), "launcher_pid": os.getpid(), "start_ns": time.time_ns(),
             # Without its arguments: they may hold secrets.
             "program": [sys.executable, sys.argv[0]] if sys.argv and sys.argv[0] else [sys.executable],
             "working_directory": os.getcwd(), "output": str(target), "host_name": socket.gethostname(), "os": "", "environment": {},
             "schedule": self._phases or "", "step_range": "step", "tiers": list(dict.fromkeys(("T0", *self._tiers))),
-            "window": "--wait", "redact": [], "warnings": [], "versions": {}, "ranks": [{"pid": os.getpid(), "rank": self.rank}]}
-        draft = os.path.join(self._directory, "launch.json.new")
-        with open(draft, "w", encoding="utf-8") as file:
-            json.dump(manifest, file, indent=2)
-        os.rename(draft, os.path.join(self._directory, "launch.json"))
+            "window": "--wait", "redact": [], "warnings": [], "versions": {}, "ranks": [{"pid": os.getpid(), "rank": self.rank}],
+            **working_tree()}
+        self._write_manifest()
         # The agent writes to its mapped spool until the process ends; a folder that goes earlier costs nothing it needs.
         atexit.register(shutil.rmtree, self._directory, ignore_errors=True)
+
+    def _write_manifest(self, **more):
+        self._manifest.update(more)
+        draft = os.path.join(self._directory, "launch.json.new")
+        with open(draft, "w", encoding="utf-8") as file:
+            json.dump(self._manifest, file, indent=2)
+        os.rename(draft, os.path.join(self._directory, "launch.json"))
 
     def _named(self, step):
         fields = {"rank": self.rank, "world_size": self.world_size, "step": step, "pid": os.getpid(), "host": socket.gethostname()}
@@ -378,8 +399,9 @@ class Recording:
         path = self._named(self.first_step if self.first_step is not None else 0)
         replace = ["-f"] if self.overwrite or path in self.captures else []
         try:
+            self._write_manifest(end_ns=time.time_ns())  # until now: the process goes on
             _program.run("import", self._directory, "-q", "-o", path, *replace)
-        except _program.RidgelineError as error:
+        except (_program.RidgelineError, OSError) as error:
             if self.required:
                 raise
             _warn(f"no capture was written: {error}")

@@ -249,6 +249,24 @@ class RecordingTest(unittest.TestCase):
                 self.assertRaisesRegex(ridgeline.RecordingUnavailable, "one profiler at a time"):
             ridgeline.record("x.ridge", required=True)
 
+    def test_commit_is_that_of_the_working_directory(self):
+        with tempfile.TemporaryDirectory() as folder:
+            before = os.getcwd()
+            os.chdir(folder)
+            try:
+                self.assertEqual(_recording.working_tree(), {})
+                Path("train.py").write_text("1")
+                author = ["-c", "user.name=a", "-c", "user.email=a@b"]
+                for words in (["init", "-q"], ["add", "."], [*author, "commit", "-q", "-m", "first"]):
+                    subprocess.run(["git", *words], check=True)
+                tree = _recording.working_tree()
+                self.assertRegex(tree["git_commit"], "^[0-9a-f]{40}$")
+                self.assertIs(tree["git_dirty"], False)
+                Path("train.py").write_text("2")
+                self.assertIs(_recording.working_tree()["git_dirty"], True)
+            finally:
+                os.chdir(before)
+
     def test_file_names_have_rank_and_step(self):
         with attached(self.folder, RANK="3", WORLD_SIZE="8"):
             prof = ridgeline.record("run-{rank}-of-{world_size}-{step}.ridge")
@@ -429,7 +447,7 @@ class ImportTest(unittest.TestCase):
 
     @unittest.skipUnless(AGENT, "this build has no agent")
     def test_own_recording_leaves_what_the_agent_and_the_importer_need(self):
-        code = ("import os, ridgeline\n"
+        code = ("import json, os, ridgeline\n"
                 "from ridgeline import _recording\n"
                 "_recording.has_driver = lambda: True\n"
                 "prof = ridgeline.record('own-{rank}.ridge', steps='1:3', required=True)\n"
@@ -438,7 +456,9 @@ class ImportTest(unittest.TestCase):
                 "  with prof:\n"
                 "    for _ in range(4): prof.step()\n"
                 "except ridgeline.DataError as error: print(error)\n"
-                "print('RIDGELINE_SPOOL_DIR' in os.environ, prof.captures)\n")
+                "print('RIDGELINE_SPOOL_DIR' in os.environ, prof.captures)\n"
+                "manifest = json.load(open(prof._directory + '/launch.json'))\n"
+                "print(manifest['end_ns'] > manifest['start_ns'], manifest['window'], 'git_commit' in manifest)\n")
         with tempfile.TemporaryDirectory() as folder:
             done = subprocess.run([sys.executable, "-B", "-c", code], cwd=folder, capture_output=True, text=True, check=True,
                                   env=module_environment(RIDGELINE_AGENT_LIBRARY=AGENT))
@@ -446,7 +466,7 @@ class ImportTest(unittest.TestCase):
         lines = done.stdout.splitlines()
         self.assertEqual(lines[0], f"own warmup=1,timeline=2 {AGENT}")
         self.assertIn("ridgeline import:", lines[1])  # no kernel ran
-        self.assertEqual(lines[2:], ["False []"])
+        self.assertEqual(lines[2:], ["False []", "True --wait False"])
         self.assertEqual(left, [])
 
 
