@@ -129,6 +129,21 @@ TEST(Interventions, SlackEndsWhereTheStepBeginsToGetLonger) {
   EXPECT_EQ(launch.verdict, SlopeVerdict::not_simulated);
 }
 
+TEST(Interventions, ASimulationWithTheSameSlackHasTheSameSlope) {
+  DelayRecording recording;
+  recording.levels = {500'000, 1'000'000, 1'500'000, 2'500'000, 3'000'000, 4'000'000};
+  recording.pairs = 80;
+  recording.effect = [](double delay_ns) { return std::max(delay_ns - 2'000'000, 0.0); };
+  const LaunchIntervention launch =
+      recording.launch([&](store::Id, std::int64_t, double delay_ns) { return recording.effect(delay_ns); });
+  ASSERT_TRUE(launch.slope && launch.simulated_slope && launch.slack);
+  EXPECT_GT(launch.slope->value, 0.2);
+  EXPECT_LT(launch.slope->value, 0.5);
+  EXPECT_NEAR(*launch.simulated_slope, launch.slope->value, 0.01);
+  EXPECT_EQ(launch.verdict, SlopeVerdict::agree);
+  EXPECT_NEAR(launch.slack->value, 2'000'000, 100'000);
+}
+
 TEST(Interventions, WhatTheNextStepMakesUpForIsNoLoss) {
   DelayRecording recording;
   recording.made_up = 1;  // a host that was ahead, or a device that was

@@ -134,28 +134,36 @@ std::vector<DelayLevel> levels_of(const std::vector<std::pair<const Intervention
   return levels;
 }
 
-void simulate_levels(const SimulatedDelay& simulate, LaunchIntervention& launch) {
-  if (!simulate) return;
-  std::vector<DelayedStep> simulated(1);  // no delay, no change
+std::vector<double> delays_of(const std::vector<DelayedStep>& steps) {
+  std::vector<double> delays;
+  for (const DelayedStep& step : steps) delays.push_back(step.delay_ns);
+  return delays;
+}
+
+// False if one is not simulated.
+bool simulate_levels(const SimulatedDelay& simulate, LaunchIntervention& launch) {
+  if (!simulate) return false;
   for (DelayLevel& level : launch.levels) {
     level.simulated_ns = simulate(launch.kernel_id, launch.ordinal, level.delay_ns);
-    if (!level.simulated_ns) return;
-    for (std::int64_t i = 0; i < level.steps; ++i)
-      simulated.push_back({0, level.delay_ns, *level.simulated_ns});
+    if (!level.simulated_ns) return false;
   }
-  // The slope that the same regression finds in the same delays: shams weigh as they do in the measured one.
-  simulated.resize(simulated.size() +
-                   static_cast<std::size_t>(std::max<std::int64_t>(launch.sham_steps - 1, 0)));
-  double delays = 0, lengths = 0, products = 0, squares = 0;
-  for (const DelayedStep& step : simulated) {
-    delays += step.delay_ns / static_cast<double>(simulated.size());
-    lengths += step.length_ns / static_cast<double>(simulated.size());
-  }
-  for (const DelayedStep& step : simulated) {
-    products += (step.delay_ns - delays) * (step.length_ns - lengths);
-    squares += (step.delay_ns - delays) * (step.delay_ns - delays);
-  }
-  if (squares > 0) launch.simulated_slope = products / squares;
+  return true;
+}
+
+// The line that the same steps would have had, each with the weight that it has in the measured one, if the
+// simulation were right: where the step gets longer from some delay on only, a slope goes by the design.
+std::optional<double> simulated_slope(const std::vector<std::pair<const Intervention*, DelayedStep>>& delayed,
+                                      const std::vector<DelayedStep>& steps,
+                                      const std::vector<double>& weights, const LaunchIntervention& launch) {
+  std::map<std::int64_t, double> by_level;
+  for (const DelayLevel& level : launch.levels) by_level[level.level_ns] = level.simulated_ns.value_or(0);
+  std::vector<DelayedStep> simulated = steps;  // shams first, then those that are delayed
+  for (DelayedStep& step : simulated) step.length_ns = 0;
+  const std::size_t shams = steps.size() - delayed.size();
+  for (std::size_t i = 0; i < delayed.size(); ++i)
+    simulated[shams + i].length_ns = by_level[delayed[i].first->level_ns];
+  const auto line = fit_line(simulated, delays_of(simulated), weights);
+  return line ? std::optional(line->slope) : std::nullopt;
 }
 
 SlopeVerdict verdict_of(const LaunchIntervention& launch) {
@@ -182,15 +190,17 @@ void judge(const Drawn& drawn, const SimulatedDelay& simulate, LaunchInterventio
     }
     launch.delayed_steps = static_cast<std::int64_t>(found->second.size());
     launch.levels = levels_of(found->second, median_length(drawn.shams));
+    const bool simulated = simulate_levels(simulate, launch);
     if (launch.delayed_steps >= kMinDelayedSteps && launch.sham_steps >= kMinShamSteps) {
       launch.slope = delay_slope(steps);
+      if (const auto line = fit_line(steps, delays_of(steps)); line && simulated)
+        launch.simulated_slope = simulated_slope(found->second, steps, line->weights, launch);
       launch.slack = delay_slack(steps);
       launch.slack_reached = launch.slack.has_value();
       // Nothing that could be told from no effect, and not a tenth of the delay: it bore them all.
       if (!launch.slack && launch.slope && launch.slope->low <= 0 && launch.slope->high < kSlopeTolerance)
         launch.slack = InterventionEstimate{longest_ns, longest_ns, longest_ns};
     }
-    simulate_levels(simulate, launch);
   }
   launch.verdict = verdict_of(launch);
 }
@@ -257,9 +267,7 @@ std::vector<double> delays_beyond(const std::vector<DelayedStep>& steps, double 
 }  // namespace
 
 std::optional<InterventionEstimate> delay_slope(const std::vector<DelayedStep>& steps) {
-  std::vector<double> delays;
-  for (const DelayedStep& step : steps) delays.push_back(step.delay_ns);
-  const auto fitted = fit_line(steps, delays);
+  const auto fitted = fit_line(steps, delays_of(steps));
   if (!fitted) return std::nullopt;
   const double half = student_95(fitted->free) * fitted->standard_error;
   return InterventionEstimate{fitted->slope, fitted->slope - half, fitted->slope + half};
