@@ -68,7 +68,7 @@ Result<std::int64_t> export_csv(const store::Capture& capture, const std::string
   const std::set<std::string> views = known_views();
   if (!views.contains(view)) {
     std::string known;
-    for (const std::string& one : views) known += (known.empty() ? "" : ", ") + one;
+    for (const std::string& one : views) known.append(known.empty() ? "" : ", ").append(one);
     return Failure{ErrorKind::usage, "no view is called '" + one_line(view) + "': use one of " + known};
   }
   if (!selection.range.empty())
@@ -86,7 +86,7 @@ Result<std::int64_t> export_csv(const store::Capture& capture, const std::string
       [&](std::vector<std::string>&& heads) {
         columns = std::move(heads);
         std::string line;
-        for (const std::string& column : columns) line += (line.empty() ? "" : ",") + field(column);
+        for (const std::string& column : columns) line.append(line.empty() ? "" : ",").append(field(column));
         out(line + "\r\n");
         return true;
       },

@@ -21,24 +21,22 @@ constexpr std::uint32_t kGpuCorrelation = 3000;
 constexpr std::array<const char*, 3> kStages = {"Kernel", "Copy", "Memset"};
 constexpr std::uint64_t kFirstQueue = 100;
 
-enum ArgumentName : std::uint64_t {
-  kRegisters = 1,
-  kSharedStatic,
-  kSharedDynamic,
-  kThreads,
-  kWaves,
-  kMaximumWarps,
-  kStream,
-  kBytes,
+enum class ArgumentName : std::uint64_t {
+  registers = 1,
+  shared_static,
+  shared_dynamic,
+  threads,
+  waves,
+  maximum_warps,
+  stream,
 };
-constexpr std::array<const char*, 8> kArguments = {"registers_per_thread",
+constexpr std::array<const char*, 7> kArguments = {"registers_per_thread",
                                                    "shared_mem_static",
                                                    "shared_mem_dynamic",
                                                    "thread_count",
                                                    "waves_per_multiprocessor",
                                                    "sm__maximum_warps_per_active_cycle_pct",
-                                                   "stream",
-                                                   "bytes"};
+                                                   "stream"};
 
 std::uint64_t unsigned_of(std::int64_t value) {
   return static_cast<std::uint64_t>(value);
@@ -52,27 +50,29 @@ ProtoMessage dimensions(const store::Dim3& dim) {
 }
 
 ProtoMessage whole(ArgumentName name, std::int64_t value) {
-  return ProtoMessage().number(1, name).number(3, unsigned_of(value));
+  return ProtoMessage().number(1, static_cast<std::uint64_t>(name)).number(3, unsigned_of(value));
 }
 
 ProtoMessage real(ArgumentName name, double value) {
-  return ProtoMessage().number(1, name).real(5, value);
+  return ProtoMessage().number(1, static_cast<std::uint64_t>(name)).real(5, value);
 }
 
 ProtoMessage launch_of(const DeviceEvent& event) {
   const store::Launch& site = *event.site;
   ProtoMessage launch;
   launch.message(1, dimensions(site.grid)).message(2, dimensions(site.block));
-  launch.message(3, whole(kRegisters, site.registers_per_thread))
-      .message(3, whole(kSharedStatic, site.static_smem_bytes))
-      .message(3, whole(kSharedDynamic, site.dynamic_smem_bytes));
+  launch.message(3, whole(ArgumentName::registers, site.registers_per_thread))
+      .message(3, whole(ArgumentName::shared_static, site.static_smem_bytes))
+      .message(3, whole(ArgumentName::shared_dynamic, site.dynamic_smem_bytes));
   const double threads = static_cast<double>(site.grid.x) * static_cast<double>(site.grid.y) *
                          static_cast<double>(site.grid.z) * static_cast<double>(site.block.x) *
                          static_cast<double>(site.block.y) * static_cast<double>(site.block.z);
-  if (threads >= 0 && threads < 9e18) launch.message(3, whole(kThreads, static_cast<std::int64_t>(threads)));
-  if (event.waves) launch.message(3, real(kWaves, *event.waves));
-  if (event.occupancy_ratio) launch.message(3, real(kMaximumWarps, 100 * *event.occupancy_ratio));
-  launch.message(3, whole(kStream, site.stream_id));
+  if (threads >= 0 && threads < 9e18)
+    launch.message(3, whole(ArgumentName::threads, static_cast<std::int64_t>(threads)));
+  if (event.waves) launch.message(3, real(ArgumentName::waves, *event.waves));
+  if (event.occupancy_ratio)
+    launch.message(3, real(ArgumentName::maximum_warps, 100 * *event.occupancy_ratio));
+  launch.message(3, whole(ArgumentName::stream, site.stream_id));
   return launch;
 }
 
@@ -229,7 +229,7 @@ void PerfettoWriter::device(const DeviceEvent& event) {
   if (event.site != nullptr) {
     stage.message(21, launch_of(event));
   } else {
-    stage.message(6, ProtoMessage().text(1, kArguments[kBytes - 1]).text(2, std::to_string(event.bytes)));
+    stage.message(6, ProtoMessage().text(1, "bytes").text(2, std::to_string(event.bytes)));
   }
   at(event.start_ns, kGpuRenderStageEvent, stage);
 }

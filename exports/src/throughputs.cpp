@@ -11,7 +11,8 @@ namespace {
 using analyzer::LaunchValues;
 using analyzer::Roof;
 
-enum Place : std::size_t { kSm, kMemory, kDram, kL2, kWarps, kDuration };
+// In the order of described_counters().
+enum class Place : std::size_t { sm, memory, dram, l2, warps, duration };
 
 std::vector<TraceCounter> described_counters() {
   const std::string joined = ", joined by the place in the step (T2, else T1)";
@@ -39,15 +40,16 @@ std::optional<double> largest(const LaunchValues& values, std::initializer_list<
 std::vector<std::pair<std::size_t, double>> values_of(const LaunchValues& values, std::int64_t duration_ns) {
   std::vector<std::pair<std::size_t, double>> out;
   const auto add = [&](Place place, std::optional<double> ratio) {
-    if (ratio) out.emplace_back(place, 100 * *ratio);
+    if (ratio) out.emplace_back(static_cast<std::size_t>(place), 100 * *ratio);
   };
-  add(kSm, largest(values, {Roof::kIssue, Roof::kTensor, Roof::kFma, Roof::kFp16, Roof::kFp64, Roof::kAlu,
-                            Roof::kXu}));
-  add(kMemory, largest(values, {Roof::kDram, Roof::kL2}));
-  add(kDram, values.roofs.of(Roof::kDram));
-  add(kL2, values.roofs.of(Roof::kL2));
-  if (const auto occupancy = values.metrics.of("occupancy_ratio")) add(kWarps, occupancy->value);
-  if (!out.empty()) out.emplace_back(kDuration, static_cast<double>(duration_ns));
+  add(Place::sm, largest(values, {Roof::kIssue, Roof::kTensor, Roof::kFma, Roof::kFp16, Roof::kFp64,
+                                  Roof::kAlu, Roof::kXu}));
+  add(Place::memory, largest(values, {Roof::kDram, Roof::kL2}));
+  add(Place::dram, values.roofs.of(Roof::kDram));
+  add(Place::l2, values.roofs.of(Roof::kL2));
+  if (const auto occupancy = values.metrics.of("occupancy_ratio")) add(Place::warps, occupancy->value);
+  if (!out.empty())
+    out.emplace_back(static_cast<std::size_t>(Place::duration), static_cast<double>(duration_ns));
   return out;
 }
 

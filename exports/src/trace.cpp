@@ -185,7 +185,8 @@ class Exporter {
     std::vector<TraceProcess> list;
     for (const store::Process& process : capture_.processes()) {
       std::string name = process.rank ? "rank " + std::to_string(*process.rank) : "";
-      if (process.command && !names_.stripped()) name += (name.empty() ? "" : ": ") + *process.command;
+      if (process.command && !names_.stripped())
+        name.append(name.empty() ? "" : ": ").append(*process.command);
       if (name.empty()) name = "process " + std::to_string(process.pid);
       list.push_back({process.id, process.pid, name});
     }

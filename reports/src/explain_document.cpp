@@ -259,6 +259,14 @@ Json texts_of(const std::vector<std::string>& texts) {
   return list;
 }
 
+// What is said of the step as a whole is not of the kernel.
+Json own_advice_json(const Analysis& analysis, const KernelExplanation& of) {
+  Json out = advice_json(own_advice(analysis, of), analysis.quality).value();
+  out.erase("first");
+  out.erase("together");
+  return out;
+}
+
 Json own_stalls_json(const Analysis& analysis, const KernelExplanation& of) {
   if (!of.stalls) return nullptr;
   const analyzer::KernelStalls& stalls = analysis.stalls.kernels[*of.stalls];
@@ -328,7 +336,7 @@ Document explain_document(const analyzer::Model& model, const Analysis& analysis
         out.rows("configurations", configurations_table(of));
         out.value("spread", JsonPart(spread_json(of.spread)));
         out.value("stalls", JsonPart(own_stalls_json(analysis, of)));
-        out.value("advice", advice_json(own_advice(analysis, of), analysis.quality));
+        out.value("advice", JsonPart(own_advice_json(analysis, of)));
         const RankingRow& row = analysis.ranking.rows[of.row];
         out.value("next", JsonPart(texts_of(next_commands(model, row))));
         out.value("quality", quality_json(analysis.quality));
