@@ -28,7 +28,9 @@ TEST_F(Program, ExplainSaysWhatHoldsAKernelAndWhatToDoIn80Columns) {
   }
   std::istringstream lines(outcome.out);
   for (std::string line; std::getline(lines, line);) {
-    if (line.find("ridgeline ") == std::string::npos) EXPECT_LE(reports::display_width(line), 80) << line;
+    if (line.find("ridgeline ") == std::string::npos) {
+      EXPECT_LE(reports::display_width(line), 80) << line;
+    }
   }
 }
 
