@@ -125,15 +125,20 @@ TEST(Interventions, StandInFrontOfTheChosenLaunchInTheStepsOfTheirOwn) {
     EXPECT_EQ(made[i].seed, 5U);
     const bool drawn = (made[i].header.flags & spool::kInterventionDrawn) != 0;
     EXPECT_EQ(drawn, i % 2 == 0) << "every other step lets the delay come to rest";
-    if (!drawn) EXPECT_EQ(made[i].level_ns, 0);
+    if (!drawn) {
+      EXPECT_EQ(made[i].level_ns, 0);
+    }
     if (drawn) ++levels[made[i].level_ns];
     EXPECT_EQ(made[i].delay_correlation_id, p.driver.delays[i].first);
     EXPECT_EQ(static_cast<std::uint64_t>(made[i].level_ns), p.driver.delays[i].second);
   }
   EXPECT_EQ(levels, (std::map<std::int64_t, int>{{0, 10}, {100'000, 5}, {300'000, 5}})) << "balanced";
   // In front of it, and of nothing else.
-  for (std::size_t i = 0; i < cupti.log.size(); ++i)
-    if (cupti.log[i] == "delay") EXPECT_EQ(cupti.log[i + 1], "k2");
+  for (std::size_t i = 0; i + 1 < cupti.log.size(); ++i) {
+    if (cupti.log[i] == "delay") {
+      EXPECT_EQ(cupti.log[i + 1], "k2");
+    }
+  }
   const auto c = p.program->contents();
   EXPECT_EQ(c.launches.size(), 46U * 4) << "no launch of the agent's is one of the program's";
 }
@@ -148,9 +153,11 @@ TEST(Interventions, StepsThatRunAloneBesideTheScheduleDoNotMoveThem) {
   ASSERT_EQ(made.size(), 20U);
   EXPECT_GT(made.front().step_index, 1U + 4 + 20 + 1) << "there were steps beside the schedule";
   const auto c = p.program->contents();
-  for (const auto& begin : c.begins)
-    if (begin.step_index >= made.front().step_index && begin.step_index <= made.back().step_index)
+  for (const auto& begin : c.begins) {
+    if (begin.step_index >= made.front().step_index && begin.step_index <= made.back().step_index) {
       EXPECT_EQ(begin.phase, Phase::warmup) << "nothing is concluded from them";
+    }
+  }
 }
 
 TEST(Interventions, DelayKernelsAreNoneOfThePrograms) {
