@@ -21,8 +21,8 @@ using InterventionJson = nlohmann::ordered_json;
 std::vector<std::string> intervention_sentences(const InterventionAnalysis& answer,
                                                 const analyzer::ReplayCheck& check) {
   std::vector<std::string> all;
-  all.push_back(fmt::format("{} of {} drawn steps count, each with the step after it; seed {}.",
-                            answer.usable_steps, counted(answer.drawn_steps, "step"), answer.seed));
+  all.push_back(fmt::format("{} of {} count, each with the step after it; seed {}.", answer.usable_steps,
+                            counted(answer.drawn_steps, "drawn step"), answer.seed));
   if (answer.sham_cost) {
     all.push_back(fmt::format("Shams alone make the step longer by {} ({} to {}).",
                               time_text(answer.sham_cost->value), time_text(answer.sham_cost->low),
