@@ -33,6 +33,22 @@ ridgeline_require(CLI11_FOUND "CLI11" libcli11-dev)
 find_package(nlohmann_json QUIET)
 ridgeline_require(nlohmann_json_FOUND "nlohmann-json" nlohmann-json3-dev)
 
+# Traces of other profilers are packed. A portable build takes the static library, which is part of the same package.
+find_path(RIDGELINE_ZLIB_INCLUDE zlib.h)
+if(RIDGELINE_PORTABLE)
+  find_library(RIDGELINE_ZLIB_LIBRARY NAMES libz.a z)
+else()
+  find_library(RIDGELINE_ZLIB_LIBRARY z)
+endif()
+if(NOT RIDGELINE_ZLIB_INCLUDE)
+  set(RIDGELINE_ZLIB_LIBRARY RIDGELINE_ZLIB_LIBRARY-NOTFOUND)
+endif()
+ridgeline_require(RIDGELINE_ZLIB_LIBRARY "zlib" zlib1g-dev)
+add_library(ridgeline_zlib INTERFACE)
+add_library(ridgeline::zlib ALIAS ridgeline_zlib)
+target_include_directories(ridgeline_zlib SYSTEM INTERFACE ${RIDGELINE_ZLIB_INCLUDE})
+target_link_libraries(ridgeline_zlib INTERFACE ${RIDGELINE_ZLIB_LIBRARY})
+
 # Headers alone; the distributions behind `compare`.
 find_path(RIDGELINE_BOOST_MATH_INCLUDE boost/math/distributions/students_t.hpp)
 ridgeline_require(RIDGELINE_BOOST_MATH_INCLUDE "Boost.Math" libboost-math-dev)

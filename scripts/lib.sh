@@ -24,7 +24,7 @@ as_root() {
 }
 
 # Debian and Ubuntu packages a build needs, and what shows that each is there.
-build_packages=(g++ cmake ninja-build git libsqlite3-dev libfmt-dev libcli11-dev nlohmann-json3-dev libboost-math-dev libtomlplusplus-dev libre2-dev)
+build_packages=(g++ cmake ninja-build git libsqlite3-dev libfmt-dev libcli11-dev nlohmann-json3-dev libboost-math-dev libtomlplusplus-dev libre2-dev zlib1g-dev)
 test_packages=(libgtest-dev sqlite3 python3 python3-venv dpkg-dev)
 # Parsers that the formats of reports and exports are held against (tests/formats, tests/exports).
 format_packages=(python3-junitparser python3-prometheus-client python3-jsonschema python3-markdown-it python3-html5lib python3-yaml libxml2-utils protobuf-compiler)

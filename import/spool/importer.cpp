@@ -1,15 +1,12 @@
 #include "ridgeline/import/importer.h"
 
 #include <fmt/format.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include <algorithm>
-#include <cerrno>
 #include <chrono>
-#include <cstring>
 #include <filesystem>
 
+#include "recording/draft.h"
 #include "ridgeline/base/file.h"
 #include "ridgeline/base/secrets.h"
 #include "ridgeline/base/text.h"
@@ -17,7 +14,6 @@
 #include "ridgeline/spool/manifest.h"
 #include "ridgeline/spool/reader.h"
 #include "ridgeline/store/capture_writer.h"
-#include "ridgeline/store/kept_file.h"
 #include "spool/process_import.h"
 #include "spool/spool_scan.h"
 #include "spool/tier_verdict.h"
@@ -59,46 +55,6 @@ class PassProgress {
   ImportProgress progress_;
   std::uint64_t finished_ = 0;
   std::chrono::steady_clock::time_point last_{};
-};
-
-// The draft of a capture: gone unless it was given its final name.
-class Draft {
- public:
-  explicit Draft(const std::string& output)
-      : output_(output),
-        path_(fmt::format("{}.{}.draft", output, getpid())),
-        files_({path_, path_ + "-journal", path_ + "-wal", path_ + "-shm"}) {
-    files_.remove();
-  }
-  ~Draft() { files_.remove(); }
-  Draft(const Draft&) = delete;
-  Draft& operator=(const Draft&) = delete;
-  [[nodiscard]] const std::string& path() const { return path_; }
-
-  // Without overwrite it never replaces a file, not even one made a moment ago.
-  [[nodiscard]] Result<void> publish(bool overwrite) {
-    struct stat status {};  // again: somebody may have made one meanwhile
-    if (stat(output_.c_str(), &status) == 0 && !S_ISREG(status.st_mode))
-      return Failure{ErrorKind::usage,
-                     fmt::format("{} is no file that can be replaced: name another", output_)};
-    const int failed =
-        overwrite ? rename(path_.c_str(), output_.c_str()) : link(path_.c_str(), output_.c_str());
-    if (failed == 0) return {};
-    const int error = errno;
-    if (!overwrite && (error == EPERM || error == EOPNOTSUPP || error == ENOSYS)) {  // no hard links there
-      if (access(output_.c_str(), F_OK) != 0 && rename(path_.c_str(), output_.c_str()) == 0) return {};
-    }
-    if (error == EEXIST) {
-      return Failure{ErrorKind::usage,
-                     fmt::format("{} exists: give another name, or --force to replace it", output_)};
-    }
-    return Failure{ErrorKind::io, fmt::format("cannot make {}: {}", output_, std::strerror(error))};
-  }
-
- private:
-  std::string output_;
-  std::string path_;
-  UnfinishedFiles files_;
 };
 
 store::Run run_of(const std::optional<spool::LaunchManifest>& manifest,
@@ -294,28 +250,6 @@ Result<ImportSummary> import_checked(const std::string& directory, const std::st
   summary.capture_path = output;
   progress.all_done();
   return summary;
-}
-
-// A device or a pipe that is renamed over is gone, for every program of the machine.
-Result<void> check_output(const std::string& output, bool overwrite) {
-  const auto usage = [](std::string text) { return Failure{ErrorKind::usage, std::move(text)}; };
-  if (output.empty()) return usage("the name of the capture is empty");
-  if (output == "-") return usage("a capture cannot be written to the standard output: name a file");
-  std::error_code code;
-  const fs::file_status itself = fs::symlink_status(output, code);
-  if (!overwrite && fs::exists(itself))
-    return usage(fmt::format("{} exists: give another name, or --force to replace it", output));
-  const fs::file_status status = fs::status(output, code);
-  if (fs::exists(status) && !fs::is_regular_file(status))
-    return usage(fmt::format("{} is no file that can be replaced: name another", output));
-  const store::KeptKind kept = store::kept_kind(output);
-  if (kept != store::KeptKind::none && kept != store::KeptKind::capture)
-    return usage(fmt::format("{} is {}, which is not written over: name another file", output,
-                             store::kept_name(kept)));
-  const fs::path parent = fs::path(output).parent_path();
-  if (!parent.empty() && !fs::is_directory(parent, code))
-    return usage(fmt::format("{} is no directory: make it, or write elsewhere", parent.string()));
-  return {};
 }
 
 }  // namespace

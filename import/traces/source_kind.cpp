@@ -1,0 +1,101 @@
+// source_kind.cpp: what a file is, by its first bytes and, of a database, by its tables.
+#include <fmt/format.h>
+#include <sys/stat.h>
+#include <zlib.h>
+
+#include <array>
+#include <cerrno>
+#include <cstring>
+#include <filesystem>
+#include <memory>
+
+#include "nsys/nsys_tables.h"
+#include "ridgeline/base/text.h"
+#include "ridgeline/import/trace_files.h"
+#include "ridgeline/store/capture.h"
+
+namespace ridgeline::import {
+
+namespace {
+
+constexpr std::string_view kSqliteMagic{"SQLite format 3\0", 16};
+
+Failure nothing_known(const std::string& path, std::string_view what) {
+  return {ErrorKind::not_a_capture, fmt::format("{} {}", path, what)};
+}
+
+constexpr std::string_view kKnown =
+    "is nothing that can be imported: give a spool directory, an SQLite export or a report of Nsight "
+    "Systems, or a "
+    "trace of Kineto or Chrome as JSON";
+
+// The first bytes, unpacked if it is packed.
+Result<std::string> head_of(const std::string& path) {
+  struct Close {
+    void operator()(gzFile file) const { (void)gzclose(file); }
+  };
+  const std::unique_ptr<gzFile_s, Close> file(gzopen(path.c_str(), "rb"));
+  if (!file) return Failure{ErrorKind::io, fmt::format("{} cannot be read: {}", path, std::strerror(errno))};
+  std::string head(4096, '\0');
+  const int got = gzread(file.get(), head.data(), static_cast<unsigned>(head.size()));
+  if (got < 0) return nothing_known(path, "is packed and damaged from its first bytes on");
+  head.resize(static_cast<std::size_t>(got));
+  return head;
+}
+
+Result<SourceKind> kind_of_database(const std::string& path) {
+  if (store::is_capture_file(path))
+    return Failure{ErrorKind::usage, fmt::format("{} is a capture already: ridgeline rank {}", path, path)};
+  try {
+    store::Database database(path, store::OpenMode::immutable);
+    database.distrust_schema();
+    if (is_nsys_export(database)) return SourceKind::nsys_export;
+  } catch (const Error& error) {
+    return Failure{ErrorKind::corrupt,
+                   fmt::format("{} is a damaged SQLite database: {}", path, error.message())};
+  }
+  return nothing_known(path,
+                       "is an SQLite database, but no export of Nsight Systems: it has none of its tables");
+}
+
+bool has_nsys_ending(std::string_view path) {
+  return path.ends_with(".nsys-rep") || path.ends_with(".qdrep");
+}
+
+Result<SourceKind> kind_of_text(const std::string& path, std::string_view head) {
+  const std::string_view all = head;
+  if (head.starts_with("\xEF\xBB\xBF")) head.remove_prefix(3);
+  head.remove_prefix(std::min(head.size(), head.find_first_not_of(" \t\r\n")));
+  if (head.starts_with('{') || head.starts_with('[')) return SourceKind::trace_json;
+  if (all.find("==ERROR==") != std::string_view::npos)
+    return nothing_known(path, "holds errors of Nsight Compute and no result: run ncu again");
+  if (all.find("==PROF==") != std::string_view::npos || head.starts_with("\"ID\",\"Process ID\""))
+    return nothing_known(path, "is a result of Nsight Compute, which is not imported: it has no timeline");
+  // The format of the reports is not published: of these the name has to do.
+  if (has_nsys_ending(path)) return SourceKind::nsys_report;
+  if (head.starts_with('\n'))
+    return nothing_known(path, "is a Perfetto trace, which is not imported: export JSON");
+  return nothing_known(path, kKnown);
+}
+
+}  // namespace
+
+Result<SourceKind> source_kind(const std::string& path) {
+  struct stat status {};
+  if (stat(path.c_str(), &status) != 0) {
+    if (errno == ENOENT || errno == ENOTDIR)
+      return Failure{ErrorKind::usage, fmt::format("{}: no such directory or file", path)};
+    return Failure{ErrorKind::io, fmt::format("{} cannot be reached: {}", path, std::strerror(errno))};
+  }
+  if (S_ISDIR(status.st_mode)) return SourceKind::spool;
+  if (!S_ISREG(status.st_mode))
+    return Failure{ErrorKind::usage,
+                   fmt::format("{} is no file that can be read twice: name one on a disk", path)};
+  if (status.st_size == 0) return nothing_known(path, "is empty");
+  Result<std::string> head = head_of(path);
+  if (!head.ok()) return head.failure();
+  if (std::string_view(head.value()).starts_with(kSqliteMagic)) return kind_of_database(path);
+  return kind_of_text(path, head.value());
+}
+
+}  // namespace ridgeline::import
