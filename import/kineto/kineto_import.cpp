@@ -319,7 +319,7 @@ class KinetoReader {
   void note(std::string_view key, std::string_view value) {
     if (key == "baseTimeNanoseconds") {
       const auto base = integer_in(value.starts_with('"') ? value.substr(1) : value);
-      if (base && *base > 0 && *base < kLatestNs / 2) base_ns_ = *base;
+      if (base && *base > 0 && *base < kLatestNs / 8 * 7) base_ns_ = *base;
     } else if (key == "deviceProperties") {
       devices_ = Json::parse(value, nullptr, false);
     } else if (key == "distributedInfo") {

@@ -74,7 +74,7 @@ class NsysReader {
     store::Statement query = export_.rows("TARGET_INFO_SESSION_START_TIME", {{{"utcEpochNs"}}});
     if (!query.step()) return;
     const std::int64_t start_ns = query.int64(0);
-    if (start_ns <= 0 || start_ns >= kLatestNs / 2) return;
+    if (start_ns <= 0 || start_ns >= kLatestNs / 8 * 7) return;
     offset_ns_ = start_ns;
     recording_.run.clock = "UTC by the start of the session of Nsight Systems";
     recording_.run.start_ns = start_ns;
