@@ -1,5 +1,6 @@
 #include "panels/step_panel.h"
 
+#include <QEvent>
 #include <QMenu>
 #include <algorithm>
 #include <set>
@@ -261,6 +262,12 @@ void StepPanel::choose_step(std::optional<std::int64_t> step_index) {
   chosen_ = step_index;
   back_->setVisible(chosen_.has_value());
   set_steps(step_index ? analyzer::StepSelection::one(*step_index) : analyzer::StepSelection{});
+}
+
+// Bars, boxes and columns keep the colours that they were made with.
+void StepPanel::changeEvent(QEvent* event) {
+  ScopePanel::changeEvent(event);
+  if (event->type() == QEvent::PaletteChange && answer()) show_answer(*answer());
 }
 
 void StepPanel::show_answer(const ScopeAnswer& answer) {

@@ -25,6 +25,7 @@ class StepPanel : public ScopePanel {
 
  protected:
   void show_answer(const ScopeAnswer& answer) override;
+  void changeEvent(QEvent* event) override;
 
  private:
   void show_steps();

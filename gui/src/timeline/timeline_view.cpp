@@ -30,8 +30,9 @@ TimelineView::TimelineView(Selection& selection, QWidget* parent)
   setMouseTracking(true);
   setFocusPolicy(Qt::StrongFocus);
   setMinimumSize(400, 160);
-  setAccessibleName(tr("Timeline"));
+  // First: whoever is named has an interface from then on, of the kind that is known by then.
   install_timeline_accessibility();
+  setAccessibleName(tr("Timeline"));
   connect(scroll_, &QScrollBar::valueChanged, this, qOverload<>(&QWidget::update));
   connect(&selection_, &Selection::view_changed, this, qOverload<>(&QWidget::update));
   connect(&selection_, &Selection::range_changed, this, qOverload<>(&QWidget::update));
