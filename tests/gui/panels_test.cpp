@@ -5,6 +5,7 @@
 
 #include "gui/gui_testing.h"
 #include "panels/findings_panel.h"
+#include "panels/gaps_panel.h"
 #include "panels/kernel_facts.h"
 #include "panels/kernel_panel.h"
 #include "panels/step_panel.h"
@@ -82,6 +83,71 @@ TEST_F(PanelsTest, InTimeModeAKernelAtItsRoofWouldStandAtItsTime) {
     EXPECT_NEAR(dot.x / dot.measured, std::max(row.dram->value, 1e-4), 1e-9);
     EXPECT_NEAR(dot.y / dot.measured, std::max(row.compute->value, 1e-4), 1e-9);
   }
+}
+
+TEST_F(PanelsTest, GapsAreWalkedFromTheLongestWithTheLaunchThatEndedThem) {
+  auto* gaps = panel<GapsPanel>("gaps");
+  ASSERT_NE(gaps, nullptr);
+  const analyzer::Accounting& accounting = *overview().accounting;
+  ASSERT_GT(accounting.gaps.size(), 3U);
+  ASSERT_EQ(gaps->table()->model()->rowCount(), static_cast<int>(accounting.gaps.size()));
+  EXPECT_TRUE(gaps->total().endsWith("of the step")) << gaps->total().toStdString();
+  EXPECT_TRUE(gaps->chosen().isEmpty());
+  const analyzer::Gap longest = analyzer::longest_gap(accounting).value();
+  window_->run("next_gap");
+  EXPECT_TRUE(gaps->isVisible());
+  EXPECT_LT(selection().view().start_ns, longest.start_ns);
+  EXPECT_GT(selection().view().end_ns, longest.end_ns);
+  EXPECT_LE(selection().view().length_ns(), std::max<std::int64_t>(2 * (longest.end_ns - longest.start_ns),
+                                                                   2000 + longest.end_ns - longest.start_ns));
+  EXPECT_FALSE(gaps->chosen().isEmpty());
+  ASSERT_TRUE(longest.after);
+  ASSERT_TRUE(selection().launch());
+  EXPECT_EQ(selection().launch()->start_ns, overview().model->launches.row(*longest.after).start_ns);
+  EXPECT_FALSE(selection().range()) << "the other panels stay at the step";
+  const auto first = selection().view();
+  window_->run("next_gap");
+  EXPECT_NE(selection().view(), first);
+  EXPECT_EQ(gaps->table()->currentIndex().row(), 1);
+  window_->run("previous_gap");
+  EXPECT_EQ(selection().view(), first);
+  window_->run("previous_gap");
+  EXPECT_EQ(gaps->table()->currentIndex().row(), 0) << "there is no longer one";
+  gaps->filter()->setText("no kernel is called so");
+  EXPECT_EQ(gaps->table()->model()->rowCount(), 0);
+  gaps->filter()->clear();
+  window_->show_panel("ranking");
+}
+
+TEST_F(PanelsTest, AnotherThemeIsThatOfTheStepsChartsToo) {
+  const auto* flame = panel<StepPanel>("step")->findChild<FlameChart*>();
+  ASSERT_NE(flame, nullptr);
+  const auto colours = [&] {
+    std::vector<QColor> all;
+    for (const FlameBox& box : flame->boxes()) all.push_back(box.colour);
+    return all;
+  };
+  const auto light = colours();
+  ASSERT_FALSE(light.empty());
+  apply_theme(*qApp, ThemeChoice::dark);
+  const auto dark = colours();
+  std::vector<QColor> expected;
+  for (const FlameBox& box : flame_boxes(overview().accounting->kernels.tree)) expected.push_back(box.colour);
+  apply_theme(*qApp, ThemeChoice::light);
+  EXPECT_NE(light, dark);
+  EXPECT_EQ(dark, expected);
+  EXPECT_EQ(colours(), light);
+}
+
+TEST_F(PanelsTest, GapsOfARangeAreThoseInIt) {
+  auto* gaps = panel<GapsPanel>("gaps");
+  const auto& step = overview().steps->representative;
+  selection().select_range(
+      analyzer::TimeWindow{step.window_start_ns, (step.window_start_ns + step.window_end_ns) / 2});
+  ASSERT_TRUE(wait_for([&] { return !gaps->waiting(); }));
+  EXPECT_LT(gaps->table()->model()->rowCount(), static_cast<int>(overview().accounting->gaps.size()));
+  EXPECT_TRUE(gaps->total().endsWith("of the range")) << gaps->total().toStdString();
+  selection().select_range(std::nullopt);
 }
 
 TEST_F(PanelsTest, WhatIfAKernelIsFasterTheFourFiguresSayWhatTheStepGains) {

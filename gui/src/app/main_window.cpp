@@ -11,6 +11,7 @@
 #include "models/text.h"
 #include "panels/advice_panel.h"
 #include "panels/findings_panel.h"
+#include "panels/gaps_panel.h"
 #include "panels/kernel_panel.h"
 #include "panels/overview_bar.h"
 #include "panels/ranking_panel.h"
@@ -197,11 +198,14 @@ void MainWindow::build_panels() {
   panels_["what-if"] = what_if;
   auto* advice = new AdvicePanel(*document_, selection_, this);
   panels_["advice"] = advice;
+  auto* gaps = new GapsPanel(*document_, selection_, this);
+  panels_["gaps"] = gaps;
   add_dock("ranking", tr("Ranking"), ranking, Qt::BottomDockWidgetArea);
   add_dock("roofline", tr("Roofline"), roofline, Qt::BottomDockWidgetArea);
   add_dock("kernel", tr("Kernel"), kernel_, Qt::RightDockWidgetArea);
   add_dock("step", tr("Step"), step, Qt::RightDockWidgetArea);
   add_dock("what-if", tr("What if"), what_if, Qt::RightDockWidgetArea);
+  add_dock("gaps", tr("Gaps"), gaps, Qt::BottomDockWidgetArea);
   add_dock("sql", tr("SQL"), sql_, Qt::BottomDockWidgetArea);
   add_dock("findings", tr("Findings"), findings, Qt::BottomDockWidgetArea);
   add_dock("advice", tr("Advice"), advice, Qt::BottomDockWidgetArea);
@@ -211,6 +215,7 @@ void MainWindow::build_panels() {
 void MainWindow::arrange_docks() {
   splitDockWidget(docks_["ranking"], docks_["roofline"], Qt::Horizontal);
   tabifyDockWidget(docks_["ranking"], docks_["advice"]);
+  tabifyDockWidget(docks_["ranking"], docks_["gaps"]);
   tabifyDockWidget(docks_["ranking"], docks_["findings"]);
   tabifyDockWidget(docks_["ranking"], docks_["sql"]);
   tabifyDockWidget(docks_["ranking"], docks_["log"]);

@@ -86,6 +86,7 @@ class MainWindow : public QMainWindow {
   void choose_sides();
   void choose_part();
   void go_to_panel(const QString& name);
+  void go_to_gap(bool next);
   void export_timeline();
   void record_program();
   void set_theme(ThemeChoice choice);

@@ -14,6 +14,7 @@
 #include "compare/compare_dialog.h"
 #include "compare/compare_panel.h"
 #include "models/text.h"
+#include "panels/gaps_panel.h"
 #include "panels/ranking_panel.h"
 #include "panels/sql_panel.h"
 #include "ridgeline/store/capture_part.h"
@@ -44,10 +45,11 @@ void MainWindow::make_menus() {
       {"open", "compare", "record", "doctor", "", "save_view", "export_capture", "export_timeline",
        "export_ranking", "export_roofline", "", "quit"});
   QMenu* view = menuBar()->addMenu(tr("&View"));
-  add(view, {"back", "forward", "", "search", "commands", "sql", "", "light", "dark", "reset_layout"});
+  add(view, {"back", "forward", "", "search", "commands", "sql", "", "next_gap", "previous_gap", "", "light",
+             "dark", "reset_layout"});
   add(view->addMenu(tr("Go to")),
       {"panel_timeline", "panel_ranking", "panel_roofline", "panel_step", "panel_kernel", "panel_advice",
-       "panel_findings", "panel_sql", "panel_log", "panel_compare", "panel_what-if"});
+       "panel_gaps", "panel_findings", "panel_sql", "panel_log", "panel_compare", "panel_what-if"});
   view->addSeparator();
   connect(view, &QMenu::aboutToShow, this, [this, view] {
     for (const auto& [name, dock] : docks_) view->addAction(dock->toggleViewAction());
@@ -117,6 +119,8 @@ void MainWindow::run(const QString& command) {
     selection_.redo();
   } else if (command == "save_view") {
     if (document_ && document_->state() == CaptureDocument::State::ready) save_view();
+  } else if (command == "next_gap" || command == "previous_gap") {
+    go_to_gap(command == "next_gap");
   } else if (command == "export_capture") {
     choose_part();
   } else if (command == "export_timeline") {
@@ -157,6 +161,18 @@ void MainWindow::go_to_panel(const QString& name) {
     if (takes && (first == nullptr || qobject_cast<QTableView*>(widget) != nullptr)) first = widget;
   }
   if (first != nullptr) first->setFocus(Qt::ShortcutFocusReason);
+}
+
+// The panel comes to the front, for it says why; the keys stay where they are.
+void MainWindow::go_to_gap(bool next) {
+  auto* gaps = dynamic_cast<GapsPanel*>(panel("gaps"));
+  if (gaps == nullptr) return;
+  show_panel("gaps");
+  if (next) {
+    gaps->next();
+  } else {
+    gaps->previous();
+  }
 }
 
 void MainWindow::export_timeline() {

@@ -34,6 +34,9 @@ KeyMap::KeyMap(QSettings* settings, QObject* parent) : QObject(parent), settings
   add("panel_advice", "Go to the advice", window, QKeySequence("Alt+0"));
   add("panel_findings", "Go to the findings", window, QKeySequence("Alt+9"));
   add("panel_what-if", "Go to what if", window, QKeySequence("Alt+I"));
+  add("panel_gaps", "Go to the gaps", window, QKeySequence("Alt+G"));
+  add("next_gap", "Longest gap, then the next shorter one", window, QKeySequence("Ctrl+G"));
+  add("previous_gap", "The next longer gap", window, QKeySequence("Ctrl+Shift+G"));
   add("light", "Light theme", window, {});
   add("dark", "Dark theme", window, {});
   add("reset_layout", "Panels back to where they were", window, {});
