@@ -158,8 +158,8 @@ TEST_F(CommandsTest, ARebornKeyWorksAndTheOldOneDoesNot) {
 }
 
 TEST_F(CommandsTest, EveryPanelIsReachedByAKey) {
-  for (const char* name :
-       {"ranking", "roofline", "step", "kernel", "advice", "what-if", "findings", "sql", "log", "timeline"}) {
+  for (const char* name : {"ranking", "roofline", "step", "kernel", "advice", "what-if", "gaps", "findings",
+                           "sql", "log", "timeline"}) {
     window_->run(QString("panel_") + name);
     const QWidget* content = QString(name) == "log" ? window_->log() : window_->panel(name);
     QWidget* focus = window_->focusWidget();
@@ -220,6 +220,76 @@ TEST_F(CommandsTest, SqlThatWritesOrIsNoneIsRefusedInWords) {
     EXPECT_FALSE(sql->status().isEmpty());
     EXPECT_FALSE(sql->status().contains("row,")) << sql->status().toStdString();
   }
+}
+
+TEST_F(CommandsTest, AQueryThatNeverEndsIsStoppedByItsButtonAndTheNextIsAnswered) {
+  auto* sql = dynamic_cast<SqlPanel*>(window_->panel("sql"));
+  window_->run("panel_sql");
+  const QString endless =
+      "WITH RECURSIVE c(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM c) SELECT count(*) FROM c";
+  sql->run(endless);
+  EXPECT_FALSE(wait_for([&] { return !sql->busy(); }, 200));
+  EXPECT_EQ(sql->button()->text(), "Stop");
+  QTest::mouseClick(sql->button(), Qt::LeftButton);
+  EXPECT_EQ(sql->status(), "stopped");
+  EXPECT_TRUE(wait_for([&] { return !sql->busy(); }, 5000)) << "it runs on";
+  EXPECT_EQ(sql->button()->text(), "Run");
+  // Enter asks, Shift+Enter begins a line.
+  sql->query()->setPlainText("");
+  QTest::keyClicks(sql->query(), "SELECT 1 AS a,");
+  QTest::keyClick(sql->query(), Qt::Key_Return, Qt::ShiftModifier);
+  QTest::keyClicks(sql->query(), "2 AS b");
+  QTest::keyClick(sql->query(), Qt::Key_Return);
+  ASSERT_TRUE(wait_for([&] { return !sql->busy(); }));
+  EXPECT_EQ(sql->table()->model()->rowCount(), 1) << sql->status().toStdString();
+  EXPECT_EQ(sql->table()->model()->columnCount(), 2);
+  EXPECT_EQ(sql->query()->document()->blockCount(), 2);
+  // Rows of another query do not stand beside an error.
+  sql->run("SELECT * FROM nowhere");
+  ASSERT_TRUE(wait_for([&] { return !sql->busy(); }));
+  EXPECT_EQ(sql->table()->model()->rowCount(), 0);
+  EXPECT_TRUE(sql->status().contains("nowhere")) << sql->status().toStdString();
+}
+
+TEST_F(CommandsTest, AQueryThatTakesTooLongIsEnded) {
+  auto* sql = dynamic_cast<SqlPanel*>(window_->panel("sql"));
+  sql->limits()->addItem("1 s", 1);
+  sql->limits()->setCurrentIndex(sql->limits()->count() - 1);
+  sql->run("WITH RECURSIVE c(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM c) SELECT count(*) FROM c");
+  EXPECT_TRUE(wait_for([&] { return !sql->busy(); }, 10'000));
+  EXPECT_EQ(sql->status(), "stopped: it took longer than 1 s");
+}
+
+TEST_F(CommandsTest, AWindowClosesWhileAQueryRuns) {
+  auto other = opened_window(capture_);
+  auto* sql = dynamic_cast<SqlPanel*>(other->panel("sql"));
+  sql->run("WITH RECURSIVE c(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM c) SELECT count(*) FROM c");
+  EXPECT_FALSE(wait_for([&] { return !sql->busy(); }, 100));
+  QElapsedTimer timer;
+  timer.start();
+  other.reset();  // waits for its threads
+  EXPECT_LT(timer.elapsed(), 5000);
+}
+
+TEST_F(CommandsTest, TheBoxShowsCommandsWholeAndSaysThatNothingWasFound) {
+  CommandBox* box = window_->command_box();
+  window_->run("commands");
+  QTest::keyClicks(box->field(), "range as a capture");
+  ASSERT_EQ(box->list()->count(), 1);
+  EXPECT_TRUE(box->list()->item(0)->text().startsWith("Export the range as a capture of its own"))
+      << box->list()->item(0)->text().toStdString();
+  QTest::keyClicks(box->field(), "zzz");
+  ASSERT_EQ(box->list()->count(), 1);
+  EXPECT_EQ(box->list()->item(0)->text(), "Nothing is called so");
+  QTest::keyClick(box->field(), Qt::Key_Return);
+  EXPECT_TRUE(box->isVisible());
+  QTest::keyClick(box->field(), Qt::Key_Escape);
+  window_->run("search");
+  QTest::keyClicks(box->field(), "layer 1");
+  ASSERT_GT(box->list()->count(), 0);
+  EXPECT_TRUE(box->list()->item(0)->text().startsWith("layer 1"))
+      << box->list()->item(0)->text().toStdString();
+  QTest::keyClick(box->field(), Qt::Key_Escape);
 }
 
 TEST_F(CommandsTest, WhatWasArrangedIsThereWhenTheCaptureIsOpenedAgain) {
@@ -293,7 +363,7 @@ TEST_F(CommandsTest, AScreenReaderWalksRowsAndEventsAndChoosesOne) {
 }
 
 TEST_F(CommandsTest, WhatCanBeUsedHasAName) {
-  for (const char* name : {"ranking", "roofline", "kernel", "step", "sql", "timeline"}) {
+  for (const char* name : {"ranking", "roofline", "kernel", "step", "gaps", "sql", "timeline"}) {
     for (const QWidget* widget : window_->panel(name)->findChildren<QWidget*>()) {
       const bool input = qobject_cast<const QLineEdit*>(widget) != nullptr ||
                          qobject_cast<const QTableView*>(widget) != nullptr;

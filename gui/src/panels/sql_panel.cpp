@@ -1,17 +1,22 @@
 #include "panels/sql_panel.h"
 
 #include <QBoxLayout>
+#include <QKeyEvent>
 #include <algorithm>
 
 #include "models/text.h"
 #include "ridgeline/base/units.h"
-#include "ridgeline/queries/sql_query.h"
 #include "ridgeline/reports/tables.h"
+#include "style/theme.h"
 
 namespace ridgeline::gui {
 namespace {
 
 constexpr std::size_t kMaxRows = 10'000;
+constexpr int kShownLines = 3;
+// Words and seconds; 0: as long as it takes.
+constexpr std::pair<const char*, int> kLimits[] = {
+    {"10 s", 10}, {"1 min", 60}, {"10 min", 600}, {"no limit", 0}};
 
 std::optional<std::int64_t> whole_number(const reports::Table& table, std::size_t row, std::string_view key) {
   for (std::size_t column = 0; column < table.columns().size(); ++column) {
@@ -24,35 +29,109 @@ std::optional<std::int64_t> whole_number(const reports::Table& table, std::size_
 
 }  // namespace
 
+QueryField::QueryField(QWidget* parent) : QPlainTextEdit(parent) {
+  setTabChangesFocus(true);
+  setLineWrapMode(QPlainTextEdit::WidgetWidth);
+}
+
+void QueryField::keyPressEvent(QKeyEvent* event) {
+  const bool enter = event->key() == Qt::Key_Return || event->key() == Qt::Key_Enter;
+  if (enter && (event->modifiers() & Qt::ShiftModifier) == 0) {
+    emit asked();
+    return;
+  }
+  QPlainTextEdit::keyPressEvent(event);
+}
+
 SqlPanel::SqlPanel(CaptureDocument& document, Selection& selection, QWidget* parent)
     : QWidget(parent),
       document_(document),
       selection_(selection),
-      query_(new QLineEdit(this)),
+      query_(new QueryField(this)),
+      button_(new QToolButton(this)),
+      limits_(new QComboBox(this)),
       status_(new QLabel(this)),
       table_(new TableView(this)) {
   auto* all = new QVBoxLayout(this);
   all->setContentsMargins(0, 0, 0, 0);
   all->setSpacing(0);
   auto* bar = new QHBoxLayout;
-  bar->setContentsMargins(6, 4, 6, 4);
+  bar->setContentsMargins(6, 4, 6, 2);
   query_->setPlaceholderText(
       tr("SELECT kernel, start_ns, end_ns FROM v_launch ORDER BY duration_ns DESC LIMIT 20"));
+  query_->setToolTip(tr("Enter asks, Shift+Enter begins another line"));
   query_->setAccessibleName(tr("SQL query"));
+  query_->setFixedHeight(query_->fontMetrics().lineSpacing() * kShownLines + 12);
   bar->addWidget(query_, 1);
-  bar->addWidget(status_);
+  auto* side = new QVBoxLayout;
+  side->addWidget(button_);
+  side->addWidget(limits_);
+  side->addStretch(1);
+  bar->addLayout(side);
   all->addLayout(bar);
+  status_->setContentsMargins(8, 0, 8, 4);
+  status_->setWordWrap(true);
+  status_->setTextFormat(Qt::PlainText);
+  status_->setTextInteractionFlags(Qt::TextSelectableByMouse);
+  status_->hide();
+  all->addWidget(status_);
   all->addWidget(table_, 1);
   table_->setAccessibleName(tr("Rows of the query"));
-  status_->setTextFormat(Qt::PlainText);
-  connect(query_, &QLineEdit::returnPressed, this, [this] { run(query_->text()); });
+  button_->setSizePolicy(QSizePolicy::Expanding, QSizePolicy::Fixed);
+  limits_->setAccessibleName(tr("How long a query may take"));
+  limits_->setToolTip(limits_->accessibleName());
+  for (const auto& [words, seconds] : kLimits) limits_->addItem(tr(words), seconds);
+  limits_->setCurrentIndex(1);
+  limit_.setSingleShot(true);
+  set_running(false);
+  connect(query_, &QueryField::asked, this, [this] { run(query_->toPlainText()); });
+  connect(button_, &QToolButton::clicked, this, [this] {
+    if (running_) {
+      stop();
+    } else {
+      run(query_->toPlainText());
+    }
+  });
+  connect(&limit_, &QTimer::timeout, this,
+          [this] { end(tr("stopped: it took longer than %1").arg(limits_->currentText())); });
   connect(table_, &TableView::row_chosen, this, &SqlPanel::follow);
 }
 
+void SqlPanel::set_running(bool running) {
+  running_ = running;
+  button_->setText(running ? tr("Stop") : tr("Run"));
+  button_->setAccessibleName(running ? tr("Stop the query") : tr("Run the query"));
+  const int seconds = limits_->currentData().toInt();
+  if (running && seconds > 0) {
+    limit_.start(seconds * 1000);
+  } else {
+    limit_.stop();
+  }
+}
+
+void SqlPanel::say(const QString& text, bool wrong) {
+  QPalette colours = palette();
+  if (wrong) colours.setColor(QPalette::WindowText, theme().bad);
+  status_->setPalette(colours);
+  status_->setText(text);
+  status_->show();
+}
+
+void SqlPanel::stop() {
+  end(tr("stopped"));
+}
+
+void SqlPanel::end(const QString& why) {
+  if (!running_) return;
+  worker_.cancel("sql");
+  set_running(false);
+  say(why, true);
+}
+
 void SqlPanel::run(const QString& sql) {
-  query_->setText(sql);
-  status_->setText(tr("asking…"));
-  using Rows = std::shared_ptr<const queries::SqlRows>;
+  if (query_->toPlainText() != sql) query_->setPlainText(sql);
+  set_running(true);
+  say(tr("asking…"), false);
   worker_.ask<Rows>(
       this, "sql",
       [path = document_.path().toStdString(),
@@ -64,16 +143,22 @@ void SqlPanel::run(const QString& sql) {
         return std::make_shared<const queries::SqlRows>(std::move(rows).value());
       },
       [this](Result<Rows> result) {
-        if (!result) {
-          status_->setText(shown(result.failure().message));
-          return;
+        set_running(false);
+        if (result) {
+          show_rows(result.value());
+        } else {
+          // Rows of another query beside the error would look like its answer.
+          show_rows(std::make_shared<const queries::SqlRows>());
+          say(shown(result.failure().message), true);
         }
-        const Rows& rows = result.value();
-        auto table = std::make_shared<const reports::Table>(reports::query_table(rows->table));
-        table_->set_table(table, rows);
-        status_->setText(plain(counted(static_cast<std::int64_t>(rows->table.rows.size()), "row")) +
-                         (rows->cut ? tr(", the first ones") : QString()));
       });
+}
+
+void SqlPanel::show_rows(const Rows& rows) {
+  table_->set_table(std::make_shared<const reports::Table>(reports::query_table(rows->table)), rows);
+  say(plain(counted(static_cast<std::int64_t>(rows->table.rows.size()), "row")) +
+          (rows->cut ? tr(", the first ones") : QString()),
+      false);
 }
 
 // A row that names a time is shown there.

@@ -13,6 +13,7 @@ namespace ridgeline::gui {
 namespace {
 
 constexpr std::size_t kMaxNames = 60;
+constexpr int kMaxEntryLength = 64;
 constexpr int kWidth = 640;
 
 QString kind_words(EventName::Kind kind) {
@@ -110,8 +111,15 @@ void CommandBox::refresh() {
     entries_ = matching_names(*data_, text.startsWith('/') ? rest : text, kMaxNames);
   }
   for (const BoxEntry& entry : entries_) {
-    list_->addItem(plain(reports::elide_kernel_name(entry.text.toStdString(), 64)) +
-                   (entry.hint.isEmpty() ? QString() : "    [" + entry.hint + "]"));
+    // Only kernels have names whose ends can be left out; a command is shown whole.
+    const bool is_kernel = entry.hint == kind_words(EventName::Kind::kernel);
+    const QString name =
+        is_kernel ? plain(reports::elide_kernel_name(entry.text.toStdString(), kMaxEntryLength)) : entry.text;
+    list_->addItem(name + (entry.hint.isEmpty() ? QString() : "    [" + entry.hint + "]"));
+  }
+  if (entries_.empty() && !rest.isEmpty() && !text.startsWith(':')) {
+    list_->addItem(tr("Nothing is called so"));
+    list_->item(0)->setFlags(Qt::NoItemFlags);
   }
   if (!entries_.empty() && !text.startsWith(':')) list_->setCurrentRow(0);
 }
