@@ -258,6 +258,8 @@ TEST_F(CommandsTest, AQueryThatTakesTooLongIsEnded) {
   sql->run("WITH RECURSIVE c(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM c) SELECT count(*) FROM c");
   EXPECT_TRUE(wait_for([&] { return !sql->busy(); }, 10'000));
   EXPECT_EQ(sql->status(), "stopped: it took longer than 1 s");
+  sql->limits()->removeItem(sql->limits()->count() - 1);
+  sql->limits()->setCurrentIndex(1);
 }
 
 TEST_F(CommandsTest, AWindowClosesWhileAQueryRuns) {

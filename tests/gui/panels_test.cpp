@@ -101,9 +101,10 @@ TEST_F(PanelsTest, GapsAreWalkedFromTheLongestWithTheLaunchThatEndedThem) {
   EXPECT_LE(selection().view().length_ns(), std::max<std::int64_t>(2 * (longest.end_ns - longest.start_ns),
                                                                    2000 + longest.end_ns - longest.start_ns));
   EXPECT_FALSE(gaps->chosen().isEmpty());
-  ASSERT_TRUE(longest.after);
-  ASSERT_TRUE(selection().launch());
-  EXPECT_EQ(selection().launch()->start_ns, overview().model->launches.row(*longest.after).start_ns);
+  ASSERT_EQ(selection().launch().has_value(), longest.after.has_value()) << "a copy may have ended it";
+  if (longest.after) {
+    EXPECT_EQ(selection().launch()->start_ns, overview().model->launches.row(*longest.after).start_ns);
+  }
   EXPECT_FALSE(selection().range()) << "the other panels stay at the step";
   const auto first = selection().view();
   window_->run("next_gap");
