@@ -1,12 +1,18 @@
 #include "ridgeline/queries/sql_query.h"
 
 #include <algorithm>
+#include <optional>
+
+#include "ridgeline/store/statement_stop.h"
 
 namespace ridgeline::queries {
 
 Result<SqlRows> ask(const store::Capture& capture, const SqlQuery& query, const std::stop_token& stop) {
   SqlRows rows;
   const auto wanted = static_cast<std::size_t>(std::max<std::int64_t>(query.max_rows, 0));
+  // A statement may compute for long without making a row. Who gives no token leaves it to one of theirs.
+  std::optional<store::StatementStop> ends;
+  if (stop.stop_possible()) ends.emplace(stop);
   // One row more than wanted tells whether there are more.
   const Result<void> asked = capture.query(
       query.sql,

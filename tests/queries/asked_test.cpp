@@ -1,6 +1,9 @@
 // What a window asks: a scope, a whole capture, sides, rows.
 #include <gtest/gtest.h>
 
+#include <chrono>
+#include <thread>
+
 #include "reports/fabricated_capture.h"
 #include "ridgeline/queries/compare_query.h"
 #include "ridgeline/queries/scope_query.h"
@@ -53,6 +56,23 @@ TEST_F(Asked, RowsStopAtTheLimitOrWhenNobodyWantsThem) {
   const SqlRows stopped = ask(capture, {three, 3}, stop.get_token()).value();
   EXPECT_TRUE(stopped.cut);
   EXPECT_TRUE(stopped.table.rows.empty());
+}
+
+TEST_F(Asked, AQueryThatNeverMakesARowEndsWhenItIsStopped) {
+  const store::Capture capture = store::Capture::open(capture_).value();
+  std::stop_source stop;
+  std::thread later([&] {
+    std::this_thread::sleep_for(std::chrono::milliseconds(30));
+    stop.request_stop();
+  });
+  const auto stopped = ask(
+      capture, {"WITH RECURSIVE c(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM c) SELECT count(*) FROM c", 10},
+      stop.get_token());
+  later.join();
+  ASSERT_FALSE(stopped);
+  EXPECT_EQ(stopped.failure().kind, ErrorKind::cancelled) << stopped.failure().message;
+  // The capture answers again.
+  EXPECT_EQ(ask(capture, {"SELECT 1 AS n", 10}).value().table.rows.size(), 1u);
 }
 
 TEST_F(Asked, SidesAreComparedAndFailuresNameTheRun) {

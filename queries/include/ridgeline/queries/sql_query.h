@@ -19,7 +19,8 @@ struct SqlRows {
   bool cut = false;  ///< there were more rows than asked for
 };
 
-/// Failures: usage (bad SQL, or a statement that would write). A stop ends it with the rows so far, cut.
+/// Failures: usage (bad SQL, or a statement that would write), cancelled (stopped while no row was being made). A stop
+/// between two rows ends it with those so far, cut.
 [[nodiscard]] Result<SqlRows> ask(const store::Capture& capture, const SqlQuery& query,
                                   const std::stop_token& stop = {});
 
