@@ -108,10 +108,10 @@ store::Launch first_launch(const analyzer::Model& model, const analyzer::Analysi
     store::Launch launch = model.launches[analysis.utilisation.launches.row(i).launch];
     if (!first ||
         std::tie(launch.correlation_id, launch.start_ns) < std::tie(first->correlation_id, first->start_ns))
-      first = std::move(launch);
+      first = launch;
   }
   if (!first) throw Error(ErrorKind::internal, "a row of the ranking without a launch");
-  return *std::move(first);
+  return *first;
 }
 
 void say_of_recording(const analyzer::Model& model, const analyzer::Analysis& analysis,
