@@ -394,7 +394,8 @@ class KinetoReader {
   }
 
   void say_losses(const JsonLosses& losses) {
-    if (losses.cut || losses.damaged_gzip)
+    recording_.cut = losses.cut || losses.damaged_gzip;
+    if (recording_.cut)
       process_->losses.push_back(
           {.severity = Severity::error,
            .what = fmt::format("the file {}: {} events before that are here",

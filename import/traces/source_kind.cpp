@@ -67,9 +67,12 @@ Result<SourceKind> kind_of_text(const std::string& path, std::string_view head) 
   if (head.starts_with("\xEF\xBB\xBF")) head.remove_prefix(3);
   head.remove_prefix(std::min(head.size(), head.find_first_not_of(" \t\r\n")));
   if (head.starts_with('{') || head.starts_with('[')) return SourceKind::trace_json;
-  if (all.find("==ERROR==") != std::string_view::npos)
+  const auto has_line = [&](std::string_view begin) {
+    return head.starts_with(begin) || all.find("\n" + std::string(begin)) != std::string_view::npos;
+  };
+  if (has_line("==ERROR=="))
     return nothing_known(path, "holds errors of Nsight Compute and no result: run ncu again");
-  if (all.find("==PROF==") != std::string_view::npos || head.starts_with("\"ID\",\"Process ID\""))
+  if (has_line("==PROF==") || head.starts_with("\"ID\",\"Process ID\""))
     return nothing_known(path, "is a result of Nsight Compute, which is not imported: it has no timeline");
   // The format of the reports is not published: of these the name has to do.
   if (has_nsys_ending(path)) return SourceKind::nsys_report;

@@ -69,6 +69,13 @@ class TraceImport {
                    RecordedDevices& shared) {
     ForeignRecording recording = read(path, kind);
     recording.run.ridgeline_version = RIDGELINE_VERSION;
+    // A file that is whole says all that was recorded; what was cut off has no end.
+    if (!recording.cut && !recording.run.end_ns) {
+      for (const std::unique_ptr<ForeignProcess>& process : recording.processes) {
+        if (ran_something(*process))
+          recording.run.end_ns = std::max(recording.run.end_ns.value_or(process->last_ns), process->last_ns);
+      }
+    }
     if (!described_) writer.set_run(recording.run);
     described_ = true;
     for (const auto& [component, version] : recording.versions) writer.add_version(component, version);

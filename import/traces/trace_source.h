@@ -20,6 +20,7 @@ struct ForeignRecording {
   std::vector<std::pair<std::string, std::string>> versions;  ///< component, version
   std::vector<std::unique_ptr<ForeignProcess>> processes;     ///< also those that ran nothing
   std::vector<std::string> notes;  ///< what the source has and is not taken over; one sentence each
+  bool cut = false;                ///< the file ends before what was recorded does
   std::string empty_because;       ///< what to look at if nothing ran on a device; one sentence
 };
 

@@ -19,6 +19,9 @@ class Model:
     def __call__(self, batch):
         return Loss()
 
+    def named_modules(self):
+        return [("", self)]
+
 
 class Optimizer:
     def step(self):
