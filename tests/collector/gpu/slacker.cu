@@ -30,7 +30,9 @@ __global__ void slack_main(unsigned long long ns, unsigned* steps) {
   spin(ns);
   if (steps != nullptr) ++*steps;
 }
-__global__ void slack_side(unsigned long long ns) { spin(ns); }
+__global__ void slack_side(unsigned long long ns) {
+  spin(ns);
+}
 }
 
 int main(int count, char** arguments) {
@@ -38,7 +40,8 @@ int main(int count, char** arguments) {
   unsigned* done = nullptr;
   cudaStream_t main_stream, side_stream;
   cudaEvent_t forked, joined;
-  if (steps <= 0 || cudaMalloc(&done, sizeof *done) != cudaSuccess || cudaMemset(done, 0, sizeof *done) != cudaSuccess ||
+  if (steps <= 0 || cudaMalloc(&done, sizeof *done) != cudaSuccess ||
+      cudaMemset(done, 0, sizeof *done) != cudaSuccess ||
       cudaStreamCreateWithFlags(&main_stream, cudaStreamNonBlocking) != cudaSuccess ||
       cudaStreamCreateWithFlags(&side_stream, cudaStreamNonBlocking) != cudaSuccess ||
       cudaEventCreateWithFlags(&forked, cudaEventDisableTiming) != cudaSuccess ||
