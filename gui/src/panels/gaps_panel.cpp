@@ -10,7 +10,7 @@ namespace ridgeline::gui {
 namespace {
 
 constexpr int kRoomAround = 2;  // of a gap, a half is shown on either side
-constexpr std::int64_t kMinRoom_ns = 1000;
+constexpr std::int64_t kMinRoomNs = 1000;
 
 std::optional<std::int64_t> cell_ns(const reports::Table& table, std::size_t row, std::string_view key) {
   const reports::Cell cell = table.cell(row, table.column(key));
@@ -132,7 +132,7 @@ void GapsPanel::go_to(std::size_t row) {
   if (!gap) return;
   detail_->setText(sentence(*gap, row));
   detail_->show();
-  const std::int64_t room = std::max((gap->end_ns - gap->start_ns) / kRoomAround, kMinRoom_ns);
+  const std::int64_t room = std::max((gap->end_ns - gap->start_ns) / kRoomAround, kMinRoomNs);
   selection_.show({gap->start_ns - room, gap->end_ns + room});
   if (!gap->after) return;
   const analyzer::Launches::Row& launch = shown_answer.model->launches.row(*gap->after);
