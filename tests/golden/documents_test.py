@@ -92,6 +92,11 @@ def of_capture(capture):
     yield "what-if-range.txt", ["what-if", capture, f"{kernels}=2", "--range", "forward"], 100
     yield "what-if-graph.txt", ["what-if", capture, "--graph"], 100
     yield "what-if-none.txt", ["what-if", capture, "no_such_kernel=2x"], 100
+    # The first of the ranking: a name would be another in each capture.
+    yield "explain-80.txt", ["explain", capture, "1"], 80
+    yield "explain.json", ["explain", capture, "1", "--format", "json"], 100
+    yield "explain.md", ["explain", capture, "1", "--format", "markdown"], 100
+    yield "ncu-command.txt", ["ncu-command", capture, "1"], 100
     yield "info-verify.txt", ["info", capture, "--verify"], 100
     yield "sql.txt", ["sql", capture, "SELECT phase, status, count(*) AS steps, min(step_index) AS first FROM v_step GROUP BY 1, 2"], 100
     yield from reports(capture)
