@@ -158,25 +158,6 @@ Precision precision_of(const LaunchView& launch) {
   return launch.traits->precision;
 }
 
-double bytes_each(Precision precision) {
-  switch (precision) {
-    case Precision::fp8:
-    case Precision::int8:
-      return 1;
-    case Precision::bf16:
-    case Precision::fp16:
-      return 2;
-    case Precision::tf32:
-    case Precision::fp32:
-      return 4;
-    case Precision::fp64:
-      return 8;
-    case Precision::any:
-      break;
-  }
-  return 0;
-}
-
 bool launches_lost(const AdviceInput& input) {
   return (input.quality.completeness_known && (input.quality.launches_seen > input.quality.kernel_records ||
                                                input.quality.dropped_records > 0)) ||

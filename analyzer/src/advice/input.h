@@ -99,7 +99,6 @@ class AdviceLaunches {
 [[nodiscard]] bool is_elementwise(const LaunchView& launch);
 /// Of a GEMM, from what it counted, else what its name says; any: unknown.
 [[nodiscard]] Precision precision_of(const LaunchView& launch);
-[[nodiscard]] double bytes_each(Precision precision);  ///< 0 of any
 /// The recording lost launches, so that gaps may be made of them.
 [[nodiscard]] bool launches_lost(const AdviceInput& input);
 /// Steps of this phase have the program's own times.

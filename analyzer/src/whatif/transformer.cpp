@@ -12,6 +12,7 @@
 #include "model/query_failed.h"
 #include "ridgeline/analyzer/model/nvtx_path.h"
 #include "ridgeline/analyzer/ranking/launch_shape.h"
+#include "values/value_bytes.h"
 
 namespace ridgeline::analyzer {
 
@@ -32,26 +33,6 @@ void tell_left(const std::vector<std::int64_t>& left, TransformAnswer& answer) {
   if (most == left.end() || *most == 0) return;
   answer.left_alone = static_cast<LeftAlone>(most - left.begin());
   answer.left = *most;
-}
-
-// Of a value in memory or a register, bytes.
-double width_of(Precision precision) {
-  switch (precision) {
-    case Precision::fp64:
-      return 8;
-    case Precision::fp32:
-    case Precision::tf32:
-      return 4;
-    case Precision::bf16:
-    case Precision::fp16:
-      return 2;
-    case Precision::fp8:
-    case Precision::int8:
-      return 1;
-    case Precision::any:
-      break;
-  }
-  return 0;
 }
 
 std::optional<Quantity> peak_of(Precision precision) {
@@ -213,7 +194,7 @@ void Transformer::apply_to(const InPrecision& transform, const Site& at) const {
   const double dram = values.dram_utilisation->value, compute = values.compute_utilisation->value;
   const double now = std::max(dram, compute);
   if (now <= 0) return leave(at.left, LeftAlone::not_measured);
-  const double then = std::max(dram * width_of(transform.precision) / width_of(from), compute * rates);
+  const double then = std::max(dram * value_bytes(transform.precision) / value_bytes(from), compute * rates);
   at.time_ns = std::max(at.time_ns * then / now, std::min(request_.shortest_kernel_ns, at.time_ns));
 }
 

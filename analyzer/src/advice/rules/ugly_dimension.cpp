@@ -3,6 +3,7 @@
 #include <map>
 
 #include "advice/gains.h"
+#include "values/value_bytes.h"
 
 namespace ridgeline::analyzer {
 
@@ -28,7 +29,7 @@ struct Dimension {
 
 Dimension dimension_of(const RuleInput& in, const LaunchView& launch, Precision precision) {
   Dimension result;
-  const double each = bytes_each(precision);
+  const double each = value_bytes(precision);
   result.alignment = alignment_in_name(launch.kernel);
   if (each <= 0) return result;
   if (result.alignment && static_cast<double>(*result.alignment) * each < kWideLoadBytes) result.ugly = true;
