@@ -30,6 +30,8 @@ test_packages=(libgtest-dev sqlite3 python3 python3-venv dpkg-dev)
 format_packages=(python3-junitparser python3-prometheus-client python3-jsonschema python3-markdown-it python3-html5lib python3-yaml libxml2-utils protobuf-compiler)
 # The desktop program: built where these are. Without a font its pictures would be boxes.
 gui_packages=(qt6-base-dev qt6-svg-dev libgl-dev fonts-dejavu-core)
+# An X server without a screen, for the tests of the program in a real window (tests/gui/real_window_test.sh).
+gui_test_packages=(xvfb)
 
 package_installed() { [ "$(dpkg-query -W -f='${db:Status-Status}' "$1" 2>/dev/null)" = installed ]; }
 
