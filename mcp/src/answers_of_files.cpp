@@ -73,7 +73,7 @@ std::string definition_of(const std::string& view) {
   if (view.empty() || begin == std::string::npos)
     throw Error(ErrorKind::usage, fmt::format("no view is called '{}': sql without a query lists them",
                                               bounded_text(one_line(view), 100)));
-  return all.substr(begin, all.find(";", begin) - begin);
+  return all.substr(begin, all.find(';', begin) - begin);
 }
 
 }  // namespace

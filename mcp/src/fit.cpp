@@ -1,5 +1,7 @@
 #include "fit.h"
 
+#include <fmt/format.h>
+
 #include <string>
 
 #include "ridgeline/base/text.h"
@@ -34,7 +36,7 @@ void find_longest(Json& value, const std::string& path, Longest& longest) {
   }
   if (value.is_object()) {
     for (auto& [key, part] : value.items())
-      find_longest(part, path.empty() ? key : path + "." + key, longest);
+      find_longest(part, path.empty() ? key : fmt::format("{}.{}", path, key), longest);
   } else if (value.is_array() && !value.empty() && value.front().is_structured()) {
     for (Json& part : value) find_longest(part, path + "[]", longest);
   }

@@ -210,7 +210,7 @@ std::string sweep_line(const store::CeilingSweep& sweep) {
   return line + ".";
 }
 
-std::string energy_line(const store::CeilingEnergy& energy) {
+std::string ceiling_energy_line(const store::CeilingEnergy& energy) {
   std::string line = fmt::format("Energy: {:.0f} W at work on nothing", energy.idle_w);
   for (const store::CeilingEnergy::Term& term : energy.terms) {
     std::string name = term.name;
@@ -226,7 +226,7 @@ std::vector<std::string> notes(const MachineCeilings& machine) {
   for (const store::CeilingSweep& sweep : machine.sweeps) {
     if (std::string line = sweep_line(sweep); !line.empty()) lines.push_back(std::move(line));
   }
-  if (machine.energy) lines.push_back(energy_line(*machine.energy));
+  if (machine.energy) lines.push_back(ceiling_energy_line(*machine.energy));
   bool counted = false;
   for (const CeilingRoof& roof : machine.roofs) {
     counted = counted || roof.count;

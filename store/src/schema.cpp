@@ -1,6 +1,7 @@
 #include "ridgeline/store/schema.h"
 
 #include <array>
+#include <exception>
 #include <string>
 
 #include "convert_v3.h"
@@ -55,7 +56,12 @@ void migrate(Database& database, std::span<const Migration> steps, std::string_v
     const bool were_on = database.scalar_int64("PRAGMA foreign_keys") != 0;
     explicit WithoutForeignKeys(Database& d) : database(d) { database.execute("PRAGMA foreign_keys = OFF"); }
     ~WithoutForeignKeys() {
-      if (were_on) database.execute("PRAGMA foreign_keys = ON");
+      if (!were_on) return;
+      try {
+        database.execute("PRAGMA foreign_keys = ON");
+      } catch (const std::exception&) {
+        // The database cannot be used any more, and what left this scope says why.
+      }
     }
   } without_foreign_keys(database);
   Transaction transaction(database);
