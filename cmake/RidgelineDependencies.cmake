@@ -122,6 +122,7 @@ endif()
 
 set(RIDGELINE_HAVE_CUPTI OFF)
 set(RIDGELINE_HAVE_CUDNN OFF)
+set(RIDGELINE_HAVE_NCCL OFF)
 if(RIDGELINE_HAVE_CUDA)
   set(_cuda_root ${CUDAToolkit_TARGET_DIR})
   find_path(RIDGELINE_CUPTI_INCLUDE cupti.h
@@ -144,5 +145,11 @@ if(RIDGELINE_HAVE_CUDA)
     target_include_directories(ridgeline_cudnn SYSTEM INTERFACE ${RIDGELINE_CUDNN_INCLUDE})
     target_link_libraries(ridgeline_cudnn INTERFACE ${RIDGELINE_CUDNN_LIBRARY})
     set(RIDGELINE_HAVE_CUDNN ON)
+  endif()
+
+  # The header only: the trainer loads the library when it has several ranks.
+  find_path(RIDGELINE_NCCL_INCLUDE nccl.h HINTS ${CUDAToolkit_INCLUDE_DIRS} /usr/include /usr/include/x86_64-linux-gnu)
+  if(RIDGELINE_NCCL_INCLUDE)
+    set(RIDGELINE_HAVE_NCCL ON)
   endif()
 endif()

@@ -98,6 +98,23 @@ class Stream {
   std::unique_ptr<cudaStream_t, StreamDeleter> stream_;
 };
 
+/// A non-blocking stream of the highest priority: its kernels get the multiprocessors that become free first.
+class PriorityStream {
+ public:
+  PriorityStream() {
+    int least = 0;
+    int greatest = 0;
+    RIDGELINE_CUDA_CHECK(cudaDeviceGetStreamPriorityRange(&least, &greatest));
+    cudaStream_t stream = nullptr;
+    RIDGELINE_CUDA_CHECK(cudaStreamCreateWithPriority(&stream, cudaStreamNonBlocking, greatest));
+    stream_.reset(stream);
+  }
+  [[nodiscard]] cudaStream_t get() const noexcept { return stream_.get(); }
+
+ private:
+  std::unique_ptr<cudaStream_t, StreamDeleter> stream_;
+};
+
 struct EventDeleter {
   using pointer = cudaEvent_t;
   void operator()(cudaEvent_t event) const noexcept {

@@ -59,6 +59,7 @@ class Fp8Layers {
 
   /// StatePart::scaling.
   const float* state() const { return state_memory_.data(); }
+  float* state() { return state_memory_.data(); }
 
  private:
   /// One of the stacked weights, or wte.

@@ -20,6 +20,11 @@ void GpuModelOf<P>::zero_small_gradients() {
 }
 
 template <class P>
+void GpuModelOf<P>::completed(int after) {
+  if (reduction_ && last_micro_step_) reduction_->completed(after);
+}
+
+template <class P>
 void GpuModelOf<P>::backward_layer(int l, bool accumulate) {
   const NvtxRange range(layer_names_[static_cast<std::size_t>(l)].c_str());
   const Layer& a = layer(l);
@@ -38,6 +43,7 @@ void GpuModelOf<P>::backward_layer(int l, bool accumulate) {
   linear_->backward_weight(g.attprojw, linear_->dattproj(l), linear_->att_again(l), accumulate);
   linear_->backward_input(linear_->dattproj(l), {Tensor::attprojw, l});
   const Operand dqkv = linear_->qkv_gradient(l, accumulate);
+  completed(l);
   linear_->backward_input(dqkv, {Tensor::qkvw, l});
   float* below = l > 0 ? gradients(l - 1).fcprojb : nullptr;
   linear_->layernorm_backward({dres, g.ln1w, g.ln1b, below, a.residual.data, p.ln1w, a.ln1_mean, a.ln1_rstd},
@@ -71,11 +77,14 @@ void GpuModelOf<P>::backward(const std::int32_t* inputs, bool accumulate) {
         {layout_.stride(Tensor::qkvb), layout_.stride(Tensor::attprojb), layout_.stride(Tensor::attprojw)},
         c_, s);
   }
+  completed(GradientBucket::kVectors);
   launch_encoder_backward(gradient(Tensor::wte), gradient(Tensor::wpe),
                           static_cast<const T*>(act_.stream.template get<T>(live::residual_gradient).data),
                           inputs, options_.batch, options_.sequence, c_, config.vocab,
                           switches().deterministic ? EncoderBackward::deterministic : EncoderBackward::atomic,
                           scratch_.data(), s, switches().kernels);
+  completed(GradientBucket::kEmbeddings);
+  if (reduction_ && last_micro_step_) reduction_->finish(&result_.data()->loss);
 }
 
 #define RIDGELINE_INSTANTIATE(P)                                            \

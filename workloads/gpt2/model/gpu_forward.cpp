@@ -105,8 +105,9 @@ void GpuModelOf<P>::classifier_loss(const std::int32_t* targets) {
 
 template <class P>
 void GpuModelOf<P>::micro_step(const std::int32_t* inputs, const std::int32_t* targets, int micro) {
-  const float scale = 1.0F / (static_cast<float>(rows_) * static_cast<float>(options_.grad_accum));
+  const float scale = loss_scale(options_.grad_accum);
   const bool accumulate = micro > 0;
+  last_micro_step_ = micro + 1 == options_.grad_accum;
   linear_->set_recording(true);
   {
     const NvtxRange range("forward");
@@ -128,8 +129,10 @@ void GpuModelOf<P>::evaluate(const std::int32_t* inputs, const std::int32_t* tar
   linear_->set_recording(false);
   forward_to_logits(inputs);
   classifier_loss(targets);
-  launch_loss_sum(&result_.data()->loss, act_.losses, rows_, 1.0F / static_cast<float>(rows_), false,
-                  stream_.get());
+  launch_loss_sum(&result_.data()->loss, act_.losses, rows_, loss_scale(1), false, stream_.get());
+  if (options_.communicator != nullptr) {
+    options_.communicator->all_reduce_sum(&result_.data()->loss, 1, stream_.get());
+  }
 }
 
 #define RIDGELINE_INSTANTIATE(P)                                                          \

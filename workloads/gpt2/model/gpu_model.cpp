@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <stdexcept>
 #include <type_traits>
 
 #include "gpt2/common/errors.h"
@@ -12,6 +13,7 @@
 #include "gpt2/ops/attention/attention.h"
 #include "gpt2/ops/attention/attention_hopper.h"
 #include "gpt2/ops/bias/bias_gradient.h"
+#include "gpt2/ops/elementwise/fill.h"
 #include "gpt2/ops/embedding/encoder.h"
 #include "gpt2/ops/fp8/cast_transpose.h"
 #include "gpt2/ops/loss/classifier.h"
@@ -132,7 +134,7 @@ GpuModelOf<P>::GpuModelOf(const GpuModelOptions& o)
       c_(o.config.channels),
       l2_(o.switches.l2_persist == L2Persist::none ? L2Limits{} : set_l2_aside()),
       parameters_(layout_.total()),
-      gradients_(layout_.total()),
+      gradients_(padded_elements(layout_, o.ranks)),
       m_(layout_.total()),
       v_(layout_.total()),
       activation_memory_(activation_bytes<T>(o)),
@@ -157,6 +159,14 @@ GpuModelOf<P>::GpuModelOf(const GpuModelOptions& o)
       options_,    layout_, parameters_.data(), gradients_.data(), act_, matmul_, *gemms_,
       *attention_, sums_,   scratch_.data(),    stream_.get()};
   linear_.emplace(context);
+  if (o.communicator != nullptr) {
+    // What lies beyond the parameters is added up too.
+    launch_zero(gradients_.data() + layout_.total(),
+                (gradients_.size() - layout_.total()) * static_cast<std::int64_t>(sizeof(float)),
+                stream_.get());
+    reduction_.emplace(*o.communicator, o.reduction, layout_, o.config.layers, gradients_.data(),
+                       stream_.get());
+  }
   stream_.synchronize();
 }
 
@@ -183,6 +193,9 @@ void GpuModel::check(const GpuModelOptions& o) {
   validate(o.config);
   if (o.batch < 1 || o.grad_accum < 1)
     throw InputError(fmt::format("B={} K={}: must be at least 1", o.batch, o.grad_accum));
+  if (o.ranks < 1 || (o.communicator != nullptr && o.communicator->size() != o.ranks)) {
+    throw std::invalid_argument("GpuModel: a communicator of another number of ranks");
+  }
   if (o.sequence < 1 || o.sequence > o.config.max_t) {
     throw InputError(fmt::format("T={}: the model's positions allow 1 to {}", o.sequence, o.config.max_t));
   }

@@ -20,6 +20,7 @@
 #include "gpt2/common/switches.h"
 #include "gpt2/libs/matmul.h"
 #include "gpt2/model/config.h"
+#include "gpt2/model/gradient_reduction.h"
 #include "gpt2/model/training_state.h"
 #include "gpt2/ops/optimizer/adamw.h"
 #include "gpt2/ops/optimizer/global_norm.h"
@@ -34,6 +35,12 @@ struct GpuModelOptions {
   Switches switches;                // vocabulary is config's matter, cuda_graph StepGraph's
   MatmulOptions matmul;             // fp32_math is set from the precision
   std::uint64_t rounding_seed = 0;  // of stochastic rounding
+  /// Ranks that train this model together, each on a `batch` of its own: loss and gradients are means over the tokens
+  /// of all of them.
+  int ranks = 1;
+  /// Of that many ranks, and it outlives the model; null: this process trains alone.
+  Communicator* communicator = nullptr;
+  ReductionOptions reduction;
 };
 
 struct OptimizerOptions {
@@ -91,6 +98,7 @@ class GpuModel : public TrainingState {
   virtual void optimizer_step(const OptimizerOptions& options) = 0;
 
   /// Forward only; the mean loss replaces the loss of result(). Leaves parameters and gradients alone.
+  /// All ranks call it, each with tokens of its own; the loss is the mean over all.
   virtual void evaluate(const std::int32_t* inputs, const std::int32_t* targets) = 0;
 
   /// Forward only; the logits of position `row` of B*T over the vocabulary, on the host. inputs as above.

@@ -73,6 +73,8 @@ class GpuModelOf final : public GpuModel {
   void backward(const std::int32_t* inputs, bool accumulate);
   void backward_layer(int l, bool accumulate);
   void zero_small_gradients();
+  /// Gradients that the other ranks add to: see GradientBucket::after. Only in a step's last micro-step.
+  void completed(int after);
 
   void optimizer_step_per_tensor(const OptimizerOptions& options, GradientNorm* norm,
                                  const StochasticRounding& rounding);
@@ -96,6 +98,10 @@ class GpuModelOf final : public GpuModel {
   }
   LayerTensors<float> gradients(int l) { return layer_tensors(gradients_.data(), layout_, l); }
   const Switches& switches() const { return options_.switches; }
+  /// What a token's loss is multiplied by, so that those of all ranks' `micro_steps` add up to their mean.
+  float loss_scale(int micro_steps) const {
+    return 1.0F / (static_cast<float>(rows_ * options_.ranks) * static_cast<float>(micro_steps));
+  }
   const Layer& layer(int l) const { return act_.layers[static_cast<std::size_t>(l)]; }
   /// The residual stream that layer l leaves.
   T* residual_after(int l) const {
@@ -129,11 +135,13 @@ class GpuModelOf final : public GpuModel {
   DeviceBuffer<std::byte> sums_memory_;
   PartialSums sums_;  // the layernorms' and biases' gradients, complete at the end of the backward pass
   DeviceBuffer<StepResult> result_;
+  bool last_micro_step_ = true;
   Matmul matmul_;  // GEMMs with epilogues, and the bare ones unless plain cuBLAS is asked for
   std::optional<CublasHandle> cublas_;
   std::unique_ptr<LinearGemms<T>> gemms_;
   std::optional<Attention<T>> attention_;
   std::optional<Linear<Precision>> linear_;
+  std::optional<GradientReduction> reduction_;  // with other ranks
 };
 
 }  // namespace ridgeline::gpt2

@@ -52,6 +52,7 @@ void GpuModelOf<P>::optimizer_step(const OptimizerOptions& o) {
   } else {
     optimizer_step_multi(o, norm, rounding);
   }
+  if (options_.communicator != nullptr) linear_->share_magnitudes(*options_.communicator);
   linear_->end_step(master());
 }
 

@@ -121,7 +121,7 @@ template <class P>
 std::vector<float> GpuModelOf<P>::download_gradients() const {
   stream_.synchronize();
   const std::vector<float> here = gradients_.download();
-  std::vector<float> all(here.size());
+  std::vector<float> all(static_cast<std::size_t>(layout_.total()));
   for (const DeviceLayout::Piece& piece : layout_.pieces()) {
     std::copy_n(here.begin() + piece.device, piece.count, all.begin() + piece.file);
   }

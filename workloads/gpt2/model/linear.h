@@ -99,6 +99,7 @@ class Linear {
   void set_recording(bool) {}
   void load(const float*) {}
   void cast_weights(const float*) {}
+  void share_magnitudes(Communicator&) {}
   void end_step(const float*) {}
   const void* state() const { return nullptr; }
   static std::int64_t state_bytes(const ModelConfig&) { return 0; }
@@ -180,6 +181,8 @@ class Linear<fp8> {
   void set_recording(bool recording) { state_.set_recording(recording); }
   void load(const float* master);
   void cast_weights(const float* master) { state_.cast_weights(master, x_.stream); }
+  /// Before end_step: every rank goes on with the scales of the largest magnitudes of all.
+  void share_magnitudes(Communicator& communicator);
   void end_step(const float* master);
   const void* state() const { return state_.state(); }
   static std::int64_t state_bytes(const ModelConfig& config) { return fp8_scaling_bytes(config); }

@@ -49,7 +49,8 @@ std::string_view live_name(Fp8Tensor tensor) {
 
 Linear<fp8>::Linear(const LinearContext<T>& context)
     : x_(context),
-      state_(x_.options.config, x_.rows() * x_.options.grad_accum, classifier_too(x_.options), x_.stream) {}
+      state_(x_.options.config, x_.rows() * x_.options.grad_accum * x_.options.ranks,
+             classifier_too(x_.options), x_.stream) {}
 
 std::int64_t Linear<fp8>::device_bytes(const GpuModelOptions& options) {
   return Fp8Layers::device_bytes(options.config, classifier_too(options));
@@ -58,6 +59,12 @@ std::int64_t Linear<fp8>::device_bytes(const GpuModelOptions& options) {
 void Linear<fp8>::load(const float* master) {
   state_.reset(x_.stream);
   cast_weights(master);
+}
+
+// The largest of all ranks. Whatever else the state holds is the same in each.
+void Linear<fp8>::share_magnitudes(Communicator& communicator) {
+  communicator.all_reduce_max(state_.state(), state_bytes(x_.options.config) / std::int64_t{sizeof(float)},
+                              x_.stream);
 }
 
 void Linear<fp8>::end_step(const float* master) {

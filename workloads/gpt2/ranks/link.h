@@ -1,5 +1,5 @@
-// link.h: a rank's side of the job: says twice a second that it lives and where it is, and ends the process when the job
-// has failed, whatever its other threads hang in.
+// link.h: a rank's side of the job: says twice a second that it lives and where it is, and ends the process when the
+// job has failed, whatever its other threads hang in.
 //
 // Lifecycle: construct -> { enter, step, fail } from the training thread -> leave -> destroy.
 #pragma once

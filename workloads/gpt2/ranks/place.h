@@ -25,9 +25,9 @@ using Variables = std::function<const char*(const char* name)>;
 ///   Slurm      SLURM_PROCID, SLURM_STEP_NUM_TASKS: of a step that srun started; SLURM_LOCALID
 ///   Open MPI   OMPI_COMM_WORLD_RANK, _SIZE, _LOCAL_RANK
 ///   other MPI  PMI_RANK, PMI_SIZE; MPI_LOCALRANKID
-/// Rank 0's host is MASTER_ADDR, else SLURM_LAUNCH_NODE_IPADDR, else this one. Its port is RIDGELINE_PORT, else one above
-/// MASTER_PORT, at which torchrun itself may listen, else 29501. Throws InputError for a variable that is no number
-/// or out of its range, and for a job on several hosts without an address.
+/// Rank 0's host is MASTER_ADDR, else SLURM_LAUNCH_NODE_IPADDR, else this one. Its port is RIDGELINE_PORT, else one
+/// above MASTER_PORT, at which torchrun itself may listen, else 29501. Throws InputError for a variable that is no
+/// number or out of its range, and for a job on several hosts without an address.
 std::optional<RankPlace> place_from_environment(const Variables& variables);
 
 /// The GPU of a rank among `devices` that its process sees: its local rank, or the only one where the launcher shows

@@ -81,8 +81,8 @@ std::optional<Roll::Event> Roll::silent(double now_s) const {
   return std::nullopt;
 }
 
-// A rank begins a step when the one before the last has ended on the GPU, which needs all ranks: so one that lags behind
-// lags by itself.
+// A rank begins a step when the one before the last has ended on the GPU, which needs all ranks: so one that lags
+// behind lags by itself.
 std::optional<Roll::Event> Roll::late(double now_s) const {
   const auto first = std::max_element(ranks_.begin(), ranks_.end(),
                                       [](const Rank& a, const Rank& b) { return a.step < b.step; });

@@ -50,7 +50,7 @@ class Roll {
   [[nodiscard]] bool has_left(int rank) const { return at(rank).left; }
 
  private:
-  // The better cause is the smaller.
+  /// The better cause is the smaller.
   enum class Sign { ended, failed, silent, late, lost };
 
   struct Rank {

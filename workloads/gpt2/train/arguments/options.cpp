@@ -146,7 +146,7 @@ void add_model(CLI::App& app, Options& o) {
 }
 
 void add_batch(CLI::App& app, Options& o) {
-  app.add_option("-B,--batch", o.batch, "Sequences of one micro-batch")
+  app.add_option("-B,--batch", o.batch, "Sequences of one micro-batch, of all ranks together")
       ->capture_default_str()
       ->check(CLI::Range(1, 65536))
       ->group("Batch");
@@ -219,6 +219,33 @@ void add_data(CLI::App& app, Options& o) {
       ->group("Data");
 }
 
+void add_ranks(CLI::App& app, RankOptions& o) {
+  app.add_option(
+         "--ranks", o.count,
+         "Processes to start, each on a GPU of its own and with its share of -B; 0: one process, or as "
+         "many as torchrun, srun or mpirun has started")
+      ->capture_default_str()
+      ->check(CLI::Range(0, 1024))
+      ->group("Ranks");
+  app.add_flag("--overlap,!--no-overlap", o.overlap, "Add up gradients beside the backward pass, or after it")
+      ->group("Ranks");
+  app.add_option("--bucket-mib", o.bucket_mib, "MiB of FP32 gradients that are added up at a time, at least")
+      ->capture_default_str()
+      ->check(CLI::Range(1, 1 << 20))
+      ->group("Ranks");
+  app.add_option("--nccl-ctas", o.ctas, "Most blocks of a collective's kernel; 0: as NCCL chooses")
+      ->capture_default_str()
+      ->check(CLI::Range(0, 64))
+      ->group("Ranks");
+  app.add_option("--nccl-library", o.nccl_library, "NCCL's library [libnccl.so.2, as the loader finds it]")
+      ->group("Ranks");
+  app.add_option("--rank-timeout", o.timeout_s,
+                 "Seconds after which a rank that keeps the others waiting ends the run")
+      ->capture_default_str()
+      ->check(CLI::Range(1.0, 86400.0))
+      ->group("Ranks");
+}
+
 void add_checkpoints(CLI::App& app, Options& o) {
   app.add_option("--checkpoint-dir", o.checkpoint_dir, "Write checkpoints here, the last at the end")
       ->group("Checkpoints");
@@ -273,8 +300,9 @@ void add_output(CLI::App& app, Options& o, Texts& texts) {
 int parse_options(int argc, char** argv, Options& o) {
   refuse_retired(argc, argv);
   CLI::App app(
-      "Trains a GPT-2 on one GPU. Without data of your own it trains on a bundled\ntoken stream. The default "
-      "of an option is in brackets.",
+      "Trains a GPT-2 on one GPU or several. Without data of your own it trains on a\nbundled token stream. "
+      "The "
+      "default of an option is in brackets.",
       "gpt2_train");
   app.formatter(std::make_shared<HelpFormat>());
   app.set_help_flag("-h,--help", "Print this and exit");
@@ -286,6 +314,7 @@ int parse_options(int argc, char** argv, Options& o) {
   SwitchOptions switches(app, argc, argv, o.switches);
   add_matmul_search(app, o);
   add_optimizer(app, o);
+  add_ranks(app, o.ranks);
   add_data(app, o);
   add_checkpoints(app, o);
   add_sampling(app, o);

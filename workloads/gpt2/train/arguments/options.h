@@ -13,10 +13,20 @@
 
 namespace ridgeline::gpt2 {
 
+/// Several processes that train one model together: docs in ../../README.md, "Several GPUs".
+struct RankOptions {
+  int count = 0;  // to fork; 0: none, but for what a launcher's variables say
+  bool overlap = true;
+  int bucket_mib = 40;
+  int ctas = 0;  // 0: NCCL's choice
+  std::string nccl_library;
+  double timeout_s = 8;
+};
+
 struct Options {
   std::string model = "124M";
   bool model_given = false;
-  int batch = 32;      // sequences of one micro-batch
+  int batch = 32;      // sequences of one micro-batch, of all ranks together
   int sequence = 0;    // tokens of a sequence; 0 until resolved: the model's longest
   int grad_accum = 1;  // micro-batches of one optimizer step
   std::string init = "random";
@@ -55,6 +65,7 @@ struct Options {
 
   std::string log;
   bool json = false;
+  RankOptions ranks;
   bool matmul_report = false;
   int profile_first = -1;  // cudaProfilerStart before this step, Stop after profile_last; -1: never
   int profile_last = -1;

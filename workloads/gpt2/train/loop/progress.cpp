@@ -24,11 +24,6 @@ namespace {
 constexpr int kUntimedSteps = 5;  // the first ones build plans and fill caches: not part of the statistics
 constexpr double kGiB = 1 << 30;
 
-void say(const std::string& line) {
-  std::fputs((line + "\n").c_str(), stdout);
-  std::fflush(stdout);
-}
-
 // JSON has no NaN.
 nlohmann::ordered_json number(double value) {
   return std::isfinite(value) ? nlohmann::ordered_json(value) : nlohmann::ordered_json(nullptr);
@@ -36,11 +31,19 @@ nlohmann::ordered_json number(double value) {
 
 }  // namespace
 
-Progress::Progress(const Options& options, const ModelConfig& config, const GpuPeak& peak, int first_step)
+void Progress::say(const std::string& line) const {
+  if (!job_.leads) return;
+  std::fputs((line + "\n").c_str(), stdout);
+  std::fflush(stdout);
+}
+
+Progress::Progress(const Options& options, const ModelConfig& config, const GpuPeak& peak, int first_step,
+                   const ProgressJob& job)
     : options_(options),
       config_(config),
       peak_(peak),
       first_step_(first_step),
+      job_(job),
       tokens_per_step_(static_cast<std::int64_t>(options.batch) * options.sequence * options.grad_accum),
       flops_per_token_(flops_per_token(config, options.sequence)),
       last_validation_(std::numeric_limits<float>::quiet_NaN()) {}
@@ -54,7 +57,7 @@ void Progress::open_log() {
 
 double Progress::mfu(double time_ms) const {
   if (peak_.mfu_flops_per_s <= 0) return std::numeric_limits<double>::quiet_NaN();
-  return tokens_per_s(time_ms) * flops_per_token_ / peak_.mfu_flops_per_s;
+  return tokens_per_s(time_ms) * flops_per_token_ / (peak_.mfu_flops_per_s * job_.ranks);
 }
 
 std::string Progress::mfu_text(double time_ms) const {
@@ -77,12 +80,24 @@ void Progress::data_line(const DataIdentity& data) {
       data.shuffled ? fmt::format("shuffled, seed {}", options_.seed) : "in the order given"));
 }
 
+void Progress::ranks_line() {
+  if (job_.nccl_version.empty()) return;
+  const RankOptions& o = options_.ranks;
+  const std::string ctas = o.ctas > 0 ? fmt::format(", at most {} blocks each", o.ctas) : std::string();
+  say(fmt::format(
+      "ranks     {}, B={} each, NCCL {}: gradients in {} buckets of {} MiB at least, {} the backward "
+      "pass{}",
+      job_.ranks, job_.sequences, job_.nccl_version, job_.buckets, o.bucket_mib,
+      o.overlap ? "beside" : "after", ctas));
+}
+
 void Progress::header(const MemoryPlan& memory, const DataIdentity& data) {
   say(fmt::format("model     L={} NH={} C={} V={} (padded {}), {:.1f} M parameters", config_.layers,
                   config_.heads, config_.channels, config_.vocab, config_.padded_vocab,
                   static_cast<double>(ParameterLayout(config_).total()) / 1e6));
   say(fmt::format("step      B={} T={} x {} micro-batches = {} tokens; {}", options_.batch, options_.sequence,
                   options_.grad_accum, tokens_per_step_, name_of(options_.switches.precision)));
+  ranks_line();
   const std::string differences = differences_from_fast(options_.switches);
   say(fmt::format("switches  {}", differences.empty() ? "preset fast" : "preset fast with " + differences));
   data_line(data);
@@ -179,8 +194,10 @@ void Progress::summary() {
                   "MFU {} | final loss {:.4f}",
                   median, p10, p90, times_ms_.size(), options_.steps, tokens_per_s(median), mfu_text(median),
                   last_.loss));
-  const std::optional<StepEnergy> energy = energy_.longest();
-  if (energy) {
+  // The counter is of this rank's GPU.
+  const std::optional<StepEnergy> measured = energy_.longest();
+  const StepEnergy* energy = job_.ranks == 1 && measured ? &*measured : nullptr;
+  if (energy != nullptr) {
     say(fmt::format("energy    {:.2f} J a step, {:.0f} W over {:.1f} s, by the GPU's own counter",
                     energy->joules_per_step, energy->watts(), energy->seconds));
   }
@@ -197,6 +214,13 @@ void Progress::summary() {
       {"batch", options_.batch},
       {"sequence", options_.sequence},
       {"grad_accum", options_.grad_accum},
+      {"ranks", job_.ranks},
+      {"nccl", job_.nccl_version.empty() ? nlohmann::ordered_json(nullptr)
+                                         : nlohmann::ordered_json(job_.nccl_version)},
+      {"overlap", options_.ranks.overlap},
+      {"bucket_mib", options_.ranks.bucket_mib},
+      {"buckets", job_.buckets},
+      {"nccl_ctas", options_.ranks.ctas},
       {"switches", switches},
       {"gpu", peak_.name},
       {"steps", options_.steps},
@@ -209,8 +233,8 @@ void Progress::summary() {
       {"mfu_ratio", number(mfu(median))},
       {"mfu_peak_flops_per_s", peak_.mfu_flops_per_s},
       {"flops_per_token", flops_per_token_},
-      {"joules_per_step", energy ? number(energy->joules_per_step) : nullptr},
-      {"energy_seconds", energy ? number(energy->seconds) : nullptr},
+      {"joules_per_step", energy != nullptr ? number(energy->joules_per_step) : nullptr},
+      {"energy_seconds", energy != nullptr ? number(energy->seconds) : nullptr},
       {"final_loss", number(last_.loss)},
       {"final_val_loss", number(last_validation_)}};
   say(line.dump());

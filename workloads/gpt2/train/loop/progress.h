@@ -1,6 +1,7 @@
 // progress.h: what a run tells: the lines on stdout, the JSON log, the summary.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <fstream>
 #include <string>
@@ -24,10 +25,20 @@ struct StepReport {
   bool host_late = false;  // the GPU had run dry before the step was fully enqueued
 };
 
+/// What a run says of the ranks that train together.
+struct ProgressJob {
+  bool leads = true;  // prints; the others are silent
+  int ranks = 1;
+  std::string nccl_version;  // empty: the process trains alone
+  int sequences = 0;         // of a micro-batch, in each rank
+  std::size_t buckets = 0;   // of gradients
+};
+
 class Progress {
  public:
   /// `first_step`: the one the run begins with.
-  Progress(const Options& options, const ModelConfig& config, const GpuPeak& peak, int first_step);
+  Progress(const Options& options, const ModelConfig& config, const GpuPeak& peak, int first_step,
+           const ProgressJob& job = {});
 
   /// Opens the log, in which a resumed run goes on where it was resumed. Throws InputError when that fails.
   void open_log();
@@ -40,7 +51,9 @@ class Progress {
   void summary();
 
  private:
+  void say(const std::string& line) const;
   void data_line(const DataIdentity& data);
+  void ranks_line();
   double tokens_per_s(double time_ms) const { return static_cast<double>(tokens_per_step_) / time_ms * 1e3; }
   double mfu(double time_ms) const;  // 0..1; NaN without a known peak
   std::string mfu_text(double time_ms) const;
@@ -49,7 +62,8 @@ class Progress {
   ModelConfig config_;
   GpuPeak peak_;
   int first_step_;
-  std::int64_t tokens_per_step_;
+  ProgressJob job_;
+  std::int64_t tokens_per_step_;  // of all ranks
   double flops_per_token_;
   std::ofstream log_;
   std::vector<double> times_ms_;  // of the steps past the warmup

@@ -13,13 +13,17 @@
 #include "gpt2/common/cuda_raii.h"
 #include "gpt2/common/errors.h"
 #include "gpt2/common/nvtx.h"
+#include "gpt2/libs/communicator.h"
 #include "gpt2/model/parameters.h"
 #include "gpt2/model/step_graph.h"
+#include "gpt2/ranks/place.h"
 #include "gpt2/train/data/batch_pipeline.h"
+#include "gpt2/train/data/batch_slice.h"
 #include "gpt2/train/data/token_source.h"
 #include "gpt2/train/data/validation_set.h"
 #include "gpt2/train/files/checkpoint.h"
 #include "gpt2/train/files/run_log.h"
+#include "gpt2/train/loop/failure.h"
 #include "gpt2/train/loop/progress.h"
 #include "gpt2/train/loop/step_ring.h"
 #include "gpt2/train/machine/device_memory.h"
@@ -28,7 +32,8 @@
 namespace ridgeline::gpt2 {
 namespace {
 
-void require_gpu() {
+// The rank's own becomes the current one.
+void require_gpu(const RankPlace& place) {
   int count = 0;
   const cudaError_t code = cudaGetDeviceCount(&count);
   if (code != cudaSuccess || count == 0) {
@@ -36,6 +41,7 @@ void require_gpu() {
                                        code == cudaSuccess ? "none found" : cudaGetErrorString(code),
                                        CUDART_VERSION / 1000, CUDART_VERSION % 1000 / 10));
   }
+  RIDGELINE_CUDA_CHECK(cudaSetDevice(device_of(place, count)));
 }
 
 // Empty when no directory for it can be made: the search then starts anew each run.
@@ -118,6 +124,8 @@ int checkpoint_code(Precision precision) {
 // What a run is made of before it needs a GPU, so that every fault of arguments and files is reported first.
 struct Prepared {
   Options options;  // with what they leave open filled in
+  RankPlace place;
+  BatchSlice slice;  // of each micro-batch of options.batch sequences
   ModelConfig config;
   GpuModelOptions model;
   std::unique_ptr<TokenSource> data;
@@ -127,6 +135,7 @@ struct Prepared {
   CheckpointHeader header;  // of this run; steps_done: where it begins
 
   int first_step() const { return static_cast<int>(header.steps_done); }
+  bool leads() const { return place.rank == 0; }  // prints, and writes files
 };
 
 // The model's sizes, and where the run begins when it goes on from a checkpoint.
@@ -162,9 +171,10 @@ ModelConfig settle_model(Prepared& p) {
   return config;
 }
 
-Prepared prepare(const Options& given) {
-  Prepared p{.options = given};
+Prepared prepare(const Options& given, const RankPlace& place) {
+  Prepared p{.options = given, .place = place};
   Options& o = p.options;
+  p.slice = slice_of_batch(o.batch, place.rank, place.size);
   p.config = with_vocabulary(settle_model(p), o.switches.vocabulary);
   if (!o.resume.empty()) {
     o.resume = p.checkpoint;
@@ -174,18 +184,25 @@ Prepared prepare(const Options& given) {
   if (o.sequence == 0) o.sequence = p.config.max_t;
 
   p.model = {.config = p.config,
-             .batch = o.batch,
+             .batch = p.slice.count,
              .sequence = o.sequence,
              .grad_accum = o.grad_accum,
              .switches = o.switches,
-             .rounding_seed = o.seed};
+             .rounding_seed = o.seed,
+             .ranks = place.size,
+             .reduction = {.overlap = o.ranks.overlap,
+                           .bucket_bytes = static_cast<std::int64_t>(o.ranks.bucket_mib) << 20}};
   p.model.matmul.search = o.matmul_search;
   p.model.matmul.cache_path = matmul_cache_path(o);
   GpuModel::check(p.model);
 
   p.data = training_source(o, p.config.vocab);
   if (o.val_every > 0) p.validation = validation_source(o, p.config.vocab);
-  if (o.sample_every > 0 || o.steps == 0) p.sampler.emplace(o, p.config);
+  if (o.sample_every > 0 || o.steps == 0) {
+    Options own = o;
+    own.batch = p.slice.count;  // the model's
+    p.sampler.emplace(own, p.config);
+  }
   const Switches& s = o.switches;
   p.header.run = {.config = p.config,
                   .precision = checkpoint_code(s.precision),
@@ -198,10 +215,18 @@ Prepared prepare(const Options& given) {
   if (!p.checkpoint.empty()) {
     require_same_run(p.checkpoint, read_checkpoint_header(p.checkpoint).run, p.header.run);
   }
+  if (place.size > 1) {
+    p.data = sliced_source(std::move(p.data), o.batch, p.slice);
+    if (p.validation) p.validation = sliced_source(std::move(p.validation), o.batch, p.slice);
+  }
+  return p;
+}
+
+// That what the run is to write can be written.
+void prepare_files(const Options& o) {
   if (!o.save.empty()) require_replaceable("model file", o.save);
   if (!o.log.empty()) require_writable("log file", o.log);
   if (!o.checkpoint_dir.empty()) prepare_checkpoint_directory(o.checkpoint_dir);
-  return p;
 }
 
 void save_checkpoint(const Options& o, CheckpointHeader header, int steps_done,
@@ -216,10 +241,11 @@ void save_checkpoint(const Options& o, CheckpointHeader header, int steps_done,
 // What a step enqueues: micro-steps and the update, kernel by kernel or as the graph they are captured in.
 class Steps {
  public:
-  Steps(const Options& options, GpuModel& model, std::unique_ptr<TokenSource> data)
+  Steps(const Options& options, int sequences, GpuModel& model, std::unique_ptr<TokenSource> data)
       : options_(options),
         model_(model),
-        batch_tokens_(std::int64_t{options.batch} * options.sequence),
+        sequences_(sequences),
+        batch_tokens_(std::int64_t{sequences} * options.sequence),
         batches_(std::move(data), batch_tokens_) {
     if (options.switches.cuda_graph) graph_.emplace(model, batch_tokens_, options.grad_accum);
   }
@@ -227,7 +253,7 @@ class Steps {
   void enqueue(int step, StepRing& ring) {
     const std::int64_t micro_steps = options_.grad_accum;
     const NvtxRange range(
-        StepSize{.tokens = batch_tokens_ * micro_steps, .samples = options_.batch * micro_steps}, "step");
+        StepSize{.tokens = batch_tokens_ * micro_steps, .samples = sequences_ * micro_steps}, "step");
     for (int micro = 0; micro < options_.grad_accum; ++micro) micro_step(micro);
     OptimizerOptions optimizer;
     optimizer.adamw.learning_rate = static_cast<float>(options_.schedule.at(step));
@@ -262,12 +288,40 @@ class Steps {
 
   const Options& options_;
   GpuModel& model_;
+  std::int64_t sequences_;  // of this rank's micro-batch
   std::int64_t batch_tokens_;
   BatchPipeline batches_;
   std::optional<StepGraph> graph_;
 };
 
-void run(Prepared& prepared, GpuModel& model, Progress& progress) {
+// Tells the link, if there is one, where a rank is.
+class Place {
+ public:
+  Place(RankLink* link, int first_step) : link_(link), first_step_(first_step) {}
+
+  void enter(RankPhase phase) const {
+    if (link_ != nullptr) link_->enter(phase);
+  }
+  // Steps in which the libraries build their plans, and the graph's capture, may take longer in one rank.
+  void step(int step) {
+    if (link_ == nullptr) return;
+    link_->step(step);
+    if (step == first_step_ + kFirstSteps) enter(RankPhase::training);
+  }
+  void back(int step) const {
+    enter(step < first_step_ + kFirstSteps ? RankPhase::preparing : RankPhase::training);
+  }
+
+ private:
+  static constexpr int kFirstSteps = 2;
+
+  RankLink* link_;
+  int first_step_;
+};
+
+void run(Prepared& prepared, GpuModel& model, Progress& progress, RankLink* link) {
+  Place place(link, prepared.first_step());
+  place.enter(RankPhase::preparing);
   const Options& options = prepared.options;
   const int first = prepared.first_step();
   if (prepared.checkpoint.empty()) {
@@ -275,18 +329,19 @@ void run(Prepared& prepared, GpuModel& model, Progress& progress) {
   } else {
     prepared.data->restore(load_checkpoint(prepared.checkpoint, model));
   }
-  progress.open_log();  // not before: a checkpoint that turns out damaged must not cost the log its end
+  if (prepared.leads())
+    progress.open_log();  // not before: a checkpoint that turns out damaged must not cost the log its end
   std::optional<ValidationSet> validation;
   if (prepared.validation) {
-    validation.emplace(std::move(prepared.validation), std::int64_t{options.batch} * options.sequence,
+    validation.emplace(std::move(prepared.validation), std::int64_t{prepared.slice.count} * options.sequence,
                        options.val_batches);
   }
   if (options.steps == 0) {
     if (validation) progress.validation(-1, validation->loss(model));
-    progress.sample(first, prepared.sampler->write(model, first));
+    if (prepared.leads()) progress.sample(first, prepared.sampler->write(model, first));
     return;
   }
-  Steps steps(options, model, std::move(prepared.data));
+  Steps steps(options, prepared.slice.count, model, std::move(prepared.data));
   StepRing ring;
   cudaStream_t stream = model.stream();
   int reported = first;
@@ -309,6 +364,7 @@ void run(Prepared& prepared, GpuModel& model, Progress& progress) {
       RIDGELINE_CUDA_CHECK(cudaProfilerStart());
       ring.restart_clock(step, stream);
     }
+    place.step(step);
     steps.enqueue(step, ring);
     finish_all(step);  // the GPU works on `step` meanwhile
     if (step == options.profile_last) {
@@ -324,29 +380,55 @@ void run(Prepared& prepared, GpuModel& model, Progress& progress) {
         !options.checkpoint_dir.empty() && (step + 1 == options.steps || due(options.checkpoint_every, step));
     if (!validates && !samples && !saves) continue;
     finish_all(step + 1);
+    place.enter(RankPhase::aside);
     if (validates) progress.validation(step, validation->loss(model));
-    if (samples) progress.sample(step + 1, prepared.sampler->write(model, step + 1));
-    if (saves) {
+    if (samples && prepared.leads()) progress.sample(step + 1, prepared.sampler->write(model, step + 1));
+    if (saves && prepared.leads()) {
       save_checkpoint(options, prepared.header, step + 1, steps.position(), model, progress);
     }
+    place.back(step + 1);
     ring.restart_clock(step + 1, stream);
   }
   finish_all(options.steps);
+  place.enter(RankPhase::aside);
 }
 
-}  // namespace
+NcclOptions nccl_options(const Options& o) {
+  return {.library = o.ranks.nccl_library, .ctas = o.ranks.ctas, .deterministic = o.switches.deterministic};
+}
 
-void train(const Options& given) {
-  Prepared prepared = prepare(given);
+// The communicator of this rank and the others; waits for them.
+std::unique_ptr<Communicator> join(const Options& options, RankLink& link) {
+  const NcclOptions nccl = nccl_options(options);
+  link.enter(RankPhase::joining);
+  const RankPlace& place = link.place();
+  if (place.rank == 0) {
+    const CommunicatorId id = Communicator::make_id();
+    link.publish(id);
+    return std::make_unique<Communicator>(0, place.size, id, nccl);
+  }
+  return std::make_unique<Communicator>(place.rank, place.size, link.published(), nccl);
+}
+
+ProgressJob progress_job(const Prepared& p, RankLink* link) {
+  ProgressJob job{.leads = p.leads(), .ranks = p.place.size};
+  if (link == nullptr) return job;
+  job.nccl_version = load_nccl(nccl_options(p.options));
+  job.sequences = p.slice.count;
+  job.buckets =
+      gradient_buckets(DeviceLayout(p.config), p.config.layers, p.model.reduction.bucket_bytes, p.place.size)
+          .size();
+  return job;
+}
+
+// Everything that needs the model's memory. `link`: null without other ranks.
+void train_model(Prepared& prepared, Progress& progress, RankLink* link, std::int64_t free_bytes) {
   const Options& options = prepared.options;
-  require_gpu();
-  prepared.options.switches = prepared.model.switches = switches_on_device(prepared.model);
-  Progress progress(options, prepared.config, gpu_peak(options.switches.precision), prepared.first_step());
-  progress.header(GpuModel::memory_plan(prepared.model), prepared.data->identity());
-  const std::int64_t free_bytes = require_memory(prepared.model);
+  std::unique_ptr<GpuModel> model;
   try {
-    const std::unique_ptr<GpuModel> model = GpuModel::create(prepared.model);
-    run(prepared, *model, progress);
+    model = GpuModel::create(prepared.model);
+    run(prepared, *model, progress, link);
+    if (!prepared.leads()) return;
     progress.summary();
     if (options.matmul_report) print_choices(options.switches.matmul, model->matmul());
     if (!options.save.empty()) {
@@ -356,6 +438,50 @@ void train(const Options& given) {
     if (error.code() == cudaErrorMemoryAllocation) throw_out_of_memory(prepared.model, free_bytes);
     throw;
   }
+}
+
+void train_prepared(Prepared& prepared, RankLink* link) {
+  const Options& options = prepared.options;
+  if (prepared.leads()) prepare_files(options);
+  require_gpu(prepared.place);
+  prepared.options.switches = prepared.model.switches = switches_on_device(prepared.model);
+  Progress progress(options, prepared.config, gpu_peak(options.switches.precision), prepared.first_step(),
+                    progress_job(prepared, link));
+  progress.header(GpuModel::memory_plan(prepared.model), prepared.data->identity());
+  const std::int64_t free_bytes = require_memory(prepared.model);
+  if (link == nullptr) {
+    train_model(prepared, progress, nullptr, free_bytes);
+    return;
+  }
+  const std::unique_ptr<Communicator> communicator = join(options, *link);
+  link->watch([&nccl = *communicator] {
+    const std::string error = nccl.async_error();
+    return error.empty() ? error : fmt::format("NCCL has lost another rank: {}", error);
+  });
+  prepared.model.communicator = communicator.get();
+  try {
+    train_model(prepared, progress, link, free_bytes);
+  } catch (...) {  // here, since the communicator's end waits for the other ranks
+    const Failure failure = failure_of(std::current_exception());
+    link->fail(failure.exit_code, failure.text);
+  }
+  link->watch({});
+}
+
+}  // namespace
+
+void check_run(const Options& options, int ranks) {
+  (void)prepare(options, {.size = ranks});
+}
+
+void train(const Options& options) {
+  Prepared prepared = prepare(options, {});
+  train_prepared(prepared, nullptr);
+}
+
+void train_rank(const Options& options, RankLink& link) {
+  Prepared prepared = prepare(options, link.place());
+  train_prepared(prepared, &link);
 }
 
 }  // namespace ridgeline::gpt2

@@ -15,6 +15,7 @@ std::int64_t run_bytes(const GpuModelOptions& o) {
   const std::int64_t batch_tokens = static_cast<std::int64_t>(o.batch) * o.sequence;
   std::int64_t bytes =
       GpuModel::memory_plan(o).total_bytes() + BatchPipeline::device_bytes(batch_tokens) + kLibraryBytes;
+  if (o.ranks > 1) bytes += kNcclBytes;
   if (o.switches.cuda_graph) bytes += 2 * batch_tokens * o.grad_accum * std::int64_t{sizeof(std::int32_t)};
   return bytes;
 }
@@ -42,7 +43,7 @@ void throw_out_of_memory(const GpuModelOptions& options, std::int64_t free_bytes
   const int fitting = largest_batch(
       [&](int batch) { return needed(batch, static_cast<int>((sequences + batch - 1) / batch)); }, trusted,
       options.batch - 1);
-  std::string advice = batch_advice(options.batch, options.grad_accum, fitting);
+  std::string advice = batch_advice(options.batch, options.grad_accum, fitting, options.ranks);
   if (advice.empty()) advice = "not even -B 1 fits: lower -T, raise --recompute or take a smaller --model";
   throw EnvironmentError(fmt::format(
       "out of GPU memory: the run needs {:.2f} GiB (parameters {:.2f}, gradients and moments {:.2f}, "

@@ -20,14 +20,14 @@ int largest_batch(const std::function<std::int64_t(int batch)>& needed_bytes, st
   return fits;
 }
 
-std::string batch_advice(int batch, int grad_accum, int fitting) {
+std::string batch_advice(int batch, int grad_accum, int fitting, int ranks) {
   if (fitting < 1) return {};
   const std::int64_t sequences = static_cast<std::int64_t>(batch) * grad_accum;
   std::int64_t divisor = std::min<std::int64_t>(fitting, sequences);
   while (sequences % divisor != 0) --divisor;
-  std::string advice =
-      fmt::format("-B {} --grad-accum {} fits and keeps the step's tokens", divisor, sequences / divisor);
-  if (divisor != fitting) advice += fmt::format(" (-B {} is the largest that fits)", fitting);
+  std::string advice = fmt::format("-B {} --grad-accum {} fits and keeps the step's tokens", divisor * ranks,
+                                   sequences / divisor);
+  if (divisor != fitting) advice += fmt::format(" (-B {} is the largest that fits)", fitting * ranks);
   return advice;
 }
 

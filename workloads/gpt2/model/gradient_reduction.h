@@ -1,0 +1,50 @@
+// gradient_reduction.h: adds up the gradients of all ranks, bucket by bucket, beside the backward pass.
+//
+// Lifecycle: construct -> in the last micro-step of each step: { completed() as the backward pass goes } -> finish().
+// Only enqueues, so that a step with it can be captured. One thread.
+#pragma once
+
+#include <cuda_runtime_api.h>
+
+#include <cstdint>
+#include <vector>
+
+#include "gpt2/common/cuda_raii.h"
+#include "gpt2/libs/communicator.h"
+#include "gpt2/model/gradient_buckets.h"
+
+namespace ridgeline::gpt2 {
+
+struct ReductionOptions {
+  bool overlap = true;                                 // false: all buckets after the backward pass
+  std::int64_t bucket_bytes = std::int64_t{40} << 20;  // of FP32 gradients: gradient_buckets.h has the rule
+};
+
+class GradientReduction {
+ public:
+  /// `gradients` has padded_elements() elements and the device layout's order; `compute` is the stream of the passes.
+  GradientReduction(Communicator& communicator, const ReductionOptions& options, const DeviceLayout& layout,
+                    int layers, float* gradients, cudaStream_t compute);
+
+  /// `after` as in GradientBucket: what is enqueued on `compute` so far completes it.
+  void completed(int after);
+  /// Adds up `loss` too; what is enqueued on `compute` from now on sees all sums.
+  void finish(float* loss);
+
+  [[nodiscard]] const std::vector<GradientBucket>& buckets() const { return buckets_; }
+
+ private:
+  void reduce(const GradientBucket& bucket, cudaStream_t stream);
+
+  Communicator& communicator_;
+  bool overlap_;
+  std::vector<GradientBucket> buckets_;
+  float* gradients_;
+  cudaStream_t compute_;
+  PriorityStream stream_;
+  std::vector<Event> ready_;  // one a bucket
+  Event done_{cudaEventDisableTiming};
+  std::size_t next_ = 0;  // the bucket that is sent next
+};
+
+}  // namespace ridgeline::gpt2
