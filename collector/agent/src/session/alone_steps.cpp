@@ -22,11 +22,6 @@ constexpr std::uint32_t kStepsPerPart = 1 + kSteps + 1;
 constexpr std::int64_t kThroughPatienceNs = 100 * kMillisecond;
 constexpr std::int64_t kStepPatienceNs = 100 * kMillisecond;
 constexpr int kTimedCalls = 2000;
-// Share of a recorded step after which launches are listened to again: a step that runs alone is no shorter.
-constexpr double kRest = 0.6;
-constexpr std::int64_t kShortestRestedNs = 5 * kMillisecond;
-// A step alone that takes this many recorded ones has missed a boundary.
-constexpr double kMissedBorder = 1.25;
 
 }  // namespace
 
@@ -77,23 +72,7 @@ bool AloneSteps::switch_off() noexcept {
   return false;
 }
 
-void AloneSteps::rest(std::int64_t boundary_ns) noexcept {
-  if (!rests() || !launches_only_) return;
-  launches_only_(false);
-  listen_ns_.store(boundary_ns + static_cast<std::int64_t>(kRest * static_cast<double>(usual_ns_)),
-                   std::memory_order_release);
-}
-
-void AloneSteps::listen(std::int64_t now_ns) noexcept {
-  if (rest_ns(now_ns) != 0 || lock_.test_and_set(std::memory_order_acquire))
-    return;  // another turn comes soon
-  if (listen_ns_.exchange(0) != 0) launches_only_(true);
-  lock_.clear(std::memory_order_release);
-}
-
 void AloneSteps::switch_on() noexcept {
-  if (listen_ns_.exchange(0) != 0) launches_only_(true);
-  rests_.store(false, std::memory_order_relaxed);
   session_.timeline->switch_on();
   if (calls_) calls_(true, !by_period_);
   session_.nvtx.mute(false);
@@ -133,12 +112,6 @@ void AloneSteps::begin(Kind kind, StepTracker::Step* step, std::int64_t usual_ns
     session_.steps.run_alone(step);
   }
   block_.start_ns = session_.now_ns();
-  if (kind == Kind::alone) {
-    rests_.store(by_period && borders_show_.load(std::memory_order_relaxed) &&
-                     usual_ns >= kShortestRestedNs && measured_.load(std::memory_order_relaxed),
-                 std::memory_order_relaxed);
-    rest(block_.start_ns);
-  }
   block_.switch_ns = block_.start_ns - since_ns;
   latest_boundary_ns_.store(block_.start_ns, std::memory_order_release);
   steps_begun_ = 1;
@@ -152,7 +125,6 @@ void AloneSteps::come_back_in(StepTracker::Step* step) noexcept {
 
 void AloneSteps::end(StepTracker::Step* step, std::int64_t boundary_ns) noexcept {
   const bool alone = kind_ == Kind::alone;
-  const bool rested = rests();
   kind_ = Kind::none;
   const std::int64_t since_ns = session_.now_ns();
   if (alone) {
@@ -165,8 +137,6 @@ void AloneSteps::end(StepTracker::Step* step, std::int64_t boundary_ns) noexcept
   block_.launches = launches_.load(std::memory_order_relaxed);
   block_.own_ns = own_ns_.load(std::memory_order_relaxed);
   block_.callback_ps = callback_ps_;
-  const auto took_ns = static_cast<double>(block_.end_ns - block_.start_ns);
-  if (rested && took_ns > kMissedBorder * static_cast<double>(usual_ns_) * block_.steps) return;
   session_.writer.put(block_);
 }
 
@@ -181,7 +151,6 @@ void AloneSteps::on_step_begin(StepTracker::Step* step, std::int64_t boundary_ns
         (kind_ == Kind::recorded || (step->phase == Phase::timeline && active()))) {
       ++steps_begun_;
       if (kind_ == Kind::alone) session_.steps.run_alone(step);
-      if (kind_ == Kind::alone) rest(boundary_ns);
       return;
     }
     if (step->index == block_.first_step + block_.steps && steps_begun_ == block_.steps) {
@@ -223,7 +192,6 @@ void AloneSteps::on_graph_begin() noexcept {
 
 void AloneSteps::tick(std::int64_t now_ns) noexcept {
   if (session_.settings.alone_steps == 0) return;
-  listen(now_ns);
   if (!measured_ && session_.device_launches.used() != 0) {
     measured_ = true;
     measure_callback();

@@ -2,11 +2,11 @@
 //
 // In a block that runs alone, CUPTI makes no records, the program's launches and waits come to no callback of the
 // agent's, ranges are not written, and the agent's thread neither flushes nor samples clocks. What remains: the range
-// that marks a step, or, where steps are found by their launches, the callback of launches, which tells where a step
-// ends. It is off for the greater part of each step and comes back before the next boundary can be due (rest()); where
-// that cannot be, in steps that are short or several periods, it stays on. What it takes for the launches that come to
-// it is measured and written beside the block. A block that is recorded, as long and begun in the same way, stands near
-// each: what the two differ by is the price.
+// that marks a step, or, where steps are found by their launches, the callback of each launch, which counts them; what
+// that takes is measured and written beside the block. It is not switched off between two boundaries: a thread that is
+// in a launch when CUPTI has neither a callback nor a record to make of it is taken for being in it for ever after, and
+// all its later launches are lost (CUPTI 13.0; docs/design/031). A block that is recorded, as long and begun in the same
+// way, stands near each: what the two differ by is the price.
 //
 // Both kinds begin with a device that is through with everything before: so no record is cut when they are switched
 // off, and both start alike. A block that something comes between (a capture, a module, a window that closes, a step
@@ -17,7 +17,6 @@
 // all, tracing is switched off for good, and that is said.
 #pragma once
 
-#include <algorithm>
 #include <atomic>
 #include <cstdint>
 #include <functional>
@@ -32,18 +31,6 @@ class AloneSteps {
 
   /// Switches the callbacks of launches and waits, at CUPTI and here (WindowControl). Before the first step.
   void switch_by(std::function<void(bool on, bool launches_too)> calls) { calls_ = std::move(calls); }
-
-  /// Likewise those of launches alone, inside a block.
-  void switch_launches_by(std::function<void(bool on)> launches) { launches_only_ = std::move(launches); }
-  /// Of steps that are found by their launches: each is one period of them, so that a boundary shows by itself.
-  void borders_show(bool yes) noexcept { borders_show_.store(yes, std::memory_order_relaxed); }
-  /// The launches of this block are not all seen. One relaxed load.
-  bool rests() const noexcept { return rests_.load(std::memory_order_relaxed); }
-  /// Until the callbacks of launches are to come back, by tick(); negative: they are there.
-  std::int64_t rest_ns(std::int64_t now_ns) const noexcept {
-    const std::int64_t at_ns = listen_ns_.load(std::memory_order_acquire);
-    return at_ns == 0 ? -1 : std::max<std::int64_t>(at_ns - now_ns, 0);
-  }
 
   /// A step begins, as its schedule has it; one that is to run alone is made so. `boundary_ns`: when it began.
   void on_step_begin(StepTracker::Step* step, std::int64_t boundary_ns, std::int64_t usual_ns,
@@ -89,16 +76,12 @@ class AloneSteps {
   void end(StepTracker::Step* step, std::int64_t boundary_ns) noexcept;
   void refuse(const char* why) noexcept;
   void come_back_in(StepTracker::Step* step) noexcept;
-  /// In a step that has just begun: the callbacks of launches are off until kRest of its usual length has passed.
-  void rest(std::int64_t boundary_ns) noexcept;
-  void listen(std::int64_t now_ns) noexcept;
   bool switch_off() noexcept;
   void switch_on() noexcept;
   void measure_callback() noexcept;
 
   SessionState& session_;
   std::function<void(bool, bool)> calls_;
-  std::function<void(bool)> launches_only_;
   CUpti_SubscriberHandle subscriber_ = nullptr;
   std::atomic_flag lock_ = ATOMIC_FLAG_INIT;  // of switching: what follows
   std::atomic<bool> active_{false};
@@ -112,10 +95,8 @@ class AloneSteps {
   std::atomic<std::uint64_t> launches_{0};
   std::atomic<std::uint32_t> back_in_{spool::kNoStep};
   std::atomic<std::int64_t> own_ns_{0};
-  std::int64_t callback_ps_ = 0;       // of one launch: entry and exit
-  std::atomic<bool> measured_{false};  // that; by the agent's thread, which turns then
-  std::atomic<bool> borders_show_{false}, rests_{false};
-  std::atomic<std::int64_t> listen_ns_{0};  // 0: the callbacks of launches are as switch_off() left them
+  std::int64_t callback_ps_ = 0;  // of one launch: entry and exit
+  bool measured_ = false;         // that; the agent's thread
   std::atomic<bool> loaded_untraced_{false}, refused_{false}, ended_{false};
 };
 

@@ -14,15 +14,15 @@ steps::Key graph_key_of(const void* params) {
 }  // namespace
 
 std::int64_t LaunchRecorder::note_for_period(ThreadState& thread, CUpti_CallbackId id,
-                                             const CUpti_CallbackData& data, bool all_seen) noexcept {
+                                             const CUpti_CallbackData& data) noexcept {
   if (!period_.looks_at(data.contextUid)) return 0;
   const std::int64_t now = session_.api->now_ns();
   if (is_graph_launch(id))
-    return period_.note_launch(thread, graph_key_of(data.functionParams), nullptr, now, all_seen) ? 0 : now;
+    return period_.note_launch(thread, graph_key_of(data.functionParams), nullptr, now) ? 0 : now;
   SequenceEntry entry{thread.launch_kernel_id, 0, 0, 0};
   grid_of(id, data.functionParams, &entry);
   return period_.note_launch(thread, steps::key_of(entry.kernel_id, entry.grid_x, entry.grid_y, entry.grid_z),
-                             data.symbolName, now, all_seen)
+                             data.symbolName, now)
              ? 0
              : now;
 }
@@ -51,7 +51,7 @@ void LaunchRecorder::on_launch(CUpti_CallbackId id, const CUpti_CallbackData& da
     const bool captured = is_captured(id, data);
     std::int64_t entered_ns = 0;
     if (period_.watches() && !captured) {
-      entered_ns = note_for_period(*thread, id, data, true);
+      entered_ns = note_for_period(*thread, id, data);
       // It may have begun a step that is not recorded.
       if (!recording_.load(std::memory_order_relaxed))
         return thread->launch_noted.store(false, std::memory_order_relaxed);
@@ -92,7 +92,7 @@ void LaunchRecorder::count_alone(ThreadState& thread, CUpti_CallbackId id,
   const std::int64_t since_ns = session_.api->now_ns();
   thread.launch_kernel_id = 0;
   if (!is_graph_launch(id)) look_up_kernel(thread, data.symbolName);
-  note_for_period(thread, id, data, !alone_.rests());
+  note_for_period(thread, id, data);
   if (alone_.active()) alone_.count_launch(session_.api->now_ns() - since_ns);
 }
 

@@ -25,8 +25,8 @@ class LaunchRecorder {
 
  private:
   /// When the launch was noted; 0: it was not looked at, or a step ended or began, which takes its time.
-  std::int64_t note_for_period(ThreadState& thread, CUpti_CallbackId id, const CUpti_CallbackData& data,
-                               bool all_seen) noexcept;
+  std::int64_t note_for_period(ThreadState& thread, CUpti_CallbackId id,
+                               const CUpti_CallbackData& data) noexcept;
   void count_alone(ThreadState& thread, CUpti_CallbackId id, const CUpti_CallbackData& data) noexcept;
   bool is_captured(CUpti_CallbackId id, const CUpti_CallbackData& data) const noexcept;
   void look_up_kernel(ThreadState& thread, const char* name) noexcept;

@@ -37,8 +37,8 @@ bool PeriodSteps::looks_at(std::uint32_t context_id) noexcept {
 }
 
 bool PeriodSteps::note_launch(ThreadState& thread, steps::Key key, const char* kernel_name,
-                              std::int64_t now_ns, bool all_seen) noexcept {
-  if (!(all_seen ? period_.launch(key, now_ns) : period_.launch_among_others(key))) return false;
+                              std::int64_t now_ns) noexcept {
+  if (!period_.launch(key, now_ns)) return false;
   boundary(thread, kernel_name);
   return true;
 }
@@ -66,7 +66,6 @@ void PeriodSteps::boundary(ThreadState& thread, const char* kernel_name) noexcep
   if (boundary_lock_.test_and_set(std::memory_order_acquire)) return;  // another thread is at it
   if (watches()) {
     if (describe_boundary_.exchange(false)) describe(kernel_name);
-    conductor_.borders_show(found_.periods == 1);
     end_step(thread);
     std::uint32_t index = spool::kNoStep;
     if (conductor_.begin(thread, spool::kStepByPeriod, &index)) step_.store(index, std::memory_order_release);

@@ -19,10 +19,10 @@ class PeriodSteps {
 
   /// True until a range marks a step: launches are to be noted. One relaxed load.
   bool watches() const noexcept { return watches_.load(std::memory_order_relaxed); }
-  /// At a launch's entry, before anything else is done with it. `kernel_name` null: a graph. `all_seen`: so were those
-  /// before it, or some of them were not. True: a step ended or began.
-  bool note_launch(ThreadState& thread, steps::Key key, const char* kernel_name, std::int64_t now_ns,
-                   bool all_seen) noexcept;
+  /// At a launch's entry, before anything else is done with it. `kernel_name` null: a graph. True: a step ended or
+  /// began.
+  bool note_launch(ThreadState& thread, steps::Key key, const char* kernel_name,
+                   std::int64_t now_ns) noexcept;
   /// True if launches of this context are looked at; counts it if not.
   bool looks_at(std::uint32_t context_id) noexcept;
   /// An outermost range of the program, of another name than the steps have, begins and ends: if such ranges repeat

@@ -160,7 +160,6 @@ bool Session::start_cupti(const CuptiApi& api, const std::string& library_path) 
   make_tiers();
   enable_callbacks();
   alone_.switch_by([this](bool on, bool launches_too) { window_.switch_calls(on, launches_too); });
-  alone_.switch_launches_by([this](bool on) { window_.switch_launches(on); });
   alone_.time_callbacks_with(subscriber_);
   window_.set_before_close([this] { alone_.drop(); });
   window_.start(subscriber_);

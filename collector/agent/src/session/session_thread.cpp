@@ -22,8 +22,6 @@ constexpr std::int64_t kAskPauseNs = 500 * kMillisecond;
 constexpr std::int64_t kLookForOthersNs = 250 * kMillisecond;
 constexpr std::int64_t kDescribePatienceNs = 10'000 * kMillisecond;
 
-constexpr std::chrono::microseconds kShortestPause{100};
-
 std::int64_t monotonic_ns() noexcept {
   timespec t{};
   clock_gettime(CLOCK_MONOTONIC, &t);
@@ -87,10 +85,7 @@ void Session::run() noexcept {
     lock.unlock();
     tick(session_.now_ns());
     lock.lock();
-    std::chrono::nanoseconds pause = std::chrono::milliseconds(period_ms);
-    if (const std::int64_t rest_ns = alone_.rest_ns(session_.now_ns()); rest_ns >= 0)
-      pause = std::clamp<std::chrono::nanoseconds>(std::chrono::nanoseconds(rest_ns), kShortestPause, pause);
-    if (!stop_) wake_.wait_for(lock, pause);
+    if (!stop_) wake_.wait_for(lock, std::chrono::milliseconds(period_ms));
   }
 }
 

@@ -80,7 +80,6 @@ bool StepConductor::begin(ThreadState& thread, std::uint16_t flags, std::uint32_
   if (!session_.steps.begin(&step, before_schedule)) return false;
   if (session_.steps.variation_known() && !session_.steps.vary()) session_.without_steps.stop();
   alone_.on_step_begin(&step, boundary_ns, usual_step_ns(), (flags & spool::kStepByPeriod) != 0);
-  if (alone_.rests()) wake_threads_();  // to end the rest in time
   if (has_its_turn(step)) flags |= prepare_sampling(step);
   const std::int64_t now = session_.now_ns();  // after what had to be finished and set up
   *step_index = step.index;

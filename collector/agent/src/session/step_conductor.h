@@ -20,8 +20,6 @@ class StepConductor {
   /// A step begins on this thread, unless one is open; its index. `flags` of StepStartRecord.
   bool begin(ThreadState& thread, std::uint16_t flags, std::uint32_t* step_index) noexcept;
   void end(ThreadState& thread, std::int64_t now_ns) noexcept;
-  /// Of steps that are found by their launches: AloneSteps::borders_show().
-  void borders_show(bool yes) noexcept { alone_.borders_show(yes); }
   /// A stretch is to be counted, or sampled for so long (stretches.h): nothing else holds the counters. False: it
   /// cannot be sampled.
   void prepare_counted_stretch() noexcept;

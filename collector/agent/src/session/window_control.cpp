@@ -116,13 +116,6 @@ void WindowControl::switch_calls(bool on, bool launches_too) noexcept {
   if (on) record_calls(true);
 }
 
-void WindowControl::switch_launches(bool on) noexcept {
-  const State state = state_.load(std::memory_order_acquire);
-  if (on && state != State::open && state != State::last_step) return;  // off with the window
-  for (const CUpti_CallbackId id : launch_callbacks())
-    session_.api->enable_callback(on ? 1 : 0, subscriber_, CUPTI_CB_DOMAIN_DRIVER_API, id);
-}
-
 void WindowControl::record_calls(bool on) noexcept {
   launches_.record(on);
   waits_.record(on);

@@ -43,8 +43,6 @@ class WindowControl {
   /// Of an open window: the callbacks of launches and waits come no longer, or again; those of launches only if
   /// `launches_too`, but none is noted. Any thread, one at a time.
   void switch_calls(bool on, bool launches_too) noexcept;
-  /// The same of launches alone, which are noted as before or not.
-  void switch_launches(bool on) noexcept;
   /// At exit: a window that is open ends with the program.
   void end_with_program(std::int64_t now_ns) noexcept;
 

@@ -16,14 +16,6 @@ bool StepPeriod::launch(steps::Key key, std::int64_t now_ns) noexcept {
   const std::uint64_t at = count_.fetch_add(1, std::memory_order_relaxed);
   ring_[at % kHistory].store((static_cast<std::uint64_t>(now_ns) / 1000) << 32 | key,
                              std::memory_order_relaxed);
-  return is_border(key, at);
-}
-
-bool StepPeriod::launch_among_others(steps::Key key) noexcept {
-  return is_border(key, count_.load(std::memory_order_relaxed));
-}
-
-bool StepPeriod::is_border(steps::Key key, std::uint64_t at) noexcept {
   // Two threads at once may lose a key here: a boundary is missed, nothing worse.
   const std::uint64_t exact = recent_exact_.load(std::memory_order_relaxed) << 16 | steps::exact_part(key);
   const std::uint64_t kernels =

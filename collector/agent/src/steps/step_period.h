@@ -26,7 +26,6 @@ class StepPeriod {
   /// Notes a launch; true if a step begins with it. Any thread; takes no lock.
   bool launch(steps::Key key, std::int64_t now_ns) noexcept;
   /// The same of a launch among others that are not reported: it is not noted, since the sequence has holes.
-  bool launch_among_others(steps::Key key) noexcept;
   /// Looks for the step if enough has come since the last time; true if a new one was found, which activate() puts in
   /// force. One thread; may take some milliseconds.
   bool analyse(std::int64_t now_ns, Found* found) noexcept;
@@ -41,8 +40,6 @@ class StepPeriod {
   std::uint64_t launches() const noexcept { return count_.load(std::memory_order_relaxed); }
 
  private:
-  bool is_border(steps::Key key, std::uint64_t at) noexcept;
-
   static constexpr std::uint32_t kHistory = 2 * steps::StepWatch::kMaxLaunches;
 
   std::atomic<std::uint64_t>* ring_;  // time in us << 32 | key
