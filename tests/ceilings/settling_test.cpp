@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 
 namespace ridgeline::ceilings {
@@ -19,6 +20,21 @@ TEST(CeilingSettling, AClockThatStandsStillHasSettledOnceItMay) {
   const auto still = [](double) { return 1.98e9; };
   EXPECT_FALSE(settled(clocks(0.9, still), kRule)) << "too early";
   EXPECT_TRUE(settled(clocks(1.02, still), kRule));
+}
+
+TEST(CeilingSettling, BatchesThatWaitedForTheCpuAreNamedWhileTheyAreFew) {
+  std::vector<double> seconds(50, 0.02);
+  EXPECT_EQ(std::count(waited(seconds).begin(), waited(seconds).end(), true), 0);
+  seconds[7] = 0.12;
+  seconds[30] = 0.0249;  // slower, but not for that
+  const std::vector<bool> found = waited(seconds);
+  EXPECT_TRUE(found[7]);
+  EXPECT_EQ(std::count(found.begin(), found.end(), true), 1);
+  for (std::size_t i = 0; i < 15; ++i) seconds[i] = 0.04;
+  const std::vector<bool> many = waited(seconds);
+  EXPECT_EQ(std::count(many.begin(), many.end(), true), 0)
+      << "the load itself varies: its parts disagree then";
+  EXPECT_TRUE(waited({}).empty());
 }
 
 TEST(CeilingSettling, AClockThatFallsHasNotSettledAndOneThatHasFallenHas) {

@@ -38,6 +38,18 @@ TEST(CeilingValidity, ABurstIsAtTheHighestClock) {
   EXPECT_FALSE(clock_down(1e9, 0));
 }
 
+// A product of matrices takes more power than the board has: 1.59 GHz for some milliseconds, 1.33 for seconds.
+TEST(CeilingValidity, ABurstThatPowerHoldsIsFasterThanTheSameSustained) {
+  EXPECT_FALSE(no_burst(1.98e9, 1.98e9, 1.98e9));
+  EXPECT_FALSE(no_burst(1.586e9, 1.326e9, 1.98e9));
+  const auto none = no_burst(1.5e9, 1.48e9, 1.98e9);
+  ASSERT_TRUE(none);
+  EXPECT_EQ(none->rule, VoidRule::no_burst);
+  EXPECT_NE(none->detail.find("1480 MHz sustained"), std::string::npos) << none->detail;
+  EXPECT_TRUE(no_burst(1.5e9, {}, 1.98e9)) << "nothing to compare with";
+  EXPECT_FALSE(no_burst({}, 1.4e9, 1.98e9));
+}
+
 TEST(CeilingValidity, AnyOfTheSignsOfOthersIsEnough) {
   EXPECT_FALSE(foreign_process({}));
   EXPECT_FALSE(foreign_process({.processes_now = 1})) << "that is this one";

@@ -23,8 +23,9 @@ struct RoofName {
   [[nodiscard]] std::string text() const;  // "dram.read": as --only has it, and the name of its NVTX range
 };
 
-/// `burst`: a few milliseconds after a pause, at the highest clock. `sustained`: for seconds, at the clock that
-/// power and heat leave.
+/// `burst`: a few milliseconds after a pause, at the highest clock that the board gives this load then: what takes more
+/// power than the board has is held below the clock of others from the first millisecond on. `sustained`: for seconds,
+/// at the clock that power and heat leave.
 enum class State : std::uint8_t { burst, sustained };
 [[nodiscard]] const char* to_string(State state);
 
@@ -34,7 +35,7 @@ enum class VoidRule : std::uint8_t {
   foreign_process,  ///< another process used the GPU
   above_possible,   ///< more than ops per cycle × clock, or than the bus can carry
   rounds_disagree,
-  no_burst,     ///< the clock was below its highest
+  no_burst,     ///< the clock was below its highest, and no higher than sustained
   not_settled,  ///< the clock still moved
   failed,       ///< a call failed
 };

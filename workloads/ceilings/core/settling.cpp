@@ -7,7 +7,9 @@ namespace ridgeline::ceilings {
 
 namespace {
 constexpr std::size_t kFewestReadings = 5;
-}
+constexpr double kMaxOfMedian = 1.25;
+constexpr double kMaxWaited = 0.2;
+}  // namespace
 
 bool settled(std::span<const Point> clocks, const SettlingRule& rule) {
   if (clocks.empty()) return false;
@@ -20,6 +22,22 @@ bool settled(std::span<const Point> clocks, const SettlingRule& rule) {
   double mean = 0;
   for (const Point& p : seen) mean += p.y / static_cast<double>(seen.size());
   return mean > 0 && std::fabs(slope(seen)) * rule.look_s / mean < rule.max_change;
+}
+
+std::vector<bool> waited(std::span<const double> seconds) {
+  std::vector<bool> late(seconds.size(), false);
+  if (seconds.empty()) return late;
+  std::vector<double> sorted(seconds.begin(), seconds.end());
+  const auto middle = sorted.begin() + static_cast<std::ptrdiff_t>(sorted.size() / 2);
+  std::nth_element(sorted.begin(), middle, sorted.end());
+  std::size_t count = 0;
+  for (std::size_t i = 0; i < seconds.size(); ++i) {
+    late[i] = seconds[i] > kMaxOfMedian * *middle;
+    count += late[i] ? 1 : 0;
+  }
+  if (static_cast<double>(count) > kMaxWaited * static_cast<double>(seconds.size()))
+    late.assign(seconds.size(), false);
+  return late;
 }
 
 void EnergyTrace::add(double seconds, double joules) {

@@ -19,6 +19,11 @@ struct SettlingRule {
 /// must have been seen as a whole, by five readings at least.
 [[nodiscard]] bool settled(std::span<const Point> clocks, const SettlingRule& rule);
 
+/// Of batches that are the same work, seconds of each: those that took kMaxOfMedian times the median, for which the GPU
+/// waited for the CPU (another process held the driver, or the thread was not run). None if they are more than
+/// kMaxWaited of all: then it is the load that varies.
+[[nodiscard]] std::vector<bool> waited(std::span<const double> seconds);
+
 /// Readings of an energy counter that is brought up to date now and then: the joules between its first and its
 /// last change.
 class EnergyTrace {

@@ -39,6 +39,15 @@ std::optional<Void> clock_down(std::optional<double> sm_clock_hz, double max_sm_
                                               *sm_clock_hz / 1e6, *sm_clock_hz / max_sm_clock_hz * 100)};
 }
 
+std::optional<Void> no_burst(std::optional<double> burst_clock_hz, std::optional<double> sustained_clock_hz,
+                             double max_sm_clock_hz) {
+  std::optional<Void> down = clock_down(burst_clock_hz, max_sm_clock_hz);
+  if (!down || !sustained_clock_hz) return down;
+  if (*burst_clock_hz >= kMinAboveSustained * *sustained_clock_hz) return std::nullopt;
+  down->detail += fmt::format(", and at {:.0f} MHz sustained", *sustained_clock_hz / 1e6);
+  return down;
+}
+
 std::optional<Void> foreign_process(const Neighbours& seen) {
   if (seen.processes_before > 0)
     return Void{VoidRule::foreign_process,

@@ -275,6 +275,10 @@ Findings measure(const Request& request) {
     Roof& roof = found.roofs[i];
     tell(roof.name.text() + ", sustained");
     roof.readings.push_back(best_sustained(runner, entry, request.plan.sustained_shapes, found));
+    Reading& burst = roof.readings.front();
+    if (auto none =
+            no_burst(burst.sm_clock_hz, roof.readings.back().sm_clock_hz, found.device.max_sm_clock_hz))
+      burst.voids.push_back(*std::move(none));
     const std::string wrong = entry.bench.check();
     for (Reading& reading : roof.readings) {
       if (!wrong.empty()) reading.voids.push_back({VoidRule::wrong_result, wrong});

@@ -97,7 +97,6 @@ Reading Runner::burst(const Bench& bench) {
     if (found) reading.voids.push_back(*std::move(found));
   };
   add(rounds_disagree(rates));
-  add(clock_down(reading.sm_clock_hz, device_.max_sm_clock_hz));
   add(above_cycles(reading.value, bench.per_cycle_sm, device_.sm_count, reading.sm_clock_hz));
   add(above_limit(reading.value, bench.limit_per_s));
   look_for_others(reading);
@@ -141,8 +140,31 @@ class Runner::Load {
     throttle_ = 0;
   }
   [[nodiscard]] Interval span(int from, int to) const { return between(tick(from), tick(to)); }
+  /// Over the batches for which the GPU had not to wait (core/settling.h, waited()).
+  [[nodiscard]] Interval worked(int from, int to) const {
+    double seconds = 0, cycles = 0;
+    for (int i = from; i < to; ++i) {
+      if (waited_.empty() || !waited_[static_cast<std::size_t>(i)]) {
+        const Interval batch = between(tick(i), tick(i + 1));
+        seconds += batch.seconds;
+        cycles += batch.seconds * batch.clock_hz;
+      }
+    }
+    return {seconds, seconds > 0 ? cycles / seconds : 0};
+  }
   [[nodiscard]] double rate(int from, int to) const {
-    return bench_.work * launches_ * (to - from) / span(from, to).seconds;
+    int batches = 0;
+    for (int i = from; i < to; ++i)
+      batches += waited_.empty() || !waited_[static_cast<std::size_t>(i)] ? 1 : 0;
+    return bench_.work * launches_ * batches / worked(from, to).seconds;
+  }
+  /// Looks which batches of the window waited for the CPU.
+  void end_window(int from, int to) {
+    std::vector<double> seconds;
+    for (int i = from; i < to; ++i) seconds.push_back(span(i, i + 1).seconds);
+    const std::vector<bool> found = waited(seconds);
+    waited_.assign(static_cast<std::size_t>(to), false);
+    std::copy(found.begin(), found.end(), waited_.begin() + from);
   }
   void finish() { runner_.stream_.synchronize(); }
 
@@ -164,6 +186,7 @@ class Runner::Load {
   Clock::time_point begin_ = Clock::now();
   std::deque<gpt2::Event> events_;
   std::vector<Point> clocks_;
+  std::vector<bool> waited_;  // by batch, once the window has ended
   EnergyTrace energy_;
   unsigned long long throttle_ = 0;
 };
@@ -183,18 +206,19 @@ Reading Runner::sustained(const Bench& bench) {
   while (room && (load.seconds() - begin < plan_.window_s)) room = load.go_on();
   const int last = load.done();
   load.finish();
-  // A power limit moves the clock by more than parts may differ: then they are compared cycle by cycle, and
-  // the value is the mean over the window all the same.
-  const bool by_cycle = (load.throttle() & kPowerReasons) != 0;
+  load.end_window(first, last);
+  // A power limit moves the clock by more than parts may differ: then what goes by that clock is compared cycle by
+  // cycle, and the value is the mean over the window all the same. Device memory has a clock of its own.
+  const bool by_cycle = (load.throttle() & kPowerReasons) != 0 && bench.limit_per_s <= 0;
   std::vector<double> parts, judged;
   for (int i = 0; i < kParts; ++i) {
     const int from = first + (last - first) * i / kParts, to = first + (last - first) * (i + 1) / kParts;
     if (to <= from) continue;
     parts.push_back(load.rate(from, to));
-    const double clock_hz = load.span(from, to).clock_hz;
+    const double clock_hz = load.worked(from, to).clock_hz;
     judged.push_back(by_cycle && clock_hz > 0 ? parts.back() / clock_hz : parts.back());
   }
-  const Interval window = load.span(first, last);
+  const Interval window = load.worked(first, last);
   reading.value = load.rate(first, last);
   reading.rounds = static_cast<int>(parts.size());
   reading.spread_ratio = disagreement(parts);
