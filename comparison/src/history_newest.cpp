@@ -22,7 +22,8 @@ constexpr double kGuessedDeviation = 0.01;
 constexpr double kGuessedFreedom = 2.5;
 constexpr double kGuessedKernelFreedom = 3;  // where Holm asks for more than of the step
 constexpr double kInterval = 0.975;          // one-sided, of the interval
-constexpr double kConfident = 0.9825;  // one-sided: below 1 in 20 of both sides, runs being not quite normal
+// One-sided: below 1 in 20 of both sides, runs being not quite normal; of what is guessed the guess has room for that.
+constexpr double kConfident = 0.9825, kConfidentOfGuess = 0.98;
 constexpr double kConfidentAlone = 0.995;  // of a kernel in a step that is not called
 constexpr double kMinRatio = 0.005;        // what does not matter
 constexpr double kMinDeviation = 0.0005;   // runs that agree to the last digit are luck, or rounded
@@ -151,7 +152,8 @@ NewestRun newest_run(std::span<const NewestSeries> series, std::span<const std::
   run.spread_ratio = step->spread;
   run.spread_guessed = step->guessed;
   run.step = step->change;
-  if (is_certain(*run.step, kConfident))
+  const double confident_of_step = step->guessed ? kConfidentOfGuess : kConfident;
+  if (is_certain(*run.step, confident_of_step))
     run.verdict = run.step->ratio > 0 ? NewestVerdict::slower : NewestVerdict::faster;
   std::vector<Judged> kernels;
   for (const NewestSeries& one : series.subspan(1)) {
@@ -160,7 +162,7 @@ NewestRun newest_run(std::span<const NewestSeries> series, std::span<const std::
   }
   std::sort(kernels.begin(), kernels.end(), [](const Judged& x, const Judged& y) { return x.p < y.p; });
   // Step and kernels are one line: what is said of either is to be wrong in 1 of 20 together.
-  const double confident = run.verdict == NewestVerdict::undecided ? kConfidentAlone : kConfident;
+  const double confident = run.verdict == NewestVerdict::undecided ? kConfidentAlone : confident_of_step;
   double p = 0;
   for (std::size_t i = 0; i < kernels.size(); ++i) {
     p = std::max(p, std::min(1.0, kernels[i].p * static_cast<double>(kernels.size() - i)));
