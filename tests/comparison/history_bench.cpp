@@ -156,7 +156,8 @@ Score score(const Plan& plan, int count, const std::string& looked_at, bool alon
   return result;
 }
 
-// Rows whose name has `pattern` in it. Without one, all, beside what each series tested alone would find, which takes as long again.
+// Rows whose name has `pattern` in it. Without one, all, beside what each series tested alone would find, which takes
+// as long again.
 void false_changes(int count, std::string_view pattern) {
   const Noise heavy{.tails = 2};
   const Noise cards{.card = 0.01};

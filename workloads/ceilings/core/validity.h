@@ -24,8 +24,8 @@ inline constexpr double kMaxForeignShare =
 [[nodiscard]] std::optional<Void> rounds_disagree(const std::vector<double>& rounds,
                                                   double max_apart = kMaxDisagreement);
 [[nodiscard]] std::optional<Void> clock_down(std::optional<double> sm_clock_hz, double max_sm_clock_hz);
-/// The clock of a burst is below the highest and not above that of the same load sustained by kMinAboveSustained, so that
-/// it was none. `sustained_clock_hz` absent: it was not measured, and below the highest is enough.
+/// The clock of a burst is below the highest and not above that of the same load sustained by kMinAboveSustained, so
+/// that it was none. `sustained_clock_hz` absent: it was not measured, and below the highest is enough.
 [[nodiscard]] std::optional<Void> no_burst(std::optional<double> burst_clock_hz,
                                            std::optional<double> sustained_clock_hz, double max_sm_clock_hz);
 

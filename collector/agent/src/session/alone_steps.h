@@ -4,9 +4,9 @@
 // agent's, ranges are not written, and the agent's thread neither flushes nor samples clocks. What remains: the range
 // that marks a step, or, where steps are found by their launches, the callback of each launch, which counts them; what
 // that takes is measured and written beside the block. It is not switched off between two boundaries: a thread that is
-// in a launch when CUPTI has neither a callback nor a record to make of it is taken for being in it for ever after, and
-// all its later launches are lost (CUPTI 13.0; docs/design/031). A block that is recorded, as long and begun in the same
-// way, stands near each: what the two differ by is the price.
+// in a launch when CUPTI has neither a callback nor a record to make of it seems to be taken for being in it for ever
+// after, and all its later launches are lost (CUPTI 13.0; docs/design/031). A block that is recorded, as long and
+// begun in the same way, stands near each: what the two differ by is the price.
 //
 // Both kinds begin with a device that is through with everything before: so no record is cut when they are switched
 // off, and both start alike. A block that something comes between (a capture, a module, a window that closes, a step
