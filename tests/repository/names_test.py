@@ -3,11 +3,11 @@
 
 import subprocess
 import sys
-import tempfile
 import unittest
-from pathlib import Path
 
-SCRIPT = Path(__file__).resolve().parent.parent.parent / "scripts/check-names"
+from small_tree import SCRIPTS, SmallTree
+
+SCRIPT = SCRIPTS / "check-names"
 FILES = {
     "store/include/ridgeline/store/row.h": "struct Row {\n  int count_rows() const;\n};\nint first_row(const Row& row);\nstruct Later;\n",
     "store/include/ridgeline/store/rows.h": '#include "ridgeline/store/row.h"\n',
@@ -19,21 +19,12 @@ FILES = {
 }
 
 
-class CheckNames(unittest.TestCase):
+class CheckNames(SmallTree):
+    FILES = FILES
+
     def setUp(self):
-        self.folder = tempfile.TemporaryDirectory()
-        self.root = Path(self.folder.name)
-        for name, text in FILES.items():
-            self.write(name, text)
+        super().setUp()
         subprocess.run(["git", "init", "-q", str(self.root)], check=True)
-
-    def tearDown(self):
-        self.folder.cleanup()
-
-    def write(self, name, text):
-        path = self.root / name
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(text)
 
     def found(self, code):
         done = subprocess.run([sys.executable, "-B", str(SCRIPT), str(self.root)], capture_output=True, text=True)

@@ -3,11 +3,11 @@
 
 import subprocess
 import sys
-import tempfile
 import unittest
-from pathlib import Path
 
-SCRIPT = Path(__file__).resolve().parent.parent.parent / "scripts/check-style"
+from small_tree import SCRIPTS, SmallTree
+
+SCRIPT = SCRIPTS / "check-style"
 
 HEADER = """// thing.h: what the file is.
 #pragma once
@@ -49,22 +49,12 @@ FIXED_LINES = {4, 7, 8, 19, 23, 25}
 TEST = "TEST(Thing, has_a_value) {}\nTEST_F(Thing, IsRight) {}\n"
 
 
-class CheckStyle(unittest.TestCase):
+class CheckStyle(SmallTree):
+    FILES = {"store/thing.h": HEADER, "tests/store/thing_test.cpp": TEST, "store/thing.cpp": "// a\n// Above a function.\nint f();\n"}
+
     def setUp(self):
-        self.folder = tempfile.TemporaryDirectory()
-        self.root = Path(self.folder.name)
-        self.write("store/thing.h", HEADER)
-        self.write("tests/store/thing_test.cpp", TEST)
-        self.write("store/thing.cpp", "// a\n// Above a function.\nint f();\n")
+        super().setUp()
         subprocess.run(["git", "init", "-q", str(self.root)], check=True)
-
-    def tearDown(self):
-        self.folder.cleanup()
-
-    def write(self, name, text):
-        path = self.root / name
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(text)
 
     def run_check(self, *arguments):
         done = subprocess.run([sys.executable, "-B", str(SCRIPT), *arguments, str(self.root)], capture_output=True, text=True)

@@ -3,11 +3,11 @@
 
 import subprocess
 import sys
-import tempfile
 import unittest
-from pathlib import Path
 
-SCRIPT = Path(__file__).resolve().parent.parent.parent / "scripts/touched-sources"
+from small_tree import SCRIPTS, SmallTree
+
+SCRIPT = SCRIPTS / "touched-sources"
 FILES = {
     ".clang-tidy": "Checks: -*\n",
     "store/include/ridgeline/store/a.h": "int a();\n",
@@ -21,26 +21,17 @@ FILES = {
 }
 
 
-class TouchedSources(unittest.TestCase):
+class TouchedSources(SmallTree):
+    FILES = FILES
+
     def setUp(self):
-        self.folder = tempfile.TemporaryDirectory()
-        self.root = Path(self.folder.name)
-        for name, text in FILES.items():
-            self.write(name, text)
+        super().setUp()
         self.git("init", "-q")
         self.git("add", "-A")
         self.git("-c", "user.name=t", "-c", "user.email=t@t", "commit", "-qm", "first")
 
-    def tearDown(self):
-        self.folder.cleanup()
-
     def git(self, *arguments):
         subprocess.run(["git", *arguments], cwd=self.root, check=True)
-
-    def write(self, name, text):
-        path = self.root / name
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(text)
 
     def touched(self, *folders):
         done = subprocess.run([sys.executable, "-B", str(SCRIPT), "HEAD", *folders], cwd=self.root, capture_output=True, text=True)
