@@ -91,27 +91,21 @@ class Stream {
     RIDGELINE_CUDA_CHECK(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking));
     stream_.reset(stream);
   }
-  [[nodiscard]] cudaStream_t get() const noexcept { return stream_.get(); }
-  void synchronize() const { RIDGELINE_CUDA_CHECK(cudaStreamSynchronize(stream_.get())); }
-
- private:
-  std::unique_ptr<cudaStream_t, StreamDeleter> stream_;
-};
-
-/// A non-blocking stream of the highest priority: its kernels get the multiprocessors that become free first.
-class PriorityStream {
- public:
-  PriorityStream() {
+  /// One whose kernels get the multiprocessors that become free first.
+  static Stream of_highest_priority() {
     int least = 0;
     int greatest = 0;
     RIDGELINE_CUDA_CHECK(cudaDeviceGetStreamPriorityRange(&least, &greatest));
     cudaStream_t stream = nullptr;
     RIDGELINE_CUDA_CHECK(cudaStreamCreateWithPriority(&stream, cudaStreamNonBlocking, greatest));
-    stream_.reset(stream);
+    return Stream(stream);
   }
   [[nodiscard]] cudaStream_t get() const noexcept { return stream_.get(); }
+  void synchronize() const { RIDGELINE_CUDA_CHECK(cudaStreamSynchronize(stream_.get())); }
 
  private:
+  explicit Stream(cudaStream_t stream) noexcept : stream_(stream) {}
+
   std::unique_ptr<cudaStream_t, StreamDeleter> stream_;
 };
 

@@ -41,7 +41,7 @@ class GradientReduction {
   std::vector<GradientBucket> buckets_;
   float* gradients_;
   cudaStream_t compute_;
-  PriorityStream stream_;
+  Stream stream_ = Stream::of_highest_priority();
   std::vector<Event> ready_;  // one a bucket
   Event done_{cudaEventDisableTiming};
   std::size_t next_ = 0;  // the bucket that is sent next
