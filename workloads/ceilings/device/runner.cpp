@@ -121,8 +121,7 @@ class Runner::Load {
     ++done_;
     const bool room = queued_ + 1 < runner_.probe_.places();
     if (room) queue();
-    const Interval batch = between(tick(done_ - 1), tick(done_));
-    clocks_.push_back({seconds(), batch.clock_hz});
+    clocks_.push_back({seconds(), batch(done_ - 1).clock_hz});
     if (const auto joules = runner_.nvml_.joules()) energy_.add(seconds_since(begin_), *joules);
     throttle_ |= runner_.nvml_.throttle_reasons();
     return room;
@@ -139,38 +138,37 @@ class Runner::Load {
     energy_ = {};
     throttle_ = 0;
   }
-  [[nodiscard]] Interval span(int from, int to) const { return between(tick(from), tick(to)); }
-  /// Over the batches for which the GPU had not to wait (core/settling.h, waited()).
-  [[nodiscard]] Interval worked(int from, int to) const {
-    double seconds = 0, cycles = 0;
-    for (int i = from; i < to; ++i) {
-      if (waited_.empty() || !waited_[static_cast<std::size_t>(i)]) {
-        const Interval batch = between(tick(i), tick(i + 1));
-        seconds += batch.seconds;
-        cycles += batch.seconds * batch.clock_hz;
-      }
-    }
-    return {seconds, seconds > 0 ? cycles / seconds : 0};
-  }
-  [[nodiscard]] double rate(int from, int to) const {
-    int batches = 0;
-    for (int i = from; i < to; ++i)
-      batches += waited_.empty() || !waited_[static_cast<std::size_t>(i)] ? 1 : 0;
-    return bench_.work * launches_ * batches / worked(from, to).seconds;
-  }
-  /// Looks which batches of the window waited for the CPU.
+  /// Looks which batches of the window waited for the CPU (core/settling.h, waited()): worked() is about the others.
   void end_window(int from, int to) {
     std::vector<double> seconds;
-    for (int i = from; i < to; ++i) seconds.push_back(span(i, i + 1).seconds);
-    const std::vector<bool> found = waited(seconds);
-    waited_.assign(static_cast<std::size_t>(to), false);
-    std::copy(found.begin(), found.end(), waited_.begin() + from);
+    for (int i = from; i < to; ++i) seconds.push_back(batch(i).seconds);
+    first_ = from;
+    waited_ = waited(seconds);
+  }
+  struct Worked {
+    Interval time;
+    double rate = 0;  // of the bench's work, per second
+  };
+  /// Over batches of the window, which has ended.
+  [[nodiscard]] Worked worked(int from, int to) const {
+    double seconds = 0, cycles = 0;
+    int batches = 0;
+    for (int i = from; i < to; ++i) {
+      if (waited_[static_cast<std::size_t>(i - first_)]) continue;
+      const Interval took = batch(i);
+      seconds += took.seconds;
+      cycles += took.seconds * took.clock_hz;
+      ++batches;
+    }
+    if (seconds <= 0) return {};
+    return {{seconds, cycles / seconds}, bench_.work * launches_ * batches / seconds};
   }
   void finish() { runner_.stream_.synchronize(); }
 
  private:
   [[nodiscard]] cudaStream_t stream() const { return runner_.stream_.get(); }
   [[nodiscard]] Tick tick(int batch) const { return runner_.probe_.at(batch); }
+  [[nodiscard]] Interval batch(int number) const { return between(tick(number), tick(number + 1)); }
   void queue() {
     for (int i = 0; i < launches_; ++i) bench_.launch(stream());
     runner_.probe_.read(++queued_, stream());
@@ -186,7 +184,8 @@ class Runner::Load {
   Clock::time_point begin_ = Clock::now();
   std::deque<gpt2::Event> events_;
   std::vector<Point> clocks_;
-  std::vector<bool> waited_;  // by batch, once the window has ended
+  int first_ = 0;             // batch of the window, once it has ended
+  std::vector<bool> waited_;  // by batch from there
   EnergyTrace energy_;
   unsigned long long throttle_ = 0;
 };
@@ -214,12 +213,12 @@ Reading Runner::sustained(const Bench& bench) {
   for (int i = 0; i < kParts; ++i) {
     const int from = first + (last - first) * i / kParts, to = first + (last - first) * (i + 1) / kParts;
     if (to <= from) continue;
-    parts.push_back(load.rate(from, to));
-    const double clock_hz = load.worked(from, to).clock_hz;
-    judged.push_back(by_cycle && clock_hz > 0 ? parts.back() / clock_hz : parts.back());
+    const auto [time, rate] = load.worked(from, to);
+    parts.push_back(rate);
+    judged.push_back(by_cycle && time.clock_hz > 0 ? rate / time.clock_hz : rate);
   }
-  const Interval window = load.worked(first, last);
-  reading.value = load.rate(first, last);
+  const auto [window, value] = load.worked(first, last);
+  reading.value = value;
   reading.rounds = static_cast<int>(parts.size());
   reading.spread_ratio = disagreement(parts);
   reading.seconds = window.seconds;
