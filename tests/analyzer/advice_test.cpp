@@ -445,6 +445,11 @@ TEST(Advice, CopyExposed) {
   expect_only(advised(works), AdviceRule::copy_exposed, 0.7 * 1'000'000, 1'000'000);
   works[0] = copy_work(450'000, 10'000);
   EXPECT_TRUE(healthy(advised(works), AdviceRule::copy_exposed));
+  works[0] = copy_work(45'000'000, 1'000'000);
+  works[1].gap_ns = -700'000;
+  ASSERT_NE(found(advised(works), AdviceRule::copy_exposed), nullptr) << "three tenths of it";
+  works[1].gap_ns = -900'000;
+  EXPECT_TRUE(healthy(advised(works), AdviceRule::copy_exposed)) << "it runs beside kernels already";
 }
 
 TEST(Advice, CommExposed) {

@@ -36,12 +36,8 @@ std::vector<HostCopy> host_copies(const RuleInput& in) {
   }
   std::vector<HostCopy> copies;
   const RepresentativeStep& step = in.input.steps.representative;
-  // By time: what a step copies before its first kernel is in the window of the step before it, as its idle time is.
-  for (std::size_t i = 0; i < model.memcpys.size(); ++i) {
+  for (const std::size_t i : step.memcpys) {
     const store::Memcpy& copy = model.memcpys[i];
-    if (copy.process_id != in.input.accounting.process_id || copy.start_ns < step.window_start_ns ||
-        copy.start_ns >= step.window_end_ns)
-      continue;
     if (copy.kind != CopyKind::host_to_device && copy.kind != CopyKind::device_to_host) continue;
     if (copy.device_id != in.input.accounting.device_id || copy.end_ns <= copy.start_ns) continue;
     const auto length_ns = static_cast<double>(copy.end_ns - copy.start_ns);

@@ -350,6 +350,22 @@ void find_kinds(const StepAnalysis& analysis, Phase phase, Findings& findings) {
   findings.push_back(std::move(kinds));
 }
 
+// Indices of the rows, which are by process and start, that start in the step's window.
+template <typename Row>
+std::vector<std::size_t> started_in(const std::vector<Row>& rows, const RepresentativeStep& step,
+                                    store::Id process_id) {
+  const auto before = [](const Row& row, const std::pair<store::Id, std::int64_t>& place) {
+    return std::pair(row.process_id, row.start_ns) < place;
+  };
+  const auto place_of = [&](std::int64_t at_ns) {
+    return std::lower_bound(rows.begin(), rows.end(), std::pair(process_id, at_ns), before) - rows.begin();
+  };
+  std::vector<std::size_t> found;
+  const auto end = place_of(step.window_end_ns);
+  for (auto i = place_of(step.window_start_ns); i < end; ++i) found.push_back(static_cast<std::size_t>(i));
+  return found;
+}
+
 }  // namespace
 
 RepresentativeStep represent(const Model& model, const StepSummary& summary) {
@@ -358,10 +374,11 @@ RepresentativeStep represent(const Model& model, const StepSummary& summary) {
   if (summary.source == StepSource::window) representative.scope = ScopeKind::recording;
   representative.summary = summary;
   representative.launches = item.launches;
-  representative.memcpys = item.memcpys;
-  representative.memsets = item.memsets;
   representative.window_start_ns = summary.gpu_start_ns;
   representative.window_end_ns = summary.gpu_start_ns + summary.gpu_duration_ns;
+  // By time: what a step copies before its first kernel runs in the window of the step before it, as its idle time does.
+  representative.memcpys = started_in(model.memcpys, representative, summary.process_id);
+  representative.memsets = started_in(model.memsets, representative, summary.process_id);
   return representative;
 }
 

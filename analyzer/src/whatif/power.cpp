@@ -17,11 +17,12 @@ constexpr double kHolds = 0.5;
 constexpr double kMinLost = 0.03;
 // Power as the clock to the alpha, near the limit of a data-centre GPU (docs/metrics.md, "What if").
 constexpr Interval kAlpha{1.4, 2.0, 2.4};
-// The share of the energy that stays: of pauses what an idle device does not draw; of traffic and of operations that
-// are cheaper anything between.
+// The share of the energy that stays: of pauses what an idle device does not draw; of traffic anything between. A
+// kernel in a cheaper type draws about what it drew, for less time.
 constexpr Interval kSameEnergy{1, 1, 1};
 constexpr Interval kIdle{0.6, 0.7, 0.8};
 constexpr Interval kTraffic{0.3, 0.65, 1};
+constexpr Interval kCheaper{0, 0, 0.5};
 
 // How much of the step's time goes with the clock of the SMs: all of what a pipe bounds, nothing of what DRAM bounds,
 // of the rest something between.
@@ -99,11 +100,11 @@ PowerTerm power_term(const Model& model, const StepAnalysis& steps, const Utilis
 void apply_power(const PowerTerm& term, const SavedWork& saved, Gain& gain) {
   gain.after_power.reset();
   if (term.state != PowerTerm::State::holds || !gain.simulated) return;
-  const double all_ns = saved.same_energy_ns + saved.idle_ns + saved.traffic_ns;
+  const double all_ns = saved.same_energy_ns + saved.idle_ns + saved.traffic_ns + saved.cheaper_ns;
   const auto mixed = [&](double Interval::*part) {
     if (all_ns <= 0) return kSameEnergy.*part;
     return (saved.same_energy_ns * kSameEnergy.*part + saved.idle_ns * kIdle.*part +
-            saved.traffic_ns * kTraffic.*part) /
+            saved.traffic_ns * kTraffic.*part + saved.cheaper_ns * kCheaper.*part) /
            all_ns;
   };
   const double least = left_of(term.beta.high, term.alpha.low, mixed(&Interval::high));

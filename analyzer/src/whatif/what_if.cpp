@@ -38,8 +38,10 @@ SavedWork saved_work(const Transform& transform, const TransformAnswer& answer) 
   const double ns = std::max(answer.gain.naive_ns, 0.0);
   if (std::holds_alternative<AsGraph>(transform) || std::holds_alternative<HiddenCopies>(transform))
     saved.idle_ns = ns;
-  else if (std::holds_alternative<Fused>(transform) || std::holds_alternative<InPrecision>(transform))
+  else if (std::holds_alternative<Fused>(transform))
     saved.traffic_ns = ns;
+  else if (std::holds_alternative<InPrecision>(transform))
+    saved.cheaper_ns = ns;
   else
     saved.same_energy_ns = ns;
   return saved;
@@ -76,6 +78,7 @@ WhatIf answered(const Model& model, const RepresentativeStep& step, const Utilis
     saved.same_energy_ns += own.same_energy_ns;
     saved.idle_ns += own.idle_ns;
     saved.traffic_ns += own.traffic_ns;
+    saved.cheaper_ns += own.cheaper_ns;
     answer.transforms.push_back(std::move(one));
     // Together each goes on from what those before it made; a pair of theirs may be gone.
     try {

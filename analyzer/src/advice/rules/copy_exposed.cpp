@@ -8,6 +8,8 @@ namespace ridgeline::analyzer {
 namespace {
 
 constexpr double kMinCopyShare = 0.01;  // of the step
+constexpr double kMinExposed =
+    0.2;  // of a copy: beside kernels already, gaps between them are none of its doing
 constexpr double kCopyLow = 0.4, kCopyMid = 0.85;
 
 }  // namespace
@@ -17,9 +19,11 @@ RuleAnswer judge_copy_exposed(const RuleInput& in) {
   Proposal proposal{.power = PowerEffect::idle};
   double exposed_ns = 0, bytes = 0;
   for (const HostCopy& copy : host_copies(in)) {
-    if (copy.pageable) continue;
+    const store::Memcpy& row = copy.of(in.input.model);
+    if (copy.pageable || copy.exposed_ns < kMinExposed * static_cast<double>(row.end_ns - row.start_ns))
+      continue;
     exposed_ns += copy.exposed_ns;
-    bytes += static_cast<double>(copy.of(in.input.model).bytes);
+    bytes += static_cast<double>(row.bytes);
     proposal.parts.push_back({PartKind::copy, copy.copy, gain_of(copy.exposed_ns, kCopyLow, kCopyMid)});
   }
   const auto step_ns = static_cast<double>(in.input.accounting.step_ns);

@@ -61,6 +61,7 @@ struct RepresentativeStep {
   bool whole_recording = false;
   StepSummary summary;
   SharedVector<LaunchIndex> launches;  // in order of launch
+  /// Into Model::memcpys and memsets: of a step those that start in its window, of ranges those of the ranges.
   std::vector<std::size_t> memcpys;
   std::vector<std::size_t> memsets;
   std::int64_t window_start_ns = 0;  // the step's time: [window_start_ns, window_end_ns)

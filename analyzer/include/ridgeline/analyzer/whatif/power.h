@@ -41,7 +41,8 @@ struct PowerTerm {
 struct SavedWork {
   double same_energy_ns = 0;  ///< of a gain: the same work in less time
   double idle_ns = 0;         ///< pauses
-  double traffic_ns = 0;      ///< bytes that are not moved, operations that are cheaper
+  double traffic_ns = 0;      ///< bytes that are not moved
+  double cheaper_ns = 0;      ///< the same in a type of fewer bits
 };
 
 /// Fills in Gain::after_power, if the term holds and the gain is simulated.
