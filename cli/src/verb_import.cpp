@@ -13,6 +13,7 @@
 #include "record_summary.h"
 #include "ridgeline/base/units.h"
 #include "ridgeline/import/importer.h"
+#include "ridgeline/import/ncu_results.h"
 #include "ridgeline/import/trace_files.h"
 #include "ridgeline/reports/reason_text.h"
 #include "ridgeline/store/capture.h"
@@ -27,6 +28,9 @@ struct ImportRequest {
   std::vector<std::string> sources;
   std::string output;
   std::string step_range;
+  std::string onto;        // a capture; "": the sources are recordings
+  std::string ncu_locale;  // "": decided by each file
+  PrintOptions print;
   bool force = false;
   bool quiet = false;
 };
@@ -92,7 +96,32 @@ Result<import::ImportSummary> import_foreign(const ImportRequest& request, Progr
                                {.import = import_options(request, line), .step_range = request.step_range});
 }
 
+// "runs/cap.ridge" and results of Nsight Compute: "cap-ncu.ridge", in the working directory.
+std::string output_of_join(const std::string& capture) {
+  return std::filesystem::path(capture).stem().string() + "-ncu.ridge";
+}
+
+int run_join(const ImportRequest& request) {
+  if (!request.step_range.empty())
+    throw Error(ErrorKind::usage, "--step-range is for recordings: with --onto the capture has its steps");
+  const std::string output = request.output.empty() ? output_of_join(request.onto) : request.output;
+  const import::JoinSummary summary =
+      import::join_ncu_results(request.sources, request.onto, output,
+                               {.overwrite = request.force,
+                                .locale = request.ncu_locale == "point"   ? import::NcuLocale::point
+                                          : request.ncu_locale == "comma" ? import::NcuLocale::comma
+                                                                          : import::NcuLocale::decided})
+          .value();
+  for (const Reason& message : summary.messages) write_message("import", reports::reason_text(message));
+  if (!request.quiet) answer(summary.capture_path, {}, queries::ReplayedQuery{}, request.print);
+  return 0;
+}
+
 int run_import(const ImportRequest& request) {
+  if (!request.onto.empty()) return run_join(request);
+  if (!request.ncu_locale.empty() || request.print.format != "text")
+    throw Error(ErrorKind::usage,
+                "--ncu-locale and --format are for results of Nsight Compute: --onto CAPTURE");
   const bool spool = request.sources.size() == 1 &&
                      import::source_kind(request.sources.front()).value() == import::SourceKind::spool;
   ProgressLine line;
@@ -132,6 +161,19 @@ Verb add_import(Command program) {
          "Name of the ranges that are the steps, numbers in it aside (default: step or ProfilerStep#, "
          "else they are searched for)")
       .type_name("NAME");
+  app.add_option(
+         "--onto", request->onto,
+         "The sources are results of Nsight Compute (CSV of the page raw or details, or a report that the "
+         "ncu in PATH reads): write a copy of CAPTURE in which they are counters of its launches, and say "
+         "how the replay differs from the run (default output: CAPTURE's name with -ncu)")
+      .type_name("CAPTURE");
+  app.add_option(
+         "--ncu-locale", request->ncu_locale,
+         "How numbers of the CSV are written: point (1,234.5) or comma (1.234,5) (default: decided by the "
+         "numbers of each file)")
+      .one_of({"point", "comma"})
+      .type_name("HOW");
+  add_table_options(app, request->print);
   app.add_flag("-f,--force", request->force, "Replace an existing capture");
   app.add_flag("-q,--quiet", request->quiet, "Print nothing but errors and warnings");
   return {app, [request] { return run_import(*request); }};

@@ -13,6 +13,7 @@
 #include "kineto/json_stream.h"
 #include "ridgeline/base/text.h"
 #include "traces/api_calls.h"
+#include "traces/counter_series.h"
 
 namespace ridgeline::import {
 
@@ -20,6 +21,7 @@ namespace {
 
 using Json = nlohmann::json;
 
+constexpr std::size_t kMaxCounterValues = 4'000'000;
 constexpr std::int64_t kLongestSpanNs = std::int64_t{1} << 55;  // of one event: a year
 
 std::optional<std::int64_t> integer_in(std::string_view text) {
@@ -53,6 +55,13 @@ std::optional<std::int64_t> nanoseconds_in(std::string_view text) {
   }
   for (; digits < 3; ++digits) part *= 10;
   return text.front() == '-' ? ns - part : ns + part;
+}
+
+std::optional<double> real_in(std::string_view text) {
+  double value = 0;
+  const auto read = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (read.ec != std::errc{} || read.ptr == text.data() || !std::isfinite(value)) return std::nullopt;
+  return value;
 }
 
 struct Event {
@@ -115,6 +124,7 @@ class KinetoReader {
     if (losses.events == 0 && losses.malformed > 0)
       throw Error(ErrorKind::corrupt, fmt::format("{} events, and none of them is whole", losses.malformed));
     leave_out_captured();
+    process_->samples = counters_.samples();
     if (base_ns_ != 0) process_->shift(base_ns_);
     describe();
     say_losses(losses);
@@ -149,7 +159,7 @@ class KinetoReader {
     if (members.malformed() || event.phase == 0) return false;
     if (event.phase == 'M') return take_name(event);
     if (event.phase == 'X') return take_span(event);
-    if (event.category == "hardware_counters") ++left_out_["hardware_counters"];
+    if (event.phase == 'C' && event.category == "hardware_counters") return take_counter(event);
     return true;
   }
 
@@ -190,6 +200,21 @@ class KinetoReader {
                                 .end_ns = end_ns,
                                 .thread_id = low_half(integer_in(event.thread)),
                                 .name = range_name(event.name)});
+    return true;
+  }
+
+  // A value of a device at a time: {"name": metric, "pid": "GPU 0 Counters", "ts": …, "args": {"": value}}.
+  bool take_counter(const Event& event) {
+    std::string_view device = event.process;
+    constexpr std::string_view kBefore = "GPU ";
+    if (device.starts_with(kBefore)) device.remove_prefix(kBefore.size());
+    const auto number = integer_in(device);
+    const auto time_ns = nanoseconds_in(event.start);
+    if (!number || *number < 0 || *number > 4096 || !time_ns || event.name.empty()) return false;
+    std::optional<double> value;
+    for (JsonMembers args(event.args); args.next() && !value;) value = real_in(args.value());
+    if (!value) return false;
+    if (!counters_.add({*time_ns, low_half(number), event.name, *value})) ++left_out_["hardware_counters"];
     return true;
   }
 
@@ -398,24 +423,21 @@ class KinetoReader {
     if (recording_.cut)
       process_->losses.push_back(
           {.severity = Severity::error,
-           .what = fmt::format("the file {}: {} events before that are here",
-                               losses.given_up       ? "is damaged, and is not read to its end"
-                               : losses.damaged_gzip ? "ends before its gzip stream does"
-                                                     : "ends inside its list of events",
-                               losses.events)});
+           .what = Reason(ReasonCode::import_cut, {{"end", losses.given_up       ? "damage"
+                                                           : losses.damaged_gzip ? "gzip"
+                                                                                 : "list"},
+                                                   {"events", losses.events}})});
     if (losses.malformed > 0)
-      process_->losses.push_back({.what = fmt::format("{} {} malformed and left out", losses.malformed,
-                                                      losses.malformed == 1 ? "event is" : "events are")});
+      process_->losses.push_back(
+          {.what = Reason(ReasonCode::import_malformed, {{"events", losses.malformed}})});
     if (left_out_.empty()) return;
-    std::string list;
-    for (const auto& [category, count] : left_out_) {
-      if (!list.empty()) list += ", ";
-      list += fmt::format("{} of {}", count,
-                          category.empty() ? "no category" : one_line(bounded_text(category, 40)));
-    }
-    process_->losses.push_back({.severity = Severity::info,
-                                .what = fmt::format("events that are not taken over: {}", list),
-                                .of_timeline = false});
+    Reason left_out(ReasonCode::import_left_out);
+    for (const auto& [category, count] : left_out_)
+      left_out.because.emplace_back(
+          ReasonCode::import_left_out_events,
+          std::vector<ReasonValue>{{"category", one_line(bounded_text(category, 40))}, {"events", count}});
+    process_->losses.push_back(
+        {.severity = Severity::info, .what = std::move(left_out), .of_timeline = false});
   }
 
   JsonStream stream_;
@@ -423,6 +445,7 @@ class KinetoReader {
   ForeignRecording recording_;
   ForeignProcess* process_ = nullptr;
   NameTable kernels_;  // as they stand in the file
+  CounterSeries counters_{kMaxCounterValues};
   std::uint64_t taken_ = 0;
   std::int64_t base_ns_ = 0;
   std::uint32_t next_correlation_id_ = UINT32_MAX - 1;

@@ -7,8 +7,10 @@
 #include <tuple>
 #include <unordered_map>
 
+#include "nsys/nsys_gpu_metrics.h"
 #include "nsys/nsys_tables.h"
 #include "ridgeline/base/text.h"
+#include "ridgeline/store/device_peaks.h"
 #include "traces/api_calls.h"
 
 namespace ridgeline::import {
@@ -44,6 +46,7 @@ class NsysReader {
     read_ranges();
     read_threads();
     read_devices();
+    read_samples();
     describe();
     return std::move(recording_);
   }
@@ -86,7 +89,7 @@ class NsysReader {
 
   void read_strings() {
     if (!export_.has("StringIds")) {
-      recording_.notes.emplace_back("the export has no table StringIds: names are not known");
+      recording_.notes.emplace_back(ReasonCode::import_without_names);
       return;
     }
     store::Statement query =
@@ -112,9 +115,7 @@ class NsysReader {
   void read_calls() {
     constexpr const char* kTable = "CUPTI_ACTIVITY_KIND_RUNTIME";
     if (!export_.has(kTable)) {
-      recording_.notes.emplace_back(
-          "the export has no calls of the CUDA API: launches have no time on the host and no range round "
-          "them");
+      recording_.notes.emplace_back(ReasonCode::import_without_calls);
       return;
     }
     store::Statement query = export_.rows(kTable, {{{"start"}, kInteger, kRequired},
@@ -169,7 +170,31 @@ class NsysReader {
     if (execution.correlation_id == 0) execution.correlation_id = next_correlation_id_--;
     if (has_time(execution.start_ns, execution.end_ns)) process.saw(execution.start_ns, execution.end_ns);
     ++process.executions;
+    ++ran_[{&process, execution.device}];
     process.log.add(execution);
+  }
+
+  // Whatever runs on a device: its times and where it ran, columns 0 to 6, then what is its own.
+  [[nodiscard]] store::Statement activity_rows(std::string_view table, ColumnNeed device,
+                                               const std::vector<NsysColumn>& own) const {
+    std::vector<NsysColumn> columns = {{{"start"}, kInteger, kRequired},
+                                       {{"end"}, kInteger, kRequired},
+                                       {{"deviceId"}, kInteger, device},
+                                       {{"contextId"}},
+                                       {{"streamId"}},
+                                       {{"correlationId"}},
+                                       {{"globalPid"}}};
+    columns.insert(columns.end(), own.begin(), own.end());
+    return export_.rows(table, columns);
+  }
+  template <typename Event>
+  void place(Event& event, const store::Statement& row) const {
+    event.start_ns = at(row.int64(0));
+    event.end_ns = at(row.int64(1));
+    event.device = narrow(row.int64(2));
+    event.context_id = narrow(row.int64(3));
+    event.stream_id = narrow(row.int64(4));
+    event.correlation_id = narrow(row.int64(5));
   }
 
   static std::optional<store::Dim3> cluster_in(const store::Statement& row, int first) {
@@ -180,37 +205,26 @@ class NsysReader {
   void read_kernels() {
     constexpr const char* kTable = "CUPTI_ACTIVITY_KIND_KERNEL";
     if (!export_.has(kTable)) return;
-    store::Statement row = export_.rows(kTable, {{{"start"}, kInteger, kRequired},
-                                                 {{"end"}, kInteger, kRequired},
-                                                 {{"deviceId"}, kInteger, kRequired},
-                                                 {{"contextId"}},
-                                                 {{"streamId"}},
-                                                 {{"correlationId"}},
-                                                 {{"globalPid"}},
-                                                 {{"mangledName"}},
-                                                 {{"demangledName", "shortName"}, kInteger, kRequired},
-                                                 {{"gridX"}},
-                                                 {{"gridY"}},
-                                                 {{"gridZ"}},
-                                                 {{"blockX"}},
-                                                 {{"blockY"}},
-                                                 {{"blockZ"}},
-                                                 {{"registersPerThread"}},
-                                                 {{"staticSharedMemory"}},
-                                                 {{"dynamicSharedMemory"}},
-                                                 {{"graphNodeId"}},
-                                                 {{"graphId"}},
-                                                 {{"clusterX"}},
-                                                 {{"clusterY"}},
-                                                 {{"clusterZ"}}});
+    store::Statement row = activity_rows(kTable, kRequired,
+                                         {{{"mangledName"}},
+                                          {{"demangledName", "shortName"}, kInteger, kRequired},
+                                          {{"gridX"}},
+                                          {{"gridY"}},
+                                          {{"gridZ"}},
+                                          {{"blockX"}},
+                                          {{"blockY"}},
+                                          {{"blockZ"}},
+                                          {{"registersPerThread"}},
+                                          {{"staticSharedMemory"}},
+                                          {{"dynamicSharedMemory"}},
+                                          {{"graphNodeId"}},
+                                          {{"graphId"}},
+                                          {{"clusterX"}},
+                                          {{"clusterY"}},
+                                          {{"clusterZ"}}});
     while (row.step()) {
       Execution execution;
-      execution.start_ns = at(row.int64(0));
-      execution.end_ns = at(row.int64(1));
-      execution.device = narrow(row.int64(2));
-      execution.context_id = narrow(row.int64(3));
-      execution.stream_id = narrow(row.int64(4));
-      execution.correlation_id = narrow(row.int64(5));
+      place(execution, row);
       execution.kernel = kernel_number(row.optional_int64(7), row.optional_int64(8));
       execution.grid = {row.int64(9), row.int64(10), row.int64(11)};
       execution.block = {row.int64(12), row.int64(13), row.int64(14)};
@@ -230,14 +244,7 @@ class NsysReader {
   void read_graphs() {
     constexpr const char* kTable = "CUPTI_ACTIVITY_KIND_GRAPH_TRACE";
     if (!export_.has(kTable)) return;
-    store::Statement row = export_.rows(kTable, {{{"start"}, kInteger, kRequired},
-                                                 {{"end"}, kInteger, kRequired},
-                                                 {{"deviceId"}},
-                                                 {{"contextId"}},
-                                                 {{"streamId"}},
-                                                 {{"correlationId"}},
-                                                 {{"globalPid"}},
-                                                 {{"graphId"}}});
+    store::Statement row = activity_rows(kTable, ColumnNeed::optional, {{{"graphId"}}});
     std::map<std::int64_t, std::uint32_t> graphs;
     std::map<ForeignProcess*, std::int64_t> hidden_ns;
     while (row.step()) {
@@ -246,17 +253,12 @@ class NsysReader {
       if (fresh)
         kernels_.push_back(
             {.text = fmt::format("CUDA graph {} [kernels not recorded]", id), .mangled = false});
-      Execution execution{.correlation_id = narrow(row.int64(5)),
-                          .kernel = kernel->second,
-                          .device = narrow(row.int64(2)),
-                          .context_id = narrow(row.int64(3)),
-                          .stream_id = narrow(row.int64(4)),
-                          .start_ns = at(row.int64(0)),
-                          .end_ns = at(row.int64(1)),
+      Execution execution{.kernel = kernel->second,
                           .grid = {0, 0, 0},
                           .block = {0, 0, 0},
                           .graph_id = narrow(id),
                           .graph_node = 0};
+      place(execution, row);
       ForeignProcess& process = process_of(row.optional_int64(6));
       ++process.hidden_graphs;
       if (has_time(execution.start_ns, execution.end_ns))
@@ -267,11 +269,8 @@ class NsysReader {
       process->losses.insert(
           process->losses.begin(),
           {.severity = Severity::error,
-           .what = fmt::format(
-               "{} {} of CUDA graphs, {} ns of GPU time, {} in the file without their kernels: record "
-               "with nsys profile --cuda-graph-trace=node",
-               process->hidden_graphs, process->hidden_graphs == 1 ? "launch" : "launches", time_ns,
-               process->hidden_graphs == 1 ? "is" : "are")});
+           .what = Reason(ReasonCode::import_hidden_graphs,
+                          {{"launches", process->hidden_graphs}, {"duration_ns", time_ns}})});
   }
 
   static CopyKind copy_kind(std::int64_t kind) {
@@ -300,15 +299,8 @@ class NsysReader {
   }
 
   void add_copy(store::Statement& row, std::optional<CopyKind> kind) {
-    Copy copy{.correlation_id = narrow(row.int64(5)),
-              .device = narrow(row.int64(2)),
-              .context_id = narrow(row.int64(3)),
-              .stream_id = narrow(row.int64(4)),
-              .start_ns = at(row.int64(0)),
-              .end_ns = at(row.int64(1)),
-              .bytes = row.int64(7),
-              .kind = kind,
-              .likeness = narrow(row.int64(8))};
+    Copy copy{.bytes = row.int64(7), .kind = kind, .likeness = narrow(row.int64(8))};
+    place(copy, row);
     if (row.int64(9) != 0) copy.graph_node = static_cast<std::uint64_t>(row.int64(9));
     ForeignProcess& process = process_of(row.optional_int64(6));
     if (has_time(copy.start_ns, copy.end_ns)) process.saw(copy.start_ns, copy.end_ns);
@@ -316,16 +308,8 @@ class NsysReader {
   }
 
   [[nodiscard]] store::Statement copy_rows(const char* table, std::string_view kind) const {
-    return export_.rows(table, {{{"start"}, kInteger, kRequired},
-                                {{"end"}, kInteger, kRequired},
-                                {{"deviceId"}},
-                                {{"contextId"}},
-                                {{"streamId"}},
-                                {{"correlationId"}},
-                                {{"globalPid"}},
-                                {{"bytes"}, kInteger, kRequired},
-                                {{kind}},
-                                {{"graphNodeId"}}});
+    return activity_rows(table, ColumnNeed::optional,
+                         {{{"bytes"}, kInteger, kRequired}, {{kind}}, {{"graphNodeId"}}});
   }
 
   void read_copies() {
@@ -438,8 +422,7 @@ class NsysReader {
     const bool newer = export_.has("TARGET_INFO_GPU");
     const char* table = newer ? "TARGET_INFO_GPU" : "TARGET_INFO_CUDA_GPU";
     if (!export_.has(table)) {
-      recording_.notes.emplace_back(
-          "the export does not describe the devices, as in containers that hide them: they have no peaks");
+      recording_.notes.emplace_back(ReasonCode::import_without_devices);
       return;
     }
     store::Statement row = export_.rows(table, {{{"id"}},
@@ -458,15 +441,57 @@ class NsysReader {
     while (row.step()) {
       const ForeignDevice device = device_in(row);
       const std::int64_t id = row.int64(0);
+      note_peak(id, device);
       for (const auto& process : recording_.processes) {
         bool listed = false;
         for (const auto& [key, gpu] : gpus) {
           if (key.first != process->row.pid) continue;
           listed = true;
-          if (gpu == id) process->devices[narrow(key.second)] = device;
+          if (gpu == id) place_device(*process, key.second, id, device);
         }
-        if (!listed) process->devices[narrow(row.optional_int64(11).value_or(id))] = device;
+        if (!listed) place_device(*process, row.optional_int64(11).value_or(id), id, device);
       }
+    }
+  }
+
+  void place_device(ForeignProcess& process, std::int64_t number, std::int64_t gpu,
+                    const ForeignDevice& device) {
+    process.devices[narrow(number)] = device;
+    gpu_of_[{&process, narrow(number)}] = gpu;
+  }
+
+  // What shares of the DRAM's peak are shares of.
+  void note_peak(std::int64_t gpu, const ForeignDevice& device) {
+    if (!device.peaks.empty())
+      dram_peaks_[narrow(gpu)] = device.peaks.front().value;
+    else if (const auto sheet = store::datasheet_dram_bytes_per_s(device.device.name))
+      dram_peaks_[narrow(gpu)] = *sheet;
+  }
+
+  // Samples of a GPU are of the process that launched most on it.
+  void read_samples() {
+    if (!export_.has("GPU_METRICS")) return;
+    NsysGpuMetrics metrics =
+        read_gpu_metrics(export_, dram_peaks_, [this](std::int64_t time_ns) { return at(time_ns); });
+    for (Reason& note : metrics.notes) recording_.notes.push_back(std::move(note));
+    for (ForeignSamples& samples : metrics.samples) {
+      std::pair<ForeignProcess*, std::uint32_t> owner{nullptr, 0};
+      std::int64_t most = 0;
+      for (const auto& [where, launches] : ran_) {
+        const auto gpu = gpu_of_.find(where);
+        const std::int64_t number = gpu != gpu_of_.end() ? gpu->second : where.second;
+        if (number != samples.device || launches <= most) continue;
+        owner = where;
+        most = launches;
+      }
+      if (owner.first == nullptr) {
+        recording_.notes.emplace_back(
+            ReasonCode::import_samples_unused,
+            std::vector<ReasonValue>{{"samples", samples.size()}, {"cause", "no_device"}});
+        continue;
+      }
+      samples.device = owner.second;
+      owner.first->samples.push_back(std::move(samples));
     }
   }
 
@@ -487,8 +512,6 @@ class NsysReader {
       recording_.versions.emplace_back("nsight-systems", export_.product_version());
     if (!export_.schema_version().empty())
       recording_.versions.emplace_back("nsight-systems-schema", export_.schema_version());
-    if (export_.has("GPU_METRICS"))
-      recording_.notes.emplace_back("the samples of GPU metrics in the file are not taken over");
     recording_.empty_because =
         "the export has no kernel and no copy: record with nsys profile --trace=cuda, and check that no "
         "other "
@@ -503,6 +526,9 @@ class NsysReader {
   std::unordered_map<std::int64_t, std::string> strings_;
   std::map<std::int64_t, std::string> process_names_;
   std::map<std::int64_t, ForeignProcess*> by_key_;
+  std::map<std::pair<ForeignProcess*, std::uint32_t>, std::int64_t> ran_;     // launches, by device
+  std::map<std::pair<ForeignProcess*, std::uint32_t>, std::int64_t> gpu_of_;  // number in the export
+  std::map<std::uint32_t, double> dram_peaks_;
   std::vector<KernelName> kernels_;
   std::map<std::pair<std::int64_t, std::int64_t>, std::uint32_t> kernel_numbers_;
 };

@@ -53,7 +53,8 @@ bool SampledWindows::in_window(std::uint32_t device, std::int64_t start_ns, std:
 void SampledWindows::add(const Execution& kernel, store::Id kernel_id, const RecordedStep* step,
                          std::optional<std::int64_t> ordinal, store::Id launch_id) {
   if (!is_usable(kernel.start_ns, kernel.end_ns)) return;
-  const bool sampled = step != nullptr && step->phase == Phase::sample && !step->unmeasured;
+  const bool sampled =
+      step == nullptr ? take_all_ : step->sampled || (step->phase == Phase::sample && !step->unmeasured);
   if (sampled) covered_.kernel_time_ns += kernel.end_ns - kernel.start_ns;
   if (!in_window(kernel.device, kernel.start_ns, kernel.end_ns)) return;
   const std::uint64_t grid = grid_number(kernel);

@@ -58,6 +58,8 @@ class SampledWindows {
   explicit SampledWindows(ProcessRows& rows) : rows_(rows) {}
 
   void expect(std::uint32_t window, SampledWindow described) { windows_[window] = std::move(described); }
+  /// Of a program without steps, all launches are meant.
+  void take_all() { take_all_ = true; }
   [[nodiscard]] bool any_expected() const { return !windows_.empty(); }
 
   /// `step` may be null; `ordinal` and the ids are those of the capture.
@@ -110,6 +112,7 @@ class SampledWindows {
   std::map<std::uint32_t, Samples> open_;
   std::vector<Ran> ran_;
   bool sorted_ = false;
+  bool take_all_ = false;
   /// Numbers of positions and families, from what makes them the same.
   std::map<std::tuple<std::uint32_t, std::int64_t, store::Id, std::uint64_t>, std::uint32_t> positions_;
   std::map<std::tuple<std::uint32_t, store::Id, std::uint64_t>, std::uint32_t> families_;

@@ -43,6 +43,7 @@ struct RecordedStep {
   bool superseded = false;     // by period, and no step of the program after all
   std::uint32_t position = 0;  // in the schedule, from 0
   bool unmeasured = false;     // sample phase: only lets the clocks settle
+  bool sampled = false;        // of the timeline, along which samples were taken all the time
   bool deferred = false;       // beside the schedule, which waited for the GPU's counters
   std::int64_t start_ns = 0;
   std::optional<std::int64_t> end_ns;

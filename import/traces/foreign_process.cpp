@@ -38,6 +38,10 @@ void ForeignProcess::shift(std::int64_t shift_ns) {
     range.start_ns += shift_ns;
     range.end_ns += shift_ns;
   }
+  for (ForeignSamples& each : samples) {
+    for (std::int64_t& time : each.start_ns) time += shift_ns;
+    for (std::int64_t& time : each.end_ns) time += shift_ns;
+  }
   if (first_ns > last_ns) return;
   first_ns += shift_ns;
   last_ns += shift_ns;
@@ -47,6 +51,8 @@ namespace {
 
 constexpr std::string_view kTorchStep = "ProfilerStep#";  // and a number: torch.profiler's own
 constexpr std::string_view kUsualStep = "step";
+constexpr std::size_t kMaxSampledSteps = 16;  // whose launches have values of samples
+constexpr double kGoodSampling = 0.95;        // of the kernel time
 
 class ForeignWriter {
  public:
@@ -78,7 +84,9 @@ class ForeignWriter {
         rows_, steps_, {}, [](const RecordedStep&, store::Step&) {}, outcomes);
     write_windows(rows_, steps_);
     write_messages();
+    expect_samples();
     write_activities();
+    write_samples();
     write_ranges();
     write_verdicts();
     rows_.writer().checkpoint();
@@ -274,7 +282,7 @@ class ForeignWriter {
   }
 
   void write_messages() {
-    for (const ForeignLoss& loss : process_.losses) rows_.say(loss.severity, Reason(loss.what));
+    for (const ForeignLoss& loss : process_.losses) rows_.say(loss.severity, loss.what);
     if (steps_.steps_found) {
       rows_.say(Severity::info, *steps_.steps_found);
     } else if (!steps_.has_steps()) {
@@ -293,6 +301,102 @@ class ForeignWriter {
           [&](const Execution& execution) { activities.add(execution); },
           [&](const Copy& copy) { activities.add(copy); }, [&](const Wait& wait) { activities.add(wait); });
     activities.finish();
+  }
+
+  // Samples run along the whole timeline; launches of a few steps stand for all.
+  void expect_samples() {
+    std::erase_if(process_.samples, [&](ForeignSamples& each) { return !trim(each); });
+    for (std::uint32_t window = 0; window < process_.samples.size(); ++window) {
+      const ForeignSamples& from = process_.samples[window];
+      const auto count = static_cast<std::int64_t>(from.size());
+      SampledWindow to{.device = from.device,
+                       .first_step = std::nullopt,
+                       .last_step = std::nullopt,
+                       .interval_ns = count > 1 ? (from.end_ns.back() - from.end_ns.front()) / (count - 1)
+                                                : from.end_ns.front() - from.start_ns.front(),
+                       .whole = true,
+                       .reason = std::nullopt,
+                       .metrics = from.metrics,
+                       .samples = count,
+                       .first_start_ns = from.start_ns.front(),
+                       .last_end_ns = from.end_ns.back()};
+      mark_sampled(to);
+      rows_.say(Severity::info, Reason(ReasonCode::import_samples, {{"samples", count},
+                                                                    {"interval_ns", to.interval_ns},
+                                                                    {"metrics", from.metrics.size()}}));
+      samples_.expect(window, std::move(to));
+    }
+    if (!steps_.has_steps()) samples_.take_all();
+  }
+
+  // To the time in which kernels ran, and to times that can be reckoned with. False: none is left.
+  bool trim(ForeignSamples& from) {
+    const std::size_t metrics = from.metrics.size();
+    const std::size_t all = from.size();
+    std::size_t kept = 0;
+    for (std::size_t i = 0; i < all; ++i) {
+      const std::int64_t start_ns = from.start_ns[i], end_ns = from.end_ns[i];
+      if (!is_plausible_sample(start_ns, end_ns) || end_ns < process_.first_ns || start_ns > process_.last_ns)
+        continue;
+      from.start_ns[kept] = start_ns;
+      from.end_ns[kept] = end_ns;
+      std::copy_n(from.values.begin() + static_cast<std::ptrdiff_t>(i * metrics), metrics,
+                  from.values.begin() + static_cast<std::ptrdiff_t>(kept * metrics));
+      ++kept;
+    }
+    from.start_ns.resize(kept);
+    from.end_ns.resize(kept);
+    from.values.resize(kept * metrics);
+    if (kept == 0)
+      rows_.say(Severity::warning,
+                Reason(ReasonCode::import_samples_unused, {{"samples", all}, {"cause", "no_times"}}));
+    return kept > 0;
+  }
+
+  // Those in the middle of the steps that lie in the window's time.
+  void mark_sampled(SampledWindow& window) {
+    std::vector<RecordedStep*> inside;
+    for (auto& [index, step] : steps_.steps) {
+      if (step.gpu_start_ns && step.gpu_end_ns && *step.gpu_start_ns >= window.first_start_ns &&
+          *step.gpu_end_ns <= window.last_end_ns)
+        inside.push_back(&step);
+    }
+    if (inside.empty()) return;
+    const std::size_t count = std::min(inside.size(), kMaxSampledSteps);
+    const std::size_t first = (inside.size() - count) / 2;
+    for (std::size_t i = first; i < first + count; ++i) inside[i]->sampled = true;
+    window.first_step = inside[first]->number;
+    window.last_step = inside[first + count - 1]->number;
+  }
+
+  void write_samples() {
+    for (std::uint32_t window = 0; window < process_.samples.size(); ++window) {
+      ForeignSamples from = std::move(process_.samples[window]);
+      const std::size_t metrics = from.metrics.size();
+      for (std::size_t i = 0; i < from.size(); ++i) {
+        const auto begin = from.values.begin() + static_cast<std::ptrdiff_t>(i * metrics);
+        samples_.add_sample(window, from.start_ns[i], from.end_ns[i],
+                            {begin, begin + static_cast<std::ptrdiff_t>(metrics)});
+      }
+    }
+    samples_.finish(sampling_);
+  }
+
+  [[nodiscard]] store::TierStatus sampling_status() const {
+    store::TierStatus status{.process_id = rows_.process_id(), .tier = Tier::t1};
+    if (!samples_.any_expected()) {
+      status.status = TierOutcome::not_requested;
+      status.reason = Reason(ReasonCode::not_asked_for, {{"tier", to_string(Tier::t1)}});
+    } else if (sampling_.covered_ns == 0) {
+      status.status = TierOutcome::failed;
+      status.reason = Reason(ReasonCode::no_samples, {}, {Reason(ReasonCode::none_told_apart)});
+    } else if (const double covered =
+                   static_cast<double>(sampling_.covered_ns) / static_cast<double>(sampling_.kernel_time_ns);
+               covered < kGoodSampling) {
+      status.status = TierOutcome::partial;
+      status.reason = Reason(ReasonCode::samples_of_part, {{"covered_ratio", covered}});
+    }
+    return status;
   }
 
   void write_ranges() {
@@ -333,7 +437,8 @@ class ForeignWriter {
       timeline.reason = Reason::together(std::move(gaps));
     }
     rows_.writer().add(timeline);
-    for (const Tier tier : {Tier::t1, Tier::t2, Tier::t3})
+    rows_.writer().add(sampling_status());
+    for (const Tier tier : {Tier::t2, Tier::t3})
       rows_.writer().add(
           store::TierStatus{.process_id = rows_.process_id(),
                             .tier = tier,
@@ -349,6 +454,7 @@ class ForeignWriter {
   RecordedKernels kernels_;
   RecordedRanges ranges_;
   SampledWindows samples_;
+  SamplingOutcome sampling_;
   std::int64_t zero_timestamps_ = 0;
 };
 

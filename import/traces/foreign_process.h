@@ -14,6 +14,7 @@
 
 #include "recording/devices.h"
 #include "recording/events.h"
+#include "recording/sampled_windows.h"
 #include "ridgeline/import/importer.h"
 #include "ridgeline/store/capture_writer.h"
 #include "traces/event_log.h"
@@ -50,10 +51,20 @@ struct ForeignDevice {
   std::vector<StatedPeak> peaks;
 };
 
+/// Periodic samples of a device, in order of time.
+struct ForeignSamples {
+  std::uint32_t device = 0;
+  std::vector<SampledMetric> metrics;  ///< by position in a sample
+  std::vector<std::int64_t> start_ns, end_ns;
+  std::vector<double> values;  ///< of each sample those of all metrics; NaN where it has none
+
+  [[nodiscard]] std::size_t size() const { return end_ns.size(); }
+};
+
 /// What the source does not have of this process, in the order in which it is to be said.
 struct ForeignLoss {
   Severity severity = Severity::warning;
-  std::string what;         ///< one sentence
+  Reason what;
   bool of_timeline = true;  ///< launches or their times are missing: the timeline is partial
 };
 
@@ -69,6 +80,7 @@ struct ForeignProcess {
   std::vector<ForeignRange> ranges;
   std::vector<ForeignCall> calls;
   EventLog log;
+  std::vector<ForeignSamples> samples;
   std::vector<ForeignLoss> losses;
   std::int64_t first_ns = INT64_MAX, last_ns = INT64_MIN;  ///< of all that is in it
   std::int64_t executions = 0;

@@ -24,6 +24,9 @@ Failure nothing_known(const std::string& path, std::string_view what) {
   return {ErrorKind::not_a_capture, fmt::format("{} {}", path, what)};
 }
 
+constexpr std::string_view kNcuResult =
+    "is a result of Nsight Compute, which has no timeline: join it onto a capture with --onto CAPTURE";
+
 constexpr std::string_view kKnown =
     "is nothing that can be imported: give a spool directory, an SQLite export or a report of Nsight "
     "Systems, or a "
@@ -73,8 +76,9 @@ Result<SourceKind> kind_of_text(const std::string& path, std::string_view head) 
   if (has_line("==ERROR=="))
     return nothing_known(path, "holds errors of Nsight Compute and no result: run ncu again");
   if (has_line("==PROF==") || head.starts_with("\"ID\",\"Process ID\""))
-    return nothing_known(path, "is a result of Nsight Compute, which is not imported: it has no timeline");
-  // The format of the reports is not published: of these the name has to do.
+    return nothing_known(path, kNcuResult);
+  // The formats of the reports are not published: of these the name has to do.
+  if (path.ends_with(".ncu-rep") || path.ends_with(".ncu-repz")) return nothing_known(path, kNcuResult);
   if (has_nsys_ending(path)) return SourceKind::nsys_report;
   if (head.starts_with('\n'))
     return nothing_known(path, "is a Perfetto trace, which is not imported: export JSON");

@@ -87,7 +87,7 @@ class TraceImport {
     for (std::unique_ptr<ForeignProcess>& process : recording.processes) {
       if (!ran_something(*process)) continue;
       if (first) {
-        for (const std::string& note : recording.notes)
+        for (const Reason& note : recording.notes)
           process->losses.push_back({.what = note, .of_timeline = false});
       }
       first = false;

@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "ridgeline/base/reason.h"
 #include "ridgeline/store/records.h"
 #include "traces/foreign_process.h"
 
@@ -19,9 +20,9 @@ struct ForeignRecording {
   store::Run run;
   std::vector<std::pair<std::string, std::string>> versions;  ///< component, version
   std::vector<std::unique_ptr<ForeignProcess>> processes;     ///< also those that ran nothing
-  std::vector<std::string> notes;  ///< what the source has and is not taken over; one sentence each
-  bool cut = false;                ///< the file ends before what was recorded does
-  std::string empty_because;       ///< what to look at if nothing ran on a device; one sentence
+  std::vector<Reason> notes;  ///< what the source has and is not taken over, or does not have
+  bool cut = false;           ///< the file ends before what was recorded does
+  std::string empty_because;  ///< what to look at if nothing ran on a device; one sentence
 };
 
 }  // namespace ridgeline::import

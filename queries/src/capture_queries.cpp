@@ -6,6 +6,7 @@
 #include "ridgeline/analyzer/session/explanation.h"
 #include "ridgeline/reports/explain_document.h"
 #include "ridgeline/reports/interventions_document.h"
+#include "ridgeline/reports/replayed_document.h"
 #include "ridgeline/reports/what_if_document.h"
 
 namespace ridgeline::queries {
@@ -139,6 +140,13 @@ class CaptureQueries::State {
     return {keeping(
         reports::interventions_document(*of.model, *of.analysis, answer->measured, answer->check, how), of,
         answer)};
+  }
+  DocumentAnswer answer_to(const ReplayedQuery& query, const reports::DocumentOptions& how,
+                           const analyzer::QueryOptions& ask) {
+    const Scoped of = scoped(query.scope, Session::kRanking, ask);
+    const auto replayed = std::make_shared<const analyzer::ReplayedInSitu>(
+        analyzer::replayed_in_situ(*of.model, of.analysis->utilisation));
+    return {keeping(reports::replayed_document(*of.model, *of.analysis, *replayed, how), of, replayed)};
   }
   DocumentAnswer answer_to(const InfoQuery&, const reports::DocumentOptions& how,
                            const analyzer::QueryOptions&) {

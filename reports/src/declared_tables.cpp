@@ -9,6 +9,7 @@
 #include "ridgeline/reports/history_documents.h"
 #include "ridgeline/reports/interventions_document.h"
 #include "ridgeline/reports/ladder_documents.h"
+#include "ridgeline/reports/replayed_document.h"
 #include "ridgeline/reports/roofline_document.h"
 #include "ridgeline/reports/tables.h"
 #include "ridgeline/reports/what_if_document.h"
@@ -31,6 +32,7 @@ const std::vector<DeclaredTable>& declared_tables() {
     static const analyzer::WhatIf kWhatIf;
     static const analyzer::KernelExplanation kExplanation;
     static const analyzer::InterventionAnalysis kInterventions;
+    static const analyzer::ReplayedInSitu kReplayed;
     using Key = analyzer::RankingKey;
     const analyzer::RankingKeys every_key({Key::layer, Key::phase, Key::nvtx_path, Key::kernel_class,
                                            Key::family, Key::kernel, Key::kernel_and_grid, Key::launch});
@@ -56,6 +58,7 @@ const std::vector<DeclaredTable>& declared_tables() {
         {"gaps", "gaps of the step, longest first", gaps_table(kModel, kAnalysis.accounting)},
         {"what-if", "rows of `what-if`, one for each change and one for all together",
          what_if_table(kWhatIf)},
+        {"replayed", "rows of `import --onto`, most time in the run first", replayed_table(kReplayed)},
         {"interventions", "rows of `interventions`, one for each launch that was delayed",
          interventions_table(kModel, kInterventions)},
         {"delays", "delays of these launches by level, in `interventions`",

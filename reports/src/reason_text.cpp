@@ -236,6 +236,88 @@ std::string counters_text(const Reason& reason) {
   }
 }
 
+std::string import_text(const Reason& reason) {
+  const auto number = [&](const char* name) { return reason.number(name); };
+  switch (reason.code) {
+    case Code::import_without_names:
+      return "the export has no table StringIds: names are not known";
+    case Code::import_without_calls:
+      return "the export has no calls of the CUDA API: launches have no time on the host and no range round "
+             "them";
+    case Code::import_without_devices:
+      return "the export does not describe the devices, as in containers that hide them: they have no peaks";
+    case Code::import_hidden_graphs:
+      return fmt::format(
+          "{} of CUDA graphs, {} ns of GPU time, {} in the file without their kernels: record "
+          "with nsys profile --cuda-graph-trace=node",
+          counted(number("launches"), "launch", "launches"), number("duration_ns"),
+          number("launches") == 1 ? "is" : "are");
+    case Code::import_cut:
+      return fmt::format("the file {}: {} events before that are here",
+                         reason.word("end") == "damage" ? "is damaged, and is not read to its end"
+                         : reason.word("end") == "gzip" ? "ends before its gzip stream does"
+                                                        : "ends inside its list of events",
+                         number("events"));
+    case Code::import_malformed:
+      return fmt::format("{} {} malformed and left out", counted(number("events"), "event"),
+                         number("events") == 1 ? "is" : "are");
+    case Code::import_left_out:
+      return "events that are not taken over: " + below(reason, ", ");
+    case Code::import_left_out_events:
+      return fmt::format("{} of {}", number("events"),
+                         reason.word("category").empty() ? "no category" : reason.word("category"));
+    case Code::import_samples:
+      return fmt::format("samples (T1) of the file: {} of {}, one each {}", number("samples"),
+                         counted(number("metrics"), "metric"),
+                         time_text(static_cast<double>(number("interval_ns"))));
+    case Code::import_samples_unused:
+      return fmt::format("{} of GPU metrics are not taken over: {}", counted(number("samples"), "sample"),
+                         reason.word("cause") == "no_metric" ? "none of their metrics has a meaning here"
+                         : reason.word("cause") == "no_device"
+                             ? "they are of a GPU on which nothing that is recorded ran"
+                         : reason.word("cause") == "too_many" ? "there are more than can be held at once"
+                                                              : "none was taken while kernels ran");
+    case Code::import_metrics_unused:
+      return fmt::format("{} of the samples are not taken over: {}", counted(number("metrics"), "metric"),
+                         reason.word("names"));
+    default:  // import_dram_without_peak
+      return "the samples give DRAM traffic in per cent of a peak that the file does not state: it is not "
+             "taken over";
+  }
+}
+
+std::string joined_text(const Reason& reason) {
+  const auto number = [&](const char* name) { return reason.number(name); };
+  const auto launches = [&] { return counted(number("launches"), "launch", "launches"); };
+  switch (reason.code) {
+    case Code::counters_joined:
+      return fmt::format("{} of {} that {} counted are joined onto the step: {}, {} (tier T2)", launches(),
+                         number("of_launches"), reason.word("source"), counted(number("kernels"), "kernel"),
+                         counted(number("metrics"), "metric"));
+    case Code::counters_unmatched:
+      return fmt::format("{} that were counted have no launch of that name, grid and block in the step: {}",
+                         launches(), below(reason, "; "));
+    case Code::counters_ambiguous:
+      return fmt::format(
+          "{} that were counted may be of several kernels and are not joined: {}: profile with "
+          "--kernel-name-base demangled",
+          launches(), below(reason, "; "));
+    case Code::counters_by_kind:
+      return fmt::format(
+          "of {} there are not as many launches in the step as were counted: which is which is taken to be "
+          "their order, and stands for all of them: {}",
+          counted(number("kernels"), "kernel"), below(reason, "; "));
+    case Code::counters_of_kernel:
+      return fmt::format("{} ({}){}", reason.word("name"), number("launches"),
+                         reason.word("candidates").empty()
+                             ? ""
+                             : fmt::format(", which may be {}", reason.word("candidates")));
+    default:  // counters_unreadable
+      return fmt::format("{} without a number or with a unit that is not known are left out: {}",
+                         counted(number("metrics"), "metric"), reason.word("names"));
+  }
+}
+
 }  // namespace
 
 std::string reason_text(const Reason& reason) {
@@ -332,6 +414,26 @@ std::string reason_text(const Reason& reason) {
     case Code::stall_samples_nameless:
     case Code::stall_samples_ambiguous:
       return counters_text(reason);
+    case Code::import_without_names:
+    case Code::import_without_calls:
+    case Code::import_without_devices:
+    case Code::import_hidden_graphs:
+    case Code::import_cut:
+    case Code::import_malformed:
+    case Code::import_left_out:
+    case Code::import_left_out_events:
+    case Code::import_samples:
+    case Code::import_samples_unused:
+    case Code::import_metrics_unused:
+    case Code::import_dram_without_peak:
+      return import_text(reason);
+    case Code::counters_joined:
+    case Code::counters_unmatched:
+    case Code::counters_ambiguous:
+    case Code::counters_by_kind:
+    case Code::counters_of_kernel:
+    case Code::counters_unreadable:
+      return joined_text(reason);
   }
   return reason.text;
 }

@@ -8,6 +8,7 @@
 #include <unordered_set>
 
 #include "execution/step_recording.h"
+#include "model/measured_steps.h"
 #include "model/query_failed.h"
 #include "ridgeline/analyzer/model/nvtx_path.h"
 
@@ -373,7 +374,9 @@ Model Loader::slice(const Model& overview, const Selection& chosen, const Scope&
     ranges.step_ids = steps;
     std::vector<store::Id> measured;
     for (const ModelStep& step : model.steps) {
-      if (step.step.process_id == process_id && is_measured(step.step)) measured.push_back(step.step.id);
+      if (step.step.process_id == process_id &&
+          (is_measured(step.step) || has_joined_counters(step.step) || is_sampled_along(model, step.step)))
+        measured.push_back(step.step.id);
     }
     for (const store::Id id : measured) {
       if (std::find(steps.begin(), steps.end(), id) == steps.end()) steps.push_back(id);

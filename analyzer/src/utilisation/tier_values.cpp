@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "alignment.h"
+#include "model/measured_steps.h"
 #include "ridgeline/analyzer/values/measured.h"
 #include "ridgeline/base/statistics.h"
 #include "ridgeline/base/units.h"
@@ -94,8 +95,24 @@ std::unordered_map<std::int64_t, LaunchIndex> by_ordinal(const Model& model,
 
 TierSteps::TierSteps(const Model& model, const StepAnalysis& steps, Phase phase, Tier tier)
     : model_(model), phase_(phase), tier_(tier) {
+  const bool own_phase = std::any_of(steps.steps.begin(), steps.steps.end(), [&](const StepSummary& step) {
+    return step.process_id == steps.process_id && step.phase == phase && step.status == StepStatus::ok;
+  });
+  // Counters that somebody joined come before those of the recording itself; samples along the timeline stand in.
+  const auto is_joined = [&](const StepSummary& step) {
+    const store::Step& row = model.steps[step.index].step;
+    return (phase == Phase::replay && has_joined_counters(row)) ||
+           (phase == Phase::sample && !own_phase && is_sampled_along(model, row));
+  };
+  add_steps(steps, [&](const StepSummary& step) { return is_joined(step); });
+  joined_ = steps_.size();
+  add_steps(steps, [&](const StepSummary& step) { return step.phase == phase; });
+}
+
+template <typename Wanted>
+void TierSteps::add_steps(const StepAnalysis& steps, Wanted&& wanted) {
   for (const StepSummary& step : steps.steps) {
-    if (step.process_id != steps.process_id || step.phase != phase) continue;
+    if (step.process_id != steps.process_id || !wanted(step)) continue;
     ++seen_;
     if (step.status != StepStatus::ok) {
       if (unusable_ == nullptr) unusable_ = &step;
@@ -193,6 +210,7 @@ TierRows TierSteps::rows(const store::Launch& launch) const {
   TierRows found;
   if (!launch.ordinal_in_step) return found;
   for (std::size_t i = 0; i < steps_.size(); ++i) {
+    if (i == joined_ && !found.rows.empty()) break;
     const Places& places = places_[i];
     const auto place = places.by_ordinal.find(*launch.ordinal_in_step);
     if (place == places.by_ordinal.end()) continue;

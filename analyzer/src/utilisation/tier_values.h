@@ -78,11 +78,15 @@ class TierSteps {
   };
   [[nodiscard]] Places places_in(const StepSummary& step, const RepresentativeStep& representative) const;
 
+  template <typename Wanted>
+  void add_steps(const StepAnalysis& steps, Wanted&& wanted);
+
   const Model& model_;
   Phase phase_;
   Tier tier_;
   std::vector<StepIndex> steps_;
   std::vector<Places> places_;
+  std::size_t joined_ = 0;  // of them, the first ones: where they have values, the others are not asked
   int seen_ = 0;
   const StepSummary* unusable_ = nullptr;  // the first that is not ok
 };

@@ -110,6 +110,28 @@ enum class ReasonCode : std::uint8_t {
   stall_samples_dropped,    ///< `dropped`, `received`
   stall_samples_nameless,   ///< `samples`
   stall_samples_ambiguous,  ///< `samples`
+
+  /// What another profiler's file does not have, and what of it is not taken over.
+  import_without_names,    ///< of kernels and ranges
+  import_without_calls,    ///< of the host
+  import_without_devices,  ///< what they are called, and their peaks
+  import_hidden_graphs,    ///< `launches`, `duration_ns`
+  import_cut,              ///< `end` (list, gzip, damage), `events`
+  import_malformed,        ///< `events`
+  import_left_out,         ///< below: of what, each an import_left_out_events
+  import_left_out_events,  ///< `category`, `events`
+  import_samples,          ///< `samples`, `interval_ns`, `metrics`
+  import_samples_unused,   ///< `samples`, `cause` (no_device, no_metric, no_times, too_many)
+  import_metrics_unused,   ///< `metrics`, `names`
+  import_dram_without_peak,
+
+  /// Counters of another run, joined onto launches of a capture.
+  counters_joined,      ///< `source`, `launches`, `of_launches`, `kernels`, `metrics`
+  counters_unmatched,   ///< `launches`; below: of what, each a counters_of_kernel
+  counters_ambiguous,   ///< `launches`; below: likewise, with `candidates`
+  counters_by_kind,     ///< `kernels`; below: likewise: there are not as many launches in the step
+  counters_of_kernel,   ///< `name`, `launches`, `candidates`
+  counters_unreadable,  ///< `metrics`, `names`
 };
 
 template <>
@@ -195,6 +217,24 @@ struct Vocabulary<ReasonCode> {
       {Code::stall_samples_dropped, "stall_samples_dropped"},
       {Code::stall_samples_nameless, "stall_samples_nameless"},
       {Code::stall_samples_ambiguous, "stall_samples_ambiguous"},
+      {Code::import_without_names, "import_without_names"},
+      {Code::import_without_calls, "import_without_calls"},
+      {Code::import_without_devices, "import_without_devices"},
+      {Code::import_hidden_graphs, "import_hidden_graphs"},
+      {Code::import_cut, "import_cut"},
+      {Code::import_malformed, "import_malformed"},
+      {Code::import_left_out, "import_left_out"},
+      {Code::import_left_out_events, "import_left_out_events"},
+      {Code::import_samples, "import_samples"},
+      {Code::import_samples_unused, "import_samples_unused"},
+      {Code::import_metrics_unused, "import_metrics_unused"},
+      {Code::import_dram_without_peak, "import_dram_without_peak"},
+      {Code::counters_joined, "counters_joined"},
+      {Code::counters_unmatched, "counters_unmatched"},
+      {Code::counters_ambiguous, "counters_ambiguous"},
+      {Code::counters_by_kind, "counters_by_kind"},
+      {Code::counters_of_kernel, "counters_of_kernel"},
+      {Code::counters_unreadable, "counters_unreadable"},
   };
 };
 

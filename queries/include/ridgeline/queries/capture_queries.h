@@ -51,6 +51,10 @@ struct ReportQuery {
   analyzer::CheckFailOn fail_on;
   analyzer::Scope scope = {};
 };
+/// What launches did when they were replayed for their counters, beside what they did in the run.
+struct ReplayedQuery {
+  analyzer::Scope scope = {};
+};
 /// What the capture says about its recording.
 struct InfoQuery {};
 /// Whether the file still is what was written.
@@ -62,7 +66,7 @@ struct SqlStreamQuery {
 
 using CaptureQuery = std::variant<RankingQuery, CheckQuery, AdviseQuery, StepsQuery, RooflineQuery,
                                   ReportQuery, InfoQuery, VerifyQuery, SqlQuery, SqlStreamQuery, WhatIfQuery,
-                                  InterventionsQuery, ExplainQuery, NcuCommandQuery>;
+                                  InterventionsQuery, ExplainQuery, NcuCommandQuery, ReplayedQuery>;
 
 struct DocumentAnswer {
   reports::Document document;  ///< holds what it is made of
