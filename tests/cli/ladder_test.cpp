@@ -75,7 +75,7 @@ TEST_F(Ladder, SaysWhatItWouldRun) {
 
 // The ladders that come with Ridgeline: every arm has a command.
 TEST_F(Ladder, TheExamplesCanBePlanned) {
-  for (const char* name : {"gpt2-ladder.toml", "pytorch-ladder.toml"}) {
+  for (const char* name : {"gpt2-ladder.toml", "pytorch-ladder.toml", "ranks-ladder.toml"}) {
     const Outcome outcome =
         run({"ladder", std::string(RIDGELINE_SOURCE_DIR) + "/examples/" + name, "--list"});
     EXPECT_EQ(outcome.code, 0) << outcome.err;

@@ -139,6 +139,38 @@ TEST_F(GpuTest, GlobalNormMatchesReferenceAndRepeats) {
   }
 }
 
+// What ranks do that keep parts: the squares of each, added up, are the whole's.
+TEST_F(GpuTest, SquaresOfPartsAddUpToTheNorm) {
+  const Stream stream;
+  const std::int64_t n = 3'000'017;
+  const auto grads = random_values<float>(n, 3, 0.01);
+  const double expected = global_norm_cpu(grads.data(), n);
+  const auto device = to_device<float>(grads);
+  const std::vector<std::vector<GradientRange>> ranks = {{{0, 128}, {256, 1'000'003}},
+                                                         {{128, 256}, {1'000'003, n}}};
+  double sum = 0;
+  for (const auto& parts : ranks) {
+    auto scratch = poisoned<char>(global_norm_per_tensor_scratch_bytes(parts));
+    DeviceBuffer<double> out(1);
+    launch_squared_sum(out.data(), device.data(), parts, scratch.data(), stream.get());
+    stream.synchronize();
+    sum += out.download()[0];
+  }
+  EXPECT_NEAR(std::sqrt(sum), expected, 1e-6 * expected);
+  DeviceBuffer<double> total(1);
+  total.upload({sum});
+  DeviceBuffer<GradientNorm> norm(1);
+  launch_norm_of_squares(norm.data(), total.data(), 0.5F, stream.get());
+  stream.synchronize();
+  const GradientNorm got = norm.download()[0];
+  EXPECT_NEAR(static_cast<double>(got.norm), expected, 1e-6 * expected);
+  EXPECT_NEAR(static_cast<double>(got.clip_scale), 0.5 / expected, 1e-6);
+  EXPECT_EQ(got.finite, 1);
+  EXPECT_THROW(
+      launch_squared_sum(nullptr, nullptr, std::vector<GradientRange>{{3, 2}}, nullptr, stream.get()),
+      std::invalid_argument);
+}
+
 TEST_F(GpuTest, GlobalNormSeesEveryNonFiniteValue) {
   const Stream stream;
   auto scratch = poisoned<char>(global_norm_scratch_bytes());

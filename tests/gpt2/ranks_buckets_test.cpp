@@ -12,6 +12,7 @@
 #include "gpt2/model/config.h"
 #include "gpt2/model/device_layout.h"
 #include "gpt2/model/gradient_buckets.h"
+#include "gpt2/model/shards.h"
 #include "gpt2/train/data/batch_slice.h"
 #include "gpt2/train/data/token_source.h"
 
@@ -78,6 +79,51 @@ TEST(GradientBuckets, SizeDecidesHowManyLayersGoTogether) {
   EXPECT_EQ(buckets_of("124M", 10000 * kMib, 2).size(), 1U + 2U);
   EXPECT_THROW(buckets_of("124M", 0, 2), std::invalid_argument);
   EXPECT_THROW(buckets_of("124M", 1, 0), std::invalid_argument);
+}
+
+TEST(Shards, EveryElementIsKeptOnceAndFound) {
+  for (const char* model : {"tiny", "124M"}) {
+    const ModelConfig config = model_config(model);
+    const DeviceLayout layout(config);
+    for (const int ranks : {1, 2, 3, 8}) {
+      const Shards shards(buckets_of(model, kMib, ranks), ranks);
+      EXPECT_FALSE(shards.empty());
+      EXPECT_EQ(shards.packed_elements() * ranks, padded_elements(layout, ranks));
+      std::int64_t kept = 0;
+      for (int rank = 0; rank < ranks; ++rank) {
+        std::int64_t packed = 0;
+        for (const Shards::Part& part : shards.parts(rank)) {
+          EXPECT_EQ(part.packed, packed) << "one behind the other";
+          packed += part.count();
+        }
+        EXPECT_EQ(packed, shards.packed_elements());
+        kept += packed;
+      }
+      EXPECT_EQ(kept, padded_elements(layout, ranks));
+    }
+  }
+}
+
+TEST(Shards, ARangeIsCutWhereItsKeepersChange) {
+  // Two buckets of 12 elements among three ranks: 4 each.
+  const Shards shards({{12, 24, 0}, {0, 12, GradientBucket::kEmbeddings}}, 3);
+  struct Piece {
+    int rank;
+    std::int64_t begin, end, packed;
+    bool operator==(const Piece&) const = default;
+  };
+  const auto cut = [&](std::int64_t begin, std::int64_t end) {
+    std::vector<Piece> pieces;
+    shards.for_segments(begin, end, [&](int rank, const Shards::Part& part) {
+      pieces.push_back({rank, part.begin, part.end, part.packed});
+    });
+    std::sort(pieces.begin(), pieces.end(), [](const Piece& a, const Piece& b) { return a.begin < b.begin; });
+    return pieces;
+  };
+  EXPECT_EQ(cut(5, 7), (std::vector<Piece>{{1, 5, 7, 5}}));
+  EXPECT_EQ(cut(10, 18), (std::vector<Piece>{{2, 10, 12, 6}, {0, 12, 16, 0}, {1, 16, 18, 0}}));
+  EXPECT_TRUE(cut(7, 7).empty());
+  EXPECT_THROW(Shards({{0, 10, 0}}, 3), std::invalid_argument);
 }
 
 TEST(BatchSlice, RanksTogetherReadWhatOneProcessReads) {

@@ -5,6 +5,8 @@
 #include <filesystem>
 #include <fstream>
 #include <map>
+#include <tuple>
+#include <vector>
 
 #include "gpt2/common/errors.h"
 #include "gpt2/model/model_file.h"
@@ -47,6 +49,20 @@ class FakeState : public TrainingState {
     for (std::int64_t i = 0; i < bytes; ++i) data.push_back(static_cast<std::byte>(i * i / 7 + first * 31));
   }
   std::map<StatePart, std::vector<std::byte>> parts_;
+};
+
+// One whose moments ranks share out; notes what is asked of these.
+class SharedState : public FakeState {
+ public:
+  using FakeState::FakeState;
+  bool is_shared_out(StatePart part) const override {
+    return part == StatePart::moment1 || part == StatePart::moment2 || part == StatePart::master;
+  }
+  void download_state(StatePart part, std::int64_t begin, std::span<std::byte> out) const override {
+    FakeState::download_state(part, begin, out);
+    if (is_shared_out(part)) asked.emplace_back(part, begin, out.size());
+  }
+  mutable std::vector<std::tuple<StatePart, std::int64_t, std::size_t>> asked;
 };
 
 class CheckpointTest : public testing::Test {
@@ -101,6 +117,16 @@ class CheckpointTest : public testing::Test {
   CheckpointHeader header_;
   std::vector<std::byte> position_ = {std::byte{1}, std::byte{2}, std::byte{3}};
 };
+
+// Each piece is a call that all ranks have to make, in one order.
+TEST_F(CheckpointTest, OtherRanksHandOutWhatRankZeroWrites) {
+  const SharedState writer(header_.run.config, 1, 0);
+  const SharedState follower(header_.run.config, 9, 0);
+  (void)write(7, writer);
+  follow_checkpoint(follower);
+  EXPECT_GE(writer.asked.size(), 3U);
+  EXPECT_EQ(follower.asked, writer.asked);
+}
 
 TEST_F(CheckpointTest, ComesBackByteForByte) {
   for (const int precision : {0, 2, 3}) {

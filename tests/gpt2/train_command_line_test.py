@@ -40,12 +40,12 @@ class CommandLine(unittest.TestCase):
     def path(self, *names):
         return os.path.join(self.folder, *names)
 
-    def run_program(self, *arguments):
-        environment = dict(os.environ, CUDA_VISIBLE_DEVICES="", XDG_CACHE_HOME=self.path("cache"))
+    def run_program(self, *arguments, variables=None):
+        environment = dict(os.environ, CUDA_VISIBLE_DEVICES="", XDG_CACHE_HOME=self.path("cache"), **(variables or {}))
         return subprocess.run([PROGRAM, *arguments], capture_output=True, text=True, env=environment, timeout=60)
 
-    def refused(self, says, *arguments, code=2):
-        result = self.run_program(*arguments)
+    def refused(self, says, *arguments, code=2, variables=None):
+        result = self.run_program(*arguments, variables=variables)
         self.assertEqual(result.returncode, code, result)
         self.assertEqual(result.stderr.count("\n"), 1, result.stderr)
         self.assertIn(says, result.stderr)
@@ -121,6 +121,21 @@ class CommandLine(unittest.TestCase):
         os.truncate(b, 1024 + 150)
         self.refused("1174 bytes, but its header counts 100 tokens", *TINY, "--data", a, b)
         self.refused("shorter than its", *TINY, "--data", self.folder)
+
+    def test_ranks(self):
+        self.refused("-B 3 cannot be divided among 2 ranks", *TINY[:-4], "-B", "3", "-T", "16", "--ranks", "2")
+        self.refused("--zero 1 needs --ranks N", *TINY, "--zero", "1")
+        self.refused("--zero 1 cannot go with --optimizer per-tensor", *TINY, "--ranks", "2", "--zero", "1", "--optimizer", "per-tensor")
+        self.refused("--ranks", *TINY, "--ranks", "-1")
+        self.refused("No such file", *TINY, "--ranks", "2", "--data", self.path("none.bin"))
+        for ranks in ("1", "2"):
+            self.refused(f" of {ranks}: no usable GPU", *TINY, "--ranks", ranks, code=4)
+
+    def test_ranks_of_a_launcher(self):
+        launcher = {"RANK": "1", "WORLD_SIZE": "2", "MASTER_ADDR": "127.0.0.1"}
+        self.refused("this process is already rank 1 of 2 by torchrun", *TINY, "--ranks", "2", variables=launcher)
+        self.refused("RANK=2: must be a number from 0 to 1", *TINY, variables={**launcher, "RANK": "2"})
+        self.refused("no usable GPU", *TINY, variables={**launcher, "RANK": "0", "WORLD_SIZE": "1"}, code=4)
 
     def test_outputs_that_cannot_be_written_are_told_before_the_run(self):
         for option, what in (("--save", "model file"), ("--log", "log file")):

@@ -4,10 +4,11 @@ ranks, ranks that die, and what a second GPU is worth.
 
 usage: ranks.py --trainer GPT2_TRAIN [--out DIR] [--json FILE] [--only NAME,...] [--nccl-library FILE]
 
-Cases: one (a communicator of one rank changes no bit), losses (1 and 2 ranks, 20 steps, in four precisions and with micro-batches), bits (with
---deterministic nothing that only moves work changes a bit), resume (2 -> 1 and 1 -> 2), lost (a rank killed, a rank stopped), refused (more
-ranks than GPUs, a batch that cannot be divided), speed (tokens/s at B = 4, 8, 32 a rank). All but `one` and `refused` need two GPUs: with one
-they are not run, which is said. About three minutes.
+Cases: one (a communicator of one rank changes no bit), losses (1 and 2 ranks, 20 steps, in four precisions, with micro-batches, with ZeRO-1, with
+BF16 on the wire), bits (with --deterministic nothing that only moves work changes a bit), launched (by a launcher's variables), resume (from 2
+ranks to 1, from 1 to 2, with ZeRO-1 and without), lost (a rank killed, a rank stopped), refused (more ranks than GPUs, a batch that cannot be
+divided), speed (tokens/s at B = 4, 8, 32 a rank). All but `one` and `refused` need two GPUs: with one they are not run, which is said. About
+three minutes.
 """
 import argparse
 import json
@@ -22,7 +23,7 @@ from common import Checks, Started, children, chosen, run
 STEPS = 20
 # Largest relative difference of a step's loss, and of its gradient norm, between one process and two ranks at the same global batch. In FP32 only
 # the order of sums differs; narrower types round what differs, and 20 updates carry it on.
-TOLERANCE = {"fp32": (1e-5, 1e-3), "tf32": (1e-4, 1e-2), "bf16": (1e-3, 5e-2), "fp8": (5e-3, 2e-1)}
+TOLERANCE = {"fp32": (1e-5, 1e-3), "tf32": (1e-4, 1e-2), "bf16": (1e-3, 5e-2), "fp8": (5e-3, 2e-1), "wire": (2e-3, 5e-2)}
 WITHIN_S = 10
 
 
@@ -82,12 +83,18 @@ def check_one(checks, trainer):
 
 def check_losses(checks, trainer):
     small = ["-T", "1024", "--steps", STEPS, "--warmup", "3"]
+    alone_by = {}
     for name, precision, arguments in (
             ("losses-fp32", "fp32", ["--model", "124M", "-B", "4", "--precision", "fp32"]),
             ("losses-bf16", "bf16", ["--model", "124M", "-B", "8"]),
+            ("losses-zero1", "fp32", ["--model", "124M", "-B", "4", "--precision", "fp32", "--zero", "1"]),
+            ("losses-wire", "wire", ["--model", "124M", "-B", "4", "--precision", "fp32", "--wire", "bf16"]),
             ("losses-fp8", "fp8", ["--model", "124M", "-B", "8", "--precision", "fp8"]),
             ("losses-accum", "tf32", ["--model", "124M", "-B", "2", "--grad-accum", "3", "--precision", "tf32"])):
-        (alone, a), (two, b) = trainer.run(0, *arguments, *small), trainer.run(2, *arguments, *small)
+        plain = tuple(arguments[:6] if {"--zero", "--wire"} & set(arguments) else arguments)  # without what only ranks have
+        if plain not in alone_by:
+            alone_by[plain] = trainer.run(0, *plain, *small)
+        (alone, a), (two, b) = alone_by[plain], trainer.run(2, *arguments, *small)
         bad = failure(alone, two) or (f"{len(a)} and {len(b)} steps" if len(a) != STEPS or len(b) != STEPS else None)
         if bad:
             checks.add(name, False, bad)
@@ -117,26 +124,50 @@ def check_bits(checks, trainer):
                f"2 ranks, deterministic: {'differs with ' + ', '.join(differ) if differ else 'the same bits again, without overlap, without a graph, with other buckets and fewer blocks'}")
 
 
+def check_launched(checks, trainer):
+    """Two processes with torchrun's variables, beside two that were forked."""
+    base = ["--model", "tiny", "-B", "8", "-T", "128", "--steps", 30, "--warmup", "3", "--deterministic"]
+    forked, expected = trainer.run(2, *base)
+    log = os.path.join(trainer.folder, "launched.jsonl")
+    started = [Started(trainer.command(0, *base, *(["--log", log] if rank == 0 else []), *trainer.nccl),
+                       env={"RANK": str(rank), "WORLD_SIZE": "2", "LOCAL_RANK": str(rank), "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": "29617"})
+               for rank in range(2)]
+    results = [one.finish(60) for one in started]
+    bad = failure(forked, *results)
+    rows = []
+    if not bad:
+        with open(log) as file:
+            rows = [row for row in map(json.loads, file) if "loss" in row]
+    same = not bad and curve(rows) == curve(expected) and len(rows) == 30 and not results[1].out
+    checks.add("launched", same, bad or f"two processes by RANK and WORLD_SIZE: {'the bits of two that were forked' if same else 'differ'}; rank 1 printed "
+               f"{len(results[1].out)} bytes")
+
+
 def check_resume(checks, trainer):
-    base = ["--model", "124M", "-B", "4", "-T", "256", "--steps", STEPS, "--warmup", "3", "--precision", "tf32"]
     half = STEPS // 2
-    for before, after in ((2, 0), (0, 2)):
-        name = f"resume-{max(before, 1)}-{max(after, 1)}"
+    for before, after, precision in ((2, 0, "tf32"), (0, "zero", "tf32"), ("zero", 2, "bf16")):
+        base = ["--model", "124M", "-B", "4", "-T", "256", "--steps", STEPS, "--warmup", "3", "--precision", precision]
+        name = "resume-" + "-".join("zero1" if ranks == "zero" else str(max(ranks, 1)) for ranks in (before, after))
         kept, other = (os.path.join(trainer.folder, f"{name}-{part}") for part in ("whole", "resumed"))
-        whole, a = trainer.run(before, *base, "--checkpoint-dir", kept, "--checkpoint-every", half, "--keep", 2)
+
+        def run_with(ranks, *more, base=base):
+            return trainer.run(2, *base, "--zero", "1", *more) if ranks == "zero" else trainer.run(ranks, *base, *more)
+
+        whole, a = run_with(before, "--checkpoint-dir", kept, "--checkpoint-every", half, "--keep", 2)
         if bad := failure(whole):
             checks.add(name, False, bad)
             continue
-        resumed, b = trainer.run(after, *base, "--checkpoint-dir", other, "--resume", os.path.join(kept, f"step_{half:08}"))
+        resumed, b = run_with(after, "--checkpoint-dir", other, "--resume", os.path.join(kept, f"step_{half:08}"))
         bad = failure(resumed) or (f"{len(a)} and {len(b)} steps" if (len(a), len(b)) != (STEPS, STEPS - half) else None)
         if bad:
             checks.add(name, False, bad)
             continue
         loss = deviation(curve(b), curve(a)[half:], 1)
         sizes = [os.path.getsize(os.path.join(folder, f"step_{STEPS:08}", "state.bin")) for folder in (kept, other)]
-        checks.add(name, loss <= TOLERANCE["tf32"][0] and sizes[0] == sizes[1],
-                   f"{max(before, 1)} rank(s) for {half} steps, then {max(after, 1)}: losses beside those of the run that went on {loss:.1e} "
-                   f"(at most {TOLERANCE['tf32'][0]:.0e}), checkpoints of {sizes[0]} and {sizes[1]} bytes")
+        most = TOLERANCE[precision][0]
+        checks.add(name, loss <= most and sizes[0] == sizes[1],
+                   f"{half} steps, then the rest by others (ranks, or two of ZeRO-1): losses beside those of the run that went on {loss:.1e} "
+                   f"(at most {most:.0e}), checkpoints of {sizes[0]} and {sizes[1]} bytes")
         for folder in (kept, other):
             shutil.rmtree(folder, ignore_errors=True)
 
@@ -178,7 +209,7 @@ def check_speed(checks, trainer):
     table, bad = [], None
     for batch in (4, 8, 32):
         row = {"batch_per_rank": batch}
-        for name, ranks, more in (("one", 0, []), ("overlap", 2, []), ("no_overlap", 2, ["--no-overlap"])):
+        for name, ranks, more in (("one", 0, []), ("overlap", 2, []), ("no_overlap", 2, ["--no-overlap"]), ("zero1", 2, ["--zero", "1"])):
             result, rows = trainer.run(ranks, "--model", "124M", "-B", batch * max(ranks, 1), "-T", "1024", "--steps", 60 if batch < 32 else 40,
                                        "--json", *more)
             summary = result.last_json()
@@ -187,20 +218,21 @@ def check_speed(checks, trainer):
                 continue
             row[name] = {key: summary[key] for key in ("median_ms", "p10_ms", "p90_ms", "tokens_per_s", "host_late_steps", "final_loss")}
         table.append(row)
-    print("B a rank   1 rank ms   2 overlapped ms   2 one after the other ms   tokens/s 1, 2, 2    efficiency on, off")
+    print("B a rank   1 rank ms   2 overlapped ms   2 one after the other ms   2 ZeRO-1 ms   tokens/s of each           efficiency of each pair")
     for row in table:
-        if not all(name in row for name in ("one", "overlap", "no_overlap")):
+        if not all(name in row for name in ("one", "overlap", "no_overlap", "zero1")):
             continue
-        one, on, off = row["one"], row["overlap"], row["no_overlap"]
-        row["efficiency_overlap"], row["efficiency_no_overlap"] = one["median_ms"] / on["median_ms"], one["median_ms"] / off["median_ms"]
-        print(f"{row['batch_per_rank']:>8}   {one['median_ms']:>9.2f}   {on['median_ms']:>15.2f}   {off['median_ms']:>24.2f}   "
-              f"{one['tokens_per_s']:.0f}, {on['tokens_per_s']:.0f}, {off['tokens_per_s']:.0f}   "
-              f"{row['efficiency_overlap']:.3f}, {row['efficiency_no_overlap']:.3f}")
+        one, on, off, zero = (row[name] for name in ("one", "overlap", "no_overlap", "zero1"))
+        for name in ("overlap", "no_overlap", "zero1"):
+            row[f"efficiency_{name}"] = one["median_ms"] / row[name]["median_ms"]
+        print(f"{row['batch_per_rank']:>8}   {one['median_ms']:>9.2f}   {on['median_ms']:>15.2f}   {off['median_ms']:>24.2f}   {zero['median_ms']:>11.2f}   "
+              f"{one['tokens_per_s']:.0f}, {on['tokens_per_s']:.0f}, {off['tokens_per_s']:.0f}, {zero['tokens_per_s']:.0f}   "
+              f"{row['efficiency_overlap']:.3f}, {row['efficiency_no_overlap']:.3f}, {row['efficiency_zero1']:.3f}")
     worst = min((row.get("efficiency_overlap", 0) for row in table), default=0)
     gained = all(row.get("efficiency_overlap", 0) >= 0.98 * row.get("efficiency_no_overlap", 1) for row in table)
     checks.add("speed", not bad and worst >= 0.75 and gained,
                bad or f"124M: two ranks at {', '.join(format(row['efficiency_overlap'], '.3f') for row in table)} of twice one rank's tokens/s "
-               f"(B = 4, 8, 32 each; at least 0.75), {', '.join(format(row['efficiency_no_overlap'], '.3f') for row in table)} without overlap")
+               f"(B = 4, 8, 32 each; at least 0.75), {', '.join(format(row['efficiency_no_overlap'], '.3f') for row in table)} without overlap, {', '.join(format(row['efficiency_zero1'], '.3f') for row in table)} with ZeRO-1")
     return table
 
 
@@ -212,7 +244,7 @@ def main():
     parser.add_argument("--only", help="these cases, comma-separated")
     parser.add_argument("--nccl-library")
     options = parser.parse_args()
-    cases = ["one", "refused", "losses", "bits", "resume", "lost", "speed"]
+    cases = ["one", "refused", "losses", "bits", "launched", "resume", "lost", "speed"]
     names = chosen(parser, options.only, cases)
     checks, trainer, count = Checks(), Trainer(options), gpus()
     shutil.rmtree(trainer.folder, ignore_errors=True)
@@ -228,7 +260,7 @@ def main():
         elif name == "speed":
             table = check_speed(checks, trainer)
         else:
-            {"one": check_one, "losses": check_losses, "bits": check_bits, "resume": check_resume, "lost": check_lost}[name](checks, trainer)
+            {"one": check_one, "losses": check_losses, "bits": check_bits, "launched": check_launched, "resume": check_resume, "lost": check_lost}[name](checks, trainer)
         seconds[name] = round(time.monotonic() - begin, 1)
     if not_run:
         print(f"not run, since they need two GPUs and this host shows {count}: {', '.join(not_run)}")

@@ -12,6 +12,7 @@
 #include <memory>
 #include <string>
 
+#include "gpt2/common/dtype.h"
 #include "gpt2/ranks/message.h"
 
 namespace ridgeline::gpt2 {
@@ -45,8 +46,18 @@ class Communicator {
 
   /// In place on device memory: the sum over all ranks, the same bits in each.
   void all_reduce_sum(float* data, std::int64_t count, cudaStream_t stream);
+  void all_reduce_sum(bf16* data, std::int64_t count, cudaStream_t stream);
   void all_reduce_sum(double* data, std::int64_t count, cudaStream_t stream);
   void all_reduce_max(float* data, std::int64_t count, cudaStream_t stream);
+
+  /// In place: of `data`, which holds size() parts of `count` each, part rank() becomes the sum over all ranks.
+  void reduce_scatter_sum(float* data, std::int64_t count, cudaStream_t stream);
+  void reduce_scatter_sum(bf16* data, std::int64_t count, cudaStream_t stream);
+  /// In place: each rank's part rank() of `bytes` each goes to all others.
+  void all_gather(void* data, std::int64_t bytes, cudaStream_t stream);
+  /// The one rank calls the first, the other the second.
+  void send(const void* data, std::int64_t bytes, int to, cudaStream_t stream);
+  void receive(void* data, std::int64_t bytes, int from, cudaStream_t stream);
 
   /// Calls between the two become one launch.
   void begin_group();

@@ -31,10 +31,28 @@ Communicator::~Communicator() = default;
 void Communicator::all_reduce_sum(float*, std::int64_t, cudaStream_t) {
   never();
 }
+void Communicator::all_reduce_sum(bf16*, std::int64_t, cudaStream_t) {
+  never();
+}
 void Communicator::all_reduce_sum(double*, std::int64_t, cudaStream_t) {
   never();
 }
 void Communicator::all_reduce_max(float*, std::int64_t, cudaStream_t) {
+  never();
+}
+void Communicator::reduce_scatter_sum(float*, std::int64_t, cudaStream_t) {
+  never();
+}
+void Communicator::reduce_scatter_sum(bf16*, std::int64_t, cudaStream_t) {
+  never();
+}
+void Communicator::all_gather(void*, std::int64_t, cudaStream_t) {
+  never();
+}
+void Communicator::send(const void*, std::int64_t, int, cudaStream_t) {
+  never();
+}
+void Communicator::receive(void*, std::int64_t, int, cudaStream_t) {
   never();
 }
 void Communicator::begin_group() {

@@ -25,6 +25,10 @@ struct NcclCalls {
   decltype(&ncclCommDestroy) destroy;
   decltype(&ncclCommGetAsyncError) async_error;
   decltype(&ncclAllReduce) all_reduce;
+  decltype(&ncclReduceScatter) reduce_scatter;
+  decltype(&ncclAllGather) all_gather;
+  decltype(&ncclSend) send;
+  decltype(&ncclRecv) receive;
   decltype(&ncclGroupStart) group_start;
   decltype(&ncclGroupEnd) group_end;
 };
@@ -89,6 +93,10 @@ std::string load_nccl(const NcclOptions& options) {
     resolve(library, found.destroy, "ncclCommDestroy");
     resolve(library, found.async_error, "ncclCommGetAsyncError");
     resolve(library, found.all_reduce, "ncclAllReduce");
+    resolve(library, found.reduce_scatter, "ncclReduceScatter");
+    resolve(library, found.all_gather, "ncclAllGather");
+    resolve(library, found.send, "ncclSend");
+    resolve(library, found.receive, "ncclRecv");
     resolve(library, found.group_start, "ncclGroupStart");
     resolve(library, found.group_end, "ncclGroupEnd");
     calls = found;
@@ -132,6 +140,11 @@ void Communicator::all_reduce_sum(float* data, std::int64_t count, cudaStream_t 
                                         nccl_->handle, stream));
 }
 
+void Communicator::all_reduce_sum(bf16* data, std::int64_t count, cudaStream_t stream) {
+  RIDGELINE_NCCL_CHECK(calls.all_reduce(data, data, static_cast<std::size_t>(count), ncclBfloat16, ncclSum,
+                                        nccl_->handle, stream));
+}
+
 void Communicator::all_reduce_sum(double* data, std::int64_t count, cudaStream_t stream) {
   RIDGELINE_NCCL_CHECK(calls.all_reduce(data, data, static_cast<std::size_t>(count), ncclFloat64, ncclSum,
                                         nccl_->handle, stream));
@@ -140,6 +153,31 @@ void Communicator::all_reduce_sum(double* data, std::int64_t count, cudaStream_t
 void Communicator::all_reduce_max(float* data, std::int64_t count, cudaStream_t stream) {
   RIDGELINE_NCCL_CHECK(calls.all_reduce(data, data, static_cast<std::size_t>(count), ncclFloat32, ncclMax,
                                         nccl_->handle, stream));
+}
+
+void Communicator::reduce_scatter_sum(float* data, std::int64_t count, cudaStream_t stream) {
+  RIDGELINE_NCCL_CHECK(calls.reduce_scatter(data, data + rank_ * count, static_cast<std::size_t>(count),
+                                            ncclFloat32, ncclSum, nccl_->handle, stream));
+}
+
+void Communicator::reduce_scatter_sum(bf16* data, std::int64_t count, cudaStream_t stream) {
+  RIDGELINE_NCCL_CHECK(calls.reduce_scatter(data, data + rank_ * count, static_cast<std::size_t>(count),
+                                            ncclBfloat16, ncclSum, nccl_->handle, stream));
+}
+
+void Communicator::all_gather(void* data, std::int64_t bytes, cudaStream_t stream) {
+  RIDGELINE_NCCL_CHECK(calls.all_gather(static_cast<const char*>(data) + rank_ * bytes, data,
+                                        static_cast<std::size_t>(bytes), ncclInt8, nccl_->handle, stream));
+}
+
+void Communicator::send(const void* data, std::int64_t bytes, int to, cudaStream_t stream) {
+  RIDGELINE_NCCL_CHECK(
+      calls.send(data, static_cast<std::size_t>(bytes), ncclInt8, to, nccl_->handle, stream));
+}
+
+void Communicator::receive(void* data, std::int64_t bytes, int from, cudaStream_t stream) {
+  RIDGELINE_NCCL_CHECK(
+      calls.receive(data, static_cast<std::size_t>(bytes), ncclInt8, from, nccl_->handle, stream));
 }
 
 void Communicator::begin_group() {

@@ -41,6 +41,20 @@ void check_fp8(const GpuModelOptions& o) {
   }
 }
 
+// What works on all parameters at once cannot on a rank's part of them.
+void check_zero(const GpuModelOptions& o) {
+  if (o.reduction.zero == 0) return;
+  if (o.switches.precision == Precision::fp8) {
+    throw InputError(
+        "--zero 1 cannot go with --precision fp8, whose weights are cast from all master weights: use --zero "
+        "0");
+  }
+  if (o.switches.optimizer == OptimizerKind::per_tensor) {
+    throw InputError(
+        "--zero 1 cannot go with --optimizer per-tensor: a rank's part ends within tensors: use --zero 0");
+  }
+}
+
 // A device that multiplies FP8.
 void check_fp8_device() {
   int device = 0;
@@ -70,6 +84,14 @@ MatmulOptions matmul_options(const GpuModelOptions& o) {
 // Scratch shared by ops that run one after the other on the stream.
 std::int64_t scratch_bytes(const GpuModelOptions& o) {
   std::int64_t bytes = global_norm_scratch_bytes();
+  if (o.reduction.zero > 0) {
+    std::vector<GradientRange> parts;
+    for (const GradientBucket& bucket :
+         gradient_buckets(DeviceLayout(o.config), o.config.layers, o.reduction.bucket_bytes, o.ranks)) {
+      parts.push_back({0, bucket.count() / o.ranks});
+    }
+    bytes = std::max(bytes, global_norm_per_tensor_scratch_bytes(parts));
+  }
   if (o.switches.optimizer == OptimizerKind::per_tensor) {
     std::vector<GradientRange> tensors;
     for (const TensorInstance& t : DeviceLayout(o.config).instances()) tensors.push_back({t.begin, t.end});
@@ -116,6 +138,12 @@ std::int64_t partial_sums_bytes(const GpuModelOptions& o) {
                    bias_gradient_scratch_bytes(4 * o.config.channels), of_gelu_own, of_fp8});
 }
 
+// What this run shares out among its ranks: nothing, unless it is asked to.
+Shards shards_of(const GpuModelOptions& o, const DeviceLayout& layout) {
+  if (o.communicator == nullptr || o.reduction.zero == 0) return {};
+  return {gradient_buckets(layout, o.config.layers, o.reduction.bucket_bytes, o.ranks), o.ranks};
+}
+
 template <typename T>
 std::int64_t activation_bytes(const GpuModelOptions& o) {
   Arena arena;
@@ -133,17 +161,18 @@ GpuModelOf<P>::GpuModelOf(const GpuModelOptions& o)
       rows_(static_cast<std::int64_t>(o.batch) * o.sequence),
       c_(o.config.channels),
       l2_(o.switches.l2_persist == L2Persist::none ? L2Limits{} : set_l2_aside()),
-      parameters_(layout_.total()),
+      shards_(shards_of(o, layout_)),
+      parameters_(padded_elements(layout_, o.ranks)),
       gradients_(padded_elements(layout_, o.ranks)),
-      m_(layout_.total()),
-      v_(layout_.total()),
+      m_(kept_elements()),
+      v_(kept_elements()),
       activation_memory_(activation_bytes<T>(o)),
       scratch_(scratch_bytes(o)),
       sums_memory_(partial_sums_bytes(o)),
       sums_(sums_memory_.data(), sums_memory_.size_bytes()),
       result_(1),
       matmul_(o.matmul) {
-  if constexpr (!std::is_same_v<T, float>) master_ = DeviceBuffer<float>(layout_.total());
+  if constexpr (!std::is_same_v<T, float>) master_ = DeviceBuffer<float>(kept_elements());
   Arena arena(activation_memory_.data());
   act_ = Activations<T>(arena, o.config, o.batch, o.sequence, o.switches);
   for (int l = 0; l < o.config.layers; ++l) layer_names_.push_back("layer " + std::to_string(l));
@@ -166,6 +195,16 @@ GpuModelOf<P>::GpuModelOf(const GpuModelOptions& o)
                 stream_.get());
     reduction_.emplace(*o.communicator, o.reduction, layout_, o.config.layers, gradients_.data(),
                        stream_.get());
+  }
+  if (!shards_.empty()) {
+    own_parts_ = shards_.parts(o.communicator->rank());
+    for (Shards::Part& part : own_parts_)
+      part.end = std::max(part.begin, std::min(part.end, layout_.total()));
+    squared_sum_ = DeviceBuffer<double>(1);
+    for (DeviceBuffer<float>* kept : {&m_, &v_, &master_}) {  // beyond the parameters too
+      launch_zero(kept->data(), kept->size_bytes(), stream_.get());
+    }
+    launch_zero(parameters_.data(), parameters_.size_bytes(), stream_.get());
   }
   stream_.synchronize();
 }
@@ -206,6 +245,7 @@ void GpuModel::check(const GpuModelOptions& o) {
   if (o.config.head_size() > 128)
     throw InputError(fmt::format("head size {}: attention supports up to 128", o.config.head_size()));
   check_switches(o.switches);
+  check_zero(o);
   if (o.switches.precision == Precision::fp8) check_fp8(o);
   if (o.switches.attention == AttentionKind::cudnn) {
     if (!cudnn_attention_available()) throw InputError("this build has no cuDNN: use --attention own");
@@ -221,13 +261,16 @@ MemoryPlan GpuModel::memory_plan(const GpuModelOptions& o) {
   const bool narrow = has_bf16_activations(o.switches.precision);
   const std::int64_t n = ParameterLayout(o.config).total();
   MemoryPlan plan;
-  plan.parameters_bytes = n * (narrow ? 2 + 4 : 4);
+  const std::int64_t kept = o.reduction.zero > 0 ? (n + o.ranks - 1) / o.ranks : n;  // of each rank
+  plan.parameters_bytes = narrow ? n * 2 + kept * 4 : n * 4;
   if (o.switches.precision == Precision::fp8) plan.parameters_bytes += Linear<fp8>::device_bytes(o);
-  plan.optimizer_bytes = n * 3 * 4;
+  plan.optimizer_bytes = n * 4 + kept * 2 * 4;
   plan.activations_bytes = narrow ? activation_bytes<bf16>(o) : activation_bytes<float>(o);
   plan.workspace_bytes =
       scratch_bytes(o) + cudnn_bytes(o) + partial_sums_bytes(o) +
       static_cast<std::int64_t>(matmul_options(o).workspace_bytes) +
+      reduction_bytes(o.reduction, gradient_buckets(DeviceLayout(o.config), o.config.layers,
+                                                    o.reduction.bucket_bytes, o.ranks)) +
       static_cast<std::int64_t>(needs_cublas(o.switches) ? CublasHandle::kWorkspaceBytes : 0);
   return plan;
 }

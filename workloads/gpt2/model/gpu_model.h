@@ -108,7 +108,8 @@ class GpuModel : public TrainingState {
   /// Device address of the latest StepResult: copy it in stream order.
   virtual const StepResult* device_result() const = 0;
 
-  /// Synchronise, then copy. Master weights; gradients of the last step as accumulated (before clipping).
+  /// Synchronise, then copy. Master weights, in rank 0 where ranks keep parts of them, and all ranks call it; gradients
+  /// of the last step as accumulated (before clipping), with zero 1 summed in this rank's parts only.
   virtual std::vector<float> download_parameters() const = 0;
   virtual std::vector<float> download_gradients() const = 0;
 

@@ -11,6 +11,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <type_traits>
 #include <vector>
 
 #include "gpt2/common/cuda_raii.h"
@@ -23,6 +24,7 @@
 #include "gpt2/model/gpu_model.h"
 #include "gpt2/model/l2_window.h"
 #include "gpt2/model/linear.h"
+#include "gpt2/model/shards.h"
 #include "gpt2/ops/bias/partial_sums.h"
 
 namespace ridgeline::gpt2 {
@@ -43,6 +45,7 @@ class GpuModelOf final : public GpuModel {
   std::int64_t state_bytes(StatePart part) const override;
   void download_state(StatePart part, std::int64_t begin, std::span<std::byte> out) const override;
   void upload_state(StatePart part, std::int64_t begin, std::span<const std::byte> in) override;
+  bool is_shared_out(StatePart part) const override { return is_sharded(part); }
   const StepResult* device_result() const override { return result_.data(); }
   std::vector<float> download_parameters() const override;
   std::vector<float> download_gradients() const override;
@@ -81,13 +84,20 @@ class GpuModelOf final : public GpuModel {
   void optimizer_step_multi(const OptimizerOptions& options, GradientNorm* norm,
                             const StochasticRounding& rounding);
 
+  /// Each rank its own part.
+  void optimizer_step_sharded(const OptimizerOptions& options, GradientNorm* norm,
+                              const StochasticRounding& rounding);
+  /// T's copies of all parameters, from what the ranks keep of the FP32 ones.
+  void convert_parameters();
+
   /// The FP32 parameters, which T's copies follow.
   float* master() const;
   /// A part of the state on the device, and bytes of its elements; scaling is one piece.
   std::byte* state_data(StatePart part) const;
   static std::int64_t element_bytes(StatePart part);
-  /// Calls copy(device, at, bytes) for the pieces that bytes [begin, begin + size) of a part, in the order of files,
-  /// are made of; `at` counts from begin. Throws std::out_of_range outside the part.
+  /// Calls copy(device, at, bytes, rank) for the pieces that bytes [begin, begin + size) of a part, in the order of
+  /// files, are made of; `at` counts from begin, and `device` is an address of the rank that keeps the piece, -1 for
+  /// all. Throws std::out_of_range outside the part.
   template <class Copy>
   void for_pieces(StatePart part, std::int64_t begin, std::size_t size, const Copy& copy) const;
 
@@ -97,6 +107,14 @@ class GpuModelOf final : public GpuModel {
     return layer_tensors(static_cast<const T*>(parameters_.data()), layout_, l);
   }
   LayerTensors<float> gradients(int l) { return layer_tensors(gradients_.data(), layout_, l); }
+  /// Whether a part of the state is kept in shards.
+  bool is_sharded(StatePart part) const {
+    if (shards_.empty()) return false;
+    return part == StatePart::moment1 || part == StatePart::moment2 ||
+           (part == StatePart::master && !std::is_same_v<T, float>);
+  }
+  /// Elements of a buffer of master weights or moments.
+  std::int64_t kept_elements() const { return shards_.empty() ? layout_.total() : shards_.packed_elements(); }
   const Switches& switches() const { return options_.switches; }
   /// What a token's loss is multiplied by, so that those of all ranks' `micro_steps` add up to their mean.
   float loss_scale(int micro_steps) const {
@@ -126,6 +144,7 @@ class GpuModelOf final : public GpuModel {
   std::vector<std::string> layer_names_;
   Stream stream_;
   L2Limits l2_;
+  Shards shards_;
   DeviceBuffer<T> parameters_;
   DeviceBuffer<float> master_;  // empty when T is float: the parameters are the master weights
   DeviceBuffer<float> gradients_, m_, v_;
@@ -142,6 +161,9 @@ class GpuModelOf final : public GpuModel {
   std::optional<Attention<T>> attention_;
   std::optional<Linear<Precision>> linear_;
   std::optional<GradientReduction> reduction_;  // with other ranks
+  std::vector<Shards::Part> own_parts_;         // without what lies beyond the parameters
+  DeviceBuffer<double> squared_sum_;            // of the shards' gradients
+  mutable DeviceBuffer<std::byte> staging_;     // for shards on their way to rank 0
 };
 
 }  // namespace ridgeline::gpt2

@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <array>
 #include <span>
 #include <vector>
@@ -42,12 +43,41 @@ void GpuModelOf<P>::optimizer_step_multi(const OptimizerOptions& o, GradientNorm
                {switches().kernels, rounding, 0});
 }
 
+// Buckets in the order in which the next forward pass reads them, so that one's parameters travel while the next is
+// updated.
+template <class P>
+void GpuModelOf<P>::optimizer_step_sharded(const OptimizerOptions& o, GradientNorm* norm,
+                                           const StochasticRounding& rounding) {
+  std::vector<GradientRange> own;
+  for (const Shards::Part& part : own_parts_) own.push_back({part.begin, part.end});
+  launch_squared_sum(squared_sum_.data(), gradients_.data(), own, scratch_.data(), stream_.get());
+  reduction_->communicator().all_reduce_sum(squared_sum_.data(), 1, stream_.get());
+  launch_norm_of_squares(norm, squared_sum_.data(), o.clip, stream_.get());
+
+  const std::int64_t decay_begin = o.decay_embeddings ? 0 : layout_.embeddings_end();
+  for (std::size_t bucket = own_parts_.size(); bucket-- > 0;) {
+    const Shards::Part& part = own_parts_[bucket];
+    const std::int64_t first = std::clamp(decay_begin, part.begin, part.end) - part.begin;
+    const std::int64_t last = std::clamp(layout_.vectors_start(), part.begin, part.end) - part.begin;
+    const WeightDecayRange decayed{std::min(first, last), last, o.weight_decay};
+    T* parameters = parameters_.data() + part.begin;
+    float* master = master_.size() > 0 ? master_.data() + part.packed : nullptr;
+    launch_adamw(parameters, master, m_.data() + part.packed, v_.data() + part.packed,
+                 gradients_.data() + part.begin, norm, part.count(), {&decayed, 1}, o.adamw, stream_.get(),
+                 o.step_factors, {switches().kernels, rounding, part.begin});
+    reduction_->updated(bucket, parameters_.data(), sizeof(T));
+  }
+  reduction_->finish_update();
+}
+
 template <class P>
 void GpuModelOf<P>::optimizer_step(const OptimizerOptions& o) {
   const NvtxRange range("optimizer");
   GradientNorm* norm = &result_.data()->gradient;
   const StochasticRounding rounding{switches().stochastic_rounding, options_.rounding_seed};
-  if (switches().optimizer == OptimizerKind::per_tensor) {
+  if (!shards_.empty()) {
+    optimizer_step_sharded(o, norm, rounding);
+  } else if (switches().optimizer == OptimizerKind::per_tensor) {
     optimizer_step_per_tensor(o, norm, rounding);
   } else {
     optimizer_step_multi(o, norm, rounding);

@@ -9,6 +9,11 @@
 #include "gpt2/ops/elementwise/fill.h"
 
 namespace ridgeline::gpt2 {
+namespace {
+
+constexpr int kEveryRank = -1;  // has it
+
+}  // namespace
 
 template <class P>
 float* GpuModelOf<P>::master() const {
@@ -63,31 +68,74 @@ void GpuModelOf<P>::for_pieces(StatePart part, std::int64_t begin, std::size_t s
   }
   std::byte* data = state_data(part);
   if (part == StatePart::scaling) {
-    copy(data + begin, std::int64_t{0}, size);
+    copy(data + begin, std::int64_t{0}, size, kEveryRank);
     return;
   }
   const std::int64_t element = element_bytes(part);
+  const bool sharded = is_sharded(part);
+  if (sharded && (begin % element != 0 || end % element != 0)) {
+    throw std::out_of_range("GpuModel: a part of the state in shards is copied by whole elements");
+  }
   for (const DeviceLayout::Piece& piece : layout_.pieces()) {
     const std::int64_t first = std::max(begin, piece.file * element);
     const std::int64_t last = std::min(end, (piece.file + piece.count) * element);
     if (first >= last) continue;
-    copy(data + (piece.device - piece.file) * element + first, first - begin,
-         static_cast<std::size_t>(last - first));
+    const std::int64_t here = (piece.device - piece.file) * element + first;  // of the device layout
+    if (!sharded) {
+      copy(data + here, first - begin, static_cast<std::size_t>(last - first), kEveryRank);
+      continue;
+    }
+    const std::int64_t device = here / element;
+    shards_.for_segments(
+        device, device + (last - first) / element, [&](int rank, const Shards::Part& segment) {
+          copy(data + segment.packed * element, first - begin + (segment.begin - device) * element,
+               static_cast<std::size_t>(segment.count() * element), rank);
+        });
   }
 }
 
 template <class P>
 void GpuModelOf<P>::download_state(StatePart part, std::int64_t begin, std::span<std::byte> out) const {
   stream_.synchronize();
-  for_pieces(part, begin, out.size(), [&](const std::byte* device, std::int64_t at, std::size_t bytes) {
+  const auto to_host = [&](const std::byte* device, std::int64_t at, std::size_t bytes) {
     RIDGELINE_CUDA_CHECK(cudaMemcpy(out.data() + at, device, bytes, cudaMemcpyDeviceToHost));
-  });
+  };
+  if (!is_sharded(part)) {
+    for_pieces(part, begin, out.size(),
+               [&](const std::byte* device, std::int64_t at, std::size_t bytes, int) {
+                 to_host(device, at, bytes);
+               });
+    return;
+  }
+  // Rank 0 gets what the others keep, and copies it when all of it has come.
+  Communicator& ranks = *options_.communicator;
+  const bool collects = ranks.rank() == 0;
+  if (collects && staging_.size() < static_cast<std::int64_t>(out.size())) {
+    staging_ = DeviceBuffer<std::byte>(static_cast<std::int64_t>(out.size()));
+  }
+  ranks.begin_group();
+  for_pieces(part, begin, out.size(),
+             [&](const std::byte* device, std::int64_t at, std::size_t bytes, int rank) {
+               const auto count = static_cast<std::int64_t>(bytes);
+               if (rank == 0) return;
+               if (collects) ranks.receive(staging_.data() + at, count, rank, stream_.get());
+               if (rank == ranks.rank()) ranks.send(device, count, 0, stream_.get());
+             });
+  ranks.end_group();
+  stream_.synchronize();
+  if (!collects) return;
+  for_pieces(part, begin, out.size(),
+             [&](const std::byte* device, std::int64_t at, std::size_t bytes, int rank) {
+               to_host(rank == 0 ? device : staging_.data() + at, at, bytes);
+             });
 }
 
 template <class P>
 void GpuModelOf<P>::upload_state(StatePart part, std::int64_t begin, std::span<const std::byte> in) {
   stream_.synchronize();
-  for_pieces(part, begin, in.size(), [&](std::byte* device, std::int64_t at, std::size_t bytes) {
+  const int own = options_.communicator != nullptr ? options_.communicator->rank() : 0;
+  for_pieces(part, begin, in.size(), [&](std::byte* device, std::int64_t at, std::size_t bytes, int rank) {
+    if (rank != kEveryRank && rank != own) return;
     RIDGELINE_CUDA_CHECK(cudaMemcpy(device, in.data() + at, bytes, cudaMemcpyHostToDevice));
   });
   // As in DeviceBuffer::upload: the copy may outlast the call, and stream_ does not wait for it.
@@ -96,14 +144,29 @@ void GpuModelOf<P>::upload_state(StatePart part, std::int64_t begin, std::span<c
 }
 
 template <class P>
+void GpuModelOf<P>::convert_parameters() {
+  if constexpr (!std::is_same_v<T, float>) {
+    if (shards_.empty()) {
+      launch_convert(parameters_.data(), master_.data(), layout_.total(), stream_.get());
+      return;
+    }
+    for (std::size_t bucket = 0; bucket < own_parts_.size(); ++bucket) {
+      const Shards::Part& part = own_parts_[bucket];
+      launch_convert(parameters_.data() + part.begin, master_.data() + part.packed, part.count(),
+                     stream_.get());
+      reduction_->updated(bucket, parameters_.data(), sizeof(T));
+    }
+    reduction_->finish_update();
+  }
+}
+
+template <class P>
 void GpuModelOf<P>::load(const std::vector<float>& parameters) {
   if (static_cast<std::int64_t>(parameters.size()) != layout_.total()) {
     throw std::invalid_argument("GpuModel::load: wrong number of parameters");
   }
   upload_state(StatePart::master, 0, std::as_bytes(std::span(parameters)));
-  if constexpr (!std::is_same_v<T, float>) {
-    launch_convert(parameters_.data(), master_.data(), layout_.total(), stream_.get());
-  }
+  convert_parameters();
   linear_->load(master());
   launch_zero(m_.data(), m_.size_bytes(), stream_.get());
   launch_zero(v_.data(), v_.size_bytes(), stream_.get());
@@ -150,6 +213,7 @@ std::vector<float> GpuModelOf<P>::logits(const std::int32_t* inputs, std::int64_
   template std::int64_t GpuModelOf<P>::state_bytes(StatePart) const;                                \
   template void GpuModelOf<P>::download_state(StatePart, std::int64_t, std::span<std::byte>) const; \
   template void GpuModelOf<P>::upload_state(StatePart, std::int64_t, std::span<const std::byte>);   \
+  template void GpuModelOf<P>::convert_parameters();                                                \
   template void GpuModelOf<P>::load(const std::vector<float>&);                                     \
   template std::vector<float> GpuModelOf<P>::download_parameters() const;                           \
   template std::vector<float> GpuModelOf<P>::download_gradients() const;                            \

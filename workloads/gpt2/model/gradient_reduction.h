@@ -10,15 +10,30 @@
 #include <vector>
 
 #include "gpt2/common/cuda_raii.h"
+#include "gpt2/common/dtype.h"
 #include "gpt2/libs/communicator.h"
 #include "gpt2/model/gradient_buckets.h"
 
 namespace ridgeline::gpt2 {
 
+// GCC takes an enumerator of a scoped enum for a declaration that shadows a type of its name.
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wshadow"
+/// What gradients travel and are added as. bf16: rounded before, and after each addition; half the bytes.
+enum class WireType { fp32, bf16 };
+#pragma GCC diagnostic pop
+
 struct ReductionOptions {
-  bool overlap = true;                                 // false: all buckets after the backward pass
+  bool overlap = true;  // false: all buckets after the backward pass
+  /// ZeRO's stage. 0: every rank makes the whole update. 1: each updates its part of every bucket, keeps master weights
+  /// and moments of that alone, and gets the other parameters from the others.
+  int zero = 0;
+  WireType wire = WireType::fp32;
   std::int64_t bucket_bytes = std::int64_t{40} << 20;  // of FP32 gradients: gradient_buckets.h has the rule
 };
+
+/// Device bytes that it allocates.
+std::int64_t reduction_bytes(const ReductionOptions& options, const std::vector<GradientBucket>& buckets);
 
 class GradientReduction {
  public:
@@ -31,6 +46,13 @@ class GradientReduction {
   /// Adds up `loss` too; what is enqueued on `compute` from now on sees all sums.
   void finish(float* loss);
 
+  /// With zero 1, after the update of this rank's part of bucket `bucket`: what is enqueued on `compute` so far
+  /// completes it. `data` has the buckets' elements, of `element_bytes` each.
+  void updated(std::size_t bucket, void* data, std::int64_t element_bytes);
+  /// What is enqueued on `compute` from now on sees the parts of all ranks.
+  void finish_update();
+
+  [[nodiscard]] Communicator& communicator() { return communicator_; }
   [[nodiscard]] const std::vector<GradientBucket>& buckets() const { return buckets_; }
 
  private:
@@ -38,6 +60,8 @@ class GradientReduction {
 
   Communicator& communicator_;
   bool overlap_;
+  bool scatter_;
+  DeviceBuffer<bf16> narrow_;  // of the bucket that travels; empty with WireType::fp32
   std::vector<GradientBucket> buckets_;
   float* gradients_;
   cudaStream_t compute_;

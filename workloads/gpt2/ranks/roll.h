@@ -47,7 +47,6 @@ class Roll {
   /// Why the job has failed; nothing while all is well, or while a better cause may follow.
   [[nodiscard]] std::optional<Verdict> verdict(double now_s) const;
   [[nodiscard]] bool all_left() const;
-  [[nodiscard]] bool has_left(int rank) const { return at(rank).left; }
 
  private:
   /// The better cause is the smaller.

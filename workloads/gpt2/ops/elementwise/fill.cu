@@ -28,6 +28,12 @@ __global__ void convert_kernel(T* out, const float* inp, std::int64_t n) {
   out[i] = from_float<T>(inp[i]);
 }
 
+__global__ void widen_kernel(float* out, const bf16* inp, std::int64_t n) {
+  const std::int64_t i = static_cast<std::int64_t>(blockIdx.x) * blockDim.x + threadIdx.x;
+  if (i >= n) return;
+  out[i] = to_float(inp[i]);
+}
+
 }  // namespace
 
 void launch_zero(void* data, std::int64_t bytes, cudaStream_t stream) {
@@ -50,6 +56,13 @@ void launch_convert(T* out, const float* inp, std::int64_t n, cudaStream_t strea
   const NvtxRange range("convert", {fill_bytes<T>(n) + fill_bytes<float>(n), 0});
   if (n <= 0) return;
   convert_kernel<<<static_cast<unsigned>(ceil_div(n, kBlock)), kBlock, 0, stream>>>(out, inp, n);
+  RIDGELINE_CUDA_CHECK_LAUNCH();
+}
+
+void launch_widen(float* out, const bf16* inp, std::int64_t n, cudaStream_t stream) {
+  const NvtxRange range("widen", {fill_bytes<bf16>(n) + fill_bytes<float>(n), 0});
+  if (n <= 0) return;
+  widen_kernel<<<static_cast<unsigned>(ceil_div(n, kBlock)), kBlock, 0, stream>>>(out, inp, n);
   RIDGELINE_CUDA_CHECK_LAUNCH();
 }
 

@@ -5,6 +5,8 @@
 
 #include <cstdint>
 
+#include "gpt2/common/dtype.h"
+
 namespace ridgeline::gpt2 {
 
 template <typename T>
@@ -20,5 +22,7 @@ void launch_fill(T* data, float value, std::int64_t n, cudaStream_t stream);
 /// Rounds FP32 to T (e.g. the working copy of master weights). T is float or bf16.
 template <typename T>
 void launch_convert(T* out, const float* inp, std::int64_t n, cudaStream_t stream);
+/// The way back, which loses nothing.
+void launch_widen(float* out, const bf16* inp, std::int64_t n, cudaStream_t stream);
 
 }  // namespace ridgeline::gpt2

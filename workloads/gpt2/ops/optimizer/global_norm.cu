@@ -70,18 +70,34 @@ __global__ void __launch_bounds__(kBlock)
   if (threadIdx.x == 0) partials[blockIdx.x] = sum;
 }
 
+__device__ GradientNorm norm_of(double squared_sum, float max_norm) {
+  GradientNorm result;
+  result.norm = static_cast<float>(sqrt(squared_sum));
+  result.finite = isfinite(result.norm) ? 1 : 0;
+  result.clip_scale = max_norm > 0.0F && result.norm > max_norm ? max_norm / result.norm : 1.0F;
+  return result;
+}
+
 __global__ void __launch_bounds__(kBlock)
     norm_from_partials_kernel(GradientNorm* out, const double* partials, std::int64_t count, float max_norm) {
   __shared__ double shared[kBlock / kWarpSize];
   double sum = 0.0;
   for (std::int64_t i = threadIdx.x; i < count; i += kBlock) sum += partials[i];
   sum = block_sum(sum, shared);
-  if (threadIdx.x != 0) return;
-  GradientNorm result;
-  result.norm = static_cast<float>(sqrt(sum));
-  result.finite = isfinite(result.norm) ? 1 : 0;
-  result.clip_scale = max_norm > 0.0F && result.norm > max_norm ? max_norm / result.norm : 1.0F;
-  *out = result;
+  if (threadIdx.x == 0) *out = norm_of(sum, max_norm);
+}
+
+__global__ void __launch_bounds__(kBlock)
+    sum_of_partials_kernel(double* out, const double* partials, std::int64_t count) {
+  __shared__ double shared[kBlock / kWarpSize];
+  double sum = 0.0;
+  for (std::int64_t i = threadIdx.x; i < count; i += kBlock) sum += partials[i];
+  sum = block_sum(sum, shared);
+  if (threadIdx.x == 0) *out = sum;
+}
+
+__global__ void norm_of_squares_kernel(GradientNorm* out, const double* squared_sum, float max_norm) {
+  *out = norm_of(*squared_sum, max_norm);
 }
 
 }  // namespace
@@ -129,6 +145,38 @@ void launch_global_norm_per_tensor(GradientNorm* out, const float* grads,
     used += blocks;
   }
   norm_from_partials_kernel<<<1, kBlock, 0, stream>>>(out, partials, used, max_norm);
+  RIDGELINE_CUDA_CHECK_LAUNCH();
+}
+
+void launch_squared_sum(double* out, const float* grads, std::span<const GradientRange> ranges, void* scratch,
+                        cudaStream_t stream) {
+  auto* partials = static_cast<double*>(scratch);
+  std::int64_t elements = 0;
+  std::int64_t used = 0;
+  for (const GradientRange& range : ranges) {
+    if (range.begin < 0 || range.end < range.begin) {
+      throw std::invalid_argument("launch_squared_sum: [" + std::to_string(range.begin) + ", " +
+                                  std::to_string(range.end) + ") is no range");
+    }
+    elements += range.end - range.begin;
+  }
+  const NvtxRange nvtx("squared_sum", {global_norm_bytes(elements), global_norm_flops(elements)});
+  for (const GradientRange& range : ranges) {
+    const std::int64_t blocks = tensor_partials(range);
+    const float* begin = grads + range.begin;
+    squared_sum_kernel<<<static_cast<unsigned>(blocks), kBlock, 0, stream>>>(
+        partials + used, begin, range.end - range.begin, is_aligned_16(begin));
+    RIDGELINE_CUDA_CHECK_LAUNCH();
+    used += blocks;
+  }
+  sum_of_partials_kernel<<<1, kBlock, 0, stream>>>(out, partials, used);
+  RIDGELINE_CUDA_CHECK_LAUNCH();
+}
+
+void launch_norm_of_squares(GradientNorm* out, const double* squared_sum, float max_norm,
+                            cudaStream_t stream) {
+  const NvtxRange range("norm_of_squares");
+  norm_of_squares_kernel<<<1, 1, 0, stream>>>(out, squared_sum, max_norm);
   RIDGELINE_CUDA_CHECK_LAUNCH();
 }
 

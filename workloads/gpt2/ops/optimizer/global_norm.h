@@ -52,4 +52,13 @@ void launch_global_norm_per_tensor(GradientNorm* out, const float* grads,
                                    std::span<const GradientRange> tensors, float max_norm, void* scratch,
                                    cudaStream_t stream);
 
+/// sum g^2 of the ranges alone, in FP64 and in a fixed order: what ranks that keep parts of a gradient add up. out and
+/// scratch are on the device, scratch as of launch_global_norm_per_tensor. Throws std::invalid_argument for a range
+/// that is none.
+void launch_squared_sum(double* out, const float* grads, std::span<const GradientRange> ranges, void* scratch,
+                        cudaStream_t stream);
+/// The norm of a gradient whose squares add up to *squared_sum, which is on the device.
+void launch_norm_of_squares(GradientNorm* out, const double* squared_sum, float max_norm,
+                            cudaStream_t stream);
+
 }  // namespace ridgeline::gpt2

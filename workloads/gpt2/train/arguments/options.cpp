@@ -227,7 +227,17 @@ void add_ranks(CLI::App& app, RankOptions& o) {
       ->capture_default_str()
       ->check(CLI::Range(0, 1024))
       ->group("Ranks");
+  app.add_option(
+         "--zero", o.zero,
+         "0: every rank keeps all master weights and moments; 1: each a part of them, which it updates and "
+         "hands on")
+      ->capture_default_str()
+      ->check(CLI::Range(0, 1))
+      ->group("Ranks");
   app.add_flag("--overlap,!--no-overlap", o.overlap, "Add up gradients beside the backward pass, or after it")
+      ->group("Ranks");
+  app.add_option("--wire", o.wire, "What gradients travel and are added up as: fp32 or bf16 [fp32]")
+      ->transform(choice<WireType>({{"fp32", WireType::fp32}, {"bf16", WireType::bf16}}))
       ->group("Ranks");
   app.add_option("--bucket-mib", o.bucket_mib, "MiB of FP32 gradients that are added up at a time, at least")
       ->capture_default_str()

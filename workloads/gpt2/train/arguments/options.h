@@ -7,6 +7,7 @@
 
 #include "gpt2/common/switches.h"
 #include "gpt2/libs/matmul.h"
+#include "gpt2/model/gradient_reduction.h"
 #include "gpt2/model/model_file.h"
 #include "gpt2/train/loop/schedule.h"
 #include "gpt2/train/text/sampling.h"
@@ -16,6 +17,8 @@ namespace ridgeline::gpt2 {
 /// Several processes that train one model together: docs in ../../README.md, "Several GPUs".
 struct RankOptions {
   int count = 0;  // to fork; 0: none, but for what a launcher's variables say
+  int zero = 0;   // ZeRO's stage
+  WireType wire = WireType::fp32;
   bool overlap = true;
   int bucket_mib = 40;
   int ctas = 0;  // 0: NCCL's choice

@@ -138,16 +138,25 @@ StateHeader from_words(const Words& w, const std::string& path) {
   return s;
 }
 
-// Copies a part to a file, chunk by chunk; returns the hash continued over its bytes.
-std::uint64_t write_part(DurableFile& file, const TrainingState& state, StatePart part, std::uint64_t hash) {
+// Calls take(bytes) with a part, chunk by chunk. All ranks do, in the same order.
+template <class Take>
+void download_part(const TrainingState& state, StatePart part, const Take& take) {
   const std::int64_t total = state.state_bytes(part);
   std::vector<std::byte> chunk(static_cast<std::size_t>(std::min(total, kChunkBytes)));
   for (std::int64_t begin = 0; begin < total; begin += kChunkBytes) {
     const auto piece = std::span(chunk).first(static_cast<std::size_t>(std::min(total - begin, kChunkBytes)));
     state.download_state(part, begin, piece);
+    take(piece);
+  }
+}
+
+// Copies a part to a file; returns the hash continued over its bytes.
+std::uint64_t write_part(DurableFile& file, const TrainingState& state, StatePart part, std::uint64_t hash) {
+  const std::int64_t total = state.state_bytes(part);
+  download_part(state, part, [&](std::span<const std::byte> piece) {
     file.write(piece.data(), static_cast<std::int64_t>(piece.size()));
     hash = hash_bytes(piece.data(), piece.size(), hash);
-  }
+  });
   const std::array<std::byte, 8> zeros{};
   file.write(zeros.data(), padded(total) - total);
   return hash;
@@ -290,6 +299,14 @@ void write_checkpoint(const std::string& directory, int keep, const CheckpointHe
     fs::remove_all(found[i].second, failed);
     if (failed) fail(found[i].second, failed);
   }
+}
+
+void follow_checkpoint(const TrainingState& state) {
+  const auto follow = [&](StatePart part) {
+    if (state.is_shared_out(part)) download_part(state, part, [](std::span<const std::byte>) {});
+  };
+  follow(StatePart::master);
+  for (const StatePart part : kBodyParts) follow(part);
 }
 
 std::string find_checkpoint(const std::string& path) {

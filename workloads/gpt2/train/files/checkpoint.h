@@ -54,6 +54,9 @@ void prepare_checkpoint_directory(const std::string& directory);
 void write_checkpoint(const std::string& directory, int keep, const CheckpointHeader& header,
                       std::span<const std::byte> data_position, const TrainingState& state);
 
+/// What the other ranks do while rank 0 writes a checkpoint: they hand it what they keep.
+void follow_checkpoint(const TrainingState& state);
+
 /// The checkpoint that `path` means: itself, the directory of the state file or model file it names, or the
 /// latest one in it. Throws InputError when there is none.
 std::string find_checkpoint(const std::string& path);

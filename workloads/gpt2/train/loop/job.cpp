@@ -19,7 +19,7 @@ namespace {
 RollLimits limits_of(const RankOptions& options) {
   RollLimits limits;
   limits.late_s = options.timeout_s;
-  limits.silent_s = std::min(limits.silent_s, options.timeout_s);
+  limits.silent_s = options.timeout_s * 5 / 8;
   limits.stalled_s = std::max(limits.stalled_s, options.timeout_s);
   return limits;
 }
@@ -53,6 +53,8 @@ int run_job(const Options& options) {
                             [&](RankLink& link) { return run_rank(options, link); });
   }
   if (!launched) {
+    if (options.ranks.zero > 0)
+      throw InputError("--zero 1 needs --ranks N, or ranks that a launcher has started");
     train(options);
     return 0;
   }

@@ -85,10 +85,11 @@ void Progress::ranks_line() {
   const RankOptions& o = options_.ranks;
   const std::string ctas = o.ctas > 0 ? fmt::format(", at most {} blocks each", o.ctas) : std::string();
   say(fmt::format(
-      "ranks     {}, B={} each, NCCL {}: gradients in {} buckets of {} MiB at least, {} the backward "
+      "ranks     {}, B={} each, ZeRO-{}, NCCL {}: gradients in {}, {} buckets of {} MiB at least, {} "
+      "the backward "
       "pass{}",
-      job_.ranks, job_.sequences, job_.nccl_version, job_.buckets, o.bucket_mib,
-      o.overlap ? "beside" : "after", ctas));
+      job_.ranks, job_.sequences, o.zero, job_.nccl_version, o.wire == WireType::fp32 ? "FP32" : "BF16",
+      job_.buckets, o.bucket_mib, o.overlap ? "beside" : "after", ctas));
 }
 
 void Progress::header(const MemoryPlan& memory, const DataIdentity& data) {
@@ -217,7 +218,9 @@ void Progress::summary() {
       {"ranks", job_.ranks},
       {"nccl", job_.nccl_version.empty() ? nlohmann::ordered_json(nullptr)
                                          : nlohmann::ordered_json(job_.nccl_version)},
+      {"zero", options_.ranks.zero},
       {"overlap", options_.ranks.overlap},
+      {"wire", options_.ranks.wire == WireType::fp32 ? "fp32" : "bf16"},
       {"bucket_mib", options_.ranks.bucket_mib},
       {"buckets", job_.buckets},
       {"nccl_ctas", options_.ranks.ctas},

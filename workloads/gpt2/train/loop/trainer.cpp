@@ -191,6 +191,8 @@ Prepared prepare(const Options& given, const RankPlace& place) {
              .rounding_seed = o.seed,
              .ranks = place.size,
              .reduction = {.overlap = o.ranks.overlap,
+                           .zero = o.ranks.zero,
+                           .wire = o.ranks.wire,
                            .bucket_bytes = static_cast<std::int64_t>(o.ranks.bucket_mib) << 20}};
   p.model.matmul.search = o.matmul_search;
   p.model.matmul.cache_path = matmul_cache_path(o);
@@ -385,6 +387,8 @@ void run(Prepared& prepared, GpuModel& model, Progress& progress, RankLink* link
     if (samples && prepared.leads()) progress.sample(step + 1, prepared.sampler->write(model, step + 1));
     if (saves && prepared.leads()) {
       save_checkpoint(options, prepared.header, step + 1, steps.position(), model, progress);
+    } else if (saves) {
+      follow_checkpoint(model);
     }
     place.back(step + 1);
     ring.restart_clock(step + 1, stream);
@@ -428,11 +432,11 @@ void train_model(Prepared& prepared, Progress& progress, RankLink* link, std::in
   try {
     model = GpuModel::create(prepared.model);
     run(prepared, *model, progress, link);
-    if (!prepared.leads()) return;
     progress.summary();
-    if (options.matmul_report) print_choices(options.switches.matmul, model->matmul());
+    if (options.matmul_report && prepared.leads()) print_choices(options.switches.matmul, model->matmul());
     if (!options.save.empty()) {
-      write_model_file(options.save, prepared.config, options.save_type, model->download_parameters());
+      const std::vector<float> parameters = model->download_parameters();
+      if (prepared.leads()) write_model_file(options.save, prepared.config, options.save_type, parameters);
     }
   } catch (const CudaError& error) {
     if (error.code() == cudaErrorMemoryAllocation) throw_out_of_memory(prepared.model, free_bytes);
