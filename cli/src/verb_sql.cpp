@@ -4,7 +4,7 @@
 #include <memory>
 
 #include "output.h"
-#include "ridgeline/store/schema.h"
+#include "ridgeline/queries/gap_view.h"
 #include "verb.h"
 
 namespace ridgeline::cli {
@@ -29,7 +29,7 @@ Verb add_sql(Command program) {
   add_print_options(app, options->print, false);
   return {app, [options] {
             if (options->schema) {
-              std::string views(store::views_sql());
+              std::string views = queries::all_views_sql();
               views.erase(0, views.find_first_not_of('\n'));
               print(options->print, reports::Document(views));
               return 0;

@@ -1,15 +1,13 @@
 // answers_of_files.cpp: which captures there are, what changed between two, and SQL.
 #include <fmt/format.h>
 
-#include <sstream>
-
 #include "answer_parts.h"
 #include "ridgeline/base/text.h"
 #include "ridgeline/base/units.h"
 #include "ridgeline/queries/compare_query.h"
+#include "ridgeline/queries/gap_view.h"
 #include "ridgeline/queries/sql_query.h"
 #include "ridgeline/reports/compare_documents.h"
-#include "ridgeline/store/schema.h"
 #include "tools.h"
 
 namespace ridgeline::mcp {
@@ -54,26 +52,19 @@ Json cell_json(const store::Value& value) {
 
 // Each view with what a row of it is.
 Json views() {
-  std::istringstream lines{std::string(store::views_sql())};
   Json list = Json::array();
-  constexpr std::string_view kBegin = "CREATE VIEW ";
-  for (std::string line; std::getline(lines, line);) {
-    if (!line.starts_with(kBegin)) continue;
-    const std::string name = line.substr(kBegin.size(), line.find(' ', kBegin.size()) - kBegin.size());
-    const std::size_t comment = line.find("-- ");
-    list.push_back({{"view", name}, {"rows", comment == std::string::npos ? "" : line.substr(comment + 3)}});
-  }
+  for (const queries::ViewDescription& view : queries::described_views())
+    list.push_back({{"view", view.name}, {"rows", view.rows}});
   return list;
 }
 
 // The definition of one, whose comments say what its columns mean.
-std::string definition_of(const std::string& view) {
-  const std::string all(store::views_sql());
-  const std::size_t begin = all.find("CREATE VIEW " + view + " ");
-  if (view.empty() || begin == std::string::npos)
-    throw Error(ErrorKind::usage, fmt::format("no view is called '{}': sql without a query lists them",
-                                              bounded_text(one_line(view), 100)));
-  return all.substr(begin, all.find(';', begin) - begin);
+std::string definition_of(const std::string& name) {
+  for (const queries::ViewDescription& view : queries::described_views()) {
+    if (view.name == name) return view.definition;
+  }
+  throw Error(ErrorKind::usage, fmt::format("no view is called '{}': sql without a query lists them",
+                                            bounded_text(one_line(name), 100)));
 }
 
 }  // namespace

@@ -1,9 +1,11 @@
 #include "ridgeline/queries/capture_queries.h"
 
+#include <memory>
 #include <optional>
 #include <utility>
 
 #include "ridgeline/analyzer/session/explanation.h"
+#include "ridgeline/queries/gap_view.h"
 #include "ridgeline/reports/explain_document.h"
 #include "ridgeline/reports/interventions_document.h"
 #include "ridgeline/reports/replayed_document.h"
@@ -166,8 +168,15 @@ class CaptureQueries::State {
     return {keeping(reports::query_document(rows->table, rows->cut, how), rows), 0, rows->cut};
   }
   DocumentAnswer answer_to(const SqlStreamQuery& query, const reports::DocumentOptions& how,
-                           const analyzer::QueryOptions&) {
-    return {keeping(reports::query_document(*capture(), query.sql, how), capture())};
+                           const analyzer::QueryOptions& ask) {
+    // The document asks when it is written, and sees v_gap as long as that takes.
+    struct Asked {
+      std::shared_ptr<const store::Capture> capture;
+      std::unique_ptr<GapView> gaps;
+    };
+    const auto asked = std::make_shared<const Asked>(
+        Asked{capture(), GapView::for_query(path_, query.sql, ask.stop).value()});
+    return {keeping(reports::query_document(*asked->capture, query.sql, how), asked)};
   }
 
   static const analyzer::Ranking& by_kernel(const analyzer::Analysis& analysis) {

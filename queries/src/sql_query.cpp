@@ -3,11 +3,14 @@
 #include <algorithm>
 #include <optional>
 
+#include "ridgeline/queries/gap_view.h"
 #include "ridgeline/store/statement_stop.h"
 
 namespace ridgeline::queries {
 
 Result<SqlRows> ask(const store::Capture& capture, const SqlQuery& query, const std::stop_token& stop) {
+  const auto gaps = GapView::for_query(capture.path(), query.sql, stop);
+  if (!gaps) return gaps.failure();
   SqlRows rows;
   const auto wanted = static_cast<std::size_t>(std::max<std::int64_t>(query.max_rows, 0));
   // A statement may compute for long without making a row. Who gives no token leaves it to one of theirs.

@@ -8,6 +8,7 @@
 #include "capture_file.h"
 #include "reason_table.h"
 #include "ridgeline/store/activity.h"
+#include "ridgeline/store/extra_table.h"
 #include "ridgeline/store/schema.h"
 
 namespace ridgeline::store {
@@ -413,6 +414,7 @@ Result<void> Capture::query(std::string_view sql,
                             const std::function<bool(std::vector<std::string>&&)>& columns,
                             const std::function<bool(std::vector<Value>&&)>& row) const {
   sqlite3* handle = database_.handle();
+  const ExtraTable::Made extra(handle);  // before nothing but reading is allowed; dropped when that ends
   struct Authorised {
     sqlite3* handle;
     explicit Authorised(sqlite3* h) : handle(h) { sqlite3_set_authorizer(h, authorise_select, nullptr); }

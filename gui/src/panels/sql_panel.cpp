@@ -1,11 +1,15 @@
 #include "panels/sql_panel.h"
 
 #include <QBoxLayout>
+#include <QFontDatabase>
 #include <QKeyEvent>
+#include <QRegularExpression>
+#include <QSplitter>
 #include <algorithm>
 
 #include "models/text.h"
 #include "ridgeline/base/units.h"
+#include "ridgeline/queries/gap_view.h"
 #include "ridgeline/reports/tables.h"
 #include "style/theme.h"
 
@@ -14,6 +18,7 @@ namespace {
 
 constexpr std::size_t kMaxRows = 10'000;
 constexpr int kShownLines = 3;
+constexpr int kSchemaWidth = 190;
 // Words and seconds; 0: as long as it takes.
 constexpr std::pair<const char*, int> kLimits[] = {
     {"10 s", 10}, {"1 min", 60}, {"10 min", 600}, {"no limit", 0}};
@@ -51,7 +56,8 @@ SqlPanel::SqlPanel(CaptureDocument& document, Selection& selection, QWidget* par
       button_(new QToolButton(this)),
       limits_(new QComboBox(this)),
       status_(new QLabel(this)),
-      table_(new TableView(this)) {
+      table_(new TableView(this)),
+      schema_(new QTreeWidget(this)) {
   auto* all = new QVBoxLayout(this);
   all->setContentsMargins(0, 0, 0, 0);
   all->setSpacing(0);
@@ -66,6 +72,14 @@ SqlPanel::SqlPanel(CaptureDocument& document, Selection& selection, QWidget* par
   auto* side = new QVBoxLayout;
   side->addWidget(button_);
   side->addWidget(limits_);
+  auto* views = new QToolButton(this);
+  views->setText(tr("Views"));
+  views->setToolTip(tr("What a query can name: views and their columns"));
+  views->setCheckable(true);
+  views->setChecked(true);
+  views->setSizePolicy(QSizePolicy::Expanding, QSizePolicy::Fixed);
+  connect(views, &QToolButton::toggled, schema_, &QWidget::setVisible);
+  side->addWidget(views);
   side->addStretch(1);
   bar->addLayout(side);
   all->addLayout(bar);
@@ -75,7 +89,13 @@ SqlPanel::SqlPanel(CaptureDocument& document, Selection& selection, QWidget* par
   status_->setTextInteractionFlags(Qt::TextSelectableByMouse);
   status_->hide();
   all->addWidget(status_);
-  all->addWidget(table_, 1);
+  auto* below = new QSplitter(Qt::Horizontal, this);
+  below->addWidget(schema_);
+  below->addWidget(table_);
+  below->setStretchFactor(1, 1);
+  below->setSizes({kSchemaWidth, 4 * kSchemaWidth});
+  all->addWidget(below, 1);
+  make_schema();
   table_->setAccessibleName(tr("Rows of the query"));
   button_->setSizePolicy(QSizePolicy::Expanding, QSizePolicy::Fixed);
   limits_->setAccessibleName(tr("How long a query may take"));
@@ -95,6 +115,56 @@ SqlPanel::SqlPanel(CaptureDocument& document, Selection& selection, QWidget* par
   connect(&limit_, &QTimer::timeout, this,
           [this] { end(tr("stopped: it took longer than %1").arg(limits_->currentText())); });
   connect(table_, &TableView::row_chosen, this, &SqlPanel::follow);
+}
+
+// The views are of every capture of this version; their columns are asked for where they are opened.
+void SqlPanel::make_schema() {
+  schema_->setHeaderHidden(true);
+  schema_->setMinimumWidth(80);
+  schema_->setAccessibleName(tr("Views and their columns"));
+  for (const queries::ViewDescription& view : queries::described_views()) {
+    auto* item = new QTreeWidgetItem(schema_, {plain(view.name)});
+    item->setChildIndicatorPolicy(QTreeWidgetItem::ShowIndicator);
+    item->setToolTip(0, "<pre>" + QString::fromStdString(view.definition).toHtmlEscaped() + "</pre>");
+    item->setData(0, Qt::AccessibleDescriptionRole, plain(view.rows));
+    item->setData(0, Qt::UserRole, QString::fromStdString(view.definition));
+  }
+  connect(schema_, &QTreeWidget::itemExpanded, this, &SqlPanel::list_columns);
+  connect(schema_, &QTreeWidget::itemActivated, this, &SqlPanel::use);
+}
+
+void SqlPanel::list_columns(QTreeWidgetItem* view) {
+  if (view->childCount() > 0 || view->parent() != nullptr) return;
+  const QString definition = view->data(0, Qt::UserRole).toString();
+  // What is made for a query is not made to be listed: its definition has a line for each column.
+  if (definition.startsWith("CREATE TEMP TABLE")) {
+    static const QRegularExpression kColumn("^  (\\w+) +[A-Z]", QRegularExpression::MultilineOption);
+    for (auto found = kColumn.globalMatch(definition); found.hasNext();)
+      view->addChild(new QTreeWidgetItem({found.next().captured(1)}));
+    return;
+  }
+  worker_.ask<queries::SqlRows>(
+      this, "columns " + view->text(0).toStdString(),
+      [path = document_.path().toStdString(),
+       name = view->text(0).toStdString()](const std::stop_token& stop) -> Result<queries::SqlRows> {
+        const auto capture = store::Capture::open(path);
+        if (!capture) return capture.failure();
+        return queries::ask(capture.value(), {"SELECT * FROM " + name + " LIMIT 0", 1}, stop);
+      },
+      [view](Result<queries::SqlRows> rows) {
+        if (!rows) return;
+        for (const std::string& column : rows.value().table.columns)
+          view->addChild(new QTreeWidgetItem({shown(column)}));
+      });
+}
+
+void SqlPanel::use(QTreeWidgetItem* item) {
+  if (item->parent() == nullptr) {
+    run("SELECT * FROM " + item->text(0) + " LIMIT 100");
+  } else {
+    query_->insertPlainText(item->text(0));
+    query_->setFocus();
+  }
 }
 
 void SqlPanel::set_running(bool running) {

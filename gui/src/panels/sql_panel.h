@@ -7,6 +7,7 @@
 #include <QPlainTextEdit>
 #include <QTimer>
 #include <QToolButton>
+#include <QTreeWidget>
 
 #include "models/capture_document.h"
 #include "models/worker.h"
@@ -40,6 +41,9 @@ class SqlPanel : public QWidget {
   [[nodiscard]] TableView* table() const { return table_; }
   [[nodiscard]] QToolButton* button() const { return button_; }
   [[nodiscard]] QComboBox* limits() const { return limits_; }
+  /// The views that a query can name, each with its columns: activating a view asks for its first rows, a column is put
+  /// into the query.
+  [[nodiscard]] QTreeWidget* schema() const { return schema_; }
   [[nodiscard]] QString status() const { return status_->text(); }
   /// A query runs, or one that was stopped is about to end.
   [[nodiscard]] bool busy() const { return worker_.busy(); }
@@ -51,6 +55,9 @@ class SqlPanel : public QWidget {
   void say(const QString& text, bool wrong);
   void show_rows(const Rows& rows);
   void follow(std::size_t row);
+  void make_schema();
+  void list_columns(QTreeWidgetItem* view);
+  void use(QTreeWidgetItem* item);
 
   CaptureDocument& document_;
   Selection& selection_;
@@ -59,6 +66,7 @@ class SqlPanel : public QWidget {
   QComboBox* limits_;
   QLabel* status_;
   TableView* table_;
+  QTreeWidget* schema_;
   QTimer limit_;
   bool running_ = false;
   Worker worker_;
