@@ -145,13 +145,17 @@ std::string scope_line(const analyzer::RepresentativeStep& step) {
   const std::string length = time_text(static_cast<double>(length_ns));
   if (step.scope == analyzer::ScopeKind::recording)
     return fmt::format("The whole recorded window, for lack of steps: {}, {}.", length, launches);
+  // Of those that the window's edges cut counts what lies inside.
+  const std::string cut =
+      step.cut_launches > 0 ? fmt::format(", {} of them cut by its edges", step.cut_launches) : std::string();
   if (step.scope == analyzer::ScopeKind::window) {
-    return fmt::format("The window from {} to {} of the recording: {}, {}.", offset_text(step.from_start_ns),
-                       offset_text(step.from_start_ns + length_ns), length, launches);
+    return fmt::format("The window from {} to {} of the recording: {}, {}{}.",
+                       offset_text(step.from_start_ns), offset_text(step.from_start_ns + length_ns), length,
+                       launches, cut);
   }
   const std::string whose = step.instances > 0 ? ", " + counted(step.instances, "instance")
                                                : fmt::format(" of step {}", step.summary.step_index);
-  return fmt::format("Range '{}'{}: {}, {}.", step.range, whose, length, launches);
+  return fmt::format("Range '{}'{}: {}, {}{}.", step.range, whose, length, launches, cut);
 }
 
 }  // namespace

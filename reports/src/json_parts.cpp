@@ -57,6 +57,8 @@ JsonPart step_json(const analyzer::StepAnalysis& steps) {
   out["phase"] = of_step ? Json(to_string(step.summary.phase)) : Json(nullptr);
   if (step.scope != analyzer::ScopeKind::step) {
     Json scope = {{"kind", to_string(step.scope)}, {"from_start_ns", step.from_start_ns}};
+    if (step.scope == analyzer::ScopeKind::window || step.cut_launches > 0)
+      scope["cut_launches"] = step.cut_launches;
     if (step.scope == analyzer::ScopeKind::range) {
       scope["range"] = valid_utf8(step.range);
       scope["instances"] = step.instances > 0 ? Json(step.instances) : Json(nullptr);

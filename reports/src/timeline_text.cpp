@@ -7,6 +7,9 @@ std::string row_help(const analyzer::TimelineRow& row) {
   switch (row.kind) {
     case RowKind::ranges:
       return "NVTX ranges of " + row.thread + ", depth " + std::to_string(row.depth);
+    case RowKind::gpu_ranges:
+      return "What NVTX ranges of " + row.thread + " at depth " + std::to_string(row.depth) +
+             " launched, from the first start to the last end on the GPU";
     case RowKind::calls:
       return "Calls of the host that launched kernels";
     case RowKind::waits:

@@ -10,6 +10,7 @@
 #include "fabricated_model.h"
 #include "generate/generate.h"
 #include "ridgeline/analyzer/session/session.h"
+#include "ridgeline/analyzer/trace/timeline.h"
 #include "ridgeline/store/capture_writer.h"
 #include "steps/selection.h"
 #include "support/analysed_model.h"
@@ -177,7 +178,7 @@ TEST_F(ScopeTest, WindowsSideBySideAddUp) {
   Session session = open();
   const auto steps = session.steps().value();
   const std::int64_t from = steps->steps.front().gpu_start_ns, to = steps->steps.back().gpu_end_ns;
-  std::int64_t calls = 0, time_ns = 0;
+  std::int64_t calls = 0, time_ns = 0, cut = 0;
   constexpr std::int64_t kParts = 7;
   for (std::int64_t i = 0; i < kParts; ++i) {
     const Scope part{.window =
@@ -185,6 +186,7 @@ TEST_F(ScopeTest, WindowsSideBySideAddUp) {
     const auto ranking = session.ranking(part).value();
     calls += ranking->totals.calls;
     time_ns += ranking->totals.time_ns;
+    cut += session.steps(part).value()->representative.cut_launches;
   }
   std::int64_t all_calls = 0, all_ns = 0;
   const Model model = whole();
@@ -192,8 +194,99 @@ TEST_F(ScopeTest, WindowsSideBySideAddUp) {
     ++all_calls;
     all_ns += duration_ns(launch);
   }
-  EXPECT_EQ(calls, all_calls);
+  // A launch over an edge is in both windows, with what lies in each.
+  EXPECT_EQ(cut % 2, 0);
+  EXPECT_EQ(calls - cut / 2, all_calls);
   EXPECT_EQ(time_ns, all_ns);
+}
+
+// What a scope of one instance holds must be what its range launched, wherever and whenever that ran.
+TEST(ScopeOfAnInstance, HoldsWhatItsCallsLaunchedOnTheGpu) {
+  const std::string path = RIDGELINE_SOURCE_DIR "/examples/gpt2-h200.ridge";
+  const auto timeline = read_timeline(path, {}).value();
+  const Model all = whole_model(store::Capture::open(path).value());
+  Session session = Session::open(path).value();
+  std::size_t tried = 0;
+  bool ran_later = false;
+  for (const TimelineRow& row : timeline->rows) {
+    if (row.kind != RowKind::gpu_ranges || row.depth < 1) continue;
+    for (std::size_t event = row.events.size() / 3; event < row.events.size() && tried < 8;
+         event += row.events.size() / 4 + 1) {
+      const auto instance = instance_of(row, event);
+      ASSERT_TRUE(instance);
+      const std::string& name = timeline->names[row.events.name(event)].text;
+      const CalledIn calls{row.thread_id, instance->calls.start_ns, instance->calls.end_ns, name};
+      const Scope scope{.process_id = row.process_id, .window = instance->on_gpu, .calls = calls};
+      std::int64_t launches = 0, time_ns = 0;
+      for (const store::Launch& launch : all.launches) {
+        if (launch.process_id != row.process_id || launch.thread_id != row.thread_id ||
+            !launch.host_start_ns || *launch.host_start_ns < calls.start_ns ||
+            *launch.host_start_ns > calls.end_ns)
+          continue;
+        ++launches;
+        time_ns += duration_ns(launch);
+        EXPECT_NE(all.string(launch.nvtx_path_id).find(name), std::string_view::npos);
+      }
+      ASSERT_GT(launches, 0);
+      const auto ranking = session.ranking(scope).value();
+      EXPECT_EQ(ranking->totals.calls, launches) << name;
+      EXPECT_EQ(ranking->totals.time_ns, time_ns) << name;
+      EXPECT_EQ(ranking->scope, ScopeKind::range);
+      const RepresentativeStep& step = session.steps(scope).value()->representative;
+      EXPECT_EQ(step.range, name);
+      EXPECT_EQ(step.instances, 1);
+      EXPECT_EQ(step.cut_launches, 0);
+      EXPECT_EQ(step.window_start_ns, instance->on_gpu.start_ns);
+      EXPECT_EQ(step.window_end_ns, instance->on_gpu.end_ns);
+      const auto accounting = session.accounting(scope).value();
+      EXPECT_EQ(accounting->step_ns, instance->on_gpu.length_ns());
+      EXPECT_EQ(accounting->remainder_ns, 0);
+      ran_later = ran_later || instance->on_gpu.start_ns > instance->calls.end_ns;
+      ++tried;
+    }
+  }
+  EXPECT_GE(tried, 4U);
+  EXPECT_TRUE(ran_later) << "the host ran ahead: by the range's own time these would be others' kernels";
+}
+
+TEST(ScopeOfAnInstance, ThatLaunchedNothingIsSaid) {
+  Session session = Session::open(RIDGELINE_SOURCE_DIR "/examples/gpt2-h200.ridge").value();
+  const RepresentativeStep step = session.steps().value()->representative;
+  const CalledIn calls{1, step.window_start_ns, step.window_start_ns + 1, "nothing"};
+  const auto answer =
+      session.ranking({.window = TimeWindow{step.window_start_ns, step.window_end_ns}, .calls = calls});
+  ASSERT_FALSE(answer.ok());
+  EXPECT_EQ(answer.failure().kind, ErrorKind::no_data);
+  EXPECT_NE(answer.failure().message.find("'nothing' launched no kernel"), std::string::npos);
+}
+
+TEST_F(ScopeTest, OfALaunchThatAWindowCutsCountsWhatLiesInside) {
+  make(generate::Shape::after);
+  Session session = open();
+  const auto whole_step = session.utilisation().value();
+  const auto model = session.model({}).value();
+  // The first launch with counters that is long enough to be cut in half.
+  std::size_t at = 0;
+  while (at < whole_step->launches.size() &&
+         (!whole_step->launches[at].values->dram_bytes || whole_step->launches.row(at).duration_ns < 1000))
+    ++at;
+  ASSERT_LT(at, whole_step->launches.size());
+  const LaunchUtilisation launch = whole_step->launches[at];
+  const Launches::Row& row = model->launches.row(launch.launch);
+  const std::int64_t half_ns = launch.duration_ns / 2;
+  const Scope half{.window = TimeWindow{row.start_ns + launch.duration_ns - half_ns, row.end_ns}};
+  const auto part = session.utilisation(half).value();
+  const auto found = std::find_if(part->launches.begin(), part->launches.end(), [&](const auto& one) {
+    return session.model(half).value()->launches.row(one.launch).start_ns == row.start_ns;
+  });
+  ASSERT_NE(found, part->launches.end());
+  const LaunchUtilisation cut = *found;
+  EXPECT_EQ(cut.duration_ns, half_ns);
+  const double share = static_cast<double>(half_ns) / static_cast<double>(launch.duration_ns);
+  EXPECT_NEAR(cut.values->dram_bytes->value, launch.values->dram_bytes->value * share, 1e-3);
+  EXPECT_EQ(cut.values->dram_utilisation->value, launch.values->dram_utilisation->value)
+      << "how busy it kept the device does not depend on where it is looked at";
+  EXPECT_EQ(cut.status, launch.status);
 }
 
 // A window reaches no further than the recording: what was not recorded is not idle.

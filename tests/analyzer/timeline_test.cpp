@@ -107,6 +107,74 @@ TEST(Timeline, ALaunchOfAGraphIsOneCall) {
   EXPECT_EQ(data.value()->names[calls[0]->events.name(0)].text, "launch of a CUDA graph");
 }
 
+// A range on the host from 10 to 20 and one round it; what they launch runs later, and in between something else.
+TEST(Timeline, RangesAreProjectedOntoTheGpu) {
+  const ridgeline::testing::TemporaryDirectory directory;
+  const std::string path = directory.file("ranges.ridge");
+  {
+    auto writer = store::CaptureWriter::create(path).value();
+    const store::Id process = writer.add(store::Process{.pid = 1});
+    const store::Id device = writer.add(store::Device{.name = "GPU", .uuid = "GPU-1"});
+    const auto range = [&](const char* name, int depth, std::int64_t start_ns, std::int64_t end_ns) {
+      writer.add(store::NvtxRange{.process_id = process,
+                                  .thread_id = 7,
+                                  .depth = depth,
+                                  .name_id = writer.string_id(name),
+                                  .path_id = writer.string_id(name),
+                                  .start_ns = start_ns,
+                                  .end_ns = end_ns});
+    };
+    range("outer", 0, 1'000, 3'000);
+    range("first", 1, 1'100, 1'500);
+    range("second", 1, 1'500, 2'000);
+    range("idle", 1, 2'100, 2'900);
+    const auto launch = [&](std::int64_t thread, std::int64_t call_ns, std::int64_t stream,
+                            std::int64_t start_ns, std::int64_t end_ns) {
+      store::Launch made{.process_id = process, .device_id = device, .kernel_id = writer.kernel_id("k")};
+      made.stream_id = stream;
+      made.thread_id = thread;
+      made.host_start_ns = call_ns;
+      made.host_end_ns = call_ns + 10;
+      made.start_ns = start_ns;
+      made.end_ns = end_ns;
+      writer.add(made);
+    };
+    launch(7, 1'200, 1, 5'000, 5'400);
+    launch(7, 1'300, 2, 5'300, 6'000);  // at once on another stream
+    launch(7, 1'700, 1, 5'500, 5'600);  // of the second, before the first has ended
+    launch(8, 1'400, 1, 5'700, 5'800);  // another thread's
+    launch(7, 2'950, 1, 9'000, 9'100);  // of the outer one only
+    writer.finish();
+  }
+  const auto data = read_timeline(path, {});
+  ASSERT_TRUE(data.ok());
+  std::vector<std::string> order;
+  std::vector<std::string> projected;
+  for (const TimelineRow& row : data.value()->rows) {
+    if (row.kind == RowKind::kernels) order.emplace_back("stream");
+    if (row.kind != RowKind::gpu_ranges) continue;
+    order.emplace_back("ranges");
+    for (std::size_t i = 0; i < row.events.size(); ++i) {
+      projected.push_back(data.value()->names[row.events.name(i)].text + " " +
+                          std::to_string(row.events.start_ns(i)) + "-" +
+                          std::to_string(row.events.end_ns(i)));
+      const auto instance = instance_of(row, i);
+      ASSERT_TRUE(instance);
+      EXPECT_EQ(instance->on_gpu.start_ns, row.events.start_ns(i));
+    }
+  }
+  // The second overlaps the first on the GPU: it has a lane of its own. The idle one launched nothing.
+  EXPECT_EQ(projected, (std::vector<std::string>{"outer 5000-9100", "first 5000-6000", "second 5500-5600"}));
+  EXPECT_EQ(order, (std::vector<std::string>{"ranges", "ranges", "ranges", "stream", "stream"}));
+  for (const TimelineRow& row : data.value()->rows) {
+    if (row.kind != RowKind::ranges || row.depth != 1) continue;
+    ASSERT_EQ(row.events.size(), 3U);
+    EXPECT_EQ(instance_of(row, 0)->on_gpu, (TimeWindow{5'000, 6'000}));
+    EXPECT_EQ(instance_of(row, 1)->on_gpu, (TimeWindow{5'500, 5'600}));
+    EXPECT_FALSE(instance_of(row, 2));
+  }
+}
+
 TEST(Timeline, CanBeCancelled) {
   std::stop_source stop;
   stop.request_stop();

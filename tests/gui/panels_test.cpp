@@ -8,6 +8,7 @@
 #include "panels/gaps_panel.h"
 #include "panels/kernel_facts.h"
 #include "panels/kernel_panel.h"
+#include "panels/ranking_panel.h"
 #include "panels/step_panel.h"
 #include "panels/what_if_panel.h"
 #include "reports/fabricated_capture.h"
@@ -438,6 +439,66 @@ TEST_F(PanelsTest, ARangeOfTheTreeChoosesTheKernelsInIt) {
   EXPECT_GT(forward.kernels.size(), 5U);
   for (const store::Id id : forward.kernels) EXPECT_TRUE(all.holds(id));
   EXPECT_TRUE(step->kernels_inside("step / forw").empty());
+}
+
+TEST_F(PanelsTest, ABoxOfTheTreeChoosesItsRangeOfTheStepForAllPanels) {
+  auto* step = panel<StepPanel>("step");
+  auto* ranking = panel<RankingPanel>("ranking");
+  auto* flame = step->findChild<FlameChart*>();
+  std::size_t box = 0;
+  while (box < flame->boxes().size() && flame->boxes()[box].key != "step / backward") ++box;
+  ASSERT_LT(box, flame->boxes().size());
+  const std::int64_t launches = overview().accounting->kernels.tree[box].launches;
+  emit flame->box_chosen(box);
+  EXPECT_EQ(selection().nvtx(), "step / backward");
+  EXPECT_EQ(selection().nvtx_step(), overview().steps->representative.summary.step_index);
+  ASSERT_TRUE(wait_for([&] { return !step->waiting() && !ranking->waiting(); }));
+  EXPECT_EQ(ranking->answer()->ranking->totals.calls, launches);
+  EXPECT_EQ(step->answer()->ranking->totals.calls, launches);
+  EXPECT_TRUE(step->title().contains("of step 15")) << step->title().toStdString();
+  selection().select_nvtx({});
+  ASSERT_TRUE(wait_for([&] { return !step->waiting() && !ranking->waiting(); }));
+}
+
+TEST_F(PanelsTest, ARowOfNvtxRangesChoosesThemForTheOtherPanels) {
+  auto* step = panel<StepPanel>("step");
+  auto* ranking = panel<RankingPanel>("ranking");
+  ranking->grouping()->setCurrentText("layer");
+  ASSERT_TRUE(wait_for([&] { return !ranking->waiting(); }));
+  const auto& rows = ranking->answer()->ranking->rows;
+  const int count = ranking->table()->model()->rowCount();
+  std::size_t row = 0;
+  while (row < rows.size() && rows[row].key != "layer 5") ++row;
+  ASSERT_LT(row, rows.size());
+  const std::int64_t calls = rows[row].calls;
+  ranking->table()->setCurrentIndex(ranking->table()->model()->index(ranking->table()->row_of(row), 0));
+  EXPECT_EQ(selection().nvtx(), "layer 5");
+  ASSERT_TRUE(wait_for([&] { return !step->waiting() && !ranking->waiting(); }));
+  EXPECT_EQ(step->answer()->ranking->totals.calls, calls) << "its launches, in the step that the table is of";
+  EXPECT_EQ(ranking->table()->model()->rowCount(), count) << "the table it was chosen from stays";
+  // By another key it is asked like all the others.
+  ranking->grouping()->setCurrentText("kernel");
+  ASSERT_TRUE(wait_for([&] { return !ranking->waiting(); }));
+  EXPECT_EQ(ranking->answer()->ranking->totals.calls, calls);
+  selection().select_nvtx({});
+  ASSERT_TRUE(wait_for([&] { return !ranking->waiting() && !step->waiting(); }));
+}
+
+TEST_F(PanelsTest, ARangeOfTimeSharesAddUpToAllOfIt) {
+  auto* step = panel<StepPanel>("step");
+  const auto& whole = overview().steps->representative;
+  const std::int64_t third = (whole.window_end_ns - whole.window_start_ns) / 3;
+  selection().select_range(analyzer::TimeWindow{whole.window_start_ns + third, whole.window_end_ns - third});
+  ASSERT_TRUE(wait_for([&] { return !step->waiting(); }));
+  const analyzer::Accounting& accounting = *step->answer()->accounting;
+  EXPECT_EQ(accounting.kernels.foreign_ns, 0);
+  double sum = 0;
+  for (const BarPart& part : accounting_parts(accounting)) sum += part.value;
+  EXPECT_NEAR(sum, static_cast<double>(accounting.step_ns), 1);
+  EXPECT_TRUE(step->title().contains("that its edges cut counts what lies inside"))
+      << step->title().toStdString();
+  selection().select_range(std::nullopt);
+  ASSERT_TRUE(wait_for([&] { return !step->waiting(); }));
 }
 
 TEST_F(PanelsTest, AChosenKernelIsSeenInTheTreeInTheStepAndInTheSteps) {

@@ -119,6 +119,59 @@ TEST_F(TimelineViewTest, DragSelectsARangeThatSnapsToKernelsAndFiltersTheRanking
   EXPECT_FALSE(selection().range());
 }
 
+// The first range of that kind of row in view, at a depth.
+std::optional<EventPlace> first_range(const TimelineView& view, const TimeWindow& seen, RowKind kind,
+                                      int depth) {
+  for (std::size_t row = 0; row < view.scene().row_count(); ++row) {
+    const TimelineRow& line = view.scene().row(row);
+    if (line.kind != kind || line.depth != depth) continue;
+    const std::size_t first = line.events.first_from(seen.start_ns);
+    if (first < line.events.size()) return EventPlace{row, first};
+  }
+  return std::nullopt;
+}
+
+TEST_F(TimelineViewTest, ARangeMeansItsLaunchesInWhicheverRowItIsChosen) {
+  auto* ranking = dynamic_cast<RankingPanel*>(window_->panel("ranking"));
+  const auto on_gpu = first_range(*view_, selection().view(), RowKind::gpu_ranges, 2);
+  ASSERT_TRUE(on_gpu);
+  const RangeChoice meant = *view_->scene().range_at(*on_gpu);
+  view_->choose(*on_gpu);
+  ASSERT_TRUE(selection().instance());
+  EXPECT_EQ(*selection().instance(), meant);
+  EXPECT_EQ(selection().range(), meant.on_gpu);
+  ASSERT_TRUE(wait_for([&] { return !ranking->waiting(); }));
+  const std::int64_t calls = ranking->answer()->ranking->totals.calls;
+  EXPECT_GT(calls, 0);
+  const analyzer::Model& model = *ranking->answer()->model;
+  for (const analyzer::LaunchIndex i : ranking->answer()->steps->representative.launches) {
+    EXPECT_GE(model.launches.row(i).host_start_ns, meant.calls.start_ns);
+    EXPECT_LE(model.launches.row(i).host_start_ns, meant.calls.end_ns);
+  }
+  EXPECT_TRUE(view_->about(meant).join(' ').contains("on the GPU"))
+      << view_->about(meant).join(' ').toStdString();
+  // The same range in the host's row, where the CPU had long gone on.
+  std::optional<EventPlace> on_host;
+  for (std::size_t row = 0; row < view_->scene().row_count(); ++row) {
+    const TimelineRow& line = view_->scene().row(row);
+    if (line.kind != RowKind::ranges || line.depth != 2 || line.thread_id != meant.calls.thread_id) continue;
+    on_host = EventPlace{row, line.events.at(meant.calls.start_ns)};
+  }
+  ASSERT_TRUE(on_host);
+  selection().select_range(std::nullopt);
+  EXPECT_FALSE(selection().instance());
+  view_->choose(*on_host);
+  EXPECT_EQ(selection().instance(), meant);
+  ASSERT_TRUE(wait_for([&] { return !ranking->waiting(); }));
+  EXPECT_EQ(ranking->answer()->ranking->totals.calls, calls);
+  selection().undo();
+  selection().undo();
+  EXPECT_EQ(selection().instance(), meant);
+  QTest::keyClick(view_, Qt::Key_Escape);
+  EXPECT_FALSE(selection().range());
+  EXPECT_FALSE(selection().instance());
+}
+
 TEST_F(TimelineViewTest, AKeyShowsAllNvtxRangesOfTheNameThatWasChosenAndEscapeLetsThemGo) {
   std::optional<EventPlace> range;
   for (const TimelineView::Box& box : view_->boxes()) {

@@ -10,6 +10,7 @@
 #include "findings/pace.h"
 #include "ridgeline/analyzer/execution/exposure.h"
 #include "ridgeline/analyzer/ranking/launch_shape.h"
+#include "utilisation/cut_launches.h"
 
 namespace ridgeline::analyzer {
 
@@ -21,7 +22,7 @@ constexpr std::int64_t kFarthestBoundNs = 3'000'000'000'000'000'000;
 constexpr double kFullClock = 0.97;
 
 bool is_partial(const Scope& scope) {
-  return scope.device_id || scope.window || !scope.range.empty();
+  return scope.device_id || scope.window || !scope.range.empty() || scope.calls;
 }
 
 // A recording of one device: what held its clocks back held those of the kernels that ran below the highest one.
@@ -48,6 +49,7 @@ ScopeAnalysis::ScopeAnalysis(std::shared_ptr<const Model> model, const AnalysisO
   RepresentativeStep& step = selection.steps.representative;
   const auto bounded = [](std::int64_t ns) { return std::clamp(ns, -kFarthestBoundNs, kFarthestBoundNs); };
   step.from_start_ns = bounded(step.window_start_ns) - bounded(recording_start_ns(*model_));
+  if (scope_.window) step.cut_launches = cut_by(*scope_.window, *model_, step.launches);
   selection_ = share(std::move(selection));
 }
 
@@ -55,7 +57,9 @@ std::shared_ptr<const UtilisationAnalysis> ScopeAnalysis::utilisation(const Quer
   if (!utilisation_) {
     const StepAnalysis& steps = selection_->steps;
     report_progress(ask, Stage::utilisation, steps.representative.launches.size());
-    utilisation_ = share(analyze_utilisation(*model_, steps, options_.utilisation));
+    UtilisationAnalysis made = analyze_utilisation(*model_, steps, options_.utilisation);
+    if (steps.representative.cut_launches > 0) cut_to(*scope_.window, *model_, made.launches);
+    utilisation_ = share(std::move(made));
   }
   return utilisation_;
 }

@@ -156,6 +156,7 @@ struct Session::State {
     const Model& all = *facts(ask);
     Scope wide = scope;  // which launches are in the range shows when they are loaded
     wide.range.clear();
+    wide.calls.reset();
     const Selection chosen = value_or_throw(select(all, options.steps, wide));
     known =
         std::make_unique<ScopeAnalysis>(share(loader.slice(all, chosen, scope, ask)), options, scope, ask);

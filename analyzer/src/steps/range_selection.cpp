@@ -30,11 +30,12 @@ struct Instance {
   std::int64_t start_ns = std::numeric_limits<std::int64_t>::max();
   std::int64_t end_ns = 0;
 
+  // Of a row that the scope's window cuts, what lies inside.
   template <typename Row>
-  void include(const Row& row) {
+  void include(const Row& row, const std::optional<TimeWindow>& window) {
     if (row.start_ns <= 0 || row.end_ns < row.start_ns) return;
-    start_ns = std::min(start_ns, row.start_ns);
-    end_ns = std::max(end_ns, row.end_ns);
+    start_ns = std::min(start_ns, window ? std::max(row.start_ns, window->start_ns) : row.start_ns);
+    end_ns = std::max(end_ns, window ? std::min(row.end_ns, window->end_ns) : row.end_ns);
   }
 };
 
@@ -73,7 +74,7 @@ class Instances {
       if (degree == kNotTaken) continue;
       Instance& instance = of_degree[degree][key_of(launch, run)];
       instance.launches.push_back(i);
-      instance.include(launch);
+      instance.include(launch, scope_.window);
     }
     std::vector<Instance> found;
     for (std::size_t degree = 0; degree < of_degree.size() && found.empty(); ++degree) {
@@ -111,8 +112,7 @@ class Instances {
   std::size_t degree_of(const Row& row) {
     if (row.process_id != process_id_ || (scope_.device_id && row.device_id != *scope_.device_id))
       return kNotTaken;
-    if (scope_.window && (row.start_ns < scope_.window->start_ns || row.start_ns >= scope_.window->end_ns))
-      return kNotTaken;
+    if (scope_.window && !runs_in(row, *scope_.window)) return kNotTaken;
     if (outermost(row.nvtx_path_id).empty()) return kNotTaken;
     if (!row.step_id) return 0;
     const auto known = degrees_.find(*row.step_id);
@@ -156,7 +156,7 @@ class Instances {
       Instance& instance =
           found[after == starts_ns.begin() ? 0 : static_cast<std::size_t>(after - starts_ns.begin()) - 1];
       (instance.*into).push_back(i);
-      instance.include(rows[i]);
+      instance.include(rows[i], scope_.window);
     }
   }
 

@@ -10,28 +10,44 @@ namespace ridgeline::analyzer {
 
 namespace {
 
+bool was_called_in(const CalledIn& calls, const store::Launch& launch) {
+  return launch.thread_id == calls.thread_id && launch.host_start_ns &&
+         *launch.host_start_ns >= calls.start_ns && *launch.host_start_ns <= calls.end_ns;
+}
+
+// Leaves of a step what runs on the device, in the window, and was launched where the scope says.
+void keep_members(const Model& model, const Scope& scope, RepresentativeStep& step) {
+  const RangePattern range(scope.range);
+  const RangePattern copied(scope.calls ? scope.calls->name : std::string());
+  const auto outside = [&](const auto& row) {
+    return (scope.device_id && row.device_id != *scope.device_id) ||
+           (scope.window && !runs_in(row, *scope.window)) ||
+           (!scope.range.empty() && !range.holds(model.string(row.nvtx_path_id)));
+  };
+  const auto copied_elsewhere = [&](const auto& row) {
+    return outside(row) || (scope.calls && !copied.holds(model.string(row.nvtx_path_id)));
+  };
+  step.launches.erase_if([&](LaunchIndex i) {
+    const store::Launch launch = model.launches[i];
+    return outside(launch) || (scope.calls && !was_called_in(*scope.calls, launch));
+  });
+  std::erase_if(step.memcpys, [&](std::size_t i) { return copied_elsewhere(model.memcpys[i]); });
+  std::erase_if(step.memsets, [&](std::size_t i) { return copied_elsewhere(model.memsets[i]); });
+}
+
 // What of a step a scope keeps.
 void filter(const Model& model, const Scope& scope, RepresentativeStep& step) {
-  if (scope.device_id || scope.window || !scope.range.empty()) {
-    const RangePattern range(scope.range);
-    const auto outside = [&](const auto& row) {
-      return (scope.device_id && row.device_id != *scope.device_id) ||
-             (scope.window &&
-              (row.start_ns < scope.window->start_ns || row.start_ns >= scope.window->end_ns)) ||
-             (!scope.range.empty() && !range.holds(model.string(row.nvtx_path_id)));
-    };
-    step.launches.erase_if([&](LaunchIndex i) { return outside(model.launches[i]); });
-    std::erase_if(step.memcpys, [&](std::size_t i) { return outside(model.memcpys[i]); });
-    std::erase_if(step.memsets, [&](std::size_t i) { return outside(model.memsets[i]); });
-  }
+  if (scope.device_id || scope.window || !scope.range.empty() || scope.calls)
+    keep_members(model, scope, step);
   if (scope.window) {
     step.window_start_ns = std::max(step.window_start_ns, scope.window->start_ns);
     step.window_end_ns = std::max(step.window_start_ns, std::min(step.window_end_ns, scope.window->end_ns));
     step.scope = ScopeKind::window;
   }
-  if (scope.range.empty()) return;
+  if (scope.range.empty() && !scope.calls) return;
   step.scope = ScopeKind::range;
-  step.range = scope.range;
+  step.range = scope.calls ? scope.calls->name : scope.range;
+  if (scope.calls) step.instances = 1;
   // A range's time: from its first work on the GPU to the end of its last.
   std::int64_t start_ns = std::numeric_limits<std::int64_t>::max();
   std::int64_t end_ns = 0;
@@ -47,7 +63,7 @@ void filter(const Model& model, const Scope& scope, RepresentativeStep& step) {
   step.window_end_ns = std::max(step.window_start_ns, std::min(step.window_end_ns, end_ns));
 }
 
-// Everything of the process that began in the window, whichever step it is of.
+// Everything of the process that ran in the window, whichever step it is of.
 RepresentativeStep whole_window(const Model& model, store::Id process_id, const TimeWindow& window) {
   RepresentativeStep all;
   all.scope = ScopeKind::window;
@@ -57,9 +73,7 @@ RepresentativeStep whole_window(const Model& model, store::Id process_id, const 
   all.window_end_ns = window.end_ns;
   const auto take = [&](const auto& rows, auto& into) {
     for (std::size_t i = 0; i < rows.size(); ++i) {
-      if (rows[i].process_id == process_id && rows[i].start_ns >= window.start_ns &&
-          rows[i].start_ns < window.end_ns)
-        into.push_back(i);
+      if (rows[i].process_id == process_id && runs_in(rows[i], window)) into.push_back(i);
     }
   };
   std::vector<LaunchIndex> launches;
@@ -162,6 +176,10 @@ Result<Selection> select(const Model& model, const StepOptions& options, const S
   }
   filter(model, scope, step);
   if (!scope.range.empty() && step.launches.empty()) return no_range(scope, where(scope, step));
+  if (scope.calls && step.launches.empty()) {
+    return Failure{ErrorKind::no_data,
+                   "this instance of the NVTX range '" + scope.calls->name + "' launched no kernel"};
+  }
   selection.parts.push_back({step});
   return selection;
 }

@@ -19,7 +19,14 @@ struct Selection {
   std::vector<Part> parts;
 };
 
-/// Failures: those of analyze_steps(); usage (a step that is not there, an empty window).
+/// Whether some of a launch's or copy's time lies in the window. What has no length counts where it began.
+template <typename Row>
+[[nodiscard]] bool runs_in(const Row& row, const TimeWindow& window) {
+  return row.start_ns < window.end_ns && (row.end_ns > window.start_ns || row.start_ns >= window.start_ns);
+}
+
+/// Failures: those of analyze_steps(); no_data (Scope::calls launched nothing); usage (a step that is not there, an
+/// empty window).
 [[nodiscard]] Result<Selection> select(const Model& model, const StepOptions& options, const Scope& scope);
 
 }  // namespace ridgeline::analyzer

@@ -8,6 +8,7 @@
 #include <tuple>
 
 #include "ridgeline/store/activity.h"
+#include "trace/gpu_ranges.h"
 #include "trace/timeline_counters.h"
 
 namespace ridgeline::analyzer {
@@ -16,6 +17,8 @@ namespace {
 using store::Id;
 
 constexpr int kMaxLanes = 6;  // of one stream or thread
+// Deeper ranges are shown on the GPU only if asked for: the streams below them are what is looked at first.
+constexpr int kGpuRangeDepths = 4;
 
 std::string words(CopyKind kind) {
   switch (kind) {
@@ -55,6 +58,7 @@ class Reader {
     const bool whole = read_ranges() && read_launches() && read_copies();
     if (!whole || stop_.stop_requested()) return Failure{ErrorKind::cancelled, "reading was cancelled"};
     read_waits();
+    project_ranges();
     put_rows();
     add_counter_rows(capture_, *data_);
     std::int64_t start = INT64_MAX, end = INT64_MIN;
@@ -68,9 +72,11 @@ class Reader {
   }
 
  private:
-  // Rows come in the order in which they are shown: processes, what the host did, then devices.
+  // Rows come in the order in which they are shown: processes, of each its devices, then what the host did.
   using RowKey =
       std::tuple<Id, int, std::int64_t, std::int64_t, int>;  // process, order, device, stream/thread, depth
+
+  static constexpr int kHost = 10;  // after the rows of devices
 
   std::uint32_t name_of(EventName::Kind kind, int code, const std::string& text) {
     const auto [found, added] = codes_.try_emplace({kind, code}, 0);
@@ -144,23 +150,45 @@ class Reader {
             const auto text = strings.find(range.name_id);
             data_->names.push_back({text == strings.end() ? "?" : text->second, EventName::Kind::range});
           }
-          TimelineRow& line = row(RowKind::ranges, 1, range.process_id, 0, range.thread_id, range.depth);
+          TimelineRow& line = row(RowKind::ranges, kHost, range.process_id, 0, range.thread_id, range.depth);
           line.thread_id = range.thread_id;
           line.events.add(range.start_ns, *range.end_ns, found->second);
+          gpu_ranges_.add(range, found->second);
         },
         stop_);
+  }
+
+  // Above what ran: of each thread and depth a row of what its ranges launched.
+  void project_ranges() {
+    for (const auto& [id, thread] : gpu_ranges_.threads()) {
+      for (const auto& [depth, ranges] : thread) {
+        TimelineRow line;
+        auto instances = ranges.project(line.events);
+        if (instances == nullptr) continue;
+        row(RowKind::ranges, kHost, id.first, 0, id.second, depth).instances = instances;
+        line.kind = RowKind::gpu_ranges;
+        line.process_id = id.first;
+        line.thread_id = id.second;
+        line.depth = depth;
+        line.instances = std::move(instances);
+        line.secondary = depth >= kGpuRangeDepths;
+        rows_.emplace(RowKey{id.first, 4, 0, id.second, depth}, std::move(line));
+      }
+    }
   }
 
   struct Site {
     TimelineRow* kernels = nullptr;
     TimelineRow* collectives = nullptr;
     TimelineRow* calls = nullptr;
+    GpuRanges::Thread* ranges = nullptr;  // of the thread that launches
     std::uint32_t name = 0;
     std::uint32_t call_name = 0;
     bool of_graph = false;
   };
 
   bool read_launches() {
+    gpu_ranges_.finish();
     std::unordered_map<Id, std::uint32_t> names;
     std::set<Id> communicates;
     for (const store::Kernel& kernel : capture_.kernels()) {
@@ -177,13 +205,14 @@ class Reader {
       const auto [found, added] = sites.try_emplace(id);
       if (added) {
         const store::Launch site = activity_.launch_site(id);
-        found->second.kernels = &row(RowKind::kernels, 5, site.process_id, site.device_id, site.stream_id, 0);
+        found->second.kernels = &row(RowKind::kernels, 6, site.process_id, site.device_id, site.stream_id, 0);
         found->second.kernels->stream_id = site.stream_id;
         if (communicates.contains(site.kernel_id))
-          found->second.collectives = &row(RowKind::collectives, 4, site.process_id, site.device_id, 0, 0);
+          found->second.collectives = &row(RowKind::collectives, 5, site.process_id, site.device_id, 0, 0);
         if (site.thread_id) {
-          found->second.calls = &row(RowKind::calls, 2, site.process_id, 0, *site.thread_id, 0);
+          found->second.calls = &row(RowKind::calls, kHost + 1, site.process_id, 0, *site.thread_id, 0);
           found->second.calls->thread_id = *site.thread_id;
+          found->second.ranges = gpu_ranges_.thread(site.process_id, *site.thread_id);
         }
         const auto name = names.find(site.kernel_id);
         found->second.of_graph = site.graph_id.has_value();
@@ -209,6 +238,8 @@ class Reader {
             site.kernels->events.add(launch.start_ns, launch.end_ns, site.name);
             if (site.collectives != nullptr)
               site.collectives->events.add(launch.start_ns, launch.end_ns, site.name);
+            if (site.ranges != nullptr && launch.host_start_ns)
+              GpuRanges::include(*site.ranges, *launch.host_start_ns, launch.start_ns, launch.end_ns);
           }
           if (site.calls != nullptr && launch.host_start_ns && launch.host_end_ns &&
               *launch.host_end_ns > *launch.host_start_ns) {
@@ -224,7 +255,7 @@ class Reader {
   bool read_copies() {
     const auto add = [&](const auto& copy, std::uint32_t name) {
       if (copy.start_ns <= 0 || copy.end_ns < copy.start_ns) return;
-      TimelineRow& line = row(RowKind::copies, 6, copy.process_id, copy.device_id, 0, 0);
+      TimelineRow& line = row(RowKind::copies, 7, copy.process_id, copy.device_id, 0, 0);
       line.events.add(copy.start_ns, copy.end_ns, name);
     };
     return activity_.for_each_memcpy(
@@ -241,7 +272,7 @@ class Reader {
   void read_waits() {
     for (const auto& [id, process] : processes_) {
       for (const store::Synchronisation& wait : capture_.synchronisations(id, INT64_MIN / 2, INT64_MAX / 2)) {
-        TimelineRow& line = row(RowKind::waits, 3, id, 0, wait.thread_id, 0);
+        TimelineRow& line = row(RowKind::waits, kHost + 2, id, 0, wait.thread_id, 0);
         line.thread_id = wait.thread_id;
         line.events.add(wait.start_ns, wait.end_ns(),
                         name_of(EventName::Kind::wait, static_cast<int>(wait.call),
@@ -258,6 +289,10 @@ class Reader {
 
   // What overlaps within a line goes to lanes below it.
   void put_rows() {
+    // By the order of the host's rows, wherever a thread's ranges are shown first.
+    for (const auto& [key, line] : rows_) {
+      if (std::get<1>(key) >= kHost) thread_number(line);
+    }
     for (auto& [key, line] : rows_) {
       const std::string process = std::to_string(process_number(line.process_id));
       const std::string thread = process + "/" + std::to_string(thread_number(line));
@@ -272,6 +307,12 @@ class Reader {
             line.label = "NVTX · " + thread_words(line);
           line.thread = thread_words(line);
           line.id = "nvtx/" + thread + "/" + std::to_string(line.depth);
+          break;
+        case RowKind::gpu_ranges:
+          line.thread = thread_words(line);
+          if (projected_threads_.emplace(line.process_id, line.thread_id).second)
+            line.label = "NVTX on the GPU · " + line.thread;
+          line.id = "nvtx-gpu/" + thread + "/" + std::to_string(line.depth);
           break;
         case RowKind::calls:
           line.thread = thread_words(line);
@@ -321,6 +362,8 @@ class Reader {
     copy.thread = line.thread;
     copy.stream_id = line.stream_id;
     copy.depth = line.depth;
+    copy.instances = line.instances;
+    copy.secondary = line.secondary;
     return copy;
   }
 
@@ -342,7 +385,8 @@ class Reader {
   std::map<Id, store::Process> processes_;
   std::map<std::pair<Id, std::int64_t>, std::string> threads_;
   std::map<std::pair<Id, std::int64_t>, int> thread_numbers_;
-  std::set<std::pair<Id, std::int64_t>> named_threads_;  // that have a row which says so
+  std::set<std::pair<Id, std::int64_t>> named_threads_, projected_threads_;  // that have a row which says so
+  GpuRanges gpu_ranges_;
   std::int64_t total_ = 0;
   bool several_ = false;
 };
@@ -351,7 +395,12 @@ class Reader {
 
 std::size_t Timeline::bytes() const {
   std::size_t all = 0;
-  for (const TimelineRow& row : rows) all += row.events.bytes() + row.counter.bytes();
+  std::set<const void*> counted;  // rows share the instances of their ranges
+  for (const TimelineRow& row : rows) {
+    all += row.events.bytes() + row.counter.bytes();
+    if (row.instances && counted.insert(row.instances.get()).second)
+      all += row.instances->capacity() * sizeof(RangeInstance);
+  }
   return all;
 }
 

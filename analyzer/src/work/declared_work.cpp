@@ -214,6 +214,11 @@ void DeclaredRanges::drop_incomplete(const StepAnalysis& steps) {
   std::sort(others.begin(), others.end());
   const auto incomplete = [&](const Range& item) {
     if (item.launches.empty()) return true;
+    // Of a launch that the scope's window cuts a part counts; the declaration is of the whole.
+    for (const std::size_t index : item.launches) {
+      const LaunchUtilisations::Row& row = utilisation_.launches.row(index);
+      if (row.duration_ns < duration_ns(model_.launches.row(row.launch))) return true;
+    }
     auto next =
         std::lower_bound(others.begin(), others.end(), std::pair(item.range->start_ns, LaunchIndex{0}));
     for (; next != others.end() && next->first <= *item.range->end_ns; ++next) {

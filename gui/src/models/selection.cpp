@@ -42,21 +42,35 @@ void Selection::select_launch(const std::optional<LaunchChoice>& launch, const s
   emit launch_changed();
 }
 
-void Selection::select_range(const std::optional<TimeWindow>& range) {
-  if (range == range_) return;
-  range_ = range;
+void Selection::choose(const Place& place) {
+  const bool range = place.range != range_ || place.instance != instance_;
+  const bool nvtx = place.nvtx != nvtx_ || place.nvtx_step != nvtx_step_;
+  if (!range && !nvtx) return;
+  range_ = place.range;
+  instance_ = place.instance;
+  nvtx_ = place.nvtx;
+  nvtx_step_ = place.nvtx_step;
   remember(Gesture::single);
-  emit range_changed();
+  if (nvtx) emit nvtx_changed();
+  if (range) emit range_changed();
 }
 
-void Selection::select_nvtx(const std::string& pattern) {
-  if (pattern == nvtx_) return;
-  const bool range = range_.has_value() && !pattern.empty();
-  nvtx_ = pattern;
-  if (range) range_.reset();
-  remember(Gesture::single);
-  emit nvtx_changed();
-  if (range) emit range_changed();
+void Selection::select_range(const std::optional<TimeWindow>& range) {
+  choose({view_, range, std::nullopt, nvtx_, nvtx_step_});
+}
+
+void Selection::select_instance(const RangeChoice& instance) {
+  const TimeWindow calls{instance.calls.start_ns, instance.calls.end_ns};
+  choose({view_, instance.on_gpu.length_ns() > 0 ? instance.on_gpu : calls, instance, {}, std::nullopt});
+}
+
+void Selection::select_nvtx(const std::string& pattern, std::optional<std::int64_t> step) {
+  const bool keeps = pattern.empty();  // to let go of the pattern is not to let go of the time
+  choose({view_, keeps ? range_ : std::nullopt, keeps ? instance_ : std::nullopt, pattern, step});
+}
+
+void Selection::narrow_to_nvtx(const std::string& pattern) {
+  choose({view_, range_, instance_, pattern, nvtx_step_});
 }
 
 void Selection::show(const TimeWindow& view, Gesture gesture) {
@@ -68,7 +82,7 @@ void Selection::show(const TimeWindow& view, Gesture gesture) {
 
 // The first of a movement opens a place in the history, the others move it.
 void Selection::remember(Gesture gesture) {
-  const Place place{view_, range_, nvtx_};
+  const Place place{view_, range_, instance_, nvtx_, nvtx_step_};
   if (gesture == Gesture::continued && continuing_) {
     history_[at_] = place;
     return;
@@ -83,10 +97,14 @@ void Selection::remember(Gesture gesture) {
 
 void Selection::go(const Place& place) {
   continuing_ = false;
-  const bool view = place.view != view_, range = place.range != range_, nvtx = place.nvtx != nvtx_;
+  const bool view = place.view != view_;
+  const bool range = place.range != range_ || place.instance != instance_;
+  const bool nvtx = place.nvtx != nvtx_ || place.nvtx_step != nvtx_step_;
   view_ = place.view;
   range_ = place.range;
+  instance_ = place.instance;
   nvtx_ = place.nvtx;
+  nvtx_step_ = place.nvtx_step;
   if (view) emit view_changed();
   if (range) emit range_changed();
   if (nvtx) emit nvtx_changed();
@@ -103,11 +121,13 @@ void Selection::redo() {
 
 void Selection::reset(const TimeWindow& view) {
   view_ = view;
-  history_ = {{view, std::nullopt, {}}};
+  history_ = {{view}};
   at_ = 0;
   continuing_ = false;
   range_.reset();
+  instance_.reset();
   nvtx_.clear();
+  nvtx_step_.reset();
   launch_.reset();
   kernel_ = {};
   hovered_ = {};

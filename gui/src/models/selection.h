@@ -1,5 +1,6 @@
 // selection.h: what is looked at, once for all panels: the chosen kernel, the one under the mouse, the chosen range of
-// time or NVTX ranges, and the stretch of time in view. Panels set it and follow it; none knows another.
+// time, instance or kind of NVTX ranges, and the stretch of time in view. Panels set it and follow it; none knows
+// another.
 #pragma once
 
 #include <QObject>
@@ -30,6 +31,14 @@ struct LaunchChoice {
   friend bool operator==(const LaunchChoice&, const LaunchChoice&) = default;
 };
 
+/// One instance of an NVTX range: what it means is what it launched, whenever that ran.
+struct RangeChoice {
+  store::Id process_id = 0;
+  analyzer::CalledIn calls;     ///< of whom, when, and its name
+  analyzer::TimeWindow on_gpu;  ///< of what it launched; empty: it launched nothing
+  friend bool operator==(const RangeChoice&, const RangeChoice&) = default;
+};
+
 /// Threads: the window's. A signal comes only if something changed.
 class Selection : public QObject {
   Q_OBJECT
@@ -39,9 +48,14 @@ class Selection : public QObject {
   [[nodiscard]] const KernelChoice& kernel() const { return kernel_; }
   [[nodiscard]] const KernelChoice& hovered() const { return hovered_; }
   [[nodiscard]] const std::optional<LaunchChoice>& launch() const { return launch_; }
+  /// A range of time; of a chosen instance that of its launches on the GPU, or of its calls if it launched nothing.
   [[nodiscard]] const std::optional<TimeWindow>& range() const { return range_; }
-  /// NVTX ranges in all their instances, as in Scope::range; "": none is chosen. With a range of time, those in it.
+  /// Only with a range(): it is that of this instance, and means its launches.
+  [[nodiscard]] const std::optional<RangeChoice>& instance() const { return instance_; }
+  /// NVTX ranges, as in Scope::range; "": none is chosen. With a range of time, those in it.
   [[nodiscard]] const std::string& nvtx() const { return nvtx_; }
+  /// Of this step; empty: all their instances.
+  [[nodiscard]] std::optional<std::int64_t> nvtx_step() const { return nvtx_step_; }
   /// What the timeline shows.
   [[nodiscard]] const TimeWindow& view() const { return view_; }
 
@@ -50,8 +64,12 @@ class Selection : public QObject {
   /// Also selects its kernel, named so.
   void select_launch(const std::optional<LaunchChoice>& launch, const std::string& name);
   void select_range(const std::optional<TimeWindow>& range);
+  /// Lets go of the ranges of a pattern.
+  void select_instance(const RangeChoice& instance);
   /// Lets go of the range of time, which would leave one instance as a rule.
-  void select_nvtx(const std::string& pattern);
+  void select_nvtx(const std::string& pattern, std::optional<std::int64_t> step = {});
+  /// Within the chosen range of time or instance.
+  void narrow_to_nvtx(const std::string& pattern);
 
   enum class Gesture {
     single,     ///< one step of the undo history
@@ -78,18 +96,23 @@ class Selection : public QObject {
  private:
   struct Place {
     TimeWindow view;
-    std::optional<TimeWindow> range;
+    std::optional<TimeWindow> range = {};
+    std::optional<RangeChoice> instance = {};
     std::string nvtx = {};
+    std::optional<std::int64_t> nvtx_step = {};
     friend bool operator==(const Place&, const Place&) = default;
   };
   void remember(Gesture gesture);
   void go(const Place& place);
+  void choose(const Place& place);  // all but the view
 
   KernelChoice kernel_;
   KernelChoice hovered_;
   std::optional<LaunchChoice> launch_;
   std::optional<TimeWindow> range_;
+  std::optional<RangeChoice> instance_;
   std::string nvtx_;
+  std::optional<std::int64_t> nvtx_step_;
   TimeWindow view_;
   std::vector<Place> history_ = {{}};
   std::size_t at_ = 0;

@@ -1,6 +1,9 @@
 #include "panels/ranking_panel.h"
 
+#include <algorithm>
+
 #include "models/text.h"
+#include "ridgeline/analyzer/model/nvtx_path.h"
 #include "ridgeline/base/units.h"
 #include "ridgeline/reports/context.h"
 #include "ridgeline/reports/tables.h"
@@ -40,12 +43,18 @@ RankingPanel::RankingPanel(CaptureDocument& document, Selection& selection, QWid
   connect(filter_, &QLineEdit::textChanged, table_, &TableView::set_filter);
   connect(grouping_, &QComboBox::currentIndexChanged, this,
           [this] { set_key(static_cast<RankingKey>(grouping_->currentData().toInt())); });
-  connect(table_, &TableView::row_chosen, this,
-          [this](std::size_t row) { selection_.select_kernel(kernels_of(*answer(), row)); });
+  connect(table_, &TableView::row_chosen, this, &RankingPanel::choose);
   connect(table_, &TableView::row_hovered, this,
           [this](std::size_t row) { selection_.hover_kernel(kernels_of(*answer(), row)); });
   connect(table_, &TableView::hover_left, this, [this] { selection_.hover_kernel({}); });
-  connect(table_, &QAbstractItemView::activated, this, [this] { emit kernel_activated(); });
+  connect(table_, &QAbstractItemView::activated, this, [this](const QModelIndex& index) {
+    const auto row = static_cast<std::size_t>(table_->proxy()->mapToSource(index).row());
+    if (is_of_range(row)) {
+      show_launches(row);
+    } else {
+      emit kernel_activated();
+    }
+  });
   connect(&selection_, &Selection::kernel_changed, this, &RankingPanel::follow_selection);
   start();
 }
@@ -61,8 +70,34 @@ void RankingPanel::show_answer(const ScopeAnswer& answer) {
   follow_selection();
 }
 
+bool RankingPanel::is_of_range(std::size_t row) const {
+  const bool by_range =
+      key() == RankingKey::nvtx_path || key() == RankingKey::phase || key() == RankingKey::layer;
+  return by_range && answer()->ranking->rows.at(row).key != analyzer::kNoRange;
+}
+
+// A row of NVTX ranges means what they launched, in all panels; one of kernels their launches wherever they are.
+void RankingPanel::choose(std::size_t row) {
+  if (is_of_range(row)) {
+    choose_ranges(answer()->ranking->rows.at(row).key);
+  } else {
+    selection_.select_kernel(kernels_of(*answer(), row));
+  }
+}
+
+// From the first start to the last end of what the row holds.
+void RankingPanel::show_launches(std::size_t row) {
+  analyzer::TimeWindow all{INT64_MAX, 0};
+  for (const std::uint32_t i : answer()->ranking->rows.at(row).launches) {
+    const auto& launch = answer()->model->launches.row(answer()->utilisation->launches.row(i).launch);
+    if (!analyzer::has_time(launch)) continue;
+    all = {std::min(all.start_ns, launch.start_ns), std::max(all.end_ns, launch.end_ns)};
+  }
+  if (all.start_ns < all.end_ns) selection_.show(all);
+}
+
 void RankingPanel::follow_selection() {
-  if (!answer()) return;
+  if (!answer() || (!selection_.nvtx().empty() && selection_.kernel().empty())) return;
   const KernelChoice& kernel = selection_.kernel();
   if (table_->currentIndex().isValid()) {
     const auto row = static_cast<std::size_t>(table_->proxy()->mapToSource(table_->currentIndex()).row());

@@ -27,6 +27,9 @@ class RankingPanel : public ScopePanel {
 
  private:
   void follow_selection();
+  [[nodiscard]] bool is_of_range(std::size_t row) const;
+  void choose(std::size_t row);
+  void show_launches(std::size_t row);
 
   TableView* table_;
   QLineEdit* filter_;

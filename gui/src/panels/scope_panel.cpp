@@ -47,6 +47,7 @@ ScopePanel::ScopePanel(CaptureDocument& document, Selection& selection, std::str
 }
 
 bool ScopePanel::is_chosen() const {
+  if (!own_.empty()) return false;
   return selection_.range().has_value() || !selection_.nvtx().empty();
 }
 
@@ -63,10 +64,13 @@ void ScopePanel::start() {
 }
 
 void ScopePanel::follow() {
+  if (selection_.nvtx() != own_ || selection_.range()) own_.clear();
   chip_->setVisible(is_chosen());
   QStringList words;
   if (!selection_.nvtx().empty())
     words << "'" + shown(reports::elide_end(selection_.nvtx(), kMaxNameLength)) + "'";
+  if (const auto& instance = selection_.instance())
+    words << "'" + shown(reports::elide_end(instance->calls.name, kMaxNameLength)) + "'";
   if (const auto& range = selection_.range()) {
     const std::int64_t origin = document_.overview()->steps->representative.window_start_ns;
     words << range_text(*range, origin);
@@ -78,7 +82,20 @@ void ScopePanel::follow() {
 void ScopePanel::set_key(analyzer::RankingKey key) {
   if (key == key_) return;
   key_ = key;
-  ask_again();
+  own_.clear();
+  follow();
+}
+
+void ScopePanel::choose_ranges(const std::string& pattern) {
+  const analyzer::RepresentativeStep& step = answer_->steps->representative;
+  const bool of_step = !step.whole_recording && step.summary.step_id != 0;
+  own_ = pattern;
+  if (selection_.range() && follows_) {
+    own_.clear();
+    selection_.narrow_to_nvtx(pattern);
+  } else {
+    selection_.select_nvtx(pattern, of_step ? std::optional(step.summary.step_index) : std::nullopt);
+  }
 }
 
 void ScopePanel::set_steps(const analyzer::StepSelection& steps) {
@@ -93,8 +110,14 @@ void ScopePanel::ask_again() {
     scope.process_id = document_.process_id();
     scope.window = selection_.range();
     scope.range = selection_.nvtx();
+    if (const auto& instance = selection_.instance()) {
+      scope.process_id = instance->process_id;
+      scope.calls = instance->calls;
+    }
     // Of a step that was chosen, the ranges in it; a range of time is of whatever ran then.
     if (scope.window) scope.steps = {};
+    if (selection_.nvtx_step() && !scope.window)
+      scope.steps = analyzer::StepSelection::one(*selection_.nvtx_step());
     if (!scope.range.empty() && scope.steps == analyzer::StepSelection{})
       scope.steps = analyzer::StepSelection::everything();
   }

@@ -1,5 +1,6 @@
-// scope_panel.h: what panels share that show one part of a capture: the representative step, the chosen range of time
-// or the chosen NVTX ranges. A chip says so and lets the panel off them.
+// scope_panel.h: what panels share that show one part of a capture: the representative step, the chosen range of time,
+// what the chosen instance of an NVTX range launched, or the chosen NVTX ranges. A chip says so and lets the panel off
+// them.
 #pragma once
 
 #include <QBoxLayout>
@@ -34,6 +35,9 @@ class ScopePanel : public QWidget {
   /// What a row of the ranking stands for; asks again.
   void set_key(analyzer::RankingKey key);
   [[nodiscard]] analyzer::RankingKey key() const { return key_; }
+  /// Chooses NVTX ranges for all panels but this one, whose rows are what they are chosen from, until another key or
+  /// another choice comes. Of a step they are those of this step.
+  void choose_ranges(const std::string& pattern);
   /// Of the step that the user chose; empty: the representative. Asks again.
   void set_steps(const analyzer::StepSelection& steps);
   [[nodiscard]] QHBoxLayout* bar() const { return bar_; }
@@ -48,6 +52,7 @@ class ScopePanel : public QWidget {
   [[nodiscard]] bool is_chosen() const;  // a part of the capture is
 
   std::string name_;
+  std::string own_;  // NVTX ranges that were chosen here; this panel does not follow them
   analyzer::RankingKey key_ = analyzer::RankingKey::kernel;
   analyzer::StepSelection steps_;
   std::shared_ptr<const ScopeAnswer> answer_;

@@ -71,11 +71,24 @@ double largest_of(const std::vector<std::optional<double>>& values) {
 QString communication_words(const analyzer::Accounting& accounting) {
   if (accounting.communication_sum_ns <= 0) return {};
   const auto words = [](std::int64_t ns) { return plain(time_text(static_cast<double>(ns))); };
-  return StepPanel::tr("Collectives run for %1: %2 exposed (%3 of the step), %4 hidden behind other kernels")
+  return StepPanel::tr("Collectives run for %1: %2 exposed (%3 of the %4), %5 hidden behind other kernels")
       .arg(words(accounting.communication_sum_ns), words(accounting.communication_exposed_ns),
            plain(percent_text(static_cast<double>(accounting.communication_exposed_ns) /
                               static_cast<double>(std::max<std::int64_t>(accounting.step_ns, 1)))),
-           words(accounting.communication_hidden_ns));
+           plain(reports::scope_noun(accounting.scope)), words(accounting.communication_hidden_ns));
+}
+
+QString scope_words(const ScopeAnswer& answer) {
+  const analyzer::RepresentativeStep& step = answer.steps->representative;
+  if (!answer.scope.window || !answer.scope.range.empty() || answer.scope.calls)
+    return shown(reports::step_line(*answer.steps));
+  QString text = StepPanel::tr("The chosen range, %1")
+                     .arg(plain(time_text(static_cast<double>(answer.accounting->step_ns))));
+  if (step.cut_launches > 0) {
+    text += StepPanel::tr("; of %1 that its edges cut counts what lies inside")
+                .arg(plain(counted(step.cut_launches, "launch", "launches")));
+  }
+  return text;
 }
 
 }  // namespace
@@ -84,6 +97,10 @@ std::vector<BarPart> accounting_parts(const analyzer::Accounting& a) {
   const Theme& t = theme();
   const analyzer::BoundSplit& k = a.kernels.total;
   const auto ns = [](std::int64_t value) { return static_cast<double>(value); };
+  // In the time of a range run the kernels of others; in a window every kernel that ran is its own.
+  const char* const others = a.scope == analyzer::ScopeKind::step    ? "kernels of other steps"
+                             : a.scope == analyzer::ScopeKind::range ? "kernels of other ranges"
+                                                                     : "kernels of others";
   std::vector<BarPart> parts = {
       {"memory-bound kernels", ns(k.memory_ns), t.of(KernelBound::memory)},
       {"compute-bound kernels", ns(k.compute_ns), t.of(KernelBound::compute)},
@@ -91,7 +108,7 @@ std::vector<BarPart> accounting_parts(const analyzer::Accounting& a) {
       {"kernels too short for a roof", ns(k.too_short_ns), t.of(KernelBound::too_short)},
       {"kernels without a roof", ns(k.no_roof_ns), t.of(KernelBound::no_roof)},
       {"kernels not measured", ns(k.unmeasured_ns), t.of(KernelBound::unmeasured)},
-      {"kernels of other steps", ns(a.kernels.foreign_ns), t.line},
+      {others, ns(a.kernels.foreign_ns), t.line},
       {"copies, exposed", ns(a.copy_exposed_ns), t.of(KernelClass::copy)},
       {"memsets, exposed", ns(a.memset_exposed_ns), t.of(KernelClass::other)},
       {"gap: launch-bound", ns(a.gap_launch_bound_ns), t.of(GapKind::launch_bound)},
@@ -104,7 +121,7 @@ std::vector<BarPart> accounting_parts(const analyzer::Accounting& a) {
   return parts;
 }
 
-std::vector<FlameBox> flame_boxes(const std::vector<analyzer::TimePart>& tree) {
+std::vector<FlameBox> flame_boxes(const std::vector<analyzer::TimePart>& tree, std::string_view noun) {
   std::vector<FlameBox> boxes(tree.size());
   std::vector<double> used(tree.size());
   double all = 0, roots = 0;
@@ -125,11 +142,11 @@ std::vector<FlameBox> flame_boxes(const std::vector<analyzer::TimePart>& tree) {
     box.key = part.path;
     const KernelBound bound = largest(part.time);
     box.colour = theme().of(bound);
-    box.help = QString("%1\n%2 of kernel time, %3 of the step's; %4\nmostly %5")
+    box.help = QString("%1\n%2 of kernel time, %3 of the %6's; %4\nmostly %5")
                    .arg(shown(part.path.empty() ? part.name : part.path),
                         plain(time_text(static_cast<double>(part.time.total_ns()))),
                         plain(percent_text(share)), plain(counted(part.launches, "launch", "launches")),
-                        plain(reports::in_words(to_string(bound))));
+                        plain(reports::in_words(to_string(bound))), plain(noun));
   }
   return boxes;
 }
@@ -176,13 +193,16 @@ StepPanel::StepPanel(CaptureDocument& document, Selection& selection, QWidget* p
   bar()->addWidget(back_);
   connect(flame_, &FlameChart::box_chosen, this, [this](std::size_t box) {
     const std::string& path = flame_->boxes()[box].key;
-    if (!path.empty()) selection_.select_kernel(kernels_inside(path));
+    if (!path.empty()) choose_part(path);
   });
   connect(flame_, &FlameChart::menu_asked, this, [this](std::size_t box, const QPoint& at) {
     const std::string path = flame_->boxes()[box].key;
     if (path.empty()) return;
     QMenu menu(this);
-    menu.addAction(tr("Show only this NVTX range"), this, [this, path] { selection_.select_nvtx(path); });
+    menu.addAction(tr("Show this NVTX range in all steps"), this,
+                   [this, path] { selection_.select_nvtx(path); });
+    menu.addAction(tr("Mark its kernels"), this,
+                   [this, path] { selection_.select_kernel(kernels_inside(path)); });
     menu.exec(at);
   });
   connect(flame_, &FlameChart::box_hovered, this, [this](std::size_t box) {
@@ -264,6 +284,18 @@ void StepPanel::choose_step(std::optional<std::int64_t> step_index) {
   set_steps(step_index ? analyzer::StepSelection::one(*step_index) : analyzer::StepSelection{});
 }
 
+// A box stands for what its range launched in the step or range that is shown; all panels then show that.
+void StepPanel::choose_part(const std::string& path) {
+  const analyzer::RepresentativeStep& step = answer()->steps->representative;
+  if (selection_.range()) {
+    selection_.narrow_to_nvtx(path);
+  } else if (!step.whole_recording && step.summary.step_id != 0 && step.instances == 0) {
+    selection_.select_nvtx(path, step.summary.step_index);
+  } else {
+    selection_.select_nvtx(path);
+  }
+}
+
 // Bars, boxes and columns keep the colours that they were made with.
 void StepPanel::changeEvent(QEvent* event) {
   ScopePanel::changeEvent(event);
@@ -272,14 +304,11 @@ void StepPanel::changeEvent(QEvent* event) {
 
 void StepPanel::show_answer(const ScopeAnswer& answer) {
   const analyzer::Accounting& accounting = *answer.accounting;
-  title_->setText(
-      answer.scope.window && answer.scope.range.empty()
-          ? tr("The chosen range, %1").arg(plain(time_text(static_cast<double>(accounting.step_ns))))
-          : shown(reports::step_line(*answer.steps)));
+  title_->setText(scope_words(answer));
   bar_parts_->set_parts(accounting_parts(accounting), static_cast<double>(accounting.step_ns));
   communication_->setText(communication_words(accounting));
   communication_->setVisible(!communication_->text().isEmpty());
-  flame_->set_boxes(flame_boxes(accounting.kernels.tree));
+  flame_->set_boxes(flame_boxes(accounting.kernels.tree, reports::scope_noun(accounting.scope)));
   find_kernels_of_boxes(answer);
   flame_->set_chosen(boxes_with(selection_.kernel()));
   flame_->setVisible(!flame_->boxes().empty());

@@ -29,6 +29,7 @@ class StepPanel : public ScopePanel {
 
  private:
   void show_steps();
+  void choose_part(const std::string& path);
   void find_kernels_of_boxes(const ScopeAnswer& answer);
   [[nodiscard]] std::vector<bool> boxes_with(const KernelChoice& kernel) const;
 
@@ -49,6 +50,8 @@ class StepPanel : public ScopePanel {
 /// The parts that an accounting adds up to, largest kinds first as people read them.
 [[nodiscard]] std::vector<BarPart> accounting_parts(const analyzer::Accounting& accounting);
 /// Boxes of the NVTX tree by kernel time, coloured by what bounds most of it.
-[[nodiscard]] std::vector<FlameBox> flame_boxes(const std::vector<analyzer::TimePart>& tree);
+/// Their shares are of a step, range or window: `noun`.
+[[nodiscard]] std::vector<FlameBox> flame_boxes(const std::vector<analyzer::TimePart>& tree,
+                                                std::string_view noun = "step");
 
 }  // namespace ridgeline::gui

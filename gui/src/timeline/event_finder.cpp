@@ -46,7 +46,8 @@ Result<EventIndices> EventFinder::named(const std::vector<bool>& names, const st
   if (std::find(names.begin(), names.end(), true) == names.end()) return indices;
   for (std::size_t r = 0; r < rows_.size(); ++r) {
     const EventRow& events = rows_[r]->events;
-    if (rows_[r]->kind == RowKind::gaps) continue;  // their names are not the data's
+    // Names of gaps are not the data's; a range on the GPU is found by the range itself.
+    if (rows_[r]->kind == RowKind::gaps || rows_[r]->kind == RowKind::gpu_ranges) continue;
     for (std::size_t i = 0; i < events.size(); ++i) {
       if (i % kAtOnce == 0 && stop.stop_requested()) return cancelled();
       if (names[events.name(i)]) indices[r].push_back(static_cast<std::uint32_t>(i));

@@ -70,6 +70,8 @@ void TimelineView::choose(const EventPlace& place) {
                              name.text);
   } else if (row.kind == RowKind::calls && name.kind == EventName::Kind::kernel) {
     selection_.select_kernel({{name.kernel_id}, name.text});
+  } else if (const auto instance = scene_.range_at(place)) {
+    selection_.select_instance(*instance);
   } else {
     selection_.select_range(scene_.time_of(place));
   }
@@ -78,7 +80,7 @@ void TimelineView::choose(const EventPlace& place) {
 // The NVTX range under the mouse, else the one that was chosen last.
 std::optional<std::string> TimelineView::range_meant() const {
   for (const std::optional<EventPlace>& place : {event_at(mouse_), cursor_}) {
-    if (place && scene_.row(place->row).kind == RowKind::ranges) return scene_.name_of(*place).text;
+    if (place && is_of_ranges(scene_.row(place->row).kind)) return scene_.name_of(*place).text;
   }
   return std::nullopt;
 }
@@ -88,9 +90,17 @@ void TimelineView::choose_ranges() {
 }
 
 void TimelineView::reveal(const EventPlace& place) {
-  const TimeWindow when = scene_.time_of(place), view = selection_.view();
-  if (when.start_ns < view.start_ns || when.end_ns > view.end_ns ||
-      axis().x_of(when.end_ns) - axis().x_of(when.start_ns) < 3) {
+  TimeWindow when = scene_.time_of(place);
+  const TimeWindow view = selection_.view();
+  const auto instance = scene_.range_at(place);
+  if (instance && instance->on_gpu.length_ns() > 0) {
+    // A range with what it launched, which may have run much later.
+    when = {std::min(instance->calls.start_ns, instance->on_gpu.start_ns),
+            std::max(instance->calls.end_ns, instance->on_gpu.end_ns)};
+    if (when.start_ns < view.start_ns || when.end_ns > view.end_ns)
+      show_view(TimeAxis::around(when, 0.1, scene_.extent()), Selection::Gesture::single);
+  } else if (when.start_ns < view.start_ns || when.end_ns > view.end_ns ||
+             axis().x_of(when.end_ns) - axis().x_of(when.start_ns) < 3) {
     // So near that it is seen, with what is round it.
     const std::int64_t length =
         std::min(view.length_ns(), std::max<std::int64_t>(when.length_ns() * 40, 2000));
@@ -227,10 +237,10 @@ void TimelineView::clear_choice() {
     dragged_row_.reset();
     unsetCursor();
     update();
-  } else if (selection_.range()) {
-    selection_.select_range(std::nullopt);
   } else if (!selection_.nvtx().empty()) {
     selection_.select_nvtx({});
+  } else if (selection_.range()) {
+    selection_.select_range(std::nullopt);
   } else {
     selection_.select_launch(std::nullopt, "");
     selection_.select_kernel({});

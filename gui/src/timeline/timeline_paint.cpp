@@ -168,7 +168,7 @@ void TimelineView::paint_label(QPainter& painter, const Box& box) {
     painter.setPen(t.faint);
   }
   QString label = plain(row.label);
-  if (label.isEmpty() && row.kind == RowKind::ranges) {
+  if (label.isEmpty() && is_of_ranges(row.kind)) {
     label = tr("depth %1").arg(row.depth);
     words.setLeft(words.left() + 12);
     painter.setPen(t.faint);
@@ -258,6 +258,7 @@ void TimelineView::paint_overlays(QPainter& painter) {
       painter.drawRect(QRectF(event_rect(*place)).adjusted(1, 1, -1, -1));
     }
   }
+  paint_instance(painter);
   paint_arrow(painter);
   const std::optional<TimeWindow> range = dragged_ ? dragged_ : selection_.range();
   if (range) {
@@ -273,6 +274,24 @@ void TimelineView::paint_overlays(QPainter& painter) {
     painter.drawLine(mouse_.x(), graph.top(), mouse_.x(), graph.bottom());
   }
   painter.restore();
+}
+
+// The chosen instance of an NVTX range, on the host and on the GPU.
+void TimelineView::paint_instance(QPainter& painter) {
+  const auto& instance = selection_.instance();
+  if (!instance) return;
+  painter.setPen(QPen(theme().selected, 2));
+  painter.setBrush(Qt::NoBrush);
+  for (const Box& box : boxes()) {
+    const TimelineRow& row = scene_.row(box.row);
+    if (!is_of_ranges(row.kind) || row.thread_id != instance->calls.thread_id ||
+        row.process_id != instance->process_id)
+      continue;
+    const std::size_t i =
+        row.events.at(row.kind == RowKind::ranges ? instance->calls.start_ns : instance->on_gpu.start_ns);
+    if (i < row.events.size() && scene_.range_at({box.row, i}) == instance)
+      painter.drawRect(QRectF(event_rect({box.row, i})).adjusted(1, 1, -1, -1));
+  }
 }
 
 // From the end of the call that launched it to the start of the kernel.
@@ -337,7 +356,8 @@ void TimelineView::paint_statistics(QPainter& painter) {
   const std::optional<TimeWindow> range = dragged_ ? dragged_ : selection_.range();
   if (!range) return;
   const Theme& t = theme();
-  const QStringList lines = statistics(*range);
+  const QStringList lines =
+      selection_.instance() && !dragged_ ? about(*selection_.instance()) : statistics(*range);
   painter.setFont(small_font());
   const QFontMetrics metrics = painter.fontMetrics();
   int wide = 0;

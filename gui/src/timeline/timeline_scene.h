@@ -78,6 +78,8 @@ class TimelineScene {
   [[nodiscard]] const TimelineRow& row(std::size_t i) const { return *rows_[i]; }
   [[nodiscard]] const EventName& name_of(const EventPlace& place) const;
   [[nodiscard]] TimeWindow time_of(const EventPlace& place) const;
+  /// The instance of an NVTX range that an event stands for, in a row of the host or of the GPU; empty: it is no range.
+  [[nodiscard]] std::optional<RangeChoice> range_at(const EventPlace& place) const;
 
   [[nodiscard]] const RowArrangement& arrangement() const { return arrangement_; }
   void arrange(RowArrangement arrangement);
@@ -129,6 +131,11 @@ class TimelineScene {
   KernelChoice kernel_;
   EventIndices marked_, found_;
 };
+
+/// NVTX ranges, on the host or on the GPU.
+[[nodiscard]] inline bool is_of_ranges(RowKind kind) {
+  return kind == RowKind::ranges || kind == RowKind::gpu_ranges;
+}
 
 /// "launch-bound gap", as it is called in the row of gaps.
 [[nodiscard]] const EventName& gap_name(analyzer::GapKind kind);

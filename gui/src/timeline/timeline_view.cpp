@@ -266,6 +266,22 @@ QStringList TimelineView::statistics(const TimeWindow& range) const {
   return lines;
 }
 
+QStringList TimelineView::about(const RangeChoice& instance) const {
+  const analyzer::CalledIn& calls = instance.calls;
+  QStringList lines;
+  lines << "'" + shown(calls.name) + "'";
+  if (instance.on_gpu.length_ns() > 0) {
+    lines << tr("on the GPU: %1 from %2, first start to last end of what it launched")
+                 .arg(duration_text(instance.on_gpu.length_ns()),
+                      duration_text(instance.on_gpu.start_ns - origin_ns_));
+  } else {
+    lines << tr("launched nothing on the GPU");
+  }
+  lines << tr("on the CPU: %1 from %2")
+               .arg(duration_text(calls.end_ns - calls.start_ns), duration_text(calls.start_ns - origin_ns_));
+  return lines;
+}
+
 QString TimelineView::describe(const EventPlace& place) const {
   const EventName& name = scene_.name_of(place);
   const TimeWindow when = scene_.time_of(place);

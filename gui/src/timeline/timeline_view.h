@@ -78,6 +78,9 @@ class TimelineView : public QWidget {
   void choose(const EventPlace& place);
   /// What the rows hold in a stretch, a line each.
   [[nodiscard]] QStringList statistics(const TimeWindow& range) const;
+  /// What an instance of an NVTX range took on the host and on the GPU, a line each. What others ran in its time is not
+  /// its own: that is in the panels, which ask for its launches.
+  [[nodiscard]] QStringList about(const RangeChoice& instance) const;
   /// A sentence about an event.
   [[nodiscard]] QString describe(const EventPlace& place) const;
 
@@ -135,6 +138,7 @@ class TimelineView : public QWidget {
   void paint_label(QPainter& painter, const Box& box);
   void paint_overlays(QPainter& painter);
   void paint_arrow(QPainter& painter);
+  void paint_instance(QPainter& painter);
   void paint_notes(QPainter& painter);
   void paint_statistics(QPainter& painter);
   [[nodiscard]] const QImage& row_image(std::size_t row, const TimeAxis& axis);

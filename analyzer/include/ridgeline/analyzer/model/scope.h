@@ -20,6 +20,15 @@ struct TimeWindow {
   friend auto operator<=>(const TimeWindow&, const TimeWindow&) = default;
 };
 
+/// Calls of one thread in a stretch of the host's time: one instance of an NVTX range.
+struct CalledIn {
+  std::int64_t thread_id = 0;
+  std::int64_t start_ns = 0;
+  std::int64_t end_ns = 0;  ///< a call that begins at this very time is in it
+  std::string name;         ///< of the range; copies, whose calls are not stored, go by it
+  friend auto operator<=>(const CalledIn&, const CalledIn&) = default;
+};
+
 /// Which steps of a process.
 struct StepSelection {
   enum class Kind {
@@ -46,10 +55,12 @@ struct StepSelection {
 
 /// What a question is about. Left as it is: the representative step of the busiest process.
 ///
-/// A launch is in the scope if all that is set holds: it belongs to one of the steps, ran on the device, began
-/// inside the window, and was launched inside a range that the pattern means, however late it ran. With a window and no
-/// steps asked for, every launch that began in the window is in it, whichever step it belongs to. A range of any step
-/// holds those of its instances that the recorder disturbed least: of timeline steps and outside of steps first.
+/// A launch is in the scope if all that is set holds: it belongs to one of the steps, ran on the device, ran inside the
+/// window for some of its time, and was launched inside a range that the pattern means, or by one of the calls, however
+/// late it ran. With a window and no steps asked for, every launch that ran in the window is in it, whichever step it
+/// belongs to. Of a launch that the window's edges cut counts what lies inside (RepresentativeStep::cut_launches). A
+/// range of any step holds those of its instances that the recorder disturbed least: of timeline steps and outside of
+/// steps first.
 struct Scope {
   std::optional<store::Id> process_id;  ///< empty: the process with the most kernel time
   std::optional<store::Id>
@@ -60,6 +71,8 @@ struct Scope {
   /// that was recorded.
   bool window_from_start = false;
   std::string range;  ///< of NVTX ranges, as in RangePattern: "forward", "layer *"; "": everything
+  /// One instance of a range. With a window that holds all its work no more than that is read.
+  std::optional<CalledIn> calls;
   friend auto operator<=>(const Scope&, const Scope&) = default;
 
   /// All instances of the ranges.

@@ -55,6 +55,7 @@ struct RepresentativeStep {
   ScopeKind scope = ScopeKind::step;
   std::string range;               // of ScopeKind::range: the pattern
   std::int64_t instances = 0;      // likewise, that launched anything
+  std::int64_t cut_launches = 0;   // of these Scope::window cuts off a part; a session fills it in
   std::int64_t from_start_ns = 0;  // of window_start_ns, from recording_start_ns(); a session fills it in
   /// The capture has no steps: all launches of the process are taken as one step. `summary.index` is then
   /// meaningless and `launches` holds every launch of the process.

@@ -5,6 +5,7 @@
 
 #include <functional>
 #include <memory>
+#include <optional>
 #include <stop_token>
 #include <string>
 #include <unordered_map>
@@ -23,6 +24,7 @@ enum class RowKind {
   ranges,       ///< NVTX, of one thread at one depth
   calls,        ///< that launched kernels, of one thread
   waits,        ///< calls on which a thread waited for the device
+  gpu_ranges,   ///< NVTX, likewise, each from the first start to the last end on the GPU of what it launched
   gaps,         ///< the device did nothing, by cause
   collectives,  ///< of one device, on whichever stream: they are in its rows too
   kernels,      ///< of one stream
@@ -43,6 +45,12 @@ struct EventName {
 /// How a counter's value is written.
 enum class CounterUnit { ratio, bytes_per_s, hertz, watt, celsius };
 
+/// An instance of an NVTX range that launched something.
+struct RangeInstance {
+  TimeWindow calls;   ///< the range itself, on the host
+  TimeWindow on_gpu;  ///< what it launched, from the first start to the last end
+};
+
 struct TimelineRow {
   RowKind kind = RowKind::kernels;
   std::string
@@ -56,6 +64,9 @@ struct TimelineRow {
   int depth = 0;
   bool secondary = false;  ///< not shown unless asked for
   EventRow events;         ///< all but counters
+  /// Of ranges, on the host and on the GPU: those of the thread and depth that launched something, by on_gpu; shared by
+  /// both rows and their lanes. Null: none did.
+  std::shared_ptr<const std::vector<RangeInstance>> instances;
   CounterRow counter;
   CounterUnit unit = CounterUnit::ratio;
   std::string metric;   ///< of in-situ samples: the verbatim name; "": the driver's readings
@@ -71,6 +82,9 @@ struct Timeline {
 
   [[nodiscard]] std::size_t bytes() const;  ///< memory that its events and samples take
 };
+
+/// The instance that an event of a row of ranges stands for; empty: it launched nothing, or the row is of no ranges.
+[[nodiscard]] std::optional<RangeInstance> instance_of(const TimelineRow& row, std::size_t event);
 
 /// Rows read so far, of how many (0: not known).
 using ReadProgress = std::function<void(std::int64_t done, std::int64_t total)>;
