@@ -375,5 +375,56 @@ TEST_F(CommandsTest, WhatCanBeUsedHasAName) {
   }
 }
 
+TEST_F(CommandsTest, TheSearchFieldLeadsToCommandsAndQueries) {
+  QLineEdit* field = window_->timeline()->search_field();
+  field->setFocus();
+  for (const char* sign : {">", ":"}) {
+    QTest::keyClicks(field, sign);
+    EXPECT_TRUE(window_->command_box()->isVisible()) << sign;
+    EXPECT_EQ(window_->command_box()->field()->text(), sign);
+    EXPECT_TRUE(field->text().isEmpty());
+    window_->command_box()->hide();
+  }
+  window_->timeline()->search_name("layer 5");
+  EXPECT_EQ(field->text(), "layer 5") << "as it is called, without the signs of a pattern";
+  ASSERT_TRUE(wait_for([&] { return !window_->timeline()->view()->matching(); }));
+  EXPECT_GT(window_->timeline()->view()->scene().found_count(), 0);
+  field->clear();
+}
+
+TEST_F(CommandsTest, TheSqlPanelListsViewsWithTheirColumns) {
+  auto* sql = dynamic_cast<SqlPanel*>(window_->panel("sql"));
+  QTreeWidget* schema = sql->schema();
+  ASSERT_GT(schema->topLevelItemCount(), 5);
+  QTreeWidgetItem* gaps = nullptr;
+  QTreeWidgetItem* launches = nullptr;
+  for (int i = 0; i < schema->topLevelItemCount(); ++i) {
+    QTreeWidgetItem* item = schema->topLevelItem(i);
+    if (item->text(0) == "v_gap") gaps = item;
+    if (item->text(0) == "v_launch") launches = item;
+  }
+  ASSERT_NE(gaps, nullptr);
+  ASSERT_NE(launches, nullptr);
+  const auto columns = [](const QTreeWidgetItem* view) {
+    QStringList names;
+    for (int i = 0; i < view->childCount(); ++i) names << view->child(i)->text(0);
+    return names;
+  };
+  gaps->setExpanded(true);
+  EXPECT_TRUE(columns(gaps).contains("duration_ns")) << columns(gaps).join(' ').toStdString();
+  EXPECT_TRUE(columns(gaps).contains("kernel_after"));
+  EXPECT_EQ(columns(gaps).size(), 16);
+  launches->setExpanded(true);
+  ASSERT_TRUE(wait_for([&] { return launches->childCount() > 0; }));
+  EXPECT_TRUE(columns(launches).contains("nvtx_path"));
+  // The longest gap, by a query that the panel answers like any other; its row leads there.
+  sql->run("SELECT start_ns, end_ns, cause, kernel_after FROM v_gap ORDER BY duration_ns DESC LIMIT 1");
+  ASSERT_TRUE(wait_for([&] { return !sql->busy(); }));
+  ASSERT_EQ(sql->table()->model()->rowCount(), 1) << sql->status().toStdString();
+  emit schema->itemActivated(launches, 0);
+  ASSERT_TRUE(wait_for([&] { return !sql->busy(); }));
+  EXPECT_EQ(sql->table()->model()->rowCount(), 100) << sql->status().toStdString();
+}
+
 }  // namespace
 }  // namespace ridgeline::gui

@@ -107,6 +107,67 @@ TEST(Compare, OneCaptureBesideItselfDiffersInNothing) {
   EXPECT_EQ(compare->table()->currentIndex().row(), 3);
 }
 
+TEST(Compare, IsAPageOfTheWindowThatFitsASmallScreenAndSaysThatItIsOneRecording) {
+  const auto window = compared({testing::bundled_capture()}, {testing::bundled_capture()});
+  ASSERT_NE(window, nullptr);
+  auto* compare = dynamic_cast<ComparePanel*>(window->panel("compare"));
+  EXPECT_TRUE(compare->isVisible());
+  EXPECT_EQ(compare->window(), window.get());
+  for (const QDockWidget* dock : window->findChildren<QDockWidget*>()) {
+    EXPECT_FALSE(dock->isVisible()) << dock->windowTitle().toStdString();
+    EXPECT_FALSE(dock->isFloating());
+  }
+  window->resize(1280, 690);
+  EXPECT_EQ(window->size(), QSize(1280, 690));
+  EXPECT_LE(window->minimumSizeHint().height(), 690);
+  EXPECT_LE(window->minimumSizeHint().width(), 1280);
+  EXPECT_TRUE(compare->notes().startsWith("A and B share a recording")) << compare->notes().toStdString();
+  // Both timelines and the table have room.
+  EXPECT_GE(compare->table()->height(), 60);
+  for (const TimelineView* view : compare->findChildren<TimelineView*>()) EXPECT_GE(view->height(), 90);
+  // And back: the panels are where they were.
+  ASSERT_EQ(window->page_tabs()->count(), 2);
+  window->page_tabs()->setCurrentIndex(0);
+  EXPECT_FALSE(compare->isVisible());
+  EXPECT_TRUE(window->timeline()->isVisible());
+  EXPECT_TRUE(window->panel("ranking")->isVisible());
+  QTest::qWait(20);
+  EXPECT_EQ(window->size(), QSize(1280, 690)) << "no page makes the window larger than the user did";
+  window->run("panel_compare");
+  EXPECT_TRUE(compare->isVisible());
+  EXPECT_EQ(window->page_tabs()->currentIndex(), 1);
+  window->run("panel_ranking");
+  EXPECT_FALSE(compare->isVisible());
+  EXPECT_TRUE(window->panel("ranking")->isVisible());
+}
+
+TEST(Compare, BeginsInASmallWindowWithoutMakingItLarger) {
+  Options options;
+  options.captures = {testing::bundled_capture()};
+  options.against = {testing::bundled_capture()};
+  MainWindow window(options);
+  window.resize(1280, 690);
+  window.show();
+  window.open(options.captures.front());
+  ASSERT_TRUE(wait_for([&] { return window.panel("compare") != nullptr && window.settled(); }, 60'000));
+  EXPECT_EQ(window.size(), QSize(1280, 690));
+}
+
+TEST(Compare, AKernelChosenOnOnePageIsChosenOnTheOther) {
+  const auto window = compared({testing::bundled_capture()}, {testing::bundled_capture()});
+  ASSERT_NE(window, nullptr);
+  auto* compare = dynamic_cast<ComparePanel*>(window->panel("compare"));
+  compare->table()->setCurrentIndex(compare->table()->model()->index(2, 0));
+  const KernelChoice chosen = compare->selection_a().kernel();
+  ASSERT_FALSE(chosen.empty());
+  EXPECT_EQ(window->selection().kernel(), chosen);
+  const KernelChoice other = kernels_of(*window->document()->overview(), 1);
+  ASSERT_NE(other, chosen);
+  window->selection().select_kernel(other);
+  EXPECT_EQ(compare->selection_a().kernel(), other);
+  EXPECT_EQ(compare->selection_b().kernel().kernels, other.kernels);
+}
+
 TEST(Compare, CapturesOfDifferentTimesBeginAtTheirOwnSteps) {
   const ridgeline::testing::TemporaryDirectory directory;
   ridgeline::testing::write_fabricated_capture(directory.file("other.ridge"), {});

@@ -36,6 +36,7 @@ MainWindow::MainWindow(const Options& options, QWidget* parent)
       settings_(options.screenshot.isEmpty() ? std::make_unique<QSettings>() : nullptr),
       keys_(settings_.get()),
       pages_(new QStackedWidget(this)),
+      page_tabs_(new QTabBar(this)),
       welcome_(new WelcomePage(this)),
       loading_(new LoadingPage(this)),
       error_(new ErrorPage(this)),
@@ -48,7 +49,18 @@ MainWindow::MainWindow(const Options& options, QWidget* parent)
   setTabPosition(Qt::AllDockWidgetAreas, QTabWidget::North);
   // The ranking has many columns: the lower panels go from edge to edge.
   setCorner(Qt::BottomRightCorner, Qt::BottomDockWidgetArea);
-  setCentralWidget(pages_);
+  auto* central = new QWidget(this);
+  auto* column = new QVBoxLayout(central);
+  column->setContentsMargins(0, 0, 0, 0);
+  column->setSpacing(0);
+  page_tabs_->setAccessibleName(tr("Pages"));
+  page_tabs_->setDocumentMode(true);
+  page_tabs_->setDrawBase(false);
+  page_tabs_->hide();
+  connect(page_tabs_, &QTabBar::currentChanged, this, &MainWindow::turn_to);
+  column->addWidget(page_tabs_);
+  column->addWidget(pages_, 1);
+  setCentralWidget(central);
   for (QWidget* page :
        {static_cast<QWidget*>(welcome_), static_cast<QWidget*>(loading_), static_cast<QWidget*>(error_)}) {
     pages_->addWidget(page);
@@ -134,7 +146,17 @@ void MainWindow::open(const QString& path) {
   document->load();
 }
 
+void MainWindow::drop_compare() {
+  while (page_tabs_->count() > 0) page_tabs_->removeTab(0);
+  page_tabs_->hide();
+  docks_of_capture_.clear();
+  panels_.erase("compare");
+  delete compare_;
+  compare_ = nullptr;
+}
+
 void MainWindow::drop_panels() {
+  drop_compare();
   // Those in docks first: some refer to the timeline's scene.
   for (const auto& [name, panel] : panels_) {
     if (!docks_.contains(name)) continue;
@@ -145,8 +167,6 @@ void MainWindow::drop_panels() {
   timeline_ = nullptr;
   sql_ = nullptr;
   kernel_ = nullptr;
-  compare_ = nullptr;
-  if (docks_.contains("compare")) docks_["compare"]->hide();
   second_.reset();
   delete content_;
   content_ = nullptr;
@@ -169,6 +189,7 @@ void MainWindow::build_panels() {
   set_buttons();
   connect(timeline_, &TimelinePanel::read, this,
           [this] { box_->set_names(timeline_->view()->scene().shared_data()); });
+  connect(timeline_, &TimelinePanel::box_asked, this, [this](QChar kind) { box_->open(kind); });
   connect(timeline_, &TimelinePanel::failed, this,
           [this](const QString& why) { log_->note(Severity::error, tr("timeline: %1").arg(why)); });
   pages_->addWidget(content_);
@@ -232,12 +253,8 @@ void MainWindow::arrange_docks() {
 
 void MainWindow::compare(const CompareSides& sides) {
   if (!document_ || document_->state() != CaptureDocument::State::ready || sides.b.empty()) return;
-  if (compare_ != nullptr) {
-    docks_["compare"]->setWidget(nullptr);
-    delete compare_;
-    compare_ = nullptr;
-    panels_.erase("compare");
-  }
+  turn_to(0);
+  drop_compare();
   second_ = std::make_unique<CaptureDocument>(sides.b.front());
   CaptureDocument* second = second_.get();
   connect(second, &CaptureDocument::failed, this, [this, second] {
@@ -251,13 +268,8 @@ void MainWindow::compare(const CompareSides& sides) {
     connect(compare_, &ComparePanel::failed, this,
             [this](const QString& why) { log_->note(Severity::error, why); });
     panels_["compare"] = compare_;
-    const bool first = !docks_.contains("compare");
-    QDockWidget* dock = add_dock("compare", tr("Compare"), compare_, Qt::BottomDockWidgetArea);
-    // As large as the window, in front of it: two timelines need the room.
-    if (first) dock->setFloating(options_.screenshot.isEmpty());
-    dock->resize(size() * 0.9);
-    dock->show();
-    dock->raise();
+    link_compare();
+    show_compare();
     remember(second->path());
     setWindowTitle(QFileInfo(document_->path()).fileName() + tr(" and ") +
                    QFileInfo(second->path()).fileName() + " – Ridgeline");
@@ -269,12 +281,63 @@ void MainWindow::compare(const CompareSides& sides) {
   second->load();
 }
 
+// A kernel that is chosen on one page is chosen on the other: in A, which is this capture, and with its counterpart
+// in B.
+void MainWindow::link_compare() {
+  ComparePanel* panel = compare_;
+  connect(&panel->selection_a(), &Selection::kernel_changed, this, [this, panel] {
+    if (panel == compare_ && panel->shows(*document_))
+      selection_.select_kernel(panel->selection_a().kernel());
+  });
+  connect(&selection_, &Selection::kernel_changed, panel, [this, panel] {
+    if (panel->shows(*document_)) panel->selection_a().select_kernel(selection_.kernel());
+  });
+  if (!selection_.kernel().empty()) panel->selection_a().select_kernel(selection_.kernel());
+}
+
+void MainWindow::show_compare() {
+  compare_->setSizePolicy(QSizePolicy::Ignored, QSizePolicy::Ignored);  // until it is the page that is shown
+  pages_->addWidget(compare_);
+  const QSignalBlocker quiet(page_tabs_);
+  page_tabs_->addTab(QFileInfo(document_->path()).fileName());
+  page_tabs_->addTab(tr("Compare with %1").arg(QFileInfo(second_->path()).fileName()));
+  page_tabs_->show();
+  turn_to(1);
+}
+
+// The capture with its panels round it, or the comparison, which takes all of the window.
+void MainWindow::turn_to(int tab) {
+  const bool compares = tab == 1 && compare_ != nullptr;
+  if (content_ == nullptr || compares == !docks_of_capture_.isEmpty()) return;
+  if (page_tabs_->count() > tab) {
+    const QSignalBlocker quiet(page_tabs_);
+    page_tabs_->setCurrentIndex(tab);
+  }
+  if (compares) {
+    docks_of_capture_ = saveState();
+    for (const auto& [name, dock] : docks_) dock->hide();
+  }
+  // A page that is not shown asks for no room, which with the panels round it a small window would not have.
+  QWidget* const shown_page = compares ? static_cast<QWidget*>(compare_) : content_;
+  QWidget* const other = compares ? content_ : static_cast<QWidget*>(compare_);
+  if (other != nullptr) other->setSizePolicy(QSizePolicy::Ignored, QSizePolicy::Ignored);
+  shown_page->setSizePolicy(QSizePolicy::Preferred, QSizePolicy::Preferred);
+  pages_->setCurrentWidget(shown_page);
+  if (compares) {
+    compare_->table()->setFocus();
+  } else {
+    restoreState(docks_of_capture_);
+    docks_of_capture_.clear();
+  }
+}
+
 QWidget* MainWindow::panel(const QString& name) const {
   const auto found = panels_.find(name);
   return found == panels_.end() ? nullptr : found->second;
 }
 
 void MainWindow::show_panel(const QString& name) {
+  turn_to(name == "compare" ? 1 : 0);
   const auto found = docks_.find(name);
   if (found == docks_.end()) return;
   found->second->show();

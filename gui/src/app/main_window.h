@@ -8,6 +8,7 @@
 #include <QMainWindow>
 #include <QSettings>
 #include <QStackedWidget>
+#include <QTabBar>
 #include <map>
 #include <memory>
 
@@ -36,7 +37,8 @@ class MainWindow : public QMainWindow {
   ~MainWindow() override;
 
   void open(const QString& path);
-  /// Compares runs with the open capture's: it is the first of A's. B is shown under A.
+  /// Compares runs with the open capture's: it is the first of A's. A page of its own, beside the capture's: what is
+  /// chosen on one is chosen on the other.
   void compare(const CompareSides& sides);
   [[nodiscard]] CaptureDocument* document() const { return document_.get(); }
   [[nodiscard]] Selection& selection() { return selection_; }
@@ -46,6 +48,8 @@ class MainWindow : public QMainWindow {
   void show_panel(const QString& name);
   [[nodiscard]] TimelinePanel* timeline() const { return timeline_; }
   [[nodiscard]] ErrorPage* error_page() const { return error_; }
+  /// The capture and the comparison, where there is one.
+  [[nodiscard]] QTabBar* page_tabs() const { return page_tabs_; }
   [[nodiscard]] CommandBox* command_box() const { return box_; }
   [[nodiscard]] KeyMap& keys() { return keys_; }
   [[nodiscard]] LogPanel* log() const { return log_; }
@@ -81,6 +85,10 @@ class MainWindow : public QMainWindow {
   void build_panels();
   void arrange_docks();
   void drop_panels();
+  void drop_compare();
+  void show_compare();
+  void link_compare();
+  void turn_to(int tab);
   QDockWidget* add_dock(const QString& name, const QString& title, QWidget* content, Qt::DockWidgetArea area);
   void choose_file();
   void choose_sides();
@@ -102,6 +110,7 @@ class MainWindow : public QMainWindow {
   std::unique_ptr<CaptureDocument> document_;
   std::unique_ptr<CaptureDocument> second_;
   QStackedWidget* pages_;
+  QTabBar* page_tabs_;
   WelcomePage* welcome_;
   LoadingPage* loading_;
   ErrorPage* error_;
@@ -118,6 +127,7 @@ class MainWindow : public QMainWindow {
   Failure failure_;
   ViewState restored_;  // what the view was when it was opened
   QByteArray standard_docks_;
+  QByteArray docks_of_capture_;  // while the comparison is shown
   Worker exporter_;
 };
 

@@ -96,7 +96,7 @@ void MainWindow::connect_box() {
     if (name.kind == EventName::Kind::kernel) {
       selection_.select_kernel({{name.kernel_id}, name.text});
     } else {
-      timeline_->search_field()->setText("^" + QRegularExpression::escape(shown(name.text)) + "$");
+      timeline_->search_name(shown(name.text));
       timeline_->view()->next_match();
     }
     timeline_->view()->setFocus();
@@ -134,6 +134,7 @@ void MainWindow::run(const QString& command) {
   } else if (command == "light" || command == "dark") {
     set_theme(command == "light" ? ThemeChoice::light : ThemeChoice::dark);
   } else if (command == "reset_layout") {
+    turn_to(0);
     if (!standard_docks_.isEmpty()) restoreState(standard_docks_);
   } else if (command == "keys") {
     KeySheet(keys_, this).exec();
@@ -252,9 +253,9 @@ ViewState MainWindow::view_state() const {
   state.notes = timeline_->view()->notes();
   state.bookmarks = timeline_->view()->bookmarks();
   state.view = selection_.view();
-  state.range = selection_.range();
-  state.nvtx = selection_.nvtx();
-  state.docks = saveState();
+  if (!selection_.instance()) state.range = selection_.range();
+  if (!selection_.nvtx_step()) state.nvtx = selection_.nvtx();
+  state.docks = docks_of_capture_.isEmpty() ? saveState() : docks_of_capture_;
   return state;
 }
 
@@ -268,6 +269,7 @@ void MainWindow::apply(const ViewState& state) {
   if (state.view) selection_.show(*state.view);
   if (!state.nvtx.empty()) selection_.select_nvtx(state.nvtx);
   if (state.range) selection_.select_range(state.range);
+  turn_to(0);
   if (!state.docks.isEmpty()) restoreState(state.docks);
 }
 

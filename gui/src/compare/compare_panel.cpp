@@ -3,6 +3,7 @@
 #include <QCheckBox>
 #include <QFileInfo>
 #include <QPushButton>
+#include <QScrollArea>
 #include <QSplitter>
 #include <algorithm>
 
@@ -17,6 +18,8 @@ namespace ridgeline::gui {
 namespace {
 
 constexpr std::size_t kMaxComparedLaunches = 200'000;
+constexpr int kShownNotes = 4;          // lines; more scroll
+constexpr int kMinTimelineHeight = 96;  // so that both fit a small screen under the table
 
 TimeWindow step_of(const CaptureDocument& document) {
   const analyzer::RepresentativeStep& step = document.overview()->steps->representative;
@@ -64,6 +67,7 @@ ComparePanel::ComparePanel(CaptureDocument& a, CaptureDocument& b, CompareSides 
       durations_title_(new QLabel(this)),
       change_(new QLabel(this)),
       roofline_(new RooflineView(this)),
+      charts_(new QTabWidget(this)),
       band_(new JoinBand(this)),
       offset_(new QLabel(this)) {
   const auto begin = [](Side& side, const char* name, const std::vector<QString>& runs,
@@ -93,8 +97,15 @@ ComparePanel::ComparePanel(CaptureDocument& a, CaptureDocument& b, CompareSides 
     label->setMargin(4);
     label->setTextInteractionFlags(Qt::TextSelectableByMouse);
     label->setSizePolicy(QSizePolicy::Preferred, QSizePolicy::Maximum);
-    all->addWidget(label);
   }
+  all->addWidget(verdict_);
+  auto* notes = new QScrollArea(this);
+  notes->setWidget(notes_);
+  notes->setWidgetResizable(true);
+  notes->setFrameShape(QFrame::NoFrame);
+  notes->setHorizontalScrollBarPolicy(Qt::ScrollBarAlwaysOff);
+  notes->setFixedHeight(0);
+  all->addWidget(notes);
   table_->setAccessibleName(tr("Kernels by change"));
   durations_->setMinimumHeight(110);
   durations_title_->setText(tr("Durations: choose a kernel"));
@@ -104,16 +115,19 @@ ComparePanel::ComparePanel(CaptureDocument& a, CaptureDocument& b, CompareSides 
   change_->setTextFormat(Qt::PlainText);
   change_->setWordWrap(true);
   change_->hide();
-  auto* charts = new QWidget(this);
-  auto* column = new QVBoxLayout(charts);
-  column->setContentsMargins(4, 0, 0, 0);
+  // One beside the table, for the timelines need the height.
+  auto* durations = new QWidget(this);
+  auto* column = new QVBoxLayout(durations);
+  column->setContentsMargins(4, 4, 4, 0);
   column->addWidget(durations_title_);
   column->addWidget(change_);
   column->addWidget(durations_, 1);
-  column->addWidget(roofline_, 2);
+  charts_->setDocumentMode(true);
+  charts_->addTab(durations, tr("Durations"));
+  charts_->addTab(roofline_, tr("Roofline"));
   auto* upper = new QSplitter(Qt::Horizontal, this);
   upper->addWidget(table_);
-  upper->addWidget(charts);
+  upper->addWidget(charts_);
   upper->setStretchFactor(0, 3);
   upper->setStretchFactor(1, 2);
 
@@ -205,6 +219,7 @@ void ComparePanel::make_timeline(Side& side) {
   band_->set_views(nullptr, nullptr);
   delete side.timeline;
   side.timeline = new TimelinePanel(*side.document, side.selection, this);
+  side.timeline->view()->setMinimumHeight(kMinTimelineHeight);
   side.timeline->set_caption(QString("%1 · %2").arg(side.name, QFileInfo(side.document->path()).fileName()));
   timelines_->insertWidget(&side == &a_ ? 1 : timelines_->count(), side.timeline, 1);
   if (a_.timeline != nullptr && b_.timeline != nullptr)
@@ -285,9 +300,14 @@ void ComparePanel::ask() {
 void ComparePanel::show_comparison() {
   verdict_->setText(shown(reports::compare_verdict_sentence(*comparison_)));
   QStringList notes;
+  // First what must be known before any figure: one recording on both sides, other work.
+  for (const std::string& line : reports::compare_blame(*comparison_)) notes << shown(line);
   for (const std::string& note : reports::compare_notes(*comparison_)) notes << shown(note);
   notes_->setText(notes.join("\n"));
-  notes_->setVisible(!notes.isEmpty());
+  auto* area = notes_->parentWidget()->parentWidget();
+  const int line = notes_->fontMetrics().lineSpacing();
+  area->setFixedHeight(
+      notes.isEmpty() ? 0 : line * std::min<int>(static_cast<int>(notes.size()), kShownNotes) + 10);
   table_->set_table(std::make_shared<const reports::Table>(reports::compare_table(comparison_->kernels)),
                     comparison_);
   show_roofline();
@@ -309,8 +329,8 @@ void ComparePanel::show_roofline() {
   plot.low_y = std::min(plot.low_y, before.low_y);
   plot.high_x = std::max(plot.high_x, before.high_x);
   plot.high_y = std::max(plot.high_y, before.high_y);
-  // Recordings for a comparison often have no counters: the durations take its room then.
-  roofline_->setVisible(!plot.dots.empty() || !plot.strip.empty() || !before.dots.empty());
+  // Recordings for a comparison often have no counters.
+  charts_->setTabVisible(1, !plot.dots.empty() || !plot.strip.empty() || !before.dots.empty());
   roofline_->set_plot(std::move(plot));
   roofline_->set_before(std::move(before.dots));
 }

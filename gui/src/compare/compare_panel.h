@@ -5,6 +5,7 @@
 #include <QBoxLayout>
 #include <QComboBox>
 #include <QLabel>
+#include <QTabWidget>
 #include <QWidget>
 
 #include "compare/compare_sides.h"
@@ -42,9 +43,13 @@ class ComparePanel : public QWidget {
   void show_run(bool of_a, std::size_t run);
   [[nodiscard]] TableView* table() const { return table_; }
   [[nodiscard]] QString verdict() const { return verdict_->text(); }
+  /// What else must be known of the comparison, a line each: that it is of one recording, that the work differs.
+  [[nodiscard]] QString notes() const { return notes_->text(); }
   [[nodiscard]] const JoinBand* band() const { return band_; }
   [[nodiscard]] QString change() const { return change_->text(); }
   [[nodiscard]] const HistogramChart* durations() const { return durations_; }
+  /// Its run is looked at: what is chosen in A there is chosen in that document's other panels too, and back.
+  [[nodiscard]] bool shows(const CaptureDocument& document) const { return a_.document == &document; }
 
  signals:
   void failed(const QString& why);
@@ -86,6 +91,7 @@ class ComparePanel : public QWidget {
   QLabel* durations_title_;
   QLabel* change_;
   RooflineView* roofline_;
+  QTabWidget* charts_;
   QVBoxLayout* timelines_ = nullptr;
   JoinBand* band_;
   QLabel* offset_;

@@ -1,5 +1,7 @@
 #include "timeline/timeline_panel.h"
 
+#include <QRegularExpression>
+
 #include "models/text.h"
 #include "ridgeline/base/units.h"
 #include "ridgeline/store/activity.h"
@@ -75,7 +77,8 @@ TimelinePanel::TimelinePanel(CaptureDocument& document, Selection& selection, QW
   auto* bar = new QHBoxLayout;
   bar->setContentsMargins(6, 3, 6, 3);
   bar->setSpacing(8);
-  search_->setPlaceholderText(tr("Search kernels, ranges, copies"));
+  search_->setPlaceholderText(tr("Search, > command, : SQL"));
+  search_->setToolTip(tr("Searches kernels, ranges and copies; > finds commands, : asks in SQL"));
   search_->setAccessibleName(tr("Search in the timeline"));
   search_->setClearButtonEnabled(true);
   search_->setFixedWidth(260);
@@ -88,7 +91,14 @@ TimelinePanel::TimelinePanel(CaptureDocument& document, Selection& selection, QW
   bar->addWidget(status_);
   all->addLayout(bar);
   all->addWidget(view_, 1);
-  connect(search_, &QLineEdit::textChanged, view_, &TimelineView::search);
+  connect(search_, &QLineEdit::textChanged, this, [this](const QString& text) {
+    if (text == ">" || text == ":") {
+      search_->clear();
+      emit box_asked(text.front());
+    } else {
+      view_->search(text);
+    }
+  });
   connect(view_, &TimelineView::found_changed, this, &TimelinePanel::show_found);
   connect(search_, &QLineEdit::returnPressed, view_, &TimelineView::next_match);
   connect(&selection_, &Selection::launch_changed, this, &TimelinePanel::find_arrow);
@@ -112,6 +122,12 @@ QToolButton* TimelinePanel::button(const QString& command) {
     buttons_->addWidget(button);
   }
   return button;
+}
+
+void TimelinePanel::search_name(const QString& name) {
+  const QSignalBlocker quiet(search_);
+  search_->setText(name);
+  view_->search("^" + QRegularExpression::escape(name) + "$");
 }
 
 void TimelinePanel::read_all() {

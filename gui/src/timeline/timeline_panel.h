@@ -22,12 +22,16 @@ class TimelinePanel : public QWidget {
   [[nodiscard]] QLineEdit* search_field() const { return search_; }
   /// A button beside the search field, by the command that it is for; made when it is first asked for.
   [[nodiscard]] QToolButton* button(const QString& command);
+  /// Searches for what has exactly this name; the field says it as it is.
+  void search_name(const QString& name);
   /// Before the search field; for two timelines below each other.
   void set_caption(const QString& text) { caption_->setText(text); }
   [[nodiscard]] bool busy() const { return worker_.busy() || reading_ || view_->finding(); }
 
  signals:
   void read();  ///< the whole timeline is there
+  /// The search field was given the sign of a command or a query: '>' or ':'.
+  void box_asked(QChar kind);
   void failed(const QString& why);
 
  private:
