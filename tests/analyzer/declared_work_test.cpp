@@ -235,6 +235,20 @@ TEST_F(Declared, InstructionCountsStandInForThePipesWithoutOperations) {
   EXPECT_NEAR(*work.ops_ratio, 1.5, 1e-12);
 }
 
+// While instructions are counted CUPTI makes no kernel records: what has a grid has no block and no time.
+TEST_F(Declared, InstructionCountsAreOfTheSameLaunchesWithoutTheirBlocks) {
+  steps({{"a", 100'000, 20e6, 0}, {"b", 50'000, 20e6, 0}});
+  range("step / a", 500, 1500, 20e6, 4e6);
+  f.step(Phase::flops);
+  for (const char* kernel : {"a", "b"}) {
+    store::Launch& launch = f.launch(kernel, 0, 0);
+    launch.block = {};
+    f.counters({{"smsp__sass_thread_inst_executed_op_ffma_pred_on.sum", kernel[0] == 'a' ? 2e6 : 7e6}},
+               Tier::t3);
+  }
+  EXPECT_NEAR(*row(analysed(), "a").work->measured_fp_ops, 4e6, 1e-3);
+}
+
 // Two steps that count the same instructions are two measurements of one amount.
 TEST_F(Declared, InstructionCountsOfSeveralStepsAreAveraged) {
   steps({{"a", 100'000, 20e6, 0}});

@@ -141,22 +141,29 @@ TierSteps::Places TierSteps::places_in(const StepSummary& step,
     });
     return found;
   };
-  const auto keys_of = [&](const std::vector<LaunchIndex>& all) {
+  const auto keys_of = [&](const std::vector<LaunchIndex>& all, bool with_blocks) {
     std::vector<LaunchKey> keys;
     keys.reserve(all.size());
     for (const LaunchIndex i : all) {
       const store::Launch& site = model_.launches.site(i);
+      const store::Dim3 block = with_blocks ? site.block : store::Dim3{};
       std::uint64_t configuration = 0;
-      for (const std::int64_t n :
-           {site.grid.x, site.grid.y, site.grid.z, site.block.x, site.block.y, site.block.z})
+      for (const std::int64_t n : {site.grid.x, site.grid.y, site.grid.z, block.x, block.y, block.z})
         configuration = configuration * 0x9e3779b97f4a7c15ULL + static_cast<std::uint64_t>(n);
       keys.push_back({site.kernel_id, configuration});
     }
     return keys;
   };
+  // A step whose instructions are counted has no kernel records, from which a block's size comes; grids are noted at
+  // the call.
+  const auto have_blocks = [&](const std::vector<LaunchIndex>& all) {
+    return std::all_of(all.begin(), all.end(),
+                       [&](LaunchIndex i) { return model_.launches.site(i).block.x > 0; });
+  };
   const std::vector<LaunchIndex> ours = in_order(representative.launches), theirs = in_order(launches);
   if (ours.empty()) return {};  // a window: its launches have no places
-  const Alignment alignment = align(keys_of(ours), keys_of(theirs));
+  const bool with_blocks = have_blocks(ours) && have_blocks(theirs);
+  const Alignment alignment = align(keys_of(ours, with_blocks), keys_of(theirs, with_blocks));
   Places places;
   const auto unlike = std::count(alignment.same.begin(), alignment.same.end(), Alignment::kNone);
   places.only_kinds = static_cast<double>(unlike) > kMaxUnlikeShare * static_cast<double>(ours.size());
