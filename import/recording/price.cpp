@@ -12,6 +12,8 @@ namespace {
 // A kernel that starts so long after its launch was waited for: by what the device still had to do. Less is the launch.
 constexpr std::int64_t kBehindNs = 50'000;
 constexpr std::size_t kMinBlocks = 2;
+// Launches of a step beside those of another of its kind, at most; two micro-steps have twice as many as one.
+constexpr double kMaxRatio = 1.5;
 
 // Two-sided 95 % of Student's t, by degrees of freedom.
 double student_t(std::size_t freedom) {
@@ -29,6 +31,32 @@ std::int64_t end_of(const StepBlock& block, const RecordedSteps& steps) {
                                                                : block.end_ns;
 }
 
+// Of a step of the block, by the callbacks that counted them; empty if none did.
+std::optional<double> launches_of(const StepBlock& block, const RecordedSteps& steps) {
+  if (!block.by_period || block.steps == 0) return std::nullopt;
+  double count = static_cast<double>(block.launches);
+  for (std::uint32_t i = 0; !block.alone && i < block.steps; ++i) {
+    const auto step = steps.steps.find(block.first_step + i);
+    if (step != steps.steps.end()) count += static_cast<double>(step->second.launches_seen);
+  }
+  return count > 0 ? std::optional(count / block.steps) : std::nullopt;
+}
+
+std::vector<StepBlock> of_the_latest_period(const std::vector<StepBlock>& blocks,
+                                            const RecordedSteps& steps) {
+  const auto latest = std::find_if(blocks.rbegin(), blocks.rend(), [&](const StepBlock& block) {
+    return launches_of(block, steps).has_value();
+  });
+  if (latest == blocks.rend()) return blocks;
+  const double expected = *launches_of(*latest, steps);
+  std::vector<StepBlock> kept;
+  for (const StepBlock& block : blocks) {
+    const double launches = launches_of(block, steps).value_or(expected);
+    if (std::max(launches, expected) <= kMaxRatio * std::min(launches, expected)) kept.push_back(block);
+  }
+  return kept;
+}
+
 double variance(const std::vector<double>& values) {
   const double deviation = standard_deviation(values).value_or(0);
   return deviation * deviation;
@@ -40,7 +68,7 @@ std::optional<Reason> price_of(const std::vector<StepBlock>& blocks, const Recor
   std::vector<double> alone, recorded, remained, launches;  // of a step, each
   std::int64_t steps_alone = 0, steps_recorded = 0;
   bool by_period = false;
-  for (const StepBlock& block : blocks) {
+  for (const StepBlock& block : of_the_latest_period(blocks, steps)) {
     if (block.steps == 0 || block.end_ns <= block.start_ns) continue;
     const double count = block.steps;
     const auto pace = static_cast<double>(end_of(block, steps) - block.start_ns) / count;

@@ -19,10 +19,13 @@ struct StepBlock {
   std::int64_t start_ns = 0;
   std::int64_t end_ns = 0;       // on the host
   std::int64_t remained_ns = 0;  // what the recorder took of it all the same
+  std::int64_t launches = 0;     // of one alone by period: that were counted
 };
 
 /// `steps` after the first pass over what was launched: the step behind a block tells how far the device was behind
-/// the host at its end. A reason of code recording_price; empty if there are not two blocks of either kind.
+/// the host at its end. A period may turn out to be a part of the step, or no step at all: blocks whose steps launch
+/// otherwise than those of the latest are left out. A reason of code recording_price; empty if there are not two blocks
+/// of either kind.
 [[nodiscard]] std::optional<Reason> price_of(const std::vector<StepBlock>& blocks,
                                              const RecordedSteps& steps);
 

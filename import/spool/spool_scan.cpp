@@ -39,6 +39,7 @@ StepBlock block_of(const StepBlockRecord& record) {
   block.steps = record.steps;
   block.start_ns = record.start_ns;
   block.end_ns = record.end_ns;
+  block.launches = record.launches;
   block.remained_ns = record.own_ns + static_cast<std::int64_t>(record.launches) * record.callback_ps / 1000;
   return block;
 }

@@ -72,6 +72,37 @@ TEST(RecordingPrice, OfAProgramThatRunsAheadIsTheDevices) {
   EXPECT_EQ(price_of(blocks, steps)->number("alone_ns"), 1'000'000);
 }
 
+// Four micro-steps were taken for steps at first.
+TEST(RecordingPrice, IsOfTheStepsThatTheRecordingEndsWith) {
+  RecordedSteps steps;
+  std::vector<StepBlock> blocks;
+  for (const StepBlock& block : host_bound_blocks()) {
+    StepBlock early = block;
+    early.first_step += 100;
+    early.end_ns = early.start_ns + (block.end_ns - block.start_ns) / 4;
+    blocks.push_back(early);
+  }
+  for (const StepBlock& block : host_bound_blocks()) {
+    blocks.push_back(block);
+    blocks.back().first_step += 200;
+  }
+  for (StepBlock& block : blocks) {
+    block.by_period = true;
+    const std::int64_t launches = block.first_step >= 200 ? 2300 : 575;
+    if (block.alone) block.launches = 3 * launches;
+    for (std::uint32_t i = 0; i < 3 && !block.alone; ++i)
+      steps.steps[block.first_step + i].launches_seen = launches;
+  }
+  const auto price = price_of(blocks, steps);
+  ASSERT_TRUE(price);
+  EXPECT_EQ(price->number("alone_ns"), 30'000'000);
+  EXPECT_EQ(price->number("recorded_ns"), 33'000'000);
+  EXPECT_EQ(price->number("steps_alone"), 9);
+  EXPECT_EQ(price->number("launches"), 2300);
+  blocks.resize(8);
+  EXPECT_FALSE(price_of(blocks, steps)) << "one of either kind";
+}
+
 TEST(RecordingPrice, OneBlockOfEitherKindIsNotEnough) {
   auto blocks = host_bound_blocks();
   blocks.resize(3);
