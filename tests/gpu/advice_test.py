@@ -1,11 +1,12 @@
 #!/usr/bin/env python3
-"""What advice.py takes for right, of made cases. usage: advice_test.py"""
+"""What advice.py and carried_out.py take for right, of made cases. usage: advice_test.py"""
 import sys
 import unittest
 
 sys.dont_write_bytecode = True
 
 import advice
+import carried_out
 
 
 def case(rule, ms):
@@ -37,6 +38,15 @@ class Judged(unittest.TestCase):
         passed, text = advice.silent([case("sync-in-step", 1.0)], ["sync-in-step"])
         self.assertFalse(passed)
         self.assertIn("sync-in-step 1.000 ms", text)
+
+
+class CarriedOut(unittest.TestCase):
+    def test_a_gain_lies_in_the_interval_or_within_a_factor_of_two_of_its_middle(self):
+        promised = carried_out.promise_of([case("casts", 1.0), case("optimiser", 9.0), case("casts", 3.0)], "casts")
+        self.assertEqual(promised, [2.0, 4.0, 8.0])
+        for gain, right in ((1.9, False), (2.0, True), (8.0, True), (8.1, False), (-1.0, False)):
+            self.assertEqual(carried_out.judged(promised, gain), right, gain)
+        self.assertTrue(carried_out.judged([3.0, 4.0, 5.0], 2.1), "beside a narrow interval, within the factor")
 
 
 if __name__ == "__main__":

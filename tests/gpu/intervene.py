@@ -48,10 +48,11 @@ def programs(options):
     host = os.path.join(options.out, "intervene-host.py")
     with open(host, "w") as file:
         file.write(HOST_PROGRAM)
-    trainer = [options.trainer, "--model", "124M", "-B", "8", "-T", "1024", "--matmul-search", "off", "--matmul-cache", "none", "--no-cuda-graph",
-               "--steps", "240", "--json"]
+    # A batch that leaves the GPU below its power limit, where a delay would also change the clock.
+    trainer = [options.trainer, "--model", "124M", "-B", "4", "-T", "1024", "--matmul-search", "off", "--matmul-cache", "none", "--no-cuda-graph",
+               "--deterministic", "--steps", "560", "--json"]
     return {
-        "trainer": (trainer, 161, ["--intervene"], {"": (1.0, None)}),
+        "trainer": (trainer, 481, ["--intervene"], {"": (1.0, None)}),
         "streams": ([options.slacker, "240"], 161,
                     ["--intervene-kernel", "slack_side=500,1000,1500,2500,3000,4000", "--intervene-kernel", "slack_main=200,400,800"],
                     {"slack_side": (None, 2e6), "slack_main": (1.0, None)}),

@@ -15,6 +15,7 @@ import json
 import os
 import shutil
 import signal
+import statistics
 import subprocess
 import time
 
@@ -25,6 +26,7 @@ STEPS = 20
 # the order of sums differs; narrower types round what differs, and 20 updates carry it on.
 TOLERANCE = {"fp32": (1e-5, 1e-3), "tf32": (1e-4, 1e-2), "bf16": (1e-3, 5e-2), "fp8": (5e-3, 2e-1), "wire": (2e-3, 5e-2)}
 WITHIN_S = 10
+FIRST_STEPS = 5  # before what is rounded has had time to grow
 
 
 def gpus():
@@ -65,6 +67,15 @@ def deviation(mine, theirs, column):
     return max(abs(a[column] / b[column] - 1) for a, b in zip(mine, theirs))
 
 
+def norm_deviation(precision, mine, theirs):
+    """A step whose gradient is thirty times the others' stands where the loss bends most, and what was rounded before it decides how high it gets:
+    two runs of one process differ there too. In FP32 every step counts, otherwise the median and the first steps."""
+    if precision == "fp32":
+        return deviation(mine, theirs, 2)
+    each = [abs(a[2] / b[2] - 1) for a, b in zip(mine, theirs)]
+    return max(statistics.median(each), *each[:FIRST_STEPS])
+
+
 def failure(*results):
     for result in results:
         if result.status != 0:
@@ -99,11 +110,11 @@ def check_losses(checks, trainer):
         if bad:
             checks.add(name, False, bad)
             continue
-        loss, norm = (deviation(curve(b), curve(a), column) for column in (1, 2))
+        loss, norm = deviation(curve(b), curve(a), 1), norm_deviation(precision, curve(b), curve(a))
         most_loss, most_norm = TOLERANCE[precision]
         checks.add(name, loss <= most_loss and norm <= most_norm,
                    f"2 ranks beside 1 at the same global batch, {STEPS} steps: loss {a[0]['loss']:.4f} -> {a[-1]['loss']:.4f}, largest difference "
-                   f"{loss:.1e} (at most {most_loss:.0e}), of the norm {norm:.1e} (at most {most_norm:.0e})")
+                   f"{loss:.1e} (at most {most_loss:.0e}), of the norm {norm:.1e} (at most {most_norm:.0e}{'' if precision == 'fp32' else ', median and first steps'})")
 
 
 def check_bits(checks, trainer):
