@@ -65,7 +65,7 @@ TEST(ReasonTest, EveryCodeHasOneWord) {
   std::set<std::string_view> words;
   for (const auto& word : Vocabulary<ReasonCode>::kWords) words.insert(word.text);
   EXPECT_EQ(words.size(), std::size(Vocabulary<ReasonCode>::kWords));
-  EXPECT_EQ(words.size(), static_cast<std::size_t>(ReasonCode::stall_samples_ambiguous) + 1);
+  EXPECT_EQ(words.size(), static_cast<std::size_t>(ReasonCode::counters_unreadable) + 1);
 }
 
 }  // namespace
