@@ -104,6 +104,9 @@ class Program:
         return loss
 
     def step(self):
+        # Of the process, which measures two programs in turn.
+        torch.backends.cudnn.allow_tf32 = torch.backends.cuda.matmul.allow_tf32 = self.has("fp32-gemm")
+        torch.backends.cudnn.benchmark = self.has("faster-library")
         self.take_batch()
         if self.graph is not None:
             self.graph.replay()
@@ -143,9 +146,6 @@ class Resnet50(Program):
 
     def __init__(self, remedies):
         super().__init__(remedies)
-        torch.backends.cudnn.allow_tf32 = self.has("fp32-gemm")
-        torch.backends.cuda.matmul.allow_tf32 = self.has("fp32-gemm")
-        torch.backends.cudnn.benchmark = self.has("faster-library")
         model = resnet50().cuda()
         self.channels_last = self.has("casts", "faster-library")
         if self.channels_last:
