@@ -212,7 +212,7 @@ TEST(ScopeOfAnInstance, HoldsWhatItsCallsLaunchedOnTheGpu) {
     if (row.kind != RowKind::gpu_ranges || row.depth < 1) continue;
     for (std::size_t event = row.events.size() / 3; event < row.events.size() && tried < 8;
          event += row.events.size() / 4 + 1) {
-      const auto instance = instance_of(row, event);
+      const auto instance = instance_of(*timeline, row, event);
       ASSERT_TRUE(instance);
       const std::string& name = timeline->names[row.events.name(event)].text;
       const CalledIn calls{row.thread_id, instance->calls.start_ns, instance->calls.end_ns, name};

@@ -158,7 +158,7 @@ TEST(Timeline, RangesAreProjectedOntoTheGpu) {
       projected.push_back(data.value()->names[row.events.name(i)].text + " " +
                           std::to_string(row.events.start_ns(i)) + "-" +
                           std::to_string(row.events.end_ns(i)));
-      const auto instance = instance_of(row, i);
+      const auto instance = instance_of(*data.value(), row, i);
       ASSERT_TRUE(instance);
       EXPECT_EQ(instance->on_gpu.start_ns, row.events.start_ns(i));
     }
@@ -169,10 +169,62 @@ TEST(Timeline, RangesAreProjectedOntoTheGpu) {
   for (const TimelineRow& row : data.value()->rows) {
     if (row.kind != RowKind::ranges || row.depth != 1) continue;
     ASSERT_EQ(row.events.size(), 3U);
-    EXPECT_EQ(instance_of(row, 0)->on_gpu, (TimeWindow{5'000, 6'000}));
-    EXPECT_EQ(instance_of(row, 1)->on_gpu, (TimeWindow{5'500, 5'600}));
-    EXPECT_FALSE(instance_of(row, 2));
+    EXPECT_EQ(instance_of(*data.value(), row, 0)->on_gpu, (TimeWindow{5'000, 6'000}));
+    EXPECT_EQ(instance_of(*data.value(), row, 1)->on_gpu, (TimeWindow{5'500, 5'600}));
+    EXPECT_FALSE(instance_of(*data.value(), row, 2));
   }
+}
+
+// Nine ranges after each other, each on a stream of its own; on the GPU all run together, the last began first.
+TEST(Timeline, RangesThatRunTogetherOnTheGpuKeepTheirInstances) {
+  const ridgeline::testing::TemporaryDirectory directory;
+  const std::string path = directory.file("streams.ridge");
+  constexpr std::int64_t kRanges = 9;
+  {
+    auto writer = store::CaptureWriter::create(path).value();
+    const store::Id process = writer.add(store::Process{.pid = 1});
+    const store::Id device = writer.add(store::Device{.name = "GPU", .uuid = "GPU-1"});
+    const store::Id name = writer.string_id("part");
+    for (std::int64_t i = 0; i < kRanges; ++i) {
+      writer.add(store::NvtxRange{.process_id = process,
+                                  .thread_id = 7,
+                                  .depth = 0,
+                                  .name_id = name,
+                                  .path_id = name,
+                                  .start_ns = 1'000 * (i + 1),
+                                  .end_ns = 1'000 * (i + 1) + 900});
+      store::Launch launch{.process_id = process, .device_id = device, .kernel_id = writer.kernel_id("k")};
+      launch.stream_id = i + 1;
+      launch.thread_id = 7;
+      launch.host_start_ns = 1'000 * (i + 1) + 100;
+      launch.host_end_ns = 1'000 * (i + 1) + 110;
+      launch.start_ns = 100'000 - 100 * i;
+      launch.end_ns = 200'000 + i;
+      writer.add(launch);
+    }
+    writer.finish();
+  }
+  const auto data = read_timeline(path, {});
+  ASSERT_TRUE(data.ok());
+  std::int64_t on_host = 0, on_gpu = 0, unasked = 0;
+  for (const TimelineRow& row : data.value()->rows) {
+    if (row.kind == RowKind::gpu_ranges && !row.secondary) ++unasked;
+    for (std::size_t i = 0; i < row.events.size(); ++i) {
+      const auto instance = instance_of(*data.value(), row, i);
+      if (row.kind != RowKind::ranges && row.kind != RowKind::gpu_ranges) {
+        EXPECT_FALSE(instance);
+        continue;
+      }
+      ++(row.kind == RowKind::ranges ? on_host : on_gpu);
+      ASSERT_TRUE(instance);
+      const std::int64_t n = instance->calls.start_ns / 1'000 - 1;
+      EXPECT_EQ(instance->calls, (TimeWindow{1'000 * (n + 1), 1'000 * (n + 1) + 900}));
+      EXPECT_EQ(instance->on_gpu, (TimeWindow{100'000 - 100 * n, 200'000 + n}));
+    }
+  }
+  EXPECT_EQ(on_host, kRanges);
+  EXPECT_EQ(on_gpu, kRanges);
+  EXPECT_EQ(unasked, 6) << "more lanes than that are shown if asked for";
 }
 
 TEST(Timeline, CanBeCancelled) {

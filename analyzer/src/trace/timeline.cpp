@@ -2,6 +2,7 @@
 #include "ridgeline/analyzer/trace/timeline.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <map>
 #include <set>
@@ -16,9 +17,12 @@ namespace {
 
 using store::Id;
 
-constexpr int kMaxLanes = 6;  // of one stream or thread
+constexpr int kMaxLanes = 6;  // of one stream or thread, and of its ranges those that are shown unasked
 // Deeper ranges are shown on the GPU only if asked for: the streams below them are what is looked at first.
 constexpr int kGpuRangeDepths = 4;
+constexpr int kGpuRanges = 4;  // their place among a process's rows
+constexpr int kHost = 10;      // after the rows of devices
+constexpr int kDepths = 64;    // of ranges within ranges
 
 std::string words(CopyKind kind) {
   switch (kind) {
@@ -75,8 +79,10 @@ class Reader {
   // Rows come in the order in which they are shown: processes, of each its devices, then what the host did.
   using RowKey =
       std::tuple<Id, int, std::int64_t, std::int64_t, int>;  // process, order, device, stream/thread, depth
-
-  static constexpr int kHost = 10;  // after the rows of devices
+  struct Line {
+    TimelineRow row;
+    std::vector<Lane> lanes;  // its events, of ranges as soon as they are read
+  };
 
   std::uint32_t name_of(EventName::Kind kind, int code, const std::string& text) {
     const auto [found, added] = codes_.try_emplace({kind, code}, 0);
@@ -89,7 +95,7 @@ class Reader {
 
   TimelineRow& row(RowKind kind, int order, Id process, Id device, std::int64_t line, int depth) {
     const auto [found, added] = rows_.try_emplace({process, order, device, line, depth});
-    TimelineRow& made = found->second;
+    TimelineRow& made = found->second.row;
     if (added) {
       made.kind = kind;
       made.process_id = process;
@@ -140,39 +146,53 @@ class Reader {
     std::unordered_map<Id, std::uint32_t> names;
     for (const store::Thread& thread : capture_.threads())
       threads_[{thread.process_id, thread.thread_id}] = thread.name;
-    return activity_.for_each_range(
+    // Of the thread whose range was the last, its line of each depth.
+    std::pair<Id, std::int64_t> last{0, 0};
+    std::array<TimelineRow*, kDepths> of_last{};
+    const auto line_of = [&](const store::NvtxRange& range) -> TimelineRow& {
+      if (last != std::pair(range.process_id, range.thread_id)) {
+        last = {range.process_id, range.thread_id};
+        of_last = {};
+      }
+      TimelineRow*& line = of_last.at(static_cast<std::size_t>(range.depth));
+      if (line == nullptr) {
+        line = &row(RowKind::ranges, kHost, range.process_id, 0, range.thread_id, range.depth);
+        line->thread_id = range.thread_id;
+      }
+      return *line;
+    };
+    const bool whole = activity_.for_each_range(
         {},
         [&](const store::NvtxRange& range) {
-          if (!range.end_ns || *range.end_ns < range.start_ns || range.depth < 0 || range.depth > 63) return;
+          if (!range.end_ns || *range.end_ns < range.start_ns || range.depth < 0 || range.depth >= kDepths)
+            return;
           const auto [found, added] = names.try_emplace(range.name_id, 0);
           if (added) {
             found->second = static_cast<std::uint32_t>(data_->names.size());
             const auto text = strings.find(range.name_id);
             data_->names.push_back({text == strings.end() ? "?" : text->second, EventName::Kind::range});
           }
-          TimelineRow& line = row(RowKind::ranges, kHost, range.process_id, 0, range.thread_id, range.depth);
-          line.thread_id = range.thread_id;
-          line.events.add(range.start_ns, *range.end_ns, found->second);
-          gpu_ranges_.add(range, found->second);
+          line_of(range).events.add(range.start_ns, *range.end_ns, found->second);
         },
         stop_);
+    for (auto& [key, line] : rows_) {
+      if (line.row.kind != RowKind::ranges) continue;
+      line.lanes = in_lanes(std::move(line.row.events), RangeLinks::kLanes);
+      gpu_ranges_.add(line.row.process_id, line.row.thread_id, line.row.depth, line.lanes);
+    }
+    return whole;
   }
 
   // Above what ran: of each thread and depth a row of what its ranges launched.
   void project_ranges() {
-    for (const auto& [id, thread] : gpu_ranges_.threads()) {
-      for (const auto& [depth, ranges] : thread) {
-        TimelineRow line;
-        auto instances = ranges.project(line.events);
-        if (instances == nullptr) continue;
-        row(RowKind::ranges, kHost, id.first, 0, id.second, depth).instances = instances;
-        line.kind = RowKind::gpu_ranges;
-        line.process_id = id.first;
+    for (auto& [id, thread] : gpu_ranges_.threads()) {
+      for (auto& [depth, ranges] : thread) {
+        std::vector<Lane> lanes = ranges.project();
+        if (lanes.empty()) continue;
+        TimelineRow& line = row(RowKind::gpu_ranges, kGpuRanges, id.first, 0, id.second, depth);
         line.thread_id = id.second;
-        line.depth = depth;
-        line.instances = std::move(instances);
         line.secondary = depth >= kGpuRangeDepths;
-        rows_.emplace(RowKey{id.first, 4, 0, id.second, depth}, std::move(line));
+        rows_.at({id.first, kGpuRanges, 0, id.second, depth}).lanes = std::move(lanes);
       }
     }
   }
@@ -188,7 +208,6 @@ class Reader {
   };
 
   bool read_launches() {
-    gpu_ranges_.finish();
     std::unordered_map<Id, std::uint32_t> names;
     std::set<Id> communicates;
     for (const store::Kernel& kernel : capture_.kernels()) {
@@ -291,80 +310,87 @@ class Reader {
   void put_rows() {
     // By the order of the host's rows, wherever a thread's ranges are shown first.
     for (const auto& [key, line] : rows_) {
-      if (std::get<1>(key) >= kHost) thread_number(line);
+      if (std::get<1>(key) >= kHost) thread_number(line.row);
     }
     for (auto& [key, line] : rows_) {
-      const std::string process = std::to_string(process_number(line.process_id));
-      const std::string thread = process + "/" + std::to_string(thread_number(line));
-      const std::string of_process = processes_.size() > 1 ? "/" + process : "";
-      const std::string device = std::to_string(device_index(line.device_id)) + of_process;
-      const std::string stream =
-          std::to_string(device_index(line.device_id)) + "/" + std::to_string(line.stream_id) + of_process;
-      switch (line.kind) {
-        case RowKind::ranges:
-          // The outermost that there is: one that was never closed leaves no row.
-          if (named_threads_.emplace(line.process_id, line.thread_id).second)
-            line.label = "NVTX · " + thread_words(line);
-          line.thread = thread_words(line);
-          line.id = "nvtx/" + thread + "/" + std::to_string(line.depth);
-          break;
-        case RowKind::gpu_ranges:
-          line.thread = thread_words(line);
-          if (projected_threads_.emplace(line.process_id, line.thread_id).second)
-            line.label = "NVTX on the GPU · " + line.thread;
-          line.id = "nvtx-gpu/" + thread + "/" + std::to_string(line.depth);
-          break;
-        case RowKind::calls:
-          line.thread = thread_words(line);
-          line.label = "Launch calls · " + line.thread;
-          line.id = "calls/" + thread;
-          break;
-        case RowKind::waits:
-          line.thread = thread_words(line);
-          line.label = "Waits · " + line.thread;
-          line.id = "waits/" + thread;
-          break;
-        case RowKind::kernels:
-          line.label = "Stream " + std::to_string(line.stream_id) + where(line.process_id, line.device_id);
-          line.id = "stream/" + stream;
-          break;
-        case RowKind::collectives:
-          line.label = "Collectives" + where(line.process_id, line.device_id);
-          line.id = "collectives/" + device;
-          break;
-        case RowKind::copies:
-          line.label = "Copies" + where(line.process_id, line.device_id);
-          line.id = "copies/" + device;
-          break;
-        default:
-          break;
-      }
-      const std::string label = line.label, id = line.id;
-      for (int lane = 1;; ++lane) {
-        TimelineRow overlapping = lane < kMaxLanes ? without_events(line) : TimelineRow{};
-        line.events.finish(lane < kMaxLanes ? &overlapping.events : nullptr);
-        data_->rows.push_back(std::move(line));
-        if (overlapping.events.empty()) break;
-        line = std::move(overlapping);
-        line.label = label.empty() ? "" : label + " (" + std::to_string(lane + 1) + ")";
-        line.id = id + "/lane" + std::to_string(lane + 1);
-      }
+      name_line(line.row);
+      if (line.lanes.empty()) line.lanes = in_lanes(std::move(line.row.events), kMaxLanes);
+      first_rows_[key] = data_->rows.size();
+      for (std::size_t lane = 0; lane < line.lanes.size(); ++lane) put_lane(line, lane);
     }
+    for (const auto& [key, line] : rows_) lead_to_other_side(key, line);
     rows_.clear();
   }
 
-  static TimelineRow without_events(const TimelineRow& line) {
-    TimelineRow copy;
-    copy.kind = line.kind;
-    copy.process_id = line.process_id;
-    copy.device_id = line.device_id;
-    copy.thread_id = line.thread_id;
-    copy.thread = line.thread;
-    copy.stream_id = line.stream_id;
-    copy.depth = line.depth;
-    copy.instances = line.instances;
-    copy.secondary = line.secondary;
-    return copy;
+  void put_lane(Line& line, std::size_t lane) {
+    TimelineRow made = line.row;
+    if (lane > 0) {
+      if (!made.label.empty()) made.label.append(" (").append(std::to_string(lane + 1)).append(")");
+      made.id.append("/lane").append(std::to_string(lane + 1));
+      made.secondary = made.secondary || lane >= static_cast<std::size_t>(kMaxLanes);
+    }
+    made.events = std::move(line.lanes[lane].events);
+    made.links = std::move(line.lanes[lane].links);
+    data_->rows.push_back(std::move(made));
+  }
+
+  // The rows of a thread's ranges, on the host and on the GPU, are each other's other side.
+  void lead_to_other_side(const RowKey& key, const Line& line) {
+    RowKey other = key;
+    std::get<1>(other) = line.row.kind == RowKind::ranges ? kGpuRanges : kHost;
+    const auto first = first_rows_.find(other);
+    if ((line.row.kind != RowKind::ranges && line.row.kind != RowKind::gpu_ranges) ||
+        first == first_rows_.end())
+      return;
+    for (std::size_t lane = 0; lane < line.lanes.size(); ++lane)
+      data_->rows[first_rows_.at(key) + lane].links.lead_to(first->second);
+  }
+
+  // What it is called on the screen and in what is kept about it.
+  void name_line(TimelineRow& line) {
+    const std::string process = std::to_string(process_number(line.process_id));
+    const std::string of_process = processes_.size() > 1 ? "/" + process : "";
+    const std::string device = std::to_string(device_index(line.device_id)) + of_process;
+    const auto of_thread = [&](const char* what) {
+      line.thread = thread_words(line);
+      line.id = what + process + "/" + std::to_string(thread_number(line));
+    };
+    switch (line.kind) {
+      case RowKind::ranges:
+      case RowKind::gpu_ranges: {
+        const bool on_gpu = line.kind == RowKind::gpu_ranges;
+        of_thread(on_gpu ? "nvtx-gpu/" : "nvtx/");
+        line.id += "/" + std::to_string(line.depth);
+        // The outermost that there is: one that was never closed leaves no row.
+        std::set<std::pair<Id, std::int64_t>>& named = on_gpu ? projected_threads_ : named_threads_;
+        if (named.emplace(line.process_id, line.thread_id).second)
+          line.label = (on_gpu ? "NVTX on the GPU · " : "NVTX · ") + line.thread;
+        break;
+      }
+      case RowKind::calls:
+        of_thread("calls/");
+        line.label = "Launch calls · " + line.thread;
+        break;
+      case RowKind::waits:
+        of_thread("waits/");
+        line.label = "Waits · " + line.thread;
+        break;
+      case RowKind::kernels:
+        line.label = "Stream " + std::to_string(line.stream_id) + where(line.process_id, line.device_id);
+        line.id = "stream/" + std::to_string(device_index(line.device_id)) + "/" +
+                  std::to_string(line.stream_id) + of_process;
+        break;
+      case RowKind::collectives:
+        line.label = "Collectives" + where(line.process_id, line.device_id);
+        line.id = "collectives/" + device;
+        break;
+      case RowKind::copies:
+        line.label = "Copies" + where(line.process_id, line.device_id);
+        line.id = "copies/" + device;
+        break;
+      default:
+        break;
+    }
   }
 
   // Numbers of threads differ from run to run; their order does not.
@@ -379,7 +405,8 @@ class Reader {
   std::stop_token stop_;
   const ReadProgress& progress_;
   std::shared_ptr<Timeline> data_ = std::make_shared<Timeline>();
-  std::map<RowKey, TimelineRow> rows_;
+  std::map<RowKey, Line> rows_;
+  std::map<RowKey, std::size_t> first_rows_;  // of each line in the timeline
   std::map<std::pair<EventName::Kind, int>, std::uint32_t> codes_;
   std::map<Id, store::Device> devices_;
   std::map<Id, store::Process> processes_;
@@ -395,13 +422,19 @@ class Reader {
 
 std::size_t Timeline::bytes() const {
   std::size_t all = 0;
-  std::set<const void*> counted;  // rows share the instances of their ranges
-  for (const TimelineRow& row : rows) {
-    all += row.events.bytes() + row.counter.bytes();
-    if (row.instances && counted.insert(row.instances.get()).second)
-      all += row.instances->capacity() * sizeof(RangeInstance);
-  }
+  for (const TimelineRow& row : rows) all += row.events.bytes() + row.links.bytes() + row.counter.bytes();
   return all;
+}
+
+std::optional<RangeInstance> instance_of(const Timeline& timeline, const TimelineRow& row,
+                                         std::size_t event) {
+  const auto other = row.links.of(event);
+  if (!other) return std::nullopt;
+  const EventRow& there = timeline.rows.at(other->row).events;
+  const TimeWindow here_ns{row.events.start_ns(event), row.events.end_ns(event)};
+  const TimeWindow there_ns{there.start_ns(other->event), there.end_ns(other->event)};
+  return row.kind == RowKind::gpu_ranges ? RangeInstance{there_ns, here_ns}
+                                         : RangeInstance{here_ns, there_ns};
 }
 
 TimelineRow gap_row(const Accounting& accounting) {

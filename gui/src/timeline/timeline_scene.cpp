@@ -63,7 +63,7 @@ TimeWindow TimelineScene::time_of(const EventPlace& place) const {
 std::optional<RangeChoice> TimelineScene::range_at(const EventPlace& place) const {
   const TimelineRow& line = row(place.row);
   if (!is_of_ranges(line.kind)) return std::nullopt;
-  const auto instance = analyzer::instance_of(line, place.event);
+  const auto instance = analyzer::instance_of(*data_, line, place.event);
   const TimeWindow calls = instance ? instance->calls : time_of(place);
   return RangeChoice{line.process_id,
                      {line.thread_id, calls.start_ns, calls.end_ns, name_of(place).text},

@@ -14,6 +14,7 @@
 #include "ridgeline/analyzer/accounting/accounting.h"
 #include "ridgeline/analyzer/trace/counter_row.h"
 #include "ridgeline/analyzer/trace/event_row.h"
+#include "ridgeline/analyzer/trace/range_links.h"
 #include "ridgeline/base/vocabulary.h"
 #include "ridgeline/store/capture.h"
 
@@ -64,9 +65,7 @@ struct TimelineRow {
   int depth = 0;
   bool secondary = false;  ///< not shown unless asked for
   EventRow events;         ///< all but counters
-  /// Of ranges, on the host and on the GPU: those of the thread and depth that launched something, by on_gpu; shared by
-  /// both rows and their lanes. Null: none did.
-  std::shared_ptr<const std::vector<RangeInstance>> instances;
+  RangeLinks links;        ///< of ranges, on the host and on the GPU: the same instances on the other side
   CounterRow counter;
   CounterUnit unit = CounterUnit::ratio;
   std::string metric;   ///< of in-situ samples: the verbatim name; "": the driver's readings
@@ -83,8 +82,9 @@ struct Timeline {
   [[nodiscard]] std::size_t bytes() const;  ///< memory that its events and samples take
 };
 
-/// The instance that an event of a row of ranges stands for; empty: it launched nothing, or the row is of no ranges.
-[[nodiscard]] std::optional<RangeInstance> instance_of(const TimelineRow& row, std::size_t event);
+/// The instance that an event of one of its rows stands for; empty: it launched nothing, or the row is of no ranges.
+[[nodiscard]] std::optional<RangeInstance> instance_of(const Timeline& timeline, const TimelineRow& row,
+                                                       std::size_t event);
 
 /// Rows read so far, of how many (0: not known).
 using ReadProgress = std::function<void(std::int64_t done, std::int64_t total)>;
