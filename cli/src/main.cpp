@@ -96,6 +96,8 @@ int run(int argc, char** argv) {
                                    add_explain(program),
                                    add_ncu_command(program),
                                    add_steps(program),
+                                   add_merge(program),
+                                   add_ranks(program),
                                    add_roofline(program),
                                    add_what_if(program),
                                    add_interventions(program),

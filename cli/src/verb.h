@@ -34,6 +34,8 @@ struct Verb {
 [[nodiscard]] Verb add_mcp(Command program);
 [[nodiscard]] Verb add_ncu_command(Command program);
 [[nodiscard]] Verb add_steps(Command program);
+[[nodiscard]] Verb add_merge(Command program);
+[[nodiscard]] Verb add_ranks(Command program);
 [[nodiscard]] Verb add_roofline(Command program);
 [[nodiscard]] Verb add_what_if(Command program);
 [[nodiscard]] Verb add_interventions(Command program);

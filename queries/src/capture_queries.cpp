@@ -10,6 +10,7 @@
 #include "ridgeline/reports/interventions_document.h"
 #include "ridgeline/reports/replayed_document.h"
 #include "ridgeline/reports/what_if_document.h"
+#include "ridgeline/store/job.h"
 
 namespace ridgeline::queries {
 namespace {
@@ -40,6 +41,8 @@ class CaptureQueries::State {
                         const analyzer::QueryOptions& ask) {
     return std::visit([&](const auto& one) { return answer_to(one, how, ask); }, query);
   }
+
+  [[nodiscard]] const std::string& path() const { return path_; }
 
  private:
   // What documents about a scope are made of.
@@ -212,6 +215,13 @@ Result<DocumentAnswer> CaptureQueries::ask(const CaptureQuery& query, const repo
     return state_->answer(query, how, ask);
   } catch (const Error& error) {
     if (error.kind() == ErrorKind::internal) throw;
+    if (error.kind() == ErrorKind::no_data) {
+      const Result<bool> job = store::is_job(state_->path());
+      if (job.ok() && job.value())
+        return Failure{ErrorKind::no_data, state_->path() +
+                                               " is a merged job, whose launches are in its ranks' captures: "
+                                               "ask it with `ridgeline ranks`, and this of one of them"};
+    }
     return Failure{error.kind(), error.message()};
   }
 }

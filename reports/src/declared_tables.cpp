@@ -9,6 +9,7 @@
 #include "ridgeline/reports/history_documents.h"
 #include "ridgeline/reports/interventions_document.h"
 #include "ridgeline/reports/ladder_documents.h"
+#include "ridgeline/reports/ranks_document.h"
 #include "ridgeline/reports/replayed_document.h"
 #include "ridgeline/reports/roofline_document.h"
 #include "ridgeline/reports/tables.h"
@@ -33,6 +34,7 @@ const std::vector<DeclaredTable>& declared_tables() {
     static const analyzer::KernelExplanation kExplanation;
     static const analyzer::InterventionAnalysis kInterventions;
     static const analyzer::ReplayedInSitu kReplayed;
+    static const analyzer::JobAnalysis kJob;
     using Key = analyzer::RankingKey;
     const analyzer::RankingKeys every_key({Key::layer, Key::phase, Key::nvtx_path, Key::kernel_class,
                                            Key::family, Key::kernel, Key::kernel_and_grid, Key::launch});
@@ -63,6 +65,13 @@ const std::vector<DeclaredTable>& declared_tables() {
          interventions_table(kModel, kInterventions)},
         {"delays", "delays of these launches by level, in `interventions`",
          delay_levels_table(kModel, kInterventions)},
+        {"ranks", "rows of `ranks`, one for each rank", rank_costs_table(kJob)},
+        {"job-steps", "rows of `ranks --by step`", job_steps_table(kJob)},
+        {"collectives", "rows of `ranks --by collective`, one for each place in the step's sequence",
+         collectives_table(kJob)},
+        {"kernels-over-ranks", "rows of `ranks --by kernel`, most time first",
+         kernels_over_ranks_table(kJob)},
+        {"job-account", "rows of `ranks --by account`", job_account_table(kJob)},
         {"launches", "launches of the step, in `report --format json`", launches_table(kModel, kAnalysis)},
         {"compare", "rows of `compare`, largest difference of the step first", compare_table(kChanges)},
         {"parts", "the step and its parts, of `compare`", step_metrics_table(kEndpoints)},

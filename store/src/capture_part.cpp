@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "ridgeline/store/capture_writer.h"
+#include "ridgeline/store/collectives.h"
 #include "ridgeline/store/interventions.h"
 #include "ridgeline/store/order.h"
 
@@ -47,6 +48,7 @@ class PartWriter {
     if (!all || stop_.stop_requested())
       return Failure{ErrorKind::cancelled, "writing the part was cancelled"};
     if (!ran_) return Failure{ErrorKind::no_data, "no kernel ran in that time"};
+    write_collectives();
     write_waits();
     write_order();
     write_samples();
@@ -210,6 +212,21 @@ class PartWriter {
                {}, [&](const Memcpy& copy) { write_copy(copy); }, stop_) &&
            activity_.for_each_memset(
                {}, [&](const Memset& set) { write_copy(set); }, stop_);
+  }
+
+  void write_collectives() {
+    Ids groups;
+    for (Communicator group : communicators(whole_)) {
+      group.process_id = row_of(processes_, group.process_id);
+      groups[group.id] = out_.add(group);
+    }
+    for (Collective call : collectives(whole_)) {
+      const auto launch = launches_.find(call.launch_id);
+      if (launch == launches_.end()) continue;
+      call.launch_id = launch->second;
+      call.communicator_id = found(groups, call.communicator_id);
+      out_.add(call);
+    }
   }
 
   void write_waits() {

@@ -6,6 +6,7 @@
 #include "launch_table.h"
 #include "range_table.h"
 #include "reason_table.h"
+#include "ridgeline/store/collectives.h"
 #include "ridgeline/store/database.h"
 #include "ridgeline/store/interventions.h"
 #include "ridgeline/store/kernel_identity.h"
@@ -326,6 +327,15 @@ void CaptureWriter::add(const Intervention& row) {
   state_->insert("INSERT OR REPLACE INTO intervention VALUES (?,?,?,?,?,?,?,?,?,?)", row.step_id, row.target,
                  row.process_id, row.kernel_id, row.ordinal, row.drawn, row.level_ns, row.start_ns,
                  row.end_ns, row.seed);
+}
+
+Id CaptureWriter::add(const Communicator& row) {
+  return state_->insert("INSERT INTO communicator(process_id, hash, ranks, rank, name) VALUES (?,?,?,?,?)",
+                        row.process_id, row.hash, row.ranks, row.rank, row.name);
+}
+void CaptureWriter::add(const Collective& row) {
+  state_->insert("INSERT OR REPLACE INTO collective VALUES (?,?,?,?,?,?)", row.launch_id, row.communicator_id,
+                 row.ordinal, row.function, row.bytes, row.source);
 }
 
 void CaptureWriter::set_host(Id process_id, std::string_view host_name) {

@@ -11,6 +11,7 @@
 #include "schema_tables_v10.h"
 #include "schema_tables_v11.h"
 #include "schema_tables_v12.h"
+#include "schema_tables_v13.h"
 #include "schema_tables_v3.h"
 #include "schema_tables_v4.h"
 #include "schema_tables_v6.h"
@@ -28,7 +29,8 @@ constexpr std::array kMigrations = {
     Migration{1, kTablesV1},   Migration{2, kTablesV2},         Migration{3, kTablesV3, convert_to_v3},
     Migration{4, kTablesV4},   Migration{5, kTablesV5},         Migration{6, kTablesV6},
     Migration{7, kTablesV7},   Migration{8, "", convert_to_v8}, Migration{9, kTablesV9, convert_to_v9},
-    Migration{10, kTablesV10}, Migration{11, kTablesV11},       Migration{12, kTablesV12}};
+    Migration{10, kTablesV10}, Migration{11, kTablesV11},       Migration{12, kTablesV12},
+    Migration{13, kTablesV13}};
 }  // namespace
 
 std::span<const Migration> migrations() {

@@ -224,11 +224,37 @@ CREATE VIEW v_collective AS        -- one row a launch of a kernel that communic
 SELECT l.launch_id, l.process_id, p.rank, n.host_name AS host, l.device_id, l.stream_id,
        row_number() OVER (PARTITION BY l.process_id, l.device_id, l.stream_id ORDER BY l.correlation_id, l.launch_id) - 1
          AS ordinal,               -- among those of its stream, in the order in which they were launched
-       l.kernel, l.step_index, l.ordinal_in_step, l.start_ns, l.end_ns, l.duration_ns, l.nvtx_path
+       l.kernel, l.step_index, l.ordinal_in_step, l.start_ns, l.end_ns, l.duration_ns, l.nvtx_path,
+       c.function, c.bytes,        -- as in the table collective; NULL: not known
+       g.hash AS communicator, c.ordinal AS ordinal_in_communicator
 FROM v_launch l
 JOIN process p ON p.id = l.process_id
 LEFT JOIN node n ON n.id = p.node_id
+LEFT JOIN collective c ON c.launch_id = l.launch_id
+LEFT JOIN communicator g ON g.id = c.communicator_id
 WHERE l.class = 'communication';
+
+CREATE VIEW v_job_step AS          -- one row a step of a rank of a merged job
+SELECT s.rank, r.host, s.step_index, s.start_ns, s.duration_ns,
+       s.compute_ns, s.exposed_ns, s.copy_ns, s.idle_ns,  -- they add up to duration_ns
+       s.communication_ns, s.launches, s.sm_clock_hz
+FROM job_step s JOIN job_rank r ON r.rank = s.rank;
+
+CREATE VIEW v_job_collective AS    -- one row a collective as one rank of a merged job ran it
+SELECT c.rank, r.host, c.step_index, c.position, g.hash AS communicator, t.function, t.bytes, c.ordinal,
+       s.start_ns + c.start_offset_ns AS start_ns,                 -- on the rank's own clock
+       s.start_ns + c.start_offset_ns + c.duration_ns AS end_ns, c.duration_ns
+FROM job_call c
+JOIN job_rank r ON r.rank = c.rank
+JOIN job_step s ON s.rank = c.rank AND s.step_index = c.step_index
+JOIN job_site t ON t.id = c.site_id
+JOIN job_communicator g ON g.id = t.communicator_id;
+
+CREATE VIEW v_job_kernel AS        -- one row a kernel of a step of a rank of a merged job
+SELECT k.rank, r.host, k.step_index, n.name AS kernel, k.launches, k.blocks, k.time_ns
+FROM job_kernel_step k
+JOIN job_rank r ON r.rank = k.rank
+JOIN job_kernel n ON n.id = k.kernel_id;
 
 CREATE VIEW v_ceiling AS           -- one row a roof that was measured on a device, or a term of its energy model
 SELECT c.device_id, d.name AS device, d.uuid, c.level, c.kind, c.state, c.read_share, c.value, c.unit,
@@ -287,9 +313,9 @@ FROM range_work m JOIN declared_work w ON w.id = m.work_id;
 )sql";
 
 inline constexpr const char* kViewNames[] = {
-    "v_ceiling",   "v_collective", "v_memory_use",  "v_graph_edge",    "v_host_function",   "v_stream_wait",
-    "v_stream",    "v_process",    "v_message",     "v_tier",          "v_synchronisation", "v_stall",
-    "v_pm_sample", "v_rank",       "v_kernel_step", "v_launch_metric", "v_launch",          "v_step",
-    "launch",      "nvtx_range",   "annotation"};
+    "v_job_step",      "v_job_collective",  "v_job_kernel",  "v_ceiling",   "v_collective", "v_memory_use",
+    "v_graph_edge",    "v_host_function",   "v_stream_wait", "v_stream",    "v_process",    "v_message",
+    "v_tier",          "v_synchronisation", "v_stall",       "v_pm_sample", "v_rank",       "v_kernel_step",
+    "v_launch_metric", "v_launch",          "v_step",        "launch",      "nvtx_range",   "annotation"};
 
 }  // namespace ridgeline::store

@@ -9,6 +9,9 @@
 
 #include "fabricated_capture.h"
 #include "fuzz.h"
+#include "generate/rank_job.h"
+#include "ridgeline/analyzer/ranks/job_analysis.h"
+#include "ridgeline/analyzer/ranks/job_capture.h"
 #include "ridgeline/analyzer/session/session.h"
 #include "ridgeline/reports/documents.h"
 #include "ridgeline/store/capture.h"
@@ -30,10 +33,24 @@ std::shared_ptr<const T> answered(analyzer::Answer<T> answer) {
   return nullptr;
 }
 
+// As `merge` and `ranks` read it.
+void use_ranks(const std::string& path) {
+  Result<store::Job> part = analyzer::ranks_of(path);
+  if (!part.ok()) return expect_honest(part.failure().kind, part.failure().message);
+  std::vector<store::Job> parts;
+  parts.push_back(std::move(part).value());
+  Result<store::Job> job = analyzer::merged(std::move(parts));
+  if (!job.ok()) return expect_honest(job.failure().kind, job.failure().message);
+  analyzer::align_clocks(job.value());
+  const auto analysis = analyzer::analyse_job(job.value());
+  if (!analysis.ok()) expect_honest(analysis.failure().kind, analysis.failure().message);
+}
+
 void use(const std::string& path) {
   try {
     Result<store::Capture> opened = store::Capture::open(path);
     if (!opened.ok()) return expect_honest(opened.failure().kind, opened.failure().message);
+    use_ranks(path);
     (void)opened.value().verify();
     (void)opened.value().row_counts();
     (void)opened.value().query("SELECT * FROM v_launch LIMIT 20");
@@ -106,6 +123,58 @@ std::string odd_value(Random& random) {
   return random.one_in(2) ? std::to_string(random.odd_number()) : random.of(kValues);
 }
 
+void change(const std::string& path, const std::vector<Column>& columns, Random& random) {
+  store::Database database(path, store::OpenMode::read_write);
+  database.execute(
+      "PRAGMA foreign_keys = OFF; PRAGMA ignore_check_constraints = ON;"
+      "PRAGMA synchronous = OFF; PRAGMA journal_mode = MEMORY");
+  const std::size_t changes = 1 + random.below(3);
+  for (std::size_t i = 0; i < changes; ++i) {
+    const Column& column = random.of(columns);
+    const std::string of = " WHERE " + column.name + " IN (SELECT " + column.name + " FROM " + column.table +
+                           " LIMIT 3 OFFSET " + std::to_string(random.below(20)) + ")";
+    const std::string some = random.one_in(2) ? "" : of;
+    const std::string sql = random.one_in(8) ? "DELETE FROM " + column.table + some
+                                             : "UPDATE OR IGNORE " + column.table + " SET " + column.name +
+                                                   " = " + odd_value(random) + some;
+    try {
+      database.execute(sql);
+    } catch (const Error&) {  // a STRICT table takes no such value
+    }
+  }
+}
+
+// A rank's capture and the job that it is merged into, as bytes.
+std::vector<std::string> job_seeds(const testing::TemporaryDirectory& directory) {
+  generate::RankJob options;
+  options.ranks = 3;
+  options.ranks_per_host = 2;
+  options.steps = 3;
+  options.layers = 2;
+  options.cause = generate::RankCause::host_gaps;
+  const std::vector<std::string> files = generate::generate_rank_job(options, directory.path()).files;
+  std::vector<store::Job> parts;
+  for (const std::string& file : files) parts.push_back(analyzer::ranks_of(file).value());
+  store::Job job = analyzer::merged(std::move(parts)).value();
+  analyzer::align_clocks(job);
+  store::Run run;
+  run.clock = "of each rank";
+  store::write_job(directory / "job.ridge", run, job).value();
+  return {read(files[0]), read(directory / "job.ridge")};
+}
+
+// Columns of tables that hold something which ranks are read from.
+std::vector<Column> filled(const std::string& path) {
+  std::vector<Column> all;
+  const store::Database database(path, store::OpenMode::read_only);
+  for (Column& column : columns_of(path)) {
+    if (column.table != "table_rows" &&
+        database.scalar_int64("SELECT count(*) FROM (SELECT 1 FROM " + column.table + " LIMIT 1)") > 0)
+      all.push_back(std::move(column));
+  }
+  return all;
+}
+
 }  // namespace
 }  // namespace ridgeline::fuzz
 
@@ -151,29 +220,16 @@ int main(int argc, char** argv) {
   fuzz::Target values{"values", {"1", "22", "a third"}, [&](const std::string& input, fuzz::Random&) {
                         fuzz::Random random(std::hash<std::string>{}(input));
                         fuzz::write(path, seed);
-                        {
-                          store::Database database(path, store::OpenMode::read_write);
-                          database.execute(
-                              "PRAGMA foreign_keys = OFF; PRAGMA ignore_check_constraints = ON;"
-                              "PRAGMA synchronous = OFF; PRAGMA journal_mode = MEMORY");
-                          const std::size_t changes = 1 + random.below(3);
-                          for (std::size_t i = 0; i < changes; ++i) {
-                            const fuzz::Column& column = random.of(columns);
-                            const std::string of = " WHERE " + column.name + " IN (SELECT " + column.name +
-                                                   " FROM " + column.table + " LIMIT 3 OFFSET " +
-                                                   std::to_string(random.below(20)) + ")";
-                            const std::string some = random.one_in(2) ? "" : of;
-                            const std::string sql = random.one_in(8) ? "DELETE FROM " + column.table + some
-                                                                     : "UPDATE OR IGNORE " + column.table +
-                                                                           " SET " + column.name + " = " +
-                                                                           fuzz::odd_value(random) + some;
-                            try {
-                              database.execute(sql);
-                            } catch (const Error&) {  // a STRICT table takes no such value
-                            }
-                          }
-                        }
+                        fuzz::change(path, columns, random);
                         fuzz::use(path);
                       }};
-  return fuzz::main(argc, argv, {bytes, values});
+  const std::vector<std::string> jobs = fuzz::job_seeds(directory);
+  // Likewise of a rank's capture and of a merged job; of a table that they hold.
+  fuzz::Target ranks{"ranks", {"1", "22", "a third"}, [&](const std::string& input, fuzz::Random&) {
+                       fuzz::Random random(std::hash<std::string>{}(input));
+                       fuzz::write(path, random.of(jobs));
+                       fuzz::change(path, fuzz::filled(path), random);
+                       fuzz::use_ranks(path);
+                     }};
+  return fuzz::main(argc, argv, {bytes, values, ranks});
 }

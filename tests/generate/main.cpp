@@ -6,14 +6,18 @@
 #include <map>
 
 #include "generate/generate.h"
+#include "generate/rank_job.h"
 
 int main(int argc, char** argv) {
   using namespace ridgeline::generate;
   Options options;
+  RankJob job;
   std::string kind, output;
   CLI::App app("Writes a made-up recording, the same for the same options");
-  app.add_option("KIND", kind, "capture or spool")->required()->check(CLI::IsMember({"capture", "spool"}));
-  app.add_option("OUTPUT", output, "File of the capture, or directory for the spools")->required();
+  app.add_option("KIND", kind, "capture, spool, or ranks: a capture for each rank of a job")
+      ->required()
+      ->check(CLI::IsMember({"capture", "spool", "ranks"}));
+  app.add_option("OUTPUT", output, "File of the capture, or directory for the spools or ranks")->required();
   const std::map<std::string, Shape> shapes = {{"after", Shape::after},       {"timeline", Shape::timeline},
                                                {"one-step", Shape::one_step}, {"pairs", Shape::pairs},
                                                {"eager", Shape::eager},       {"decode", Shape::decode}};
@@ -31,9 +35,32 @@ int main(int argc, char** argv) {
   app.add_flag("--ranges", options.ranges, "An NVTX range a launch");
   app.add_flag("--annotations", options.annotations, "Declared work for each of these ranges");
   app.add_option("--seed", options.seed, "Seed of all that is random");
+  const std::map<std::string, RankCause> causes = {{"none", RankCause::none},
+                                                   {"more-work", RankCause::more_work},
+                                                   {"more-cycles", RankCause::more_cycles},
+                                                   {"lower-clock", RankCause::lower_clock},
+                                                   {"host-gaps", RankCause::host_gaps},
+                                                   {"copies", RankCause::copies}};
+  app.add_option("--ranks", job.ranks, "Ranks of the job")->check(CLI::Range(1, 10'000));
+  app.add_option("--hosts-of", job.ranks_per_host, "Ranks of a host")->check(CLI::PositiveNumber);
+  app.add_option("--rank-steps", job.steps, "Steps of the job")->check(CLI::PositiveNumber);
+  app.add_option("--layers", job.layers, "Buckets of a step")->check(CLI::PositiveNumber);
+  app.add_option("--cause", job.cause, "Why a rank is late")->transform(CLI::CheckedTransformer(causes));
+  app.add_option("--straggler", job.straggler, "Which rank that is");
+  app.add_option("--late-ns", job.late_ns, "By how much");
+  app.add_flag("--rotating", job.rotating, "Another one in each step");
+  app.add_option("--clock-offset", job.clock_offset_ns,
+                 "Hosts' clocks are off by up to this many nanoseconds");
+  app.add_option("--clock-drift", job.clock_drift_ppb, "And drift by up to this many parts in a billion");
+  app.add_option("--lost", job.lost, "Ranks without a capture");
   CLI11_PARSE(app, argc, argv);
   try {
-    if (kind == "spool") std::filesystem::create_directories(output);
+    if (kind != "capture") std::filesystem::create_directories(output);
+    if (kind == "ranks") {
+      job.seed = options.seed;
+      std::printf("%zu captures\n", generate_rank_job(job, output).files.size());
+      return 0;
+    }
     const auto sink = kind == "spool" ? make_spool_sink(output) : make_capture_sink(output);
     std::printf("%lld launches\n", static_cast<long long>(generate(options, *sink)));
   } catch (const std::exception& error) {

@@ -137,6 +137,21 @@ def of_scopes(capture):
     yield "window-by-kernel.txt", ["rank", capture, "--window", "100ms..160ms", "--by", "kernel"], 100
 
 
+def of_job(job, captures, alone):
+    """Many ranks: every view, every format, the page, and what merging says."""
+    yield from tables("ranks", job)
+    for view in ("step", "collective", "kernel", "account"):
+        yield f"ranks-by-{view}.txt", ["ranks", job, "--by", view], 100
+        yield f"ranks-by-{view}.csv", ["ranks", job, "--by", view, "--columns", "all", "--format", "csv"], 100
+    yield "ranks-alone.txt", ["ranks", job, "--by", "account", "--alone", alone], 100
+    yield "ranks.html", ["ranks", job, "--format", "html"], 100
+    yield "ranks-of-one.txt", ["ranks", captures[0]], 100
+    yield "merge-some.txt", ["merge", captures[0], captures[3], "-o", "some.ridge"], 100
+    yield "merge-twice.txt", ["merge", captures[1], captures[1], "-o", "twice.ridge"], 100
+    yield "merge-other.txt", ["merge", captures[1], alone, "-o", "other.ridge"], 100
+    yield "info.txt", ["info", job], 100
+
+
 def of_comparison(a, b):
     yield from tables("compare", *a, "--against", *b)
     yield from reports(*a, "--against", *b)
@@ -206,6 +221,8 @@ class Group:
                 ("ladder-all-columns.csv", ["ladder", "--show", "runs.json", "--columns", "all", "--format", "csv"], 100)]
         if self.name == "history":
             return list(self.history())
+        if self.name == "job":
+            return list(self.job())
         if self.name in CAPTURES:
             capture = self.make(f"{self.name}.ridge", *CAPTURES[self.name])
             shutil.copy(CEILINGS, self.folder / "ceilings.json")
@@ -215,6 +232,17 @@ class Group:
         a = [self.make(f"a{i}.ridge", f"run={i}", *words_a) for i in range(1, runs + 1)]
         b = [self.make(f"b{i}.ridge", f"run={i + 20}", *words_b) for i in range(1, runs + 1)]
         return list(of_comparison(a, b))
+
+    def job(self):
+        def generate(folder, *words):
+            subprocess.run([self.ridgeline.parent / "ridgeline_generate", "ranks", self.folder / folder, "--layers", "3", "--rank-steps", "6", *words],
+                           check=True, stdout=subprocess.DEVNULL)
+            return sorted(str(path.relative_to(self.folder)) for path in (self.folder / folder).glob("*.ridge"))
+        captures = generate("job", "--ranks", "4", "--hosts-of", "2", "--cause", "more-cycles", "--straggler", "2", "--late-ns", "600000",
+                            "--clock-offset", "4000000", "--clock-drift", "20000")
+        alone = generate("alone", "--ranks", "1")[0]
+        self.run(["merge", *captures, "-o", "job.ridge"], 100)
+        return of_job("job.ridge", captures, alone)
 
     def history(self):
         for i in range(12):
@@ -284,7 +312,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("ridgeline", type=Path)
     parser.add_argument("fabricate", type=Path)
-    groups = ["bundled", *CAPTURES, "damaged", *COMPARISONS, "history", "ceilings", "ladder"]
+    groups = ["bundled", *CAPTURES, "damaged", *COMPARISONS, "history", "ceilings", "ladder", "job"]
     parser.add_argument("--only", action="append", choices=groups, metavar="GROUP", help=", ".join(groups))
     parser.add_argument("--accept", action="store_true", help="write what the program makes now")
     options = parser.parse_args()

@@ -77,8 +77,19 @@ inline std::string write_file(const TemporaryDirectory& directory, const std::st
   return directory.file(name);
 }
 
+/// What version 13 added is gone.
+inline void drop_jobs(Database& database) {
+  database.execute(
+      "DROP VIEW IF EXISTS v_job_step; DROP VIEW IF EXISTS v_job_collective; DROP VIEW IF EXISTS "
+      "v_job_kernel");
+  for (const char* table : {"collective", "communicator", "job_kernel_step", "job_call", "job_step",
+                            "job_kernel", "job_site", "job_communicator", "job_clock", "job_rank"})
+    database.execute(std::string("DROP TABLE ") + table);
+}
+
 /// What version 10 and later ones added is gone; its views are dropped before.
 inline void drop_order(Database& database) {
+  drop_jobs(database);
   for (const char* table :
        {"stream", "stream_call", "graph_node", "graph_edge", "memory_call", "left_out", "intervention"})
     database.execute(std::string("DROP TABLE ") + table);

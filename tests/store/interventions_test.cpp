@@ -55,6 +55,7 @@ TEST(StoredInterventions, AreNoneBeforeTheirVersion) {
   const std::string path = testing::write_file(directory);
   {
     Database database(path, OpenMode::read_write);
+    testing::drop_jobs(database);
     database.execute("DROP TABLE intervention; DELETE FROM table_rows; PRAGMA user_version = " +
                      std::to_string(kInterventionsAreKept - 1));
   }

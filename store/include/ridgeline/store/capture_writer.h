@@ -15,6 +15,8 @@
 
 namespace ridgeline::store {
 
+struct Collective;
+struct Communicator;
 struct GraphEdge;
 struct GraphNode;
 struct Intervention;
@@ -91,6 +93,8 @@ class CaptureWriter {
   void add(const GraphEdge&);
   void add(const MemoryUse&);
   void add(const LeftOutCount&);
+  Id add(const Communicator&);    // collectives.h
+  void add(const Collective&);    // the same launch again replaces
   void add(const Intervention&);  // interventions.h; the same (step, target) again replaces
 
   void checkpoint();

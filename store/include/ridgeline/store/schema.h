@@ -39,6 +39,9 @@ inline constexpr int kCeilingsAreMeasured = 11;
 /// From this version on delays in front of launches are kept: interventions.h.
 inline constexpr int kInterventionsAreKept = 12;
 
+/// From this version on collectives are kept (collectives.h), and jobs of many ranks (job.h).
+inline constexpr int kJobsAreKept = 13;
+
 /// The version this build writes: the last migration's.
 [[nodiscard]] int schema_version();
 

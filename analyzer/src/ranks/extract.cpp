@@ -1,0 +1,371 @@
+// extract.cpp: what the ranks of one capture did in their timeline steps, on their own clocks.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cctype>
+#include <map>
+#include <set>
+#include <stdexcept>
+#include <tuple>
+#include <unordered_map>
+
+#include "ranks/spans.h"
+#include "ridgeline/analyzer/ranks/job_capture.h"
+#include "ridgeline/base/collective_name.h"
+#include "ridgeline/store/activity.h"
+#include "ridgeline/store/collectives.h"
+#include "ridgeline/store/order.h"
+
+namespace ridgeline::analyzer {
+
+namespace {
+
+using ranks::Span;
+using ranks::Spans;
+
+// A sample of the clock this far from a step still says something of it: they come ten times a second.
+constexpr std::int64_t kClockReach_ns = 500'000'000;
+
+// Longer than any recording: times beyond are no times.
+constexpr std::int64_t kLongest_ns = 1'000'000'000'000'000;
+constexpr std::int64_t kLatest_ns = 2'200'000'000'000'000'000;
+constexpr std::int64_t kMostRanks = 1'000'000;
+
+bool usable(std::int64_t start_ns, std::int64_t end_ns) {
+  return start_ns > 0 && end_ns >= start_ns && end_ns < kLatest_ns && end_ns - start_ns < kLongest_ns;
+}
+
+std::int64_t blocks_of(const store::Dim3& grid) {
+  constexpr double kMost = 1e15;
+  return static_cast<std::int64_t>(std::clamp(
+      static_cast<double>(grid.x) * static_cast<double>(grid.y) * static_cast<double>(grid.z), 0.0, kMost));
+}
+
+// Words that differ from rank to rank are numbers: ranks, ports, devices.
+std::string without_numbers(const std::string& text) {
+  std::string out;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    if (std::isdigit(static_cast<unsigned char>(text[i])) == 0) {
+      out += text[i];
+    } else if (out.empty() || out.back() != '#') {
+      out += '#';
+    }
+  }
+  return out;
+}
+
+class Extraction {
+ public:
+  Extraction(std::string file, const store::Capture& capture)
+      : file_(std::move(file)), capture_(capture), activity_(capture) {
+    for (const store::Kernel& kernel : capture.kernels()) kernels_[kernel.id] = kernel;
+    for (const store::Collective& call : store::collectives(capture)) collectives_[call.launch_id] = call;
+    for (const store::Communicator& group : store::communicators(capture)) communicators_[group.id] = group;
+    for (const store::Device& device : capture.devices()) devices_[device.id] = device.name;
+    for (const store::ClockSample& sample : capture.clock_samples()) {
+      if (sample.sm_clock_hz && *sample.sm_clock_hz > 0 && sample.time_ns > 0 && sample.time_ns < kLatest_ns)
+        clocks_[sample.device_id].push_back(sample);
+    }
+  }
+
+  Result<store::Job> run() {
+    const auto hosts = store::Order(capture_).hosts();
+    const store::Run run = capture_.has_run() ? capture_.run() : store::Run{};
+    std::set<std::int64_t> seen;
+    for (const store::Process& process : capture_.processes()) {
+      if (!process.rank) continue;
+      if (!seen.insert(*process.rank).second)
+        return Failure{ErrorKind::usage, fmt::format("{}: rank {} is there twice", file_, *process.rank)};
+      store::JobRank row;
+      row.rank = *process.rank;
+      if (const auto host = hosts.find(process.id); host != hosts.end()) row.host = host->second;
+      if (!row.host) row.host = run.host_name;
+      row.program = without_numbers(run.command_line);
+      row.file = file_;
+      row.process_id = process.id;
+      row.world_size = world_size(process.id);
+      const auto extracted = extract(process, row);
+      if (!extracted.ok()) return extracted.failure();
+      job_.ranks.push_back(std::move(row));
+    }
+    if (job_.ranks.empty())
+      return Failure{
+          ErrorKind::no_data,
+          fmt::format("{}: no process has a rank: record the program as a job (torchrun, MPI, Slurm or "
+                      "RANK in its environment)",
+                      file_)};
+    return std::move(job_);
+  }
+
+ private:
+  struct Window {
+    Span time;
+    std::int64_t step_index = 0;
+  };
+
+  std::optional<std::int64_t> world_size(store::Id process) const {
+    std::optional<std::int64_t> size;
+    for (const auto& [name, value] : capture_.environment()) {
+      if (name != "WORLD_SIZE" && name != "OMPI_COMM_WORLD_SIZE" && name != "PMI_SIZE") continue;
+      if (!value.empty() && value.size() < 10 &&
+          std::all_of(value.begin(), value.end(), [](unsigned char c) { return std::isdigit(c) != 0; }))
+        size = std::stoll(value);
+    }
+    for (const auto& [id, group] : communicators_) {
+      if (group.process_id == process && group.ranks.value_or(0) > size.value_or(0)) size = group.ranks;
+    }
+    if (size && (*size < 1 || *size > kMostRanks)) return std::nullopt;
+    return size;
+  }
+
+  Result<void> extract(const store::Process& process, store::JobRank& row) {
+    std::vector<store::Step> steps;
+    for (const store::Step& step : capture_.steps()) {
+      if (step.process_id == process.id && step.phase == Phase::timeline && step.status == StepStatus::ok &&
+          step.step_index >= 0 && step.step_index < kLongest_ns)
+        steps.push_back(step);
+    }
+    store::ActivityFilter filter;
+    filter.process_id = process.id;
+    filter.step_ids.emplace();
+    for (const store::Step& step : steps) filter.step_ids->push_back(step.id);
+    std::vector<store::Launch> launches;
+    activity_.for_each_launch(filter, [&](const store::Launch& launch) {
+      if (usable(launch.start_ns, launch.end_ns)) launches.push_back(launch);
+    });
+    if (launches.empty())
+      return Failure{ErrorKind::no_data,
+                     fmt::format("{}: rank {} has no timeline step with kernels", file_, *process.rank)};
+    std::sort(launches.begin(), launches.end(), [](const store::Launch& a, const store::Launch& b) {
+      return std::tie(a.start_ns, a.correlation_id) < std::tie(b.start_ns, b.correlation_id);
+    });
+    row.device = devices_[launches.front().device_id];
+    split(filter, launches);
+    for (const Window& window : windows(steps, launches)) add_step(*process.rank, window, launches);
+    add_calls(*process.rank, steps, launches);
+    add_kernels(*process.rank, steps, launches);
+    return {};
+  }
+
+  // Kernels that compute, collectives, copies: when any of them ran.
+  void split(const store::ActivityFilter& filter, const std::vector<store::Launch>& launches) {
+    Spans compute;
+    Spans communication;
+    Spans copies;
+    compute_starts_.clear();
+    for (const store::Launch& launch : launches) {
+      if (!communicates(launch)) compute_starts_.push_back(launch.start_ns);
+    }
+    for (const store::Launch& launch : launches)
+      (communicates(launch) ? communication : compute).push_back({launch.start_ns, launch.end_ns});
+    activity_.for_each_memcpy(filter, [&](const store::Memcpy& copy) {
+      if (!usable(copy.start_ns, copy.end_ns)) return;
+      (copy.kind == CopyKind::peer_to_peer ? communication : copies).push_back({copy.start_ns, copy.end_ns});
+    });
+    activity_.for_each_memset(filter, [&](const store::Memset& set) {
+      if (usable(set.start_ns, set.end_ns)) copies.push_back({set.start_ns, set.end_ns});
+    });
+    compute_ = ranks::united(std::move(compute));
+    communication_ = ranks::united(std::move(communication));
+    copies_ = ranks::united(std::move(copies));
+  }
+
+  // Kernels that compute and began before.
+  std::int64_t kernels_before(std::int64_t time_ns) const {
+    return std::lower_bound(compute_starts_.begin(), compute_starts_.end(), time_ns) -
+           compute_starts_.begin();
+  }
+
+  bool communicates(const store::Launch& launch) const {
+    if (collectives_.contains(launch.id)) return true;
+    const auto kernel = kernels_.find(launch.kernel_id);
+    return kernel != kernels_.end() && kernel->second.kernel_class == KernelClass::communication;
+  }
+
+  // From a step's first kernel to the next step's; the last of a row of steps to its own end.
+  std::vector<Window> windows(const std::vector<store::Step>& steps,
+                              const std::vector<store::Launch>& launches) {
+    std::unordered_map<store::Id, Span> of;
+    for (const store::Launch& launch : launches) {
+      const auto [at, fresh] = of.try_emplace(*launch.step_id, Span{launch.start_ns, launch.end_ns});
+      if (fresh) continue;
+      at->second.start_ns = std::min(at->second.start_ns, launch.start_ns);
+      at->second.end_ns = std::max(at->second.end_ns, launch.end_ns);
+    }
+    std::vector<Window> all;
+    for (const store::Step& step : steps) {
+      const auto found = of.find(step.id);
+      if (found == of.end()) continue;
+      if (!all.empty() && all.back().step_index + 1 == step.step_index)
+        all.back().time.end_ns = std::max(found->second.start_ns, all.back().time.start_ns);
+      all.push_back({found->second, step.step_index});
+      starts_[step.id] = found->second.start_ns;
+    }
+    return all;
+  }
+
+  void add_step(std::int64_t rank, const Window& window, const std::vector<store::Launch>& launches) {
+    const Spans compute = ranks::clipped(compute_, window.time);
+    const Spans communication = ranks::clipped(communication_, window.time);
+    const Spans exposed = ranks::difference(communication, compute);
+    const Spans without_kernels = ranks::difference(ranks::clipped(copies_, window.time), compute);
+    const Spans copies = ranks::difference(without_kernels, communication);
+    store::JobStep row;
+    row.rank = rank;
+    row.step_index = window.step_index;
+    row.start_ns = window.time.start_ns;
+    row.duration_ns = window.time.end_ns - window.time.start_ns;
+    row.compute_ns = ranks::length_ns(compute);
+    row.communication_ns = ranks::length_ns(communication);
+    row.exposed_ns = ranks::length_ns(exposed);
+    row.copy_ns = ranks::length_ns(copies);
+    row.copy_beside_ns = ranks::length_ns(without_kernels) - row.copy_ns;
+    row.idle_ns = row.duration_ns - row.compute_ns - row.exposed_ns - row.copy_ns;
+    add_clock(launches.front().device_id, window.time, row);
+    job_.steps.push_back(row);
+  }
+
+  // Of samples in the step; where none is, between its neighbours.
+  void add_clock(store::Id device, const Span& time, store::JobStep& row) const {
+    const auto of = clocks_.find(device);
+    if (of == clocks_.end()) return;
+    const auto& samples = of->second;
+    auto at = std::partition_point(samples.begin(), samples.end(), [&](const store::ClockSample& sample) {
+      return sample.time_ns < time.start_ns;
+    });
+    const auto after = std::partition_point(
+        at, samples.end(), [&](const store::ClockSample& sample) { return sample.time_ns < time.end_ns; });
+    row.clock_samples = after - at;
+    double sum = 0;
+    std::int64_t count = row.clock_samples;
+    for (auto sample = at; sample != after; ++sample) sum += static_cast<double>(*sample->sm_clock_hz);
+    if (count == 0) {
+      const auto take = [&](const store::ClockSample& sample, std::int64_t away_ns) {
+        if (away_ns > kClockReach_ns) return;
+        sum += static_cast<double>(*sample.sm_clock_hz);
+        ++count;
+      };
+      if (at != samples.begin()) take(*(at - 1), time.start_ns - (at - 1)->time_ns);
+      if (after != samples.end()) take(*after, after->time_ns - time.end_ns);
+    }
+    if (count > 0) row.sm_clock_hz = sum / static_cast<double>(count);
+  }
+
+  // Which site a call is of: groups of ranks, functions and sizes are numbered once for the job.
+  store::Id site_of(const store::Launch& launch, std::optional<std::int64_t>& ordinal) {
+    std::string hash = fmt::format("stream {}", launch.stream_id);
+    std::optional<std::int64_t> group_ranks;
+    std::optional<std::string> name;
+    std::optional<CollectiveFunction> function;
+    std::optional<std::int64_t> bytes;
+    const auto known = collectives_.find(launch.id);
+    if (known != collectives_.end()) {
+      function = known->second.function;
+      bytes = known->second.bytes;
+      ordinal = known->second.ordinal;
+      const auto group = communicators_.find(known->second.communicator_id.value_or(0));
+      if (group != communicators_.end()) {
+        if (group->second.hash) hash = *group->second.hash;
+        group_ranks = group->second.ranks;
+        name = group->second.name;
+      }
+    } else {
+      function = collective_in_name(kernels_.at(launch.kernel_id).demangled_name);
+    }
+    const auto group = groups_.try_emplace(hash, static_cast<store::Id>(groups_.size() + 1));
+    if (group.second) job_.communicators.push_back({group.first->second, hash, group_ranks, name});
+    const store::JobSite site{0, group.first->second, function, bytes};
+    const auto at = sites_.try_emplace(site, static_cast<store::Id>(sites_.size() + 1));
+    if (at.second) job_.sites.push_back({at.first->second, site.communicator_id, function, bytes});
+    return at.first->second;
+  }
+
+  void add_calls(std::int64_t rank, const std::vector<store::Step>& steps,
+                 const std::vector<store::Launch>& launches) {
+    std::unordered_map<store::Id, std::int64_t> index;
+    for (const store::Step& step : steps) index[step.id] = step.step_index;
+    std::map<std::int64_t, std::vector<store::JobCall>> by_step;
+    for (const store::Launch& launch : launches) {
+      if (!communicates(launch)) continue;
+      store::JobCall call;
+      call.rank = rank;
+      call.step_index = index.at(*launch.step_id);
+      call.site_id = site_of(launch, call.ordinal);
+      call.start_offset_ns = launch.start_ns - starts_.at(*launch.step_id);
+      call.duration_ns = launch.end_ns - launch.start_ns;
+      std::int64_t at = launch.start_ns;
+      for (const Span& span : ranks::clipped(compute_, {launch.start_ns, launch.end_ns})) {
+        call.hidden_ns.push_back(span.start_ns - at);
+        call.hidden_ns.push_back(span.end_ns - span.start_ns);
+        at = span.end_ns;
+      }
+      call.kernels_before_end = kernels_before(launch.end_ns) - kernels_before(starts_.at(*launch.step_id));
+      auto& of_step = by_step[call.step_index];
+      call.position = static_cast<std::int64_t>(of_step.size());
+      of_step.push_back(std::move(call));
+    }
+    for (auto& [step, calls] : by_step) std::move(calls.begin(), calls.end(), std::back_inserter(job_.calls));
+  }
+
+  void add_kernels(std::int64_t rank, const std::vector<store::Step>& steps,
+                   const std::vector<store::Launch>& launches) {
+    std::unordered_map<store::Id, std::int64_t> index;
+    for (const store::Step& step : steps) index[step.id] = step.step_index;
+    std::map<std::pair<std::int64_t, store::Id>, store::JobKernelStep> sums;
+    std::map<std::int64_t, std::int64_t> counts;
+    for (const store::Launch& launch : launches) {
+      if (communicates(launch)) continue;
+      const std::string& name = kernels_.at(launch.kernel_id).demangled_name;
+      const auto kernel = names_.try_emplace(name, static_cast<store::Id>(names_.size() + 1));
+      if (kernel.second) job_.kernels.push_back({kernel.first->second, name});
+      store::JobKernelStep& sum = sums[{index.at(*launch.step_id), kernel.first->second}];
+      ++sum.launches;
+      sum.blocks += blocks_of(launch.grid);
+      sum.time_ns += launch.end_ns - launch.start_ns;
+      ++counts[index.at(*launch.step_id)];
+    }
+    for (auto& [key, sum] : sums) {
+      sum.rank = rank;
+      std::tie(sum.step_index, sum.kernel_id) = key;
+      job_.kernel_steps.push_back(sum);
+    }
+    for (auto step = job_.steps.rbegin(); step != job_.steps.rend() && step->rank == rank; ++step)
+      step->launches = counts[step->step_index];
+  }
+
+  std::string file_;
+  const store::Capture& capture_;
+  store::Activity activity_;
+  std::unordered_map<store::Id, store::Kernel> kernels_;
+  std::unordered_map<store::Id, store::Collective> collectives_;
+  std::map<store::Id, store::Communicator> communicators_;
+  std::unordered_map<store::Id, std::string> devices_;
+  std::unordered_map<store::Id, std::vector<store::ClockSample>> clocks_;
+  std::unordered_map<store::Id, std::int64_t> starts_;  // of steps
+  std::map<std::string, store::Id> groups_;
+  std::map<store::JobSite, store::Id> sites_;
+  std::map<std::string, store::Id> names_;
+  Spans compute_, communication_, copies_;    // of the process
+  std::vector<std::int64_t> compute_starts_;  // likewise, of kernels, sorted
+  store::Job job_;
+};
+
+}  // namespace
+
+Result<store::Job> ranks_of(const std::string& file) {
+  const Result<bool> merged_already = store::is_job(file);
+  if (!merged_already.ok()) return merged_already.failure();
+  if (merged_already.value()) return store::read_job(file);
+  const auto capture = store::Capture::open(file);
+  if (!capture.ok()) return capture.failure();
+  try {
+    return Extraction(file, capture.value()).run();
+  } catch (const Error& error) {
+    return Failure{error.kind(), error.message()};
+  } catch (const std::out_of_range&) {
+    return Failure{ErrorKind::corrupt,
+                   fmt::format("{} refers to a kernel or a step that is not there", file)};
+  }
+}
+
+}  // namespace ridgeline::analyzer

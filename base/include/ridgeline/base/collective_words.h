@@ -1,0 +1,62 @@
+/// collective_words.h: the words of collectives and of merged jobs. As in vocabulary.h.
+#pragma once
+
+#include "ridgeline/base/vocabulary.h"
+
+namespace ridgeline {
+
+/// What ranks do together. In captures.
+enum class CollectiveFunction : std::uint8_t {
+  all_reduce,
+  all_gather,
+  reduce_scatter,
+  broadcast,
+  reduce,
+  all_to_all,
+  send_receive,
+};
+
+/// Who said what a collective is. In captures.
+enum class CollectiveSource : std::uint8_t {
+  nvtx,     ///< payloads of the library's ranges
+  plugin,   ///< the library's profiler plugin
+  program,  ///< whoever wrote the capture knew it
+};
+
+/// How a host's clock stands to the reference. In captures.
+enum class ClockStatus : std::uint8_t {
+  reference,
+  aligned,
+  contradicts,  ///< no offset makes every collective end after it has begun everywhere
+  unknown,      ///< no collective joins it to the reference
+};
+
+template <>
+struct Vocabulary<CollectiveFunction> {
+  static constexpr std::string_view kName = "function of a collective";
+  static constexpr Word<CollectiveFunction> kWords[] = {
+      {CollectiveFunction::all_reduce, "all_reduce"},
+      {CollectiveFunction::all_gather, "all_gather"},
+      {CollectiveFunction::reduce_scatter, "reduce_scatter"},
+      {CollectiveFunction::broadcast, "broadcast"},
+      {CollectiveFunction::reduce, "reduce"},
+      {CollectiveFunction::all_to_all, "all_to_all"},
+      {CollectiveFunction::send_receive, "send_receive"}};
+};
+template <>
+struct Vocabulary<CollectiveSource> {
+  static constexpr std::string_view kName = "source of a collective";
+  static constexpr Word<CollectiveSource> kWords[] = {{CollectiveSource::nvtx, "nvtx"},
+                                                      {CollectiveSource::plugin, "plugin"},
+                                                      {CollectiveSource::program, "program"}};
+};
+template <>
+struct Vocabulary<ClockStatus> {
+  static constexpr std::string_view kName = "status of a clock";
+  static constexpr Word<ClockStatus> kWords[] = {{ClockStatus::reference, "reference"},
+                                                 {ClockStatus::aligned, "aligned"},
+                                                 {ClockStatus::contradicts, "contradicts"},
+                                                 {ClockStatus::unknown, "unknown"}};
+};
+
+}  // namespace ridgeline

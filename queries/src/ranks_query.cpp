@@ -1,0 +1,93 @@
+#include "ridgeline/queries/ranks_query.h"
+
+#include <memory>
+#include <set>
+#include <utility>
+
+#include "ridgeline/analyzer/ranks/job_capture.h"
+#include "ridgeline/reports/version.h"
+
+namespace ridgeline::queries {
+namespace {
+
+// A capture of one host has its ranks on one clock; a merged job says how clocks stand.
+Result<store::Job> job_of(const std::string& path) {
+  Result<store::Job> job = analyzer::ranks_of(path);
+  if (job.ok() && job.value().clocks.empty()) {
+    store::Job whole = analyzer::merged({std::move(job).value()}).value();
+    analyzer::align_clocks(whole);
+    return whole;
+  }
+  return job;
+}
+
+Failure naming(const std::string& path, const Failure& failure) {
+  if (failure.message.find(path) != std::string::npos) return failure;
+  return {failure.kind, path + ": " + failure.message};
+}
+
+}  // namespace
+
+Result<DocumentAnswer> ask_ranks(const std::string& path, const RanksQuery& query,
+                                 const reports::DocumentOptions& how) {
+  try {
+    const Result<store::Job> job = job_of(path);
+    if (!job.ok()) return naming(path, job.failure());
+    std::optional<store::Job> alone;
+    if (!query.alone.empty()) {
+      Result<store::Job> one = analyzer::ranks_of(query.alone);
+      if (!one.ok()) return naming(query.alone, one.failure());
+      alone = std::move(one).value();
+    }
+    Result<analyzer::JobAnalysis> analysed = analyzer::analyse_job(job.value(), alone ? &*alone : nullptr);
+    if (!analysed.ok()) return naming(path, analysed.failure());
+    const auto analysis = std::make_shared<const analyzer::JobAnalysis>(std::move(analysed).value());
+    if (query.page) return DocumentAnswer{reports::Document(reports::ranks_page(*analysis))};
+    reports::Document document = reports::ranks_document(*analysis, query.view, how);
+    return DocumentAnswer{reports::Document(
+        [analysis, document = std::move(document)](const reports::Sink& out) { document.write(out); })};
+  } catch (const Error& error) {
+    if (error.kind() == ErrorKind::internal) throw;
+    return naming(path, {error.kind(), error.message()});
+  }
+}
+
+Result<MergeAnswer> merge_ranks(const std::vector<std::string>& files, const std::string& output) {
+  try {
+    std::vector<store::Job> parts;
+    parts.reserve(files.size());
+    for (const std::string& file : files) {
+      Result<store::Job> part = analyzer::ranks_of(file);
+      if (!part.ok()) return naming(file, part.failure());
+      parts.push_back(std::move(part).value());
+    }
+    Result<store::Job> merged = analyzer::merged(std::move(parts));
+    if (!merged.ok()) return merged.failure();
+    store::Job job = std::move(merged).value();
+    analyzer::align_clocks(job);
+    MergeAnswer answer;
+    std::set<std::string> hosts;
+    for (const store::JobRank& rank : job.ranks) hosts.insert(analyzer::clock_of(rank));
+    answer.ranks = static_cast<std::int64_t>(job.ranks.size());
+    answer.hosts = static_cast<std::int64_t>(hosts.size());
+    answer.world_size = job.ranks.front().world_size;
+    answer.missing = analyzer::missing_ranks(job);
+    answer.clocks = job.clocks;
+    store::Run run;
+    run.command_line = job.ranks.front().program;
+    run.ridgeline_version = reports::kVersion;
+    run.clock = "of each rank";
+    run.start_ns = job.steps.front().start_ns;  // of the lowest rank
+    for (const store::JobStep& step : job.steps) {
+      if (step.rank == job.ranks.front().rank) run.end_ns = step.start_ns + step.duration_ns;
+    }
+    const Result<void> written = store::write_job(output, run, job);
+    if (!written.ok()) return written.failure();
+    return answer;
+  } catch (const Error& error) {
+    if (error.kind() == ErrorKind::internal) throw;
+    return Failure{error.kind(), error.message()};
+  }
+}
+
+}  // namespace ridgeline::queries

@@ -1,0 +1,178 @@
+// ranks_text.cpp: what an analysis of many ranks says, in sentences.
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "ridgeline/base/units.h"
+#include "ridgeline/reports/ranks_document.h"
+
+namespace ridgeline::reports {
+namespace {
+
+using analyzer::AccountPart;
+using analyzer::CallMismatch;
+using analyzer::JobAnalysis;
+using analyzer::LatenessCause;
+using analyzer::MismatchKind;
+using analyzer::RankCost;
+using analyzer::Recurrence;
+
+constexpr std::size_t kMismatchesSaid = 5;
+constexpr std::size_t kRanksListed = 8;
+
+double account_ns(const JobAnalysis& of, AccountPart part) {
+  for (const auto& row : of.account) {
+    if (row.part == part) return row.time_ns;
+  }
+  return 0;
+}
+
+std::string rank_list(const std::vector<std::int64_t>& ranks) {
+  std::string text;
+  for (std::size_t i = 0; i < ranks.size() && i < kRanksListed; ++i)
+    text.append(fmt::format("{}{}", i == 0 ? "" : ", ", ranks[i]));
+  if (ranks.size() > kRanksListed) text.append(fmt::format(" and {} more", ranks.size() - kRanksListed));
+  return text;
+}
+
+std::string presence(const JobAnalysis& of) {
+  const auto here = static_cast<std::int64_t>(of.ranks.size());
+  const std::string where = counted(of.hosts, "host");
+  const std::string steps = counted(static_cast<std::int64_t>(of.steps.size()), "step");
+  if (of.missing.empty())
+    return fmt::format("{} on {}, {}{}.", counted(here, "rank"), where, steps,
+                       of.world_size ? "" : "; how many the job has is not known");
+  return fmt::format(
+      "{} of {} ranks on {}, {}; missing: {}. Waits are at least, transfers at most what is said.", here,
+      *of.world_size, where, steps, rank_list(of.missing));
+}
+
+std::string verdict(const JobAnalysis& of) {
+  const std::string threshold = time_text(of.late_threshold_ns);
+  const auto steps = static_cast<std::int64_t>(of.steps.size());
+  switch (of.recurrence) {
+    case Recurrence::nobody:
+      return fmt::format("No rank is late: none needs {} more than the others for its own part of a step.",
+                         threshold);
+    case Recurrence::cannot_say:
+      return fmt::format(
+          "Who is late cannot be said: no rank that is here needs {} more than the others, but {} missing.",
+          threshold, of.missing.size() == 1 ? "one is" : "some are");
+    case Recurrence::same_rank: {
+      const auto rank = std::find_if(of.rank_costs.begin(), of.rank_costs.end(),
+                                     [&](const RankCost& cost) { return cost.rank == of.straggler; });
+      return fmt::format("Rank {} is the one that others wait for: late in {} of {} by {}, {}.", of.straggler,
+                         rank->late_steps, counted(steps, "step"), time_text(rank->late_ns),
+                         cause_text(*of.cause));
+    }
+    case Recurrence::rotating:
+      return fmt::format("The late rank changes from step to step: {} of {} have one, mostly {}.",
+                         of.late_steps, counted(steps, "step"), cause_text(*of.cause));
+    case Recurrence::few_steps:
+      return fmt::format("A rank is late in {} of {} only, mostly {}.", of.late_steps, counted(steps, "step"),
+                         cause_text(*of.cause));
+  }
+  return "";
+}
+
+std::string communication(const JobAnalysis& of) {
+  const double wait = account_ns(of, AccountPart::exposed_wait);
+  const double transfer = account_ns(of, AccountPart::exposed_transfer);
+  return fmt::format(
+      "Of a step of {}, {} are spent waiting for collectives: {} for the last rank, {} for the transfer.",
+      time_text(account_ns(of, AccountPart::duration)), time_text(wait + transfer), time_text(wait),
+      time_text(transfer));
+}
+
+std::vector<std::string> clock_sentences(const JobAnalysis& of) {
+  std::vector<std::string> all;
+  std::int64_t widest = 0;
+  std::int64_t aligned = 0;
+  std::int64_t unknown = 0;
+  for (const store::JobClock& clock : of.clocks) {
+    if (clock.status == ClockStatus::aligned) {
+      ++aligned;
+      widest = std::max({widest, -clock.low_ns.value_or(0), clock.high_ns.value_or(0)});
+    }
+    if (clock.status == ClockStatus::unknown) ++unknown;
+    if (clock.status == ClockStatus::contradicts)
+      all.push_back(
+          fmt::format("The clock of {} cannot be aligned: with any offset some rank would leave a collective "
+                      "before another enters it. Waits there are taken from durations.",
+                      clock.host));
+  }
+  if (aligned > 0)
+    all.push_back(fmt::format("Clocks of {} are aligned by their collectives, to within {}.",
+                              counted(aligned + 1, "host"), time_text(static_cast<double>(widest))));
+  if (unknown > 0)
+    all.push_back(
+        fmt::format("No collective joins {} to the first one: waits there are taken from durations.",
+                    counted(unknown, "host")));
+  return all;
+}
+
+std::string mismatch_text(const CallMismatch& of) {
+  const std::string where = fmt::format("Rank {}, step {}: ", of.rank, of.step_index);
+  switch (of.kind) {
+    case MismatchKind::lost:
+      return where + fmt::format("{} of the others {} no record.", counted(of.missing, "collective"),
+                                 of.missing == 1 ? "has" : "have");
+    case MismatchKind::extra:
+      return where + fmt::format("{} that the others do not have.", counted(of.extra, "collective"));
+    case MismatchKind::reordered:
+      return where +
+             fmt::format("{} in another order than the others have.", counted(of.missing, "collective"));
+    case MismatchKind::different:
+      return where + fmt::format("{} of the others missing, {} of its own.",
+                                 counted(of.missing, "collective"), of.extra);
+  }
+  return where;
+}
+
+std::string loss_sentence(const analyzer::ScalingLoss& loss) {
+  const auto& parts = loss.parts;
+  return fmt::format(
+      "A rank alone takes {}, so that {} of the time is kept. The difference: waiting for the last rank {}, "
+      "for the transfer {}, more "
+      "work {}, more "
+      "cycles {}, clock {}, gaps {}, copies {}, rest {}.",
+      time_text(loss.alone_ns), percent_text(loss.efficiency_ratio), time_text(loss.exposed_wait_ns),
+      time_text(loss.exposed_transfer_ns), time_text(parts.more_work_ns),
+      time_text(parts.more_cycles_ns + parts.slower_kernels_ns), time_text(parts.lower_clock_ns),
+      time_text(parts.host_gaps_ns), time_text(parts.copies_ns), time_text(parts.rest_ns));
+}
+
+}  // namespace
+
+std::string cause_text(LatenessCause cause) {
+  switch (cause) {
+    case LatenessCause::more_work:
+      return "with more work in its kernels";
+    case LatenessCause::more_cycles:
+      return "with more cycles for the same work";
+    case LatenessCause::lower_clock:
+      return "with a lower clock";
+    case LatenessCause::host_gaps:
+      return "with gaps in which the device has nothing to do";
+    case LatenessCause::copies:
+      return "with copies that nothing runs beside";
+    case LatenessCause::slower_kernels:
+      return "with slower kernels (cycles or clock: the clock was not sampled often enough)";
+    case LatenessCause::unexplained:
+      return "for no single reason";
+  }
+  return "";
+}
+
+std::vector<std::string> ranks_sentences(const JobAnalysis& of) {
+  std::vector<std::string> all = {presence(of), verdict(of), communication(of)};
+  if (of.loss) all.push_back(loss_sentence(*of.loss));
+  for (std::string& sentence : clock_sentences(of)) all.push_back(std::move(sentence));
+  for (std::size_t i = 0; i < of.mismatches.size() && i < kMismatchesSaid; ++i)
+    all.push_back(mismatch_text(of.mismatches[i]));
+  if (of.mismatches.size() > kMismatchesSaid)
+    all.push_back(fmt::format("{} more of this kind.", of.mismatches.size() - kMismatchesSaid));
+  return all;
+}
+
+}  // namespace ridgeline::reports

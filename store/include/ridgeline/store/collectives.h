@@ -1,0 +1,38 @@
+/// collectives.h: what is known of launches that communicate between ranks, beside that they ran.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "ridgeline/base/collective_words.h"
+#include "ridgeline/store/capture.h"
+
+namespace ridgeline::store {
+
+/// A group of ranks as one process sees it.
+struct Communicator {
+  Id id = 0;
+  Id process_id = 0;
+  std::optional<std::string> hash;    ///< equal on all its ranks and on no other group's
+  std::optional<std::int64_t> ranks;  ///< how many it has
+  std::optional<std::int64_t> rank;   ///< of the process, in it
+  std::optional<std::string> name;
+};
+
+struct Collective {
+  Id launch_id = 0;
+  std::optional<Id> communicator_id;
+  std::optional<std::int64_t> ordinal;  ///< of the calls on the communicator since it was made
+  CollectiveFunction function = CollectiveFunction::all_reduce;
+  std::optional<std::int64_t> bytes;  ///< of the whole array, of all ranks together
+  CollectiveSource source = CollectiveSource::program;
+};
+
+/// By id; none before schema version kJobsAreKept. Throw Error(corrupt).
+[[nodiscard]] std::vector<Communicator> communicators(const Capture& capture);
+/// By launch; likewise.
+[[nodiscard]] std::vector<Collective> collectives(const Capture& capture);
+
+}  // namespace ridgeline::store

@@ -1,0 +1,115 @@
+/// job.h: the ranks of one job as a capture keeps them: what each rank's own capture said of its steps, kernels and
+/// collectives, added up, and how the hosts' clocks stand to each other. Launches stay in the ranks' captures.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "ridgeline/base/collective_words.h"
+#include "ridgeline/base/error.h"
+#include "ridgeline/store/records.h"
+
+namespace ridgeline::store {
+
+struct JobRank {
+  std::int64_t rank = 0;
+  std::optional<std::string> host;
+  std::string program;                     ///< command line, numbers taken out
+  std::optional<std::int64_t> world_size;  ///< ranks of the job
+  std::optional<std::string> device;
+  std::string file;   ///< the capture it came from
+  Id process_id = 0;  ///< in that capture
+};
+
+/// What must be taken from times of a host: offset + drift * (time - base).
+struct JobClock {
+  std::string host;
+  ClockStatus status = ClockStatus::unknown;
+  std::optional<std::int64_t> offset_ns;
+  std::optional<double> drift_ppb;
+  std::optional<std::int64_t> base_ns;
+  std::optional<std::int64_t> low_ns, high_ns;  ///< the truth lies between offset + low and offset + high
+  std::int64_t collectives = 0;
+};
+
+struct JobCommunicator {
+  Id id = 0;
+  std::string hash;
+  std::optional<std::int64_t> ranks;
+  std::optional<std::string> name;
+};
+
+struct JobSite {
+  Id id = 0;
+  Id communicator_id = 0;
+  std::optional<CollectiveFunction> function;
+  std::optional<std::int64_t> bytes;  ///< of the whole array
+  friend auto operator<=>(const JobSite&, const JobSite&) = default;
+};
+
+struct JobKernel {
+  Id id = 0;
+  std::string name;
+};
+
+/// compute + exposed + copy + idle = duration.
+struct JobStep {
+  std::int64_t rank = 0;
+  std::int64_t step_index = 0;
+  std::int64_t start_ns = 0;  ///< on the rank's own clock
+  std::int64_t duration_ns = 0;
+  std::int64_t compute_ns = 0;
+  std::int64_t exposed_ns = 0;
+  std::int64_t copy_ns = 0;
+  std::int64_t idle_ns = 0;
+  std::int64_t communication_ns = 0;
+  std::int64_t copy_beside_ns = 0;  ///< of exposed_ns: a copy ran
+  std::int64_t launches = 0;
+  std::optional<double> sm_clock_hz;  ///< of samples in the step; without any, of those before and after it
+  std::int64_t clock_samples = 0;     ///< in the step
+};
+
+struct JobCall {
+  std::int64_t rank = 0;
+  std::int64_t step_index = 0;
+  std::int64_t position = 0;
+  Id site_id = 0;
+  std::optional<std::int64_t> ordinal;
+  std::int64_t start_offset_ns = 0;  ///< from the step's start
+  std::int64_t duration_ns = 0;
+  std::int64_t kernels_before_end = 0;  ///< that compute, from the step's first, and began before its end
+  /// Lengths from the start: without kernels beside it, with, without, …; empty: none beside it.
+  std::vector<std::int64_t> hidden_ns;
+};
+
+struct JobKernelStep {
+  std::int64_t rank = 0;
+  std::int64_t step_index = 0;
+  Id kernel_id = 0;
+  std::int64_t launches = 0;
+  std::int64_t blocks = 0;
+  std::int64_t time_ns = 0;
+};
+
+/// Rows are ordered by their keys: rank, step, position or kernel.
+struct Job {
+  std::vector<JobRank> ranks;
+  std::vector<JobClock> clocks;
+  std::vector<JobCommunicator> communicators;
+  std::vector<JobSite> sites;
+  std::vector<JobKernel> kernels;
+  std::vector<JobStep> steps;
+  std::vector<JobCall> calls;
+  std::vector<JobKernelStep> kernel_steps;
+};
+
+/// Whether the capture is a merged job. Failures: those of opening it.
+[[nodiscard]] Result<bool> is_job(const std::string& path);
+/// Failures: those of opening it; no_data if it is no merged job; corrupt.
+[[nodiscard]] Result<Job> read_job(const std::string& path);
+/// A new capture; `run` says of which program. Failure: io.
+[[nodiscard]] Result<void> write_job(const std::string& path, const Run& run, const Job& job);
+
+}  // namespace ridgeline::store

@@ -1,0 +1,53 @@
+#include "ridgeline/store/collectives.h"
+
+#include "capture_file.h"
+#include "ridgeline/store/schema.h"
+
+namespace ridgeline::store {
+
+namespace {
+
+// Of captures that have the tables.
+std::optional<Database> with_jobs(const Capture& capture) {
+  auto database = open_capture_file(capture.path());
+  if (!database.ok()) throw Error(database.failure().kind, database.failure().message);
+  if (database.value().scalar_int64("PRAGMA user_version") < kJobsAreKept) return std::nullopt;
+  return std::move(database).value();
+}
+
+}  // namespace
+
+std::vector<Communicator> communicators(const Capture& capture) {
+  std::vector<Communicator> rows;
+  const auto database = with_jobs(capture);
+  if (!database) return rows;
+  Statement row =
+      database->prepare("SELECT id, process_id, hash, ranks, rank, name FROM communicator ORDER BY id");
+  while (row.step())
+    rows.push_back({.id = row.int64(0),
+                    .process_id = row.int64(1),
+                    .hash = row.optional_text(2),
+                    .ranks = row.optional_int64(3),
+                    .rank = row.optional_int64(4),
+                    .name = row.optional_text(5)});
+  return rows;
+}
+
+std::vector<Collective> collectives(const Capture& capture) {
+  std::vector<Collective> rows;
+  const auto database = with_jobs(capture);
+  if (!database) return rows;
+  Statement row = database->prepare(
+      "SELECT launch_id, communicator_id, ordinal, function, bytes, source FROM collective ORDER BY "
+      "launch_id");
+  while (row.step())
+    rows.push_back({.launch_id = row.int64(0),
+                    .communicator_id = row.optional_int64(1),
+                    .ordinal = row.optional_int64(2),
+                    .function = row.word<CollectiveFunction>(3, "collective.function"),
+                    .bytes = row.optional_int64(4),
+                    .source = row.word<CollectiveSource>(5, "collective.source")});
+  return rows;
+}
+
+}  // namespace ridgeline::store

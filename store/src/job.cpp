@@ -1,0 +1,264 @@
+#include "ridgeline/store/job.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+#include <unordered_set>
+
+#include "capture_file.h"
+#include "ridgeline/store/capture_writer.h"
+#include "ridgeline/store/database.h"
+#include "ridgeline/store/schema.h"
+#include "table_rows.h"
+
+namespace ridgeline::store {
+
+namespace {
+
+std::string spans_text(const std::vector<std::int64_t>& spans) {
+  return fmt::format("{}", fmt::join(spans, " "));
+}
+
+std::vector<std::int64_t> spans_of(const std::string& text) {
+  std::vector<std::int64_t> spans;
+  const char* at = text.data();
+  const char* const end = at + text.size();
+  while (at < end) {
+    std::int64_t value = 0;
+    const auto [next, code] = std::from_chars(at, end, value);
+    if (code != std::errc() || value < 0)
+      throw Error(ErrorKind::corrupt, "job_call.hidden is no list of lengths");
+    spans.push_back(value);
+    at = next;
+    if (at < end && *at == ' ') ++at;
+  }
+  return spans;
+}
+
+template <typename E>
+std::optional<E> optional_word(const Statement& row, int column, std::string_view where) {
+  if (row.is_null(column)) return std::nullopt;
+  return row.word<E>(column, where);
+}
+
+void read_names(const Database& database, Job& job) {
+  Statement rank = database.prepare(
+      "SELECT rank, host, program, world_size, device, file, process_id FROM job_rank ORDER BY rank");
+  while (rank.step())
+    job.ranks.push_back({rank.int64(0), rank.optional_text(1), rank.text(2), rank.optional_int64(3),
+                         rank.optional_text(4), rank.text(5), rank.int64(6)});
+  Statement clock = database.prepare(
+      "SELECT host, status, offset_ns, drift_ppb, base_ns, low_ns, high_ns, collectives FROM job_clock ORDER "
+      "BY host");
+  while (clock.step())
+    job.clocks.push_back({clock.text(0), clock.word<ClockStatus>(1, "job_clock.status"),
+                          clock.optional_int64(2), clock.optional_real(3), clock.optional_int64(4),
+                          clock.optional_int64(5), clock.optional_int64(6), clock.int64(7)});
+  Statement group = database.prepare("SELECT id, hash, ranks, name FROM job_communicator ORDER BY id");
+  while (group.step())
+    job.communicators.push_back(
+        {group.int64(0), group.text(1), group.optional_int64(2), group.optional_text(3)});
+  Statement site = database.prepare("SELECT id, communicator_id, function, bytes FROM job_site ORDER BY id");
+  while (site.step())
+    job.sites.push_back({site.int64(0), site.int64(1),
+                         optional_word<CollectiveFunction>(site, 2, "job_site.function"),
+                         site.optional_int64(3)});
+  Statement kernel = database.prepare("SELECT id, name FROM job_kernel ORDER BY id");
+  while (kernel.step()) job.kernels.push_back({kernel.int64(0), kernel.text(1)});
+}
+
+void read_rows(const Database& database, Job& job) {
+  Statement step = database.prepare(
+      "SELECT rank, step_index, start_ns, duration_ns, compute_ns, exposed_ns, copy_ns, idle_ns, "
+      "communication_ns, copy_beside_ns,"
+      " launches, sm_clock_hz, clock_samples FROM job_step ORDER BY rank, step_index");
+  while (step.step())
+    job.steps.push_back({step.int64(0), step.int64(1), step.int64(2), step.int64(3), step.int64(4),
+                         step.int64(5), step.int64(6), step.int64(7), step.int64(8), step.int64(9),
+                         step.int64(10), step.optional_real(11), step.int64(12)});
+  Statement call = database.prepare(
+      "SELECT rank, step_index, position, site_id, ordinal, start_offset_ns, duration_ns, "
+      "kernels_before_end, hidden "
+      "FROM "
+      "job_call"
+      " ORDER BY rank, step_index, position");
+  while (call.step()) {
+    job.calls.push_back({call.int64(0),
+                         call.int64(1),
+                         call.int64(2),
+                         call.int64(3),
+                         call.optional_int64(4),
+                         call.int64(5),
+                         call.int64(6),
+                         call.int64(7),
+                         {}});
+    if (!call.is_null(8)) job.calls.back().hidden_ns = spans_of(call.text(8));
+  }
+  Statement of = database.prepare(
+      "SELECT rank, step_index, kernel_id, launches, blocks, time_ns FROM job_kernel_step"
+      " ORDER BY rank, step_index, kernel_id");
+  while (of.step())
+    job.kernel_steps.push_back(
+        {of.int64(0), of.int64(1), of.int64(2), of.int64(3), of.int64(4), of.int64(5)});
+}
+
+void insert_names(Database& database, const Job& job) {
+  Statement rank = database.prepare("INSERT INTO job_rank VALUES (?,?,?,?,?,?,?)");
+  for (const JobRank& row : job.ranks)
+    rank.bind_all(row.rank, row.host, row.program, row.world_size, row.device, row.file, row.process_id)
+        .run();
+  Statement clock = database.prepare("INSERT INTO job_clock VALUES (?,?,?,?,?,?,?,?)");
+  for (const JobClock& row : job.clocks)
+    clock
+        .bind_all(row.host, row.status, row.offset_ns, row.drift_ppb, row.base_ns, row.low_ns, row.high_ns,
+                  row.collectives)
+        .run();
+  Statement group = database.prepare("INSERT INTO job_communicator VALUES (?,?,?,?)");
+  for (const JobCommunicator& row : job.communicators)
+    group.bind_all(row.id, row.hash, row.ranks, row.name).run();
+  Statement site = database.prepare("INSERT INTO job_site VALUES (?,?,?,?)");
+  for (const JobSite& row : job.sites)
+    site.bind_all(row.id, row.communicator_id, row.function, row.bytes).run();
+  Statement kernel = database.prepare("INSERT INTO job_kernel VALUES (?,?)");
+  for (const JobKernel& row : job.kernels) kernel.bind_all(row.id, row.name).run();
+}
+
+void insert_rows(Database& database, const Job& job) {
+  Statement step = database.prepare("INSERT INTO job_step VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?)");
+  for (const JobStep& row : job.steps)
+    step.bind_all(row.rank, row.step_index, row.start_ns, row.duration_ns, row.compute_ns, row.exposed_ns,
+                  row.copy_ns, row.idle_ns, row.communication_ns, row.copy_beside_ns, row.launches,
+                  row.sm_clock_hz, row.clock_samples)
+        .run();
+  Statement call = database.prepare("INSERT INTO job_call VALUES (?,?,?,?,?,?,?,?,?)");
+  for (const JobCall& row : job.calls) {
+    std::optional<std::string> hidden;
+    if (!row.hidden_ns.empty()) hidden = spans_text(row.hidden_ns);
+    call.bind_all(row.rank, row.step_index, row.position, row.site_id, row.ordinal, row.start_offset_ns,
+                  row.duration_ns, row.kernels_before_end, hidden)
+        .run();
+  }
+  Statement of = database.prepare("INSERT INTO job_kernel_step VALUES (?,?,?,?,?,?)");
+  for (const JobKernelStep& row : job.kernel_steps)
+    of.bind_all(row.rank, row.step_index, row.kernel_id, row.launches, row.blocks, row.time_ns).run();
+}
+
+// Nothing that is computed with them can overflow, and nothing refers to what is not there.
+constexpr std::int64_t kLongest_ns = 1'000'000'000'000'000;
+constexpr std::int64_t kLatest_ns = 2'200'000'000'000'000'000;
+constexpr std::int64_t kMostRanks = 1'000'000;
+constexpr std::int64_t kMostBlocks = 1'000'000'000'000'000'000;
+
+void require(bool good, std::string_view what) {
+  if (!good) throw Error(ErrorKind::corrupt, fmt::format("a merged job is damaged: {}", what));
+}
+bool is_length(std::int64_t ns) {
+  return ns >= 0 && ns < kLongest_ns;
+}
+bool is_time(std::int64_t ns) {
+  return ns > -kLatest_ns && ns < kLatest_ns;
+}
+
+template <typename Rows>
+std::unordered_set<Id> ids_of(const Rows& rows) {
+  std::unordered_set<Id> ids;
+  for (const auto& row : rows) ids.insert(row.id);
+  return ids;
+}
+
+void check_names(const Job& job, const std::unordered_set<Id>& communicators) {
+  for (const JobRank& rank : job.ranks)
+    require(!rank.world_size || (*rank.world_size > 0 && *rank.world_size <= kMostRanks),
+            "a number of ranks");
+  for (const JobClock& clock : job.clocks) {
+    for (const auto& ns : {clock.offset_ns, clock.base_ns, clock.low_ns, clock.high_ns})
+      require(!ns || is_time(*ns), "a time of a clock");
+    require(!clock.drift_ppb || std::abs(*clock.drift_ppb) < 1e9, "a drift");
+  }
+  for (const JobSite& site : job.sites)
+    require(communicators.contains(site.communicator_id), "a communicator");
+}
+
+void check(const Job& job) {
+  check_names(job, ids_of(job.communicators));
+  std::unordered_set<Id> ranks;
+  for (const JobRank& rank : job.ranks) ranks.insert(rank.rank);
+  for (const JobStep& step : job.steps) {
+    require(ranks.contains(step.rank) && is_time(step.start_ns), "a step");
+    for (const std::int64_t ns : {step.duration_ns, step.compute_ns, step.exposed_ns, step.copy_ns,
+                                  step.idle_ns, step.communication_ns, step.copy_beside_ns})
+      require(is_length(ns), "a time of a step");
+  }
+  const auto sites = ids_of(job.sites);
+  for (const JobCall& call : job.calls) {
+    require(ranks.contains(call.rank) && sites.contains(call.site_id), "a collective");
+    require(
+        is_length(call.start_offset_ns) && is_length(call.duration_ns) && is_length(call.kernels_before_end),
+        "a time of a collective");
+    require(std::all_of(call.hidden_ns.begin(), call.hidden_ns.end(), is_length), "a length of a collective");
+  }
+  const auto kernels = ids_of(job.kernels);
+  for (const JobKernelStep& row : job.kernel_steps) {
+    require(ranks.contains(row.rank) && kernels.contains(row.kernel_id), "a kernel");
+    require(is_length(row.time_ns) && is_length(row.launches) && row.blocks >= 0 && row.blocks < kMostBlocks,
+            "a sum of a kernel");
+  }
+}
+
+bool holds_job(const Database& database) {
+  return database.scalar_int64("PRAGMA user_version") >= kJobsAreKept &&
+         database.scalar_int64("SELECT count(*) FROM job_rank") > 0;
+}
+
+}  // namespace
+
+Result<bool> is_job(const std::string& path) {
+  auto database = open_capture_file(path);
+  if (!database.ok()) return database.failure();
+  try {
+    return holds_job(database.value());
+  } catch (const Error& error) {
+    return Failure{error.kind(), error.message()};
+  }
+}
+
+Result<Job> read_job(const std::string& path) {
+  auto database = open_capture_file(path);
+  if (!database.ok()) return database.failure();
+  try {
+    if (!holds_job(database.value()))
+      return Failure{ErrorKind::no_data, path + " is no merged job: make one with `ridgeline merge`"};
+    Job job;
+    read_names(database.value(), job);
+    read_rows(database.value(), job);
+    check(job);
+    return job;
+  } catch (const Error& error) {
+    return Failure{error.kind(), error.message()};
+  }
+}
+
+Result<void> write_job(const std::string& path, const Run& run, const Job& job) {
+  try {
+    {
+      auto writer = CaptureWriter::create(path);
+      if (!writer.ok()) return writer.failure();
+      writer.value().set_run(run);
+      writer.value().finish();
+    }
+    Database database(path, OpenMode::read_write);
+    database.execute("PRAGMA synchronous = OFF; PRAGMA cache_size = -65536");
+    Transaction transaction(database);
+    insert_names(database, job);
+    insert_rows(database, job);
+    write_table_rows(database, {});
+    transaction.commit();
+    return {};
+  } catch (const Error& error) {
+    return Failure{error.kind(), error.message()};
+  }
+}
+
+}  // namespace ridgeline::store

@@ -1,0 +1,392 @@
+// Jobs of many ranks whose truth is known: merged, clocks aligned, stragglers named with their cause.
+#include <gtest/gtest.h>
+
+#include <array>
+#include <cmath>
+
+#include "generate/rank_job.h"
+#include "ridgeline/analyzer/ranks/job_analysis.h"
+#include "ridgeline/analyzer/ranks/job_capture.h"
+#include "support/temporary_directory.h"
+
+namespace ridgeline::analyzer {
+namespace {
+
+using generate::RankCause;
+using generate::RankJob;
+using generate::RankJobTruth;
+using ridgeline::testing::TemporaryDirectory;
+
+struct Made {
+  RankJobTruth truth;
+  store::Job job;
+  JobAnalysis analysis;
+};
+
+store::Job merged_files(const std::vector<std::string>& files) {
+  std::vector<store::Job> parts;
+  for (const std::string& file : files) parts.push_back(ranks_of(file).value());
+  store::Job job = merged(std::move(parts)).value();
+  align_clocks(job);
+  return job;
+}
+
+Made made(const RankJob& options) {
+  const TemporaryDirectory directory;
+  Made made;
+  made.truth = generate::generate_rank_job(options, directory.path());
+  made.job = merged_files(made.truth.files);
+  made.analysis = analyse_job(made.job).value();
+  return made;
+}
+
+struct Planted {
+  const char* name;
+  RankCause cause;
+  LatenessCause said;
+};
+constexpr Planted kPlanted[] = {{"MoreWork", RankCause::more_work, LatenessCause::more_work},
+                                {"MoreCycles", RankCause::more_cycles, LatenessCause::more_cycles},
+                                {"LowerClock", RankCause::lower_clock, LatenessCause::lower_clock},
+                                {"HostGaps", RankCause::host_gaps, LatenessCause::host_gaps},
+                                {"Copies", RankCause::copies, LatenessCause::copies}};
+
+class PlantedStragglers : public ::testing::TestWithParam<Planted> {};
+
+TEST_P(PlantedStragglers, AreNamedWithTheirCauseAndTime) {
+  for (const int ranks : {2, 3, 6}) {
+    SCOPED_TRACE(ranks);
+    RankJob job;
+    job.ranks = ranks;
+    job.ranks_per_host = 4;
+    job.steps = 12;
+    job.cause = GetParam().cause;
+    job.straggler = ranks - 1;
+    job.late_ns = 700'000;
+    job.clock_offset_ns = 3e6;
+    job.clock_drift_ppb = 20'000;
+    job.seed = 11 + static_cast<std::uint64_t>(ranks);
+    const JobAnalysis analysis = made(job).analysis;
+    EXPECT_EQ(analysis.recurrence, Recurrence::same_rank);
+    EXPECT_EQ(analysis.straggler, ranks - 1);
+    ASSERT_TRUE(analysis.cause.has_value());
+    EXPECT_EQ(*analysis.cause, GetParam().said);
+    const RankCost& late = analysis.rank_costs.back();
+    EXPECT_GE(late.late_steps, 11);
+    EXPECT_NEAR(late.late_ns, job.late_ns, 0.15 * job.late_ns);
+    EXPECT_NEAR(late.parts.sum_ns(), late.late_ns, 0.1 * job.late_ns);
+    EXPECT_GT(late.last_share, 0.8);
+    for (std::size_t i = 0; i + 1 < analysis.rank_costs.size(); ++i)
+      EXPECT_EQ(analysis.rank_costs[i].late_steps, 0);
+  }
+}
+
+TEST_P(PlantedStragglers, ThatRotateAreToldFromOneRank) {
+  RankJob job;
+  job.ranks = 4;
+  job.steps = 12;
+  job.cause = GetParam().cause;
+  job.rotating = true;
+  job.late_ns = 700'000;
+  job.clock_sample_ns = 1e6;  // each step has samples of its own
+  const JobAnalysis analysis = made(job).analysis;
+  EXPECT_EQ(analysis.recurrence, Recurrence::rotating);
+  ASSERT_TRUE(analysis.cause.has_value());
+  EXPECT_EQ(*analysis.cause, GetParam().said);
+  EXPECT_EQ(analysis.late_steps, 12);
+  for (const JobStepCost& step : analysis.step_costs) EXPECT_EQ(step.slowest_rank, step.step_index % 4);
+}
+INSTANTIATE_TEST_SUITE_P(Causes, PlantedStragglers, ::testing::ValuesIn(kPlanted),
+                         [](const auto& parameters) { return parameters.param.name; });
+
+// A bucket's collective may end anywhere in a gap that the host leaves beside it.
+TEST(ManyRanks, AGapBesideACollectiveIsNoWaitWhereverTheCollectiveEnds) {
+  for (const int ranks : {2, 4}) {
+    for (int late_us = 450; late_us <= 1200; late_us += 50) {
+      SCOPED_TRACE(late_us);
+      RankJob job;
+      job.ranks = ranks;
+      job.steps = 5;
+      job.layers = 4;
+      job.cause = late_us % 100 == 0 ? RankCause::host_gaps : RankCause::copies;
+      job.late_ns = 1000.0 * late_us;
+      const JobAnalysis analysis = made(job).analysis;
+      EXPECT_EQ(analysis.straggler, 1);
+      EXPECT_NEAR(analysis.rank_costs[1].late_ns, job.late_ns, 0.1 * job.late_ns);
+      EXPECT_EQ(analysis.cause, late_us % 100 == 0 ? LatenessCause::host_gaps : LatenessCause::copies);
+    }
+  }
+}
+
+TEST(ManyRanks, ALatenessOfSeveralBucketsIsCountedWhole) {
+  for (const int ranks : {2, 4}) {
+    for (const RankCause cause : {RankCause::host_gaps, RankCause::more_cycles}) {
+      RankJob job;
+      job.ranks = ranks;
+      job.steps = 8;
+      job.cause = cause;
+      job.late_ns = 6'000'000;
+      const JobAnalysis analysis = made(job).analysis;
+      EXPECT_EQ(analysis.straggler, 1);
+      EXPECT_NEAR(analysis.rank_costs[1].late_ns, job.late_ns, 0.15 * job.late_ns);
+      EXPECT_NEAR(analysis.rank_costs[0].exposed_wait_ns, job.late_ns, 0.15 * job.late_ns);
+    }
+  }
+}
+
+TEST(ManyRanks, AClockThatIsSampledTooSeldomIsNotToldFromCycles) {
+  RankJob job;
+  job.ranks = 4;
+  job.steps = 12;
+  job.cause = RankCause::lower_clock;
+  job.rotating = true;
+  job.clock_sample_ns = 100e6;
+  const JobAnalysis analysis = made(job).analysis;
+  ASSERT_TRUE(analysis.cause.has_value());
+  EXPECT_EQ(*analysis.cause, LatenessCause::slower_kernels);
+}
+
+TEST(ManyRanks, FortyHealthyJobsNameNobody) {
+  for (int i = 0; i < 40; ++i) {
+    SCOPED_TRACE(i);
+    RankJob job;
+    job.ranks = std::array{2, 3, 4, 6}[static_cast<std::size_t>(i) % 4];
+    job.ranks_per_host = i % 2 == 0 ? 8 : 2;
+    job.steps = 6;
+    job.layers = 3;
+    job.clock_offset_ns = i % 3 == 0 ? 0 : 4e6;
+    job.clock_drift_ppb = i % 3 == 0 ? 0 : 30'000;
+    job.seed = 100 + static_cast<std::uint64_t>(i);
+    const JobAnalysis analysis = made(job).analysis;
+    EXPECT_EQ(analysis.recurrence, Recurrence::nobody);
+    EXPECT_EQ(analysis.late_steps, 0);
+    EXPECT_FALSE(analysis.cause.has_value());
+    EXPECT_TRUE(analysis.mismatches.empty());
+  }
+}
+
+TEST(ManyRanks, TheTrueOffsetIsInsideTheStatedInterval) {
+  for (std::uint64_t seed = 1; seed <= 6; ++seed) {
+    SCOPED_TRACE(seed);
+    RankJob job;
+    job.ranks = 6;
+    job.ranks_per_host = 2;
+    job.steps = 10;
+    job.clock_offset_ns = 11.56e9;
+    job.clock_drift_ppb = 40'000;
+    job.seed = seed;
+    if (seed % 2 == 0) job.cause = RankCause::host_gaps;
+    const Made all = made(job);
+    ASSERT_EQ(all.job.clocks.size(), 3U);
+    for (std::size_t host = 0; host < 3; ++host) {
+      const store::JobClock& clock = all.job.clocks[host];
+      EXPECT_EQ(clock.host, "host" + std::to_string(host));
+      EXPECT_EQ(clock.status, host == 0 ? ClockStatus::reference : ClockStatus::aligned);
+      // What a true time becomes on the host's clock less what the job says of it, early and late in the recording.
+      for (const double true_ns : {0.0, 40e6}) {
+        const double own_ns =
+            true_ns + all.truth.offset_ns[2 * host] + all.truth.drift_ppb[2 * host] * 1e-9 * true_ns;
+        const double since = own_ns - static_cast<double>(*clock.base_ns - 1'700'000'000'000'000'000);
+        const double said = static_cast<double>(*clock.offset_ns) + *clock.drift_ppb * 1e-9 * since;
+        const double error = own_ns - true_ns - said;
+        // The beginning lies a little before the first collective: let a drift's error reach that far.
+        EXPECT_GE(error, static_cast<double>(*clock.low_ns) - 2000);
+        EXPECT_LE(error, static_cast<double>(*clock.high_ns) + 2000);
+        EXPECT_LT(std::abs(error), 3000);
+      }
+      EXPECT_LT(*clock.high_ns - *clock.low_ns, 400'000);
+    }
+  }
+}
+
+TEST(ManyRanks, AClockThatJumpsContradictsAndIsNotUsed) {
+  const TemporaryDirectory directory;
+  RankJob job;
+  job.ranks = 2;
+  job.ranks_per_host = 1;
+  job.steps = 6;
+  const RankJobTruth truth = generate::generate_rank_job(job, directory.path());
+  std::vector<store::Job> parts;
+  for (const std::string& file : truth.files) parts.push_back(ranks_of(file).value());
+  for (store::JobStep& step : parts[1].steps) step.start_ns += step.step_index >= 3 ? 40'000'000 : 0;
+  store::Job whole = merged(std::move(parts)).value();
+  align_clocks(whole);
+  EXPECT_EQ(whole.clocks[1].status, ClockStatus::contradicts);
+  const JobAnalysis analysis = analyse_job(whole).value();
+  EXPECT_FALSE(analysis.rank_costs[1].clock_error_ns.has_value());
+  for (const CollectiveCost& cost : analysis.collectives) {
+    EXPECT_EQ(cost.source, WaitSource::durations);
+    EXPECT_FALSE(cost.skew_ns.has_value());
+  }
+}
+
+TEST(ManyRanks, TransferAndBusBandwidthAreThoseThatWerePlanted) {
+  RankJob job;
+  job.ranks = 8;
+  job.cause = RankCause::more_cycles;
+  const Made all = made(job);
+  ASSERT_EQ(all.analysis.collectives.size(), 7U);
+  const CollectiveCost& bucket = all.analysis.collectives[2];
+  EXPECT_EQ(bucket.bytes, all.truth.bucket_bytes);
+  EXPECT_NEAR(bucket.transfer_ns, all.truth.transfer_ns, 0.03 * all.truth.transfer_ns);
+  ASSERT_TRUE(bucket.bus_bytes_per_s.has_value());
+  EXPECT_NEAR(*bucket.bus_bytes_per_s,
+              1.75 * static_cast<double>(all.truth.bucket_bytes) / all.truth.transfer_ns * 1e9, 1e10);
+  EXPECT_NEAR(bucket.wait_ns + bucket.transfer_ns, bucket.duration_ns, 0.02 * bucket.duration_ns);
+  EXPECT_NEAR(bucket.exposed_ns + bucket.hidden_ns, bucket.duration_ns, 0.02 * bucket.duration_ns);
+  EXPECT_EQ(bucket.last_rank, 1);
+  const CollectiveCost& norm = all.analysis.collectives.back();
+  EXPECT_EQ(norm.bytes, 8);
+}
+
+TEST(ManyRanks, BandwidthIsNotKnownWhereBytesAreNot) {
+  RankJob job;
+  job.ranks = 2;
+  job.steps = 4;
+  job.bytes_known = false;
+  const JobAnalysis analysis = made(job).analysis;
+  for (const CollectiveCost& cost : analysis.collectives) {
+    EXPECT_EQ(cost.function, CollectiveFunction::all_reduce);
+    EXPECT_FALSE(cost.bytes.has_value());
+    EXPECT_FALSE(cost.bus_bytes_per_s.has_value());
+    EXPECT_EQ(cost.communicator, "stream 21");
+  }
+}
+
+TEST(ManyRanks, TheAccountAddsUp) {
+  RankJob job;
+  job.ranks = 4;
+  job.cause = RankCause::copies;
+  const JobAnalysis analysis = made(job).analysis;
+  double sum = 0;
+  for (const AccountRow& row : analysis.account)
+    sum += row.part == AccountPart::duration ? -row.time_ns : row.time_ns;
+  EXPECT_NEAR(sum, 0, 1);
+}
+
+TEST(ManyRanks, TheScalingLossAddsUpToTheDifferenceFromOneRankAlone) {
+  const TemporaryDirectory directory;
+  RankJob one;
+  one.ranks = 1;
+  one.seed = 5;
+  const RankJobTruth alone = generate::generate_rank_job(one, directory.path());
+  const store::Job alone_job = ranks_of(alone.files[0]).value();
+  RankJob job;
+  job.ranks = 4;
+  job.cause = RankCause::host_gaps;
+  const Made all = made(job);
+  const auto analysis = analyse_job(all.job, &alone_job);
+  ASSERT_TRUE(analysis.ok()) << analysis.failure().message;
+  ASSERT_TRUE(analysis.value().loss.has_value());
+  const ScalingLoss& loss = *analysis.value().loss;
+  EXPECT_LT(loss.efficiency_ratio, 1);
+  EXPECT_NEAR(loss.alone_ns + loss.exposed_wait_ns + loss.exposed_transfer_ns + loss.parts.sum_ns(),
+              loss.job_ns, 1);
+  EXPECT_GT(loss.exposed_wait_ns, 0.5 * job.late_ns);
+  EXPECT_NEAR(loss.parts.host_gaps_ns, job.late_ns / 4, 0.1 * job.late_ns / 4);  // of one rank in four
+  EXPECT_LT(std::abs(loss.parts.rest_ns), 0.02 * (loss.job_ns - loss.alone_ns));
+  const auto several = analyse_job(all.job, &all.job);
+  ASSERT_FALSE(several.ok());
+  EXPECT_EQ(several.failure().kind, ErrorKind::usage);
+}
+
+TEST(ManyRanks, LostRanksAreSaidAndNobodyIsClearedThen) {
+  RankJob job;
+  job.ranks = 6;
+  job.steps = 5;
+  job.lost = {2, 5};
+  const JobAnalysis analysis = made(job).analysis;
+  EXPECT_EQ(analysis.world_size, 6);
+  EXPECT_EQ(analysis.missing, (std::vector<std::int64_t>{2, 5}));
+  EXPECT_EQ(analysis.recurrence, Recurrence::cannot_say);
+}
+
+TEST(ManyRanks, CallsInAnotherOrderAndLostOnesAreListed) {
+  RankJob job;
+  job.ranks = 4;
+  job.steps = 6;
+  job.reordered = 2;
+  job.lost_calls = 3;
+  const JobAnalysis analysis = made(job).analysis;
+  ASSERT_EQ(analysis.mismatches.size(), 2U);
+  EXPECT_EQ(analysis.mismatches[0].rank, 2);
+  EXPECT_EQ(analysis.mismatches[0].step_index, 3);
+  EXPECT_EQ(analysis.mismatches[0].kind, MismatchKind::reordered);
+  EXPECT_EQ(analysis.mismatches[1].rank, 3);
+  EXPECT_EQ(analysis.mismatches[1].step_index, 4);
+  EXPECT_EQ(analysis.mismatches[1].kind, MismatchKind::lost);
+  EXPECT_EQ(analysis.mismatches[1].missing, 2);
+  EXPECT_EQ(analysis.recurrence, Recurrence::nobody);
+}
+
+TEST(ManyRanks, MergingInPartsGivesTheSameAsMergingAtOnce) {
+  const TemporaryDirectory directory;
+  RankJob job;
+  job.ranks = 5;
+  job.ranks_per_host = 2;
+  job.steps = 4;
+  job.clock_offset_ns = 2e6;
+  const RankJobTruth truth = generate::generate_rank_job(job, directory.path());
+  const store::Job at_once = merged_files(truth.files);
+  std::vector<store::Job> halves;
+  for (const auto& files : {std::vector<std::string>{truth.files[4], truth.files[1]},
+                            std::vector<std::string>{truth.files[2], truth.files[0], truth.files[3]}}) {
+    const std::string path = directory.file("part" + std::to_string(halves.size()) + ".ridge");
+    store::write_job(path, store::Run{.ridgeline_version = "0.1.0", .clock = "cupti"}, merged_files(files))
+        .value();
+    halves.push_back(ranks_of(path).value());
+  }
+  store::Job in_parts = merged(std::move(halves)).value();
+  align_clocks(in_parts);
+  ASSERT_EQ(in_parts.calls.size(), at_once.calls.size());
+  for (std::size_t i = 0; i < at_once.calls.size(); ++i) {
+    EXPECT_EQ(in_parts.calls[i].rank, at_once.calls[i].rank);
+    EXPECT_EQ(in_parts.calls[i].site_id, at_once.calls[i].site_id);
+    EXPECT_EQ(in_parts.calls[i].hidden_ns, at_once.calls[i].hidden_ns);
+  }
+  ASSERT_EQ(in_parts.kernel_steps.size(), at_once.kernel_steps.size());
+  for (std::size_t i = 0; i < at_once.kernel_steps.size(); ++i) {
+    EXPECT_EQ(in_parts.kernel_steps[i].kernel_id, at_once.kernel_steps[i].kernel_id);
+    EXPECT_EQ(in_parts.kernel_steps[i].time_ns, at_once.kernel_steps[i].time_ns);
+  }
+  ASSERT_EQ(in_parts.clocks.size(), at_once.clocks.size());
+  for (std::size_t i = 0; i < at_once.clocks.size(); ++i) {
+    EXPECT_EQ(in_parts.clocks[i].host, at_once.clocks[i].host);
+    EXPECT_EQ(in_parts.clocks[i].offset_ns, at_once.clocks[i].offset_ns);
+    EXPECT_EQ(in_parts.clocks[i].low_ns, at_once.clocks[i].low_ns);
+  }
+}
+
+// What merging says of two jobs' captures.
+std::string refusal(const RankJob& one, const RankJob& other, std::size_t rank_of_one,
+                    std::size_t rank_of_other) {
+  const TemporaryDirectory first, second;
+  const auto a = generate::generate_rank_job(one, first.path()).files[rank_of_one];
+  const auto b = generate::generate_rank_job(other, second.path()).files[rank_of_other];
+  const auto result = merged({ranks_of(a).value(), ranks_of(b).value()});
+  if (result.ok()) return "";
+  EXPECT_EQ(result.failure().kind, ErrorKind::usage);
+  EXPECT_NE(result.failure().message.find(".ridge"), std::string::npos);
+  EXPECT_EQ(result.failure().message.find('\n'), std::string::npos);
+  return result.failure().message;
+}
+
+TEST(Merging, RefusesWhatDoesNotBelongTogether) {
+  RankJob job;
+  job.steps = 2;
+  job.layers = 1;
+  EXPECT_EQ(refusal(job, job, 0, 1), "");
+  EXPECT_NE(refusal(job, job, 1, 1).find("rank 1 is there twice"), std::string::npos);
+  RankJob other = job;
+  other.command_line = "serve --layers 6";
+  EXPECT_NE(refusal(job, other, 0, 1).find("ran another program"), std::string::npos);
+  other = job;
+  other.ranks = 3;
+  EXPECT_NE(refusal(job, other, 0, 1).find("is of a job of 3 ranks"), std::string::npos);
+  other = job;
+  other.communicator = "beef";
+  EXPECT_NE(refusal(job, other, 0, 1).find("are of two runs"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace ridgeline::analyzer

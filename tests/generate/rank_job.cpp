@@ -1,0 +1,411 @@
+#include "generate/rank_job.h"
+
+#include <algorithm>
+#include <array>
+#include <cstdio>
+#include <optional>
+#include <stdexcept>
+
+#include "generate/generate.h"
+#include "ridgeline/store/capture_writer.h"
+#include "ridgeline/store/collectives.h"
+
+namespace ridgeline::generate {
+
+namespace {
+
+constexpr double kBaseClock_hz = 1.755e9;
+constexpr double kBus_bytes_per_s = 330e9;
+constexpr std::int64_t kBucket_bytes = 28'311'552;  // a layer's matrices of GPT-2 124M, FP32
+constexpr double kLatency_ns = 8000;
+constexpr std::int64_t kComputeStream = 7;
+constexpr std::int64_t kCommunicationStream = 21;
+
+class RankRandom {
+ public:
+  explicit RankRandom(std::uint64_t seed) : state_(seed * 0x9e3779b97f4a7c15ULL + 0x1234567ULL) {}
+  double uniform() {  // 0 up to 1, SplitMix64
+    std::uint64_t z = (state_ += 0x9e3779b97f4a7c15ULL);
+    z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9ULL;
+    z = (z ^ (z >> 27)) * 0x94d049bb133111ebULL;
+    return static_cast<double>((z ^ (z >> 31)) >> 11) * 0x1p-53;
+  }
+  double around() { return uniform() + uniform() + uniform() - 1.5; }  // mean 0, deviation 0.5
+
+ private:
+  std::uint64_t state_;
+};
+
+struct KernelOf {
+  const char* name;
+  double ns;
+  int blocks;
+};
+constexpr std::array<KernelOf, 4> kForward = {{{"_Z9gemm_mainPKfPfi", 210'000, 768},
+                                               {"_Z17layernorm_forwardPKfPfi", 24'000, 1024},
+                                               {"_Z17attention_forwardPKfPfi", 140'000, 384},
+                                               {"_Z12gelu_forwardPKfPfi", 31'000, 2048}}};
+constexpr std::array<KernelOf, 4> kBackward = {{{"_Z13gelu_backwardPKfPfi", 36'000, 2048},
+                                                {"_Z13gemm_gradientPKfPfi", 390'000, 768},
+                                                {"_Z18attention_backwardPKfPfi", 260'000, 384},
+                                                {"_Z18layernorm_backwardPKfPfi", 40'000, 1024}}};
+constexpr KernelOf kOptimiser = {"_Z12adamw_updatePKfPfi", 180'000, 4096};
+constexpr const char* kReduceKernel =
+    "_Z40ncclDevKernel_AllReduce_Sum_f32_RING_LL24ncclDevKernelArgsStorageILm4096EE";
+
+struct RanLaunch {
+  const char* kernel = nullptr;
+  int blocks = 1;
+  double start_ns = 0, end_ns = 0;
+  bool communicates = false;
+  std::int64_t bytes = 0;
+};
+struct RanCopy {
+  double start_ns = 0, end_ns = 0;
+};
+struct RanStep {
+  double host_start_ns = 0, host_end_ns = 0;
+  std::vector<RanLaunch> launches;
+  std::vector<RanCopy> copies;
+};
+
+// One rank on the true clock: what it does until it must wait for the others.
+class RankProgram {
+ public:
+  RankProgram(const RankJob& job, int rank)
+      : job_(job),
+        random_(job.seed * 1'000'003 + static_cast<std::uint64_t>(rank)),
+        speed_(1 + 0.003 * random_.around()),
+        clock_hz_(kBaseClock_hz / speed_) {}
+
+  [[nodiscard]] double clock_hz(bool late) const {
+    return late && job_.cause == RankCause::lower_clock ? clock_hz_ / (1 + slowness()) : clock_hz_;
+  }
+
+  void begin_step(bool late) {
+    late_ = late;
+    step_ = {};
+    step_.host_start_ns = now_;
+    now_ += 6000 + 500 * random_.around();
+    gaps_left_ = late && job_.cause == RankCause::host_gaps ? job_.layers : 0;
+    step_.copies.push_back({now_, now_ + 21'000});  // the tokens
+    now_ += 22'000;
+    for (int layer = 0; layer < job_.layers; ++layer) {
+      for (const KernelOf& kernel : kForward) launch(kernel);
+    }
+  }
+  // A layer of the backward pass; then its gradients are ready.
+  [[nodiscard]] double backward() {
+    if (gaps_left_ > 0) {
+      now_ += job_.late_ns / job_.layers;
+      --gaps_left_;
+    }
+    if (late_ && job_.cause == RankCause::copies) {
+      const double each = job_.late_ns / job_.layers;
+      step_.copies.push_back({now_, now_ + each});
+      now_ += each;
+    }
+    for (const KernelOf& kernel : kBackward) launch(kernel);
+    return now_;
+  }
+  // When its part of a collective begins on its stream.
+  [[nodiscard]] double arrive(double ready_ns) const {
+    return std::max(ready_ns + 2500, communication_end_ns_ + 800);
+  }
+  void communicate(double start_ns, double end_ns, std::int64_t bytes) {
+    const double end = end_ns + 600 * random_.uniform();
+    step_.launches.push_back({kReduceKernel, 24, start_ns, end, true, bytes});
+    communication_end_ns_ = end;
+  }
+  [[nodiscard]] double communication_end_ns() const { return communication_end_ns_; }
+  void end_step() {
+    now_ = std::max(now_, communication_end_ns_) + 1500;
+    launch(kOptimiser);
+    launch(kOptimiser);
+    step_.host_end_ns = now_;
+  }
+  [[nodiscard]] const RanStep& step() const { return step_; }
+
+ private:
+  // Of the time of a step in kernels, how much the straggler's is longer.
+  [[nodiscard]] double slowness() const {
+    double all = 2 * kOptimiser.ns;
+    for (const KernelOf& kernel : kForward) all += job_.layers * kernel.ns;
+    for (const KernelOf& kernel : kBackward) all += job_.layers * kernel.ns;
+    return job_.late_ns / all;
+  }
+  void launch(const KernelOf& kernel) {
+    double ns = kernel.ns * speed_ * (1 + 0.006 * random_.around());
+    int blocks = kernel.blocks;
+    if (late_ && (job_.cause == RankCause::more_work || job_.cause == RankCause::more_cycles ||
+                  job_.cause == RankCause::lower_clock))
+      ns *= 1 + slowness();
+    if (late_ && job_.cause == RankCause::more_work)
+      blocks = static_cast<int>(static_cast<double>(blocks) * (1 + slowness()) + 0.5);
+    step_.launches.push_back({kernel.name, blocks, now_, now_ + ns, false, 0});
+    now_ += ns + 900 + 150 * random_.around();
+  }
+
+  const RankJob& job_;
+  RankRandom random_;
+  double speed_;
+  double clock_hz_;
+  bool late_ = false;
+  int gaps_left_ = 0;
+  double now_ = 0;
+  double communication_end_ns_ = 0;
+  RanStep step_;
+};
+
+// What of a rank is in its capture.
+class RankCapture {
+ public:
+  RankCapture(const RankJob& job, int rank, const std::string& path, double offset_ns, double drift_ppb)
+      : job_(job), rank_(rank), offset_ns_(offset_ns), drift_ppb_(drift_ppb), writer_(created(path)) {
+    store::Run run;
+    run.command_line = job.command_line + " --rank " + std::to_string(rank);
+    run.ridgeline_version = "0.1.0";
+    run.clock = "cupti";
+    run.start_ns = at(0);
+    run.schedule = "timeline=" + std::to_string(job.steps);
+    run.step_range = "step";
+    writer_.set_run(run);
+    writer_.add_environment("WORLD_SIZE", std::to_string(job.ranks));
+    store::Process process;
+    process.pid = 4000 + rank;
+    process.rank = rank;
+    process.command = "train";
+    process.start_ns = at(0);
+    process_ = writer_.add(process);
+    writer_.set_host(process_, "host" + std::to_string(rank / job.ranks_per_host));
+    store::Device device;
+    device.device_index = rank % job.ranks_per_host;
+    device.name = "NVIDIA H200";
+    device.uuid = "GPU-" + std::to_string(rank);
+    device.sm_count = 132;
+    device.max_sm_clock_hz = 1'980'000'000;
+    device_ = writer_.add(device);
+    if (job.bytes_known)
+      communicator_ = writer_.add(store::Communicator{.process_id = process_,
+                                                      .hash = job.communicator,
+                                                      .ranks = job.ranks,
+                                                      .rank = rank,
+                                                      .name = std::nullopt});
+  }
+
+  [[nodiscard]] std::int64_t at(double true_ns) const {
+    return kOrigin + static_cast<std::int64_t>(true_ns + offset_ns_ + drift_ppb_ * 1e-9 * true_ns);
+  }
+
+  void add(int index, RanStep step) {
+    std::stable_sort(step.launches.begin(), step.launches.end(),
+                     [](const RanLaunch& a, const RanLaunch& b) { return a.start_ns < b.start_ns; });
+    if (index == 3 && rank_ == job_.reordered) reorder(step);
+    store::Step row;
+    row.process_id = process_;
+    row.step_index = index;
+    row.phase = Phase::timeline;
+    row.host_start_ns = at(step.host_start_ns);
+    row.host_end_ns = at(step.host_end_ns);
+    row.gpu_start_ns = at(step.launches.front().start_ns);
+    row.gpu_end_ns = at(last_end(step));
+    step_ = writer_.add(row);
+    std::int64_t ordinal = 0;
+    int calls = 0;
+    for (const RanLaunch& launch : step.launches) {
+      const bool lost = launch.communicates && index == 4 && rank_ == job_.lost_calls && ++calls <= 2;
+      if (!lost) add_launch(launch, ordinal++);
+      if (launch.communicates) ++next_call_;
+    }
+    for (const RanCopy& copy : step.copies) add_copy(copy);
+    end_ns_ = step.host_end_ns;
+  }
+
+  void add_clock(double true_ns, double hz) {
+    writer_.add(store::ClockSample{.device_id = device_,
+                                   .time_ns = at(true_ns),
+                                   .sm_clock_hz = static_cast<std::int64_t>(hz),
+                                   .memory_clock_hz = {},
+                                   .power_mw = {},
+                                   .temperature_c = {},
+                                   .throttle_reasons = {}});
+  }
+
+  void finish() {
+    store::Completeness completeness;
+    completeness.process_id = process_;
+    completeness.launches_seen = completeness.kernel_records = launches_;
+    writer_.add(completeness);
+    for (const Tier tier : {Tier::t0, Tier::t1, Tier::t2, Tier::t3})
+      writer_.add(store::TierStatus{
+          process_, tier, tier == Tier::t0 ? TierOutcome::ok : TierOutcome::not_requested, std::nullopt});
+    writer_.finish();
+  }
+
+ private:
+  static store::CaptureWriter created(const std::string& path) {
+    auto result = store::CaptureWriter::create(path);
+    if (!result.ok()) throw std::runtime_error(result.failure().message);
+    return std::move(result).value();
+  }
+  static double last_end(const RanStep& step) {
+    double end = 0;
+    for (const RanLaunch& launch : step.launches) end = std::max(end, launch.end_ns);
+    return end;
+  }
+  // A bucket changes its size with that of the norm, as if two calls had been made the other way round.
+  static void reorder(RanStep& step) {
+    RanLaunch* first = nullptr;
+    for (RanLaunch& launch : step.launches) {
+      if (!launch.communicates) continue;
+      if (first == nullptr)
+        first = &launch;
+      else if (launch.bytes != first->bytes) {
+        std::swap(first->bytes, launch.bytes);
+        return;
+      }
+    }
+  }
+  void add_launch(const RanLaunch& launch, std::int64_t ordinal) {
+    store::Launch row;
+    row.process_id = process_;
+    row.device_id = device_;
+    row.context_id = 1;
+    row.stream_id = launch.communicates ? kCommunicationStream : kComputeStream;
+    row.correlation_id = ++correlation_;
+    ++launches_;
+    row.kernel_id = writer_.kernel_id(launch.kernel);
+    row.start_ns = at(launch.start_ns);
+    row.end_ns = at(launch.end_ns);
+    row.host_start_ns = row.start_ns - 9000;
+    row.host_end_ns = row.start_ns - 6000;
+    row.grid.x = launch.blocks;
+    row.block.x = 256;
+    row.registers_per_thread = 64;
+    row.step_id = step_;
+    row.ordinal_in_step = ordinal;
+    const store::Id id = writer_.add(row);
+    if (!launch.communicates || !job_.bytes_known) return;
+    writer_.add(store::Collective{.launch_id = id,
+                                  .communicator_id = communicator_,
+                                  .ordinal = next_call_,
+                                  .function = CollectiveFunction::all_reduce,
+                                  .bytes = launch.bytes,
+                                  .source = CollectiveSource::program});
+  }
+  void add_copy(const RanCopy& copy) {
+    store::Memcpy row;
+    row.process_id = process_;
+    row.device_id = device_;
+    row.context_id = 1;
+    row.stream_id = kComputeStream;
+    row.correlation_id = ++correlation_;
+    row.kind = CopyKind::host_to_device;
+    row.bytes = 65'536;
+    row.start_ns = at(copy.start_ns);
+    row.end_ns = at(copy.end_ns);
+    row.step_id = step_;
+    writer_.add(row);
+  }
+
+  const RankJob& job_;
+  int rank_;
+  double offset_ns_, drift_ppb_;
+  store::CaptureWriter writer_;
+  store::Id process_ = 0, device_ = 0, step_ = 0;
+  std::optional<store::Id> communicator_;
+  std::int64_t launches_ = 0;
+  std::int64_t correlation_ = 0;
+  std::int64_t next_call_ = 0;
+  double end_ns_ = 0;
+};
+
+std::string file_of(const std::string& directory, int rank) {
+  std::array<char, 32> name{};
+  std::snprintf(name.data(), name.size(), "/rank%04d.ridge", rank);
+  return directory + name.data();
+}
+
+double transfer_ns(const RankJob& job, std::int64_t bytes) {
+  const double factor = 2.0 * (job.ranks - 1) / job.ranks;
+  return kLatency_ns + factor * static_cast<double>(bytes) / kBus_bytes_per_s * 1e9;
+}
+
+// All ranks enter a collective; once the last is there, it takes its time.
+void collective(std::vector<RankProgram>& programs, const std::vector<double>& ready, double duration_ns,
+                std::int64_t bytes) {
+  std::vector<double> start(programs.size());
+  double arrival = 0;
+  for (std::size_t r = 0; r < programs.size(); ++r) {
+    start[r] = programs[r].arrive(ready[r]);
+    arrival = std::max(arrival, start[r]);
+  }
+  for (std::size_t r = 0; r < programs.size(); ++r)
+    programs[r].communicate(start[r], arrival + duration_ns, bytes);
+}
+
+void run_step(const RankJob& job, std::vector<RankProgram>& programs, int straggler, RankRandom& random) {
+  std::vector<double> ready(programs.size());
+  for (std::size_t r = 0; r < programs.size(); ++r) programs[r].begin_step(static_cast<int>(r) == straggler);
+  for (int layer = 0; layer < job.layers; ++layer) {
+    for (std::size_t r = 0; r < programs.size(); ++r) ready[r] = programs[r].backward();
+    collective(programs, ready, transfer_ns(job, kBucket_bytes) * (1 + 0.01 * random.uniform()),
+               kBucket_bytes);
+  }
+  for (std::size_t r = 0; r < programs.size(); ++r) ready[r] = programs[r].communication_end_ns();
+  collective(programs, ready, kLatency_ns, 8);
+  for (RankProgram& program : programs) program.end_step();
+}
+
+void write_rank(const RankJob& job, int rank, const RankJobTruth& truth, const RankProgram& program,
+                const std::vector<RanStep>& steps) {
+  const auto at = static_cast<std::size_t>(rank);
+  RankCapture capture(job, rank, truth.files.back(), truth.offset_ns[at], truth.drift_ppb[at]);
+  RankRandom noise(job.seed * 31 + static_cast<std::uint64_t>(rank));
+  double next_sample = 0;
+  for (std::size_t i = 0; i < steps.size(); ++i) {
+    capture.add(static_cast<int>(i), steps[i]);
+    const double hz = program.clock_hz(truth.straggler[i] == rank);
+    for (; job.clock_sample_ns > 0 && next_sample < steps[i].host_end_ns; next_sample += job.clock_sample_ns)
+      capture.add_clock(next_sample, hz * (1 + 0.0005 * noise.uniform()));
+  }
+  capture.finish();
+}
+
+}  // namespace
+
+RankJobTruth generate_rank_job(const RankJob& job, const std::string& directory) {
+  RankJobTruth truth;
+  truth.bucket_bytes = kBucket_bytes;
+  truth.transfer_ns = transfer_ns(job, kBucket_bytes);
+  RankRandom random(job.seed * 77'777);
+  std::vector<RankProgram> programs;
+  double offset = 0;
+  double drift = 0;
+  for (int rank = 0; rank < job.ranks; ++rank) {
+    programs.emplace_back(job, rank);
+    if (rank > 0 && rank % job.ranks_per_host == 0) {
+      offset = job.clock_offset_ns * (2 * random.uniform() - 1);
+      drift = job.clock_drift_ppb * (2 * random.uniform() - 1);
+    }
+    truth.offset_ns.push_back(offset);
+    truth.drift_ppb.push_back(drift);
+  }
+  // Written rank by rank when all have run: a process has fewer files open at once than a job has ranks.
+  std::vector<std::vector<RanStep>> ran(programs.size());
+  for (int step = 0; step < job.steps; ++step) {
+    const int straggler = job.cause == RankCause::none ? -1 : job.rotating ? step % job.ranks : job.straggler;
+    truth.straggler.push_back(straggler);
+    run_step(job, programs, straggler, random);
+    for (std::size_t r = 0; r < programs.size(); ++r) ran[r].push_back(programs[r].step());
+  }
+  for (int rank = 0; rank < job.ranks; ++rank) {
+    if (std::find(job.lost.begin(), job.lost.end(), rank) != job.lost.end()) continue;
+    const auto at = static_cast<std::size_t>(rank);
+    truth.files.push_back(file_of(directory, rank));
+    write_rank(job, rank, truth, programs[at], ran[at]);
+  }
+  return truth;
+}
+
+}  // namespace ridgeline::generate

@@ -1,0 +1,141 @@
+// Merged jobs and what is known of collectives: written, read, absent in older captures.
+#include "ridgeline/store/job.h"
+
+#include <gtest/gtest.h>
+
+#include "capture_testing.h"
+#include "ridgeline/store/capture_part.h"
+#include "ridgeline/store/collectives.h"
+#include "ridgeline/store/schema.h"
+
+namespace ridgeline::store {
+namespace {
+
+using ridgeline::testing::TemporaryDirectory;
+
+Job small_job() {
+  Job job;
+  job.ranks = {{0, "alpha", "train #", 2, "NVIDIA H200", "a.ridge", 1},
+               {1, std::nullopt, "train #", 2, {}, "b.ridge", 1}};
+  job.clocks = {{"alpha", ClockStatus::reference, 0, 0.0, 10, 0, 0, 0},
+                {"rank 1", ClockStatus::aligned, -500, 1.5, 10, -20, 30, 7}};
+  job.communicators = {{1, "c0ffee", 2, "world"}};
+  job.sites = {{1, 1, CollectiveFunction::all_reduce, 4096}, {2, 1, std::nullopt, std::nullopt}};
+  job.kernels = {{1, "gemm"}};
+  job.steps = {{0, 4, 1000, 100, 60, 30, 6, 4, 40, 2, 3, 1.7e9, 1},
+               {1, 4, 990, 100, 60, 30, 6, 4, 40, 0, 3, std::nullopt, 0}};
+  job.calls = {{0, 4, 0, 1, 17, 20, 40, 5, {0, 10, 30}}, {1, 4, 0, 2, std::nullopt, 25, 35, 0, {}}};
+  job.kernel_steps = {{0, 4, 1, 3, 96, 60}, {1, 4, 1, 3, 96, 60}};
+  return job;
+}
+
+TEST(StoredJobs, ComeBackAsTheyWere) {
+  const TemporaryDirectory directory;
+  const std::string path = directory.file("job.ridge");
+  store::Run run;
+  run.command_line = "train #";
+  run.ridgeline_version = "0.1.0";
+  run.clock = "cupti";
+  write_job(path, run, small_job()).value();
+  EXPECT_TRUE(is_job(path).value());
+  const Job job = read_job(path).value();
+  ASSERT_EQ(job.ranks.size(), 2U);
+  EXPECT_EQ(job.ranks[0].host, "alpha");
+  EXPECT_EQ(job.ranks[1].host, std::nullopt);
+  EXPECT_EQ(job.ranks[1].file, "b.ridge");
+  ASSERT_EQ(job.clocks.size(), 2U);
+  EXPECT_EQ(job.clocks[1].status, ClockStatus::aligned);
+  EXPECT_EQ(job.clocks[1].offset_ns, -500);
+  EXPECT_EQ(job.clocks[1].high_ns, 30);
+  EXPECT_EQ(job.sites[0].function, CollectiveFunction::all_reduce);
+  EXPECT_EQ(job.sites[1].function, std::nullopt);
+  EXPECT_EQ(job.calls[0].hidden_ns, (std::vector<std::int64_t>{0, 10, 30}));
+  EXPECT_EQ(job.calls[0].kernels_before_end, 5);
+  EXPECT_EQ(job.steps[0].copy_beside_ns, 2);
+  EXPECT_TRUE(job.calls[1].hidden_ns.empty());
+  EXPECT_EQ(job.steps[0].sm_clock_hz, 1.7e9);
+  EXPECT_EQ(job.steps[1].sm_clock_hz, std::nullopt);
+  EXPECT_EQ(job.kernel_steps[1].blocks, 96);
+  const Capture capture = Capture::open(path).value();
+  EXPECT_TRUE(capture.verify().damage.empty());
+  const auto table =
+      capture.query("SELECT rank, function, end_ns FROM v_job_collective ORDER BY rank").value();
+  EXPECT_EQ(std::get<std::int64_t>(table.rows[0][2]), 1060);
+}
+
+TEST(StoredJobs, WhatCannotBeIsDamage) {
+  for (const char* change :
+       {"UPDATE job_call SET hidden = '1 x' WHERE rank = 0",
+        "UPDATE job_call SET hidden = '9999999999999999999'", "UPDATE job_call SET duration_ns = -1",
+        "UPDATE job_call SET start_offset_ns = 9223372036854775807",
+        "UPDATE job_step SET start_ns = 9223372036854775807", "UPDATE job_step SET idle_ns = -5",
+        "UPDATE job_kernel_step SET time_ns = 9223372036854775807",
+        "UPDATE job_rank SET world_size = 4000000000",
+        "PRAGMA foreign_keys = OFF; UPDATE job_call SET site_id = 99",
+        "PRAGMA foreign_keys = OFF; UPDATE job_site SET communicator_id = 99",
+        "PRAGMA foreign_keys = OFF; UPDATE job_kernel_step SET kernel_id = 99 WHERE rank = 0",
+        "UPDATE job_clock SET drift_ppb = 1e300 WHERE status = 'aligned'"}) {
+    SCOPED_TRACE(change);
+    const TemporaryDirectory directory;
+    const std::string path = directory.file("job.ridge");
+    store::Run run;
+    run.clock = "cupti";
+    write_job(path, run, small_job()).value();
+    Database(path, OpenMode::read_write).execute(change);
+    const auto job = read_job(path);
+    ASSERT_FALSE(job.ok());
+    EXPECT_EQ(job.failure().kind, ErrorKind::corrupt);
+  }
+}
+
+TEST(StoredJobs, ACaptureOfOneRankIsNone) {
+  const TemporaryDirectory directory;
+  const std::string path = testing::write_file(directory);
+  EXPECT_FALSE(is_job(path).value());
+  EXPECT_EQ(read_job(path).failure().kind, ErrorKind::no_data);
+}
+
+TEST(StoredCollectives, ComeBackAndAreNoneBeforeTheirVersion) {
+  const TemporaryDirectory directory;
+  const std::string path = directory.file("a.ridge");
+  {
+    auto writer = CaptureWriter::create(path);
+    ASSERT_TRUE(writer.ok());
+    const auto ids = testing::write_sample(writer.value());
+    const Id group = writer.value().add(
+        Communicator{.process_id = ids.process, .hash = "f00d", .ranks = 8, .rank = 3, .name = "data"});
+    writer.value().add(Collective{.launch_id = ids.launch,
+                                  .communicator_id = group,
+                                  .ordinal = 12,
+                                  .function = CollectiveFunction::reduce_scatter,
+                                  .bytes = 1 << 20,
+                                  .source = CollectiveSource::nvtx});
+    writer.value().finish();
+  }
+  {
+    const Capture capture = Capture::open(path).value();
+    ASSERT_EQ(communicators(capture).size(), 1U);
+    EXPECT_EQ(communicators(capture)[0].name, "data");
+    ASSERT_EQ(collectives(capture).size(), 1U);
+    EXPECT_EQ(collectives(capture)[0].function, CollectiveFunction::reduce_scatter);
+    EXPECT_EQ(collectives(capture)[0].source, CollectiveSource::nvtx);
+    const std::string part_path = directory.file("part.ridge");
+    ASSERT_TRUE(write_part(capture, {150, 350}, part_path).ok());
+    const Capture part = Capture::open(part_path).value();
+    ASSERT_EQ(collectives(part).size(), 1U);
+    EXPECT_EQ(collectives(part)[0].bytes, 1 << 20);
+    ASSERT_EQ(communicators(part).size(), 1U);
+    EXPECT_EQ(collectives(part)[0].communicator_id, communicators(part)[0].id);
+  }
+  {
+    Database database(path, OpenMode::read_write);
+    testing::drop_jobs(database);
+    database.execute("DELETE FROM table_rows; PRAGMA user_version = " + std::to_string(kJobsAreKept - 1));
+  }
+  const Capture older = Capture::open(path).value();
+  EXPECT_TRUE(communicators(older).empty());
+  EXPECT_TRUE(collectives(older).empty());
+}
+
+}  // namespace
+}  // namespace ridgeline::store
