@@ -59,6 +59,7 @@ void RecordedActivities::write_launch(const Execution& execution, const Call* ca
   }
   const store::Id id = rows_.writer().add(row);
   last_launch_id_ = id;
+  if (told_) told_(execution, id);
   samples_.add(execution, row.kernel_id, step, row.ordinal_in_step, id);
   if (step != nullptr && step->phase == Phase::stalls) kernels_.note_stalled(execution.kernel, row.kernel_id);
   ++rows_.summary().launches;

@@ -37,6 +37,8 @@ class RecordedActivities {
   void add(const Wait& wait);
   void add(const Clocks& clocks);
   void finish();
+  /// Told of each execution once it has its row.
+  void on_launch(std::function<void(const Execution&, store::Id)> told) { told_ = std::move(told); }
   /// Rows of executions so far.
   [[nodiscard]] std::int64_t launches() const { return launches_; }
   /// Of the execution that was written last; 0: none as yet.
@@ -60,6 +62,7 @@ class RecordedActivities {
   RecordedRanges& ranges_;
   SampledWindows& samples_;
   CodeOf code_of_;
+  std::function<void(const Execution&, store::Id)> told_;
   StepFinder finder_;
   LaunchJoin join_;
   std::int64_t launches_ = 0;

@@ -10,6 +10,7 @@
 #include "recording/order.h"
 #include "ridgeline/base/secrets.h"
 #include "ridgeline/base/text.h"
+#include "spool/collective_import.h"
 #include "spool/counter_import.h"
 #include "spool/intervention_import.h"
 #include "spool/spool_devices.h"
@@ -42,11 +43,14 @@ class Process {
         kernels_(rows_, [this](std::uint32_t id) { return name_of(id); }),
         ranges_(rows_, import.spool),
         samples_(rows_),
+        collectives_(import.reader, import.spool, rows_),
         summary_(summary) {}
 
   void write() {
     plan_ = recording_plan(reader_, spool_, in_.manifest);
+    collectives_.scan();
     write_process();
+    collectives_.write_groups();
     write_versions();
     for (const auto& [ordinal, device] : spool_.devices)
       rows_.add_device(ordinal, device_of(reader_, device));
@@ -93,6 +97,7 @@ class Process {
       if (auto rank = in_.manifest->ranks.find(row.pid); rank != in_.manifest->ranks.end())
         row.rank = rank->second;
     }
+    if (!row.rank) row.rank = collectives_.rank();
     if (spool_.end) row.end_ns = spool_.end->time_ns;
     rows_.begin(row);
     if (const auto& process = spool_.process) {
@@ -167,6 +172,11 @@ class Process {
                                   : spool_.code_hash(execution.kernel, call != nullptr ? call->code : 0);
     };
     RecordedActivities activities(rows_, kernels_, spool_, ranges_, samples_, code_of);
+    activities.on_launch([this](const Execution& execution, store::Id id) {
+      const auto kernel = spool_.kernels.find(execution.kernel);
+      if (kernel != spool_.kernels.end())
+        collectives_.ran(execution, id, reader_.string_or(kernel->second.name, ""));
+    });
     RecordedOrder order(rows_, spool_);
     const auto copy = [&](const Copy& event, std::uint32_t executable) {
       if (event.graph_node) order.ran(*event.graph_node, executable);
@@ -196,6 +206,7 @@ class Process {
       }
     });
     activities.finish();
+    collectives_.finish();
     order.finish();
     // The records were counted before: a file that shrinks meanwhile must not pass for whole.
     const std::int64_t counted = spool_.kernel_records + spool_.graph_kernel_records;
@@ -392,6 +403,7 @@ class Process {
   RecordedKernels kernels_;
   RecordedRanges ranges_;
   SampledWindows samples_;
+  RecordedCollectives collectives_;
   TierOutcomes outcomes_;
   std::unordered_set<std::uint32_t> named_threads_;  // by the program
   ImportSummary& summary_;

@@ -1,0 +1,96 @@
+// collective_import.h: what NCCL says of its collectives by NVTX, joined to the kernels that ran them.
+//
+// NCCL opens a range round each of its calls, with the communicator's hash and the bytes as a payload. A kernel is of
+// the call in whose range it was launched, or of the calls of the group that launched it. In a CUDA graph the calls are
+// made once, at its capture: a launch of the graph runs their kernels in the order of the calls.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include "recording/events.h"
+#include "recording/process_rows.h"
+#include "ridgeline/base/collective_words.h"
+#include "spool/spool_scan.h"
+
+namespace ridgeline::import {
+
+/// Order: 1. scan(), before the process has its row  2. write_groups(), after  3. ran() of each kernel that has a row
+/// 4. finish().
+class RecordedCollectives {
+ public:
+  /// Keeps references to all.
+  RecordedCollectives(const spool::Reader& reader, const ScannedSpool& spool, ProcessRows& rows)
+      : reader_(reader), spool_(spool), rows_(rows) {}
+
+  /// One pass over ranges and launches; none where the program has no range of NCCL.
+  void scan();
+  /// The process's rank in its largest group of several; none: no group said it.
+  [[nodiscard]] std::optional<int> rank() const;
+  void write_groups();
+  /// `kernel`: its name, mangled.
+  void ran(const Execution& execution, store::Id launch_id, std::string_view kernel);
+  void finish();
+
+ private:
+  enum class PathKind : std::uint8_t { other, call, group_begins, group_ends, makes_group };
+  struct NcclPath {
+    PathKind kind = PathKind::other;
+    CollectiveFunction function = CollectiveFunction::all_reduce;
+  };
+  struct NcclCall {
+    CollectiveFunction function = CollectiveFunction::all_reduce;
+    std::optional<std::uint64_t> group;  // hash of its communicator
+    std::optional<std::int64_t> bytes;   // of one rank's message
+    bool operator==(const NcclCall&) const = default;
+  };
+  struct Launched {
+    NcclCall call;
+    std::uint64_t range = 0;  // of the call, or of the end of the group
+  };
+  struct ThreadGroup {
+    int depth = 0;
+    std::vector<NcclCall> calls;
+  };
+  struct NcclGroup {
+    store::Id id = 0;  // 0: has no row
+    std::optional<std::int64_t> ranks, rank;
+  };
+  struct NodeRun {
+    std::int64_t start_ns = 0;
+    store::Id launch_id = 0;
+    std::optional<CollectiveFunction> named;
+  };
+
+  void know_paths();
+  void on_launch(const spool::LaunchRecord& launch);
+  void on_range_end(const spool::NvtxRangeRecord& range);
+  [[nodiscard]] NcclCall call_in(CollectiveFunction function, std::uint64_t range_id);
+  [[nodiscard]] static std::optional<NcclCall> as_one(const std::vector<NcclCall>& calls);
+  void note_group(std::uint64_t range_id);
+  void captured_until_here();
+  [[nodiscard]] NcclCall bytes_if_alone(const Launched& launched) const;
+  [[nodiscard]] const std::vector<NcclCall>* calls_of(const std::vector<NodeRun>& runs) const;
+  void write(store::Id launch_id, const NcclCall& call);
+
+  const spool::Reader& reader_;
+  const ScannedSpool& spool_;
+  ProcessRows& rows_;
+  std::unordered_map<std::uint32_t, NcclPath> paths_;
+  std::unordered_map<std::uint64_t, std::string> payloads_;           // of ranges that have not ended
+  std::unordered_map<std::uint32_t, ThreadGroup> groups_of_threads_;  // by thread
+  std::unordered_map<std::uint64_t, std::uint32_t> launches_of_range_;
+  std::unordered_map<std::uint32_t, Launched> launched_;  // by correlation id
+  std::vector<Launched> captured_;                        // since the last graph was made
+  std::vector<std::vector<NcclCall>> graphs_;             // of each graph, in the order of the calls
+  std::uint32_t last_graph_ = 0;
+  std::map<std::uint64_t, NcclGroup> groups_;                               // by hash
+  std::unordered_map<std::uint32_t, std::vector<NodeRun>> graph_launches_;  // by correlation id
+};
+
+}  // namespace ridgeline::import
