@@ -147,8 +147,9 @@ Verb add_import(Command program) {
       "import", "Make a capture of what another profiler recorded, or of an interrupted recording");
   app.add_option(
          "SOURCE", request->sources,
-         "Nsight Systems report or SQLite export, Kineto or Chrome trace (JSON, plain or gzip); several "
-         "of one run; or the spool directory of an interrupted recording. Sources are left as they are")
+         "Nsight Systems report or SQLite export, trace of torch.profiler, Chrome or Perfetto (JSON or "
+         ".pftrace, plain or gzip); several of one run; or the spool directory of an interrupted recording. "
+         "Sources are left as they are")
       .required()
       .type_name("");
   app.add_option(

@@ -8,9 +8,10 @@
 #include <map>
 #include <nlohmann/json.hpp>
 #include <set>
-#include <tuple>
+#include <unordered_map>
 
 #include "kineto/json_stream.h"
+#include "kineto/op_shapes.h"
 #include "ridgeline/base/text.h"
 #include "traces/api_calls.h"
 #include "traces/counter_series.h"
@@ -22,6 +23,7 @@ namespace {
 using Json = nlohmann::json;
 
 constexpr std::size_t kMaxCounterValues = 4'000'000;
+constexpr std::size_t kMostWorks = 1u << 16;                    // arguments of operations that are remembered
 constexpr std::int64_t kLongestSpanNs = std::int64_t{1} << 55;  // of one event: a year
 
 std::optional<std::int64_t> integer_in(std::string_view text) {
@@ -123,7 +125,7 @@ class KinetoReader {
                                                 : "is JSON without an array traceEvents, and no trace");
     if (losses.events == 0 && losses.malformed > 0)
       throw Error(ErrorKind::corrupt, fmt::format("{} events, and none of them is whole", losses.malformed));
-    leave_out_captured();
+    leave_out_captured(*process_, std::move(captures_));
     process_->samples = counters_.samples();
     if (base_ns_ != 0) process_->shift(base_ns_);
     describe();
@@ -189,7 +191,10 @@ class KinetoReader {
     const auto start_ns = nanoseconds_in(event.start);
     const auto duration_ns =
         event.duration.empty() ? std::optional<std::int64_t>(0) : nanoseconds_in(event.duration);
-    if (!start_ns || !duration_ns || *duration_ns < 0 || *duration_ns > kLongestSpanNs) return false;
+    if (!start_ns || !duration_ns || *duration_ns < 0 || *duration_ns > kLongestSpanNs) {
+      if (category == "kernel") ++unread_kernels_;
+      return false;
+    }
     const std::int64_t end_ns = *start_ns + *duration_ns;
     if (on_device) return take_device(event, *start_ns, end_ns);
     const auto pid = integer_in(event.process);
@@ -199,8 +204,36 @@ class KinetoReader {
     process_->ranges.push_back({.start_ns = *start_ns,
                                 .end_ns = end_ns,
                                 .thread_id = low_half(integer_in(event.thread)),
-                                .name = range_name(event.name)});
+                                .name = range_name(event.name),
+                                .work = declares_work(event.name) ? work_of(event) : 0});
     return true;
+  }
+
+  // A model repeats its layers: arguments that were read before are known by their text.
+  std::uint32_t work_of(const Event& event) {
+    std::string_view sizes, types, values;
+    for (JsonMembers args(event.args); args.next();) {
+      if (args.key() == "Input Dims") {
+        sizes = args.value();
+      } else if (args.key() == "Input type") {
+        types = args.value();
+      } else if (args.key() == "Concrete Inputs") {
+        values = args.value();
+      }
+    }
+    if (sizes.empty()) return 0;
+    std::string key;
+    for (const std::string_view part : {event.name, sizes, types, values}) key.append(part).append(1, '\0');
+    if (const auto read = works_.find(key); read != works_.end()) return read->second;
+    std::uint32_t number = 0;
+    if (const auto arguments = op_arguments(sizes, types, values)) {
+      if (const auto work = work_of_op(event.name, *arguments)) {
+        process_->works.push_back(*work);
+        number = static_cast<std::uint32_t>(process_->works.size());
+      }
+    }
+    if (works_.size() < kMostWorks) works_.emplace(std::move(key), number);
+    return number;
   }
 
   // A value of a device at a time: {"name": metric, "pid": "GPU 0 Counters", "ts": …, "args": {"": value}}.
@@ -268,8 +301,10 @@ class KinetoReader {
     const DeviceArgs args = device_args(event.args);
     const auto device = args.device ? args.device : integer_in(event.process);
     const auto stream = args.stream ? args.stream : integer_in(event.thread);
-    if (!device || *device < 0 || *device > 4096) return false;
-    if (event.category == "kernel" && event.name.empty()) return false;
+    if (!device || *device < 0 || *device > 4096 || (event.category == "kernel" && event.name.empty())) {
+      if (event.category == "kernel") ++unread_kernels_;
+      return false;
+    }
     used_devices_.insert(low_half(device));
     if (has_time(start_ns, end_ns)) process_->saw(start_ns, end_ns);
     if (event.category != "kernel") {
@@ -312,7 +347,7 @@ class KinetoReader {
     if (what.kind == ApiKind::other) return true;
     const std::uint32_t thread = low_half(integer_in(event.thread));
     if (what.kind == ApiKind::capture_begin || what.kind == ApiKind::capture_end) {
-      captures_.emplace_back(thread, start_ns, what.kind == ApiKind::capture_begin);
+      captures_.push_back({thread, start_ns, what.kind == ApiKind::capture_begin});
       return true;
     }
     std::uint32_t correlation = 0;
@@ -327,18 +362,6 @@ class KinetoReader {
                   .enter_ns = start_ns,
                   .exit_ns = end_ns});
     return true;
-  }
-
-  void leave_out_captured() {
-    if (captures_.empty()) return;
-    std::sort(captures_.begin(), captures_.end());
-    std::erase_if(process_->calls, [&](const ForeignCall& call) {
-      const auto next = std::upper_bound(captures_.begin(), captures_.end(),
-                                         std::tuple(call.thread_id, call.enter_ns, true));
-      if (next == captures_.begin()) return false;
-      const auto& [thread, time_ns, begins] = *std::prev(next);
-      return thread == call.thread_id && begins;
-    });
   }
 
   void note(std::string_view key, std::string_view value) {
@@ -416,6 +439,11 @@ class KinetoReader {
         "the trace has no kernel: profile with activities=[ProfilerActivity.CUDA], and check that no other "
         "profiler "
         "held CUPTI (one program at a time can)";
+    if (unread_kernels_ > 0)
+      recording_.empty_because = fmt::format(
+          "{} kernels, and none has a start, a duration, a device and a name that can be read: the trace is "
+          "of another program or damaged",
+          unread_kernels_);
   }
 
   void say_losses(const JsonLosses& losses) {
@@ -447,13 +475,15 @@ class KinetoReader {
   NameTable kernels_;  // as they stand in the file
   CounterSeries counters_{kMaxCounterValues};
   std::uint64_t taken_ = 0;
+  std::int64_t unread_kernels_ = 0;
   std::int64_t base_ns_ = 0;
   std::uint32_t next_correlation_id_ = UINT32_MAX - 1;
   std::set<std::uint32_t> used_devices_;
   std::map<std::string, std::int64_t> left_out_;
+  std::unordered_map<std::string, std::uint32_t> works_;  // by the text of an operation and its arguments
   std::map<std::int64_t, std::string> process_names_;
   std::map<std::uint32_t, std::pair<std::int64_t, std::string>> thread_names_;
-  std::vector<std::tuple<std::uint32_t, std::int64_t, bool>> captures_;
+  std::vector<CaptureEdge> captures_;
   std::vector<std::pair<std::string, std::string>> versions_;
   Json devices_, distributed_;
 };

@@ -109,7 +109,7 @@ void RecordedRanges::remember(std::uint64_t range_id, store::Id id) {
   recent_order_.pop_front();
 }
 
-void RecordedRanges::add(const Range& range) {
+void RecordedRanges::add(const Range& range, const store::Annotation* declared) {
   if (recent_.contains(range.id)) return;
   store::NvtxRange row;
   if (const auto reserved = parents_.find(range.id); reserved != parents_.end()) {
@@ -131,6 +131,7 @@ void RecordedRanges::add(const Range& range) {
   row.thread_id = range.thread_id;
   row.depth = static_cast<int>(range.depth);
   std::vector<store::Annotation> work;
+  if (declared != nullptr) work.push_back(*declared);
   const auto path = path_id(range.path);
   const auto node = paths_.find(range.path);
   if (path && node != paths_.end()) {
@@ -149,9 +150,9 @@ void RecordedRanges::add(const Range& range) {
   row.start_ns = range.start_ns;
   row.end_ns = range.end_ns;
 
-  if (const auto declared = declared_.find(range.id); declared != declared_.end()) {
-    work.insert(work.end(), declared->second.begin(), declared->second.end());
-    declared_.erase(declared);
+  if (const auto payloads = declared_.find(range.id); payloads != declared_.end()) {
+    work.insert(work.end(), payloads->second.begin(), payloads->second.end());
+    declared_.erase(payloads);
   }
   std::optional<store::Id> work_id;
   if (!work.empty()) work_id = rows_.writer().work_id(work.front());

@@ -23,7 +23,8 @@ class RecordedRanges {
   /// Names from the outermost range, joined by " / "; none outside of ranges.
   [[nodiscard]] std::optional<store::Id> path_id(std::uint32_t id);
 
-  void add(const Range& range);
+  /// `declared`: what the source itself declares for it; null: nothing.
+  void add(const Range& range, const store::Annotation* declared = nullptr);
   /// What a payload of that NVTX schema declares for a range; others declare nothing.
   void declare(std::uint64_t range_id, std::uint64_t schema_id, std::string_view payload);
 

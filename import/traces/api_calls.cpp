@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <array>
+#include <iterator>
+#include <tuple>
 #include <utility>
 
 namespace ridgeline::import {
@@ -84,6 +86,21 @@ void add_api_call(ForeignProcess& process, CaptureWatch& capture, const TimedApi
                            .thread_id = call.thread_id,
                            .graph = call.what.kind == ApiKind::graph_launch});
   process.saw(call.enter_ns, call.exit_ns);
+}
+
+void leave_out_captured(ForeignProcess& process, std::vector<CaptureEdge> edges) {
+  if (edges.empty()) return;
+  const auto place = [](const CaptureEdge& edge) {
+    return std::tuple(edge.thread_id, edge.time_ns, edge.begins);
+  };
+  std::sort(edges.begin(), edges.end(),
+            [&](const CaptureEdge& a, const CaptureEdge& b) { return place(a) < place(b); });
+  std::erase_if(process.calls, [&](const ForeignCall& call) {
+    const auto next =
+        std::upper_bound(edges.begin(), edges.end(), std::tuple(call.thread_id, call.enter_ns, true),
+                         [&](const auto& of_call, const CaptureEdge& edge) { return of_call < place(edge); });
+    return next != edges.begin() && std::prev(next)->thread_id == call.thread_id && std::prev(next)->begins;
+  });
 }
 
 }  // namespace ridgeline::import

@@ -5,6 +5,7 @@
 #include <optional>
 #include <string_view>
 #include <unordered_set>
+#include <vector>
 
 #include "traces/foreign_process.h"
 
@@ -41,5 +42,14 @@ struct TimedApiCall {
 
 /// Calls of a thread in the order of time.
 void add_api_call(ForeignProcess& process, CaptureWatch& capture, const TimedApiCall& call);
+
+/// Where a thread begins or ends to capture a stream.
+struct CaptureEdge {
+  std::uint32_t thread_id = 0;
+  std::int64_t time_ns = 0;
+  bool begins = false;
+};
+/// Of sources whose events are in no order, once all are there: calls of a thread that captures go.
+void leave_out_captured(ForeignProcess& process, std::vector<CaptureEdge> edges);
 
 }  // namespace ridgeline::import

@@ -31,6 +31,7 @@ struct ForeignRange {
   std::uint32_t name = 0;    ///< index into the names of the process
   std::uint32_t path = 0;    ///< 0: none
   std::uint32_t parent = 0;  ///< position of the range round it plus one; 0: none
+  std::uint32_t work = 0;    ///< index into ForeignProcess::works plus one; 0: nothing is declared for it
   std::uint16_t depth = 0;
   bool apart = false;  ///< may begin and end on any thread: no other is in it
   bool open = false;   ///< its end was not recorded

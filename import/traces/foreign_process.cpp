@@ -409,7 +409,7 @@ class ForeignWriter {
                   .depth = from.depth,
                   .start_ns = from.start_ns};
       if (!from.open) range.end_ns = from.end_ns;
-      ranges_.add(range);
+      ranges_.add(range, from.work == 0 ? nullptr : &process_.works[from.work - 1]);
     }
   }
 

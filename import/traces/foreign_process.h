@@ -78,6 +78,7 @@ struct ForeignProcess {
   std::vector<KernelName> kernels;                 ///< by the source's number
   NameTable names;                                 ///< of ranges
   std::vector<ForeignRange> ranges;
+  std::vector<store::Annotation> works;  ///< what ranges must compute and move; each once
   std::vector<ForeignCall> calls;
   EventLog log;
   std::vector<ForeignSamples> samples;

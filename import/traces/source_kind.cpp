@@ -10,6 +10,7 @@
 #include <memory>
 
 #include "nsys/nsys_tables.h"
+#include "perfetto/proto_fields.h"
 #include "ridgeline/base/text.h"
 #include "ridgeline/import/trace_files.h"
 #include "ridgeline/store/capture.h"
@@ -29,8 +30,8 @@ constexpr std::string_view kNcuResult =
 
 constexpr std::string_view kKnown =
     "is nothing that can be imported: give a spool directory, an SQLite export or a report of Nsight "
-    "Systems, or a "
-    "trace of Kineto or Chrome as JSON";
+    "Systems, "
+    "or a trace of torch.profiler, Chrome or Perfetto";
 
 // The first bytes, unpacked if it is packed.
 Result<std::string> head_of(const std::string& path) {
@@ -61,6 +62,17 @@ Result<SourceKind> kind_of_database(const std::string& path) {
                        "is an SQLite database, but no export of Nsight Systems: it has none of its tables");
 }
 
+// A packet of a Perfetto trace: field 1 with its length, and in it a field that packets have.
+bool is_packet(std::string_view head) {
+  // The packet may be longer than what is known of the file.
+  if (!head.starts_with('\x0a')) return false;
+  std::size_t at = 1;
+  while (at < head.size() && at < 11 && static_cast<unsigned char>(head[at]) >= 0x80U) ++at;
+  ProtoFields fields(head.substr(std::min(at + 1, head.size())));
+  constexpr std::uint32_t kMostFields = 1000;
+  return (fields.next() || fields.field() > 0) && fields.field() < kMostFields;
+}
+
 bool has_nsys_ending(std::string_view path) {
   return path.ends_with(".nsys-rep") || path.ends_with(".qdrep");
 }
@@ -80,8 +92,7 @@ Result<SourceKind> kind_of_text(const std::string& path, std::string_view head) 
   // The formats of the reports are not published: of these the name has to do.
   if (path.ends_with(".ncu-rep") || path.ends_with(".ncu-repz")) return nothing_known(path, kNcuResult);
   if (has_nsys_ending(path)) return SourceKind::nsys_report;
-  if (head.starts_with('\n'))
-    return nothing_known(path, "is a Perfetto trace, which is not imported: export JSON");
+  if (is_packet(all)) return SourceKind::perfetto;
   return nothing_known(path, kKnown);
 }
 

@@ -9,6 +9,7 @@
 #include "kineto/kineto_import.h"
 #include "nsys/nsys_import.h"
 #include "nsys/nsys_program.h"
+#include "perfetto/perfetto_import.h"
 #include "recording/devices.h"
 #include "recording/draft.h"
 #include "ridgeline/base/file.h"
@@ -70,18 +71,17 @@ class TraceImport {
     ForeignRecording recording = read(path, kind);
     recording.run.ridgeline_version = RIDGELINE_VERSION;
     // A file that is whole says all that was recorded; what was cut off has no end.
-    if (!recording.cut && !recording.run.end_ns) {
-      for (const std::unique_ptr<ForeignProcess>& process : recording.processes) {
-        if (ran_something(*process))
-          recording.run.end_ns = std::max(recording.run.end_ns.value_or(process->last_ns), process->last_ns);
-      }
+    for (const std::unique_ptr<ForeignProcess>& process : recording.processes) {
+      if (!ran_something(*process) || process->first_ns > process->last_ns) continue;
+      span(process->first_ns, process->last_ns, recording);
+      if (!recording.cut) process->row.end_ns = process->last_ns;
     }
     if (!described_) writer.set_run(recording.run);
     described_ = true;
     for (const auto& [component, version] : recording.versions) writer.add_version(component, version);
     // Without UUIDs the device 0 of one file need not be that of another.
     std::optional<RecordedDevices> own;
-    if (kind == SourceKind::trace_json) own.emplace(writer);
+    if (kind == SourceKind::trace_json || kind == SourceKind::perfetto) own.emplace(writer);
     RecordedDevices& devices = own ? *own : shared;
     bool first = true;
     for (std::unique_ptr<ForeignProcess>& process : recording.processes) {
@@ -100,9 +100,17 @@ class TraceImport {
     tell(0);
   }
 
+  static void span(std::int64_t first_ns, std::int64_t last_ns, ForeignRecording& recording) {
+    store::Run& run = recording.run;
+    run.start_ns = std::min(run.start_ns.value_or(first_ns), first_ns);
+    if (!recording.cut) run.end_ns = std::max(run.end_ns.value_or(last_ns), last_ns);
+  }
+
   ForeignRecording read(const std::string& path, SourceKind kind) {
     if (kind == SourceKind::trace_json)
       return read_kineto(path, draft_.directory(), [this](std::uint64_t bytes) { tell(bytes); });
+    if (kind == SourceKind::perfetto)
+      return read_perfetto(path, draft_.directory(), [this](std::uint64_t bytes) { tell(bytes); });
     if (kind == SourceKind::nsys_export) return read_nsys(path, draft_.directory());
     const std::string exported = fmt::format("{}.{}.nsys.sqlite", output_, getpid());
     const UnfinishedFiles gone({exported});

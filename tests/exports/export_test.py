@@ -238,6 +238,18 @@ def check_refusals(capture, folder):
     run("export", PROTO, "-o", out, code=3)
 
 
+def check_imported(capture, trace, folder):
+    """What is written here is read here: an import of the trace has the same launches, steps' ranges and ranks."""
+    back = folder + "/back.ridge"
+    run("import", trace, "-o", back, "-f", "-q")
+    for query in ("SELECT kernel, grid_x, block_x, registers_per_thread, stream_id, count(*), sum(duration_ns) FROM v_launch "
+                  "WHERE duration_ns IS NOT NULL GROUP BY 1, 2, 3, 4, 5 ORDER BY 1, 2, 3, 4, 5",
+                  "SELECT p.rank, count(*) FROM v_launch l JOIN process p ON p.id = l.process_id WHERE l.duration_ns IS NOT NULL "
+                  "GROUP BY 1 ORDER BY 1",
+                  "SELECT sum(bytes), count(*) FROM memcpy", "SELECT sum(bytes), count(*) FROM memset"):
+        assert sql(back, query) == sql(capture, query), (query, sql(back, query)[:3], sql(capture, query)[:3])
+
+
 with tempfile.TemporaryDirectory() as made:
     small, ranks = made + "/c.ridge", made + "/ranks.ridge"
     subprocess.run([FABRICATE, small, "samples", "layers=2", "overlap", "copies=2"], check=True)
@@ -245,11 +257,13 @@ with tempfile.TemporaryDirectory() as made:
     whole = Trace(export(small, made + "/whole.pftrace"))
     check_perfetto(small, whole)
     check_counters(small, whole)
+    check_imported(small, made + "/whole.pftrace", made)
     check_chrome(small, export(small, made + "/whole.json", "--format", "chrome"))
     check_strip(small, made)
     check_parts(small, made)
     check_refusals(small, made)
     several = Trace(export(ranks, made + "/ranks.pftrace"))
     check_perfetto(ranks, several)
+    check_imported(ranks, made + "/ranks.pftrace", made)
     assert sorted(name.split(":")[0] for name in several.processes.values()) == ["rank 0", "rank 1"], several.processes
     print(f"{len(whole.stages)} events, {len(whole.points)} counter points, {len(whole.slices)} slices read back")

@@ -3,9 +3,11 @@
 #include <fstream>
 #include <iterator>
 #include <stdexcept>
+#include <string>
 
 #include "fuzz.h"
 #include "kineto/json_stream.h"
+#include "ridgeline/import/ncu_results.h"
 #include "ridgeline/import/trace_files.h"
 #include "ridgeline/store/capture.h"
 #include "ridgeline/store/database.h"
@@ -59,6 +61,65 @@ CREATE TABLE NVTX_EVENTS(start INTEGER, "end" INTEGER, eventType INTEGER, text T
 INSERT INTO NVTX_EVENTS VALUES(50, 1000, 59, NULL, 4, 0, 33554437), (60, NULL, 60, 'open', NULL, 1, 33554437);
 )sql";
 
+// Fields in the wire format of Protocol Buffers.
+std::string varint(std::uint64_t value) {
+  std::string bytes;
+  for (; value >= 0x80U; value >>= 7U) bytes += static_cast<char>((value & 0x7fU) | 0x80U);
+  return bytes + static_cast<char>(value);
+}
+std::string number(std::uint32_t field, std::uint64_t value) {
+  return varint(std::uint64_t{field} << 3U) + varint(value);
+}
+std::string text(std::uint32_t field, const std::string& value) {
+  return varint(std::uint64_t{field} << 3U | 2U) + varint(value.size()) + value;
+}
+
+// Names of a sequence, a track, an operation with shapes round a call that launches, and what it launched.
+std::string perfetto_bytes() {
+  const auto at = [](std::uint64_t time, std::uint32_t field, const std::string& message) {
+    return text(1, number(8, time) + number(10, 1) + text(field, message));
+  };
+  const std::string sizes = text(12, text(12, number(4, 64)) + text(12, number(4, 32)));
+  return text(1, number(10, 1) + number(13, 1) +
+                     text(12, text(1, number(1, 1) + text(2, "cpu_op")) +
+                                  text(2, number(1, 1) + text(2, "aten::mm")) +
+                                  text(24, number(1, 1) + text(2, "Kernel") + number(4, 2)) +
+                                  text(23, number(1, 1) + number(2, 42)) +
+                                  text(1000, number(1, 1) + text(3, "k")) +
+                                  text(1001, number(1, 1) + text(2, "stream")))) +
+         text(1, text(60, number(1, 2) + text(4, number(1, 42) + number(2, 43) + text(5, "main")))) +
+         at(100, 11,
+            number(9, 1) + number(11, 2) + number(10, 1) + number(3, 1) +
+                text(4, text(10, "Input Dims") + sizes)) +
+         at(110, 11, number(9, 1) + number(11, 2) + text(23, "cudaLaunchKernel") + text(3000, number(1, 7))) +
+         at(120, 11, number(9, 2) + number(11, 2)) + at(130, 11, number(9, 2) + number(11, 2)) +
+         at(140, 53,
+            number(1, 7) + number(2, 5) + number(5, 1) + number(14, 1) + number(19, 1) +
+                text(6, text(1, "bytes") + text(2, "4096")) +
+                text(21,
+                     text(1, number(1, 4)) + text(2, number(1, 128)) + text(3, number(1, 1) + number(3, 7))));
+}
+
+// What ncu prints, with the program's own words round it.
+constexpr const char* kNcuCsv =
+    "==PROF== Connected to process 5\nloss 3.1\n"
+    "\"ID\",\"Process ID\",\"Process Name\",\"Host Name\",\"Kernel Name\",\"Context\",\"Stream\",\"Block "
+    "Size\",\"Grid Size\","
+    "\"Device\",\"CC\",\"gpu__time_duration.sum\",\"dram__bytes_read.sum\"\n"
+    "\"\",\"\",\"\",\"\",\"\",\"\",\"\",\"\",\"\",\"\",\"\",\"nsecond\",\"Kbyte\"\n"
+    "\"0\",\"5\",\"python\",\"host\",\"add\",\"1\",\"7\",\"(256, 1, 1)\",\"(4, 1, "
+    "1)\",\"0\",\"8.0\",\"1,234\",\"65.77\"\n";
+constexpr const char* kNcuDetails =
+    "\"ID\",\"Process ID\",\"Process Name\",\"Host Name\",\"Kernel Name\",\"Context\",\"Stream\",\"Block "
+    "Size\",\"Grid Size\","
+    "\"Device\",\"CC\",\"Section Name\",\"Metric Name\",\"Metric Unit\",\"Metric Value\"\n"
+    "\"0\",\"5\",\"python\",\"host\",\"void add<float>(float *)\",\"1\",\"7\",\"(256, 1, 1)\",\"(4, 1, "
+    "1)\",\"0\",\"8.0\","
+    "\"GPU Speed Of Light Throughput\",\"Memory Throughput\",\"%\",\"65.77\"\n"
+    "\"0\",\"5\",\"python\",\"host\",\"void add<float>(float *)\",\"1\",\"7\",\"(256, 1, 1)\",\"(4, 1, "
+    "1)\",\"0\",\"8.0\","
+    "\"Command line profiler metrics\",\"dram__bytes_read.sum\",\"Kbyte\",\"1,117.34\"\n";
+
 std::string export_bytes(const TemporaryDirectory& directory) {
   const std::string path = directory / "whole.sqlite";
   {
@@ -90,6 +151,19 @@ void import_and_read(const std::string& file, const std::string& output) {
     throw std::logic_error("a capture of " + std::to_string(fs::file_size(output)));
 }
 
+void join_and_read(const std::string& file, const std::string& capture, const std::string& output) {
+  const Result<import::JoinSummary> joined =
+      import::join_ncu_results({file}, capture, output, {.overwrite = true});
+  if (!joined.ok()) {
+    if (joined.failure().kind == ErrorKind::internal) throw std::logic_error(joined.failure().message);
+    if (joined.failure().message.find('\n') != std::string::npos)
+      throw std::logic_error("more than one line");
+    return;
+  }
+  const Result<store::Capture> opened = store::Capture::open(output);
+  if (!opened.ok()) throw std::logic_error("not read back: " + opened.failure().message);
+}
+
 }  // namespace
 }  // namespace ridgeline::fuzz
 
@@ -108,5 +182,14 @@ int main(int argc, char** argv) {
                       }};
   fuzz::Target nsys{
       "nsys", {fuzz::export_bytes(directory)}, [&](const std::string& input, fuzz::Random&) { run(input); }};
-  return fuzz::main(argc, argv, {kineto, nsys});
+  fuzz::Target perfetto{
+      "perfetto", {fuzz::perfetto_bytes()}, [&](const std::string& input, fuzz::Random&) { run(input); }};
+  const std::string capture = directory / "joined_onto.ridge";
+  std::ofstream(file, std::ios::binary | std::ios::trunc) << fuzz::kTrace;
+  import::import_traces({file}, capture).value();
+  fuzz::Target ncu{"ncu", {fuzz::kNcuCsv, fuzz::kNcuDetails}, [&](const std::string& input, fuzz::Random&) {
+                     std::ofstream(file, std::ios::binary | std::ios::trunc) << input;
+                     fuzz::join_and_read(file, capture, output);
+                   }};
+  return fuzz::main(argc, argv, {kineto, nsys, perfetto, ncu});
 }

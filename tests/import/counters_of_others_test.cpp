@@ -595,5 +595,30 @@ TEST(NcuSamples, ARealPageOfDetailsIsRead) {
   EXPECT_NE(error.failure().message.find("did not match any section"), std::string::npos);
 }
 
+TEST(NcuSamples, MutantsOfARealPageEndInOneClearLine) {
+  const char* folder = std::getenv("RIDGELINE_TRACE_SAMPLES");
+  if (folder == nullptr) GTEST_SKIP() << "no folder of samples";
+  std::ifstream file(std::string(folder) + "/ncu_details_cc75_copy_blocked.csv", std::ios::binary);
+  const std::string text{std::istreambuf_iterator<char>(file), {}};
+  const TemporaryDirectory directory;
+  const auto refused = [&](const std::string& mutant) {
+    std::ofstream(directory / "mutant.csv", std::ios::binary) << mutant;
+    const auto result = read_ncu_csv(directory / "mutant.csv", std::nullopt);
+    EXPECT_FALSE(result.ok());
+    if (result.ok()) return std::string();
+    EXPECT_EQ(result.failure().message.find('\n'), std::string::npos) << result.failure().message;
+    return result.failure().message;
+  };
+  const auto changed = [&](const std::string& from, const std::string& to) {
+    std::string mutant = text;
+    const std::size_t at = mutant.find(from);
+    EXPECT_NE(at, std::string::npos) << from;
+    return at == std::string::npos ? mutant : mutant.replace(at, from.size(), to);
+  };
+  EXPECT_FALSE(refused(text.substr(0, text.size() / 2)).empty());
+  EXPECT_NE(refused(changed(",\"Metric Value\"", "")).find("Metric Value"), std::string::npos);
+  EXPECT_FALSE(refused(changed("\"Duration\",\"ns\",\"", "\"Duration\",\"ns\",\"soon ")).empty());
+}
+
 }  // namespace
 }  // namespace ridgeline::import

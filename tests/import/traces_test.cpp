@@ -7,6 +7,7 @@
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <map>
 #include <numeric>
 
 #include "kineto/json_stream.h"
@@ -388,6 +389,24 @@ TEST_F(Traces, MalformedEventsAreLeftOutAndCounted) {
   EXPECT_EQ(capture.tier_statuses().at(0).status, TierOutcome::partial);
 }
 
+TEST_F(Traces, ShapesOfOperationsAreDeclaredWork) {
+  const std::string mm = R"j(,
+  {"ph": "X", "cat": "cpu_op", "name": "aten::mm", "pid": 9, "tid": 11, "ts": )j";
+  constexpr const char* kShapes =
+      R"j(, "dur": 8, "args": {"Input Dims": [[64, 128], [128, 32]], "Input type": ["float", "float"]}})j";
+  write("shapes", kineto(kineto_steps() + mm + "109.5" + kShapes + mm + "1109.5" + kShapes + mm +
+                         R"j(2109.5, "dur": 8, "args": {}})j"));
+  const store::Capture capture = imported("shapes");
+  std::map<std::string, int> declared;
+  for (const store::Annotation& each : capture.annotations()) {
+    ++declared[each.name];
+    EXPECT_DOUBLE_EQ(each.flops.value(), 2.0 * 64 * 128 * 32);
+    EXPECT_DOUBLE_EQ(each.bytes.value(), 4.0 * (64 * 128 + 128 * 32 + 64 * 32));
+    EXPECT_EQ(each.k, 128);
+  }
+  EXPECT_EQ(declared, (std::map<std::string, int>{{"shapes", 2}})) << "the third has no shapes";
+}
+
 TEST_F(Traces, MutantsOfAKinetoTraceEndInOneLine) {
   write("cut", kineto(kineto_steps()).substr(0, 300));
   expect_refused("cut", ErrorKind::not_a_capture, "ends before its events begin");
@@ -456,6 +475,70 @@ TEST_P(TraceSamples, AreImportedToTheNanosecondAndByte) {
   ASSERT_NO_THROW((void)import_traces({path}, directory / "a.ridge").value());
   const store::Capture capture = std::move(store::Capture::open(directory / "a.ridge")).value();
   EXPECT_EQ(sums_of(capture), GetParam().sums);
+}
+
+std::string unpacked(const std::string& path) {
+  std::string text(1 << 20, '\0'), all;
+  const gzFile file = gzopen(path.c_str(), "rb");
+  for (int got = 1; got > 0;) {
+    got = gzread(file, text.data(), static_cast<unsigned>(text.size()));
+    all.append(text, 0, static_cast<std::size_t>(std::max(got, 0)));
+  }
+  gzclose(file);
+  return all;
+}
+
+// Each sample cut, without something that is needed, with a value of another type: one line, and nothing left behind.
+TEST_P(TraceSamples, MutantsEndInOneClearLine) {
+  const char* folder = std::getenv("RIDGELINE_TRACE_SAMPLES");
+  const std::string path = std::string(folder == nullptr ? "." : folder) + "/" + GetParam().file;
+  if (folder == nullptr || !std::filesystem::exists(path)) GTEST_SKIP() << "no such sample";
+  const TemporaryDirectory directory;
+  const std::string mutant = directory / "mutant", output = directory / "a.ridge";
+  const auto refused = [&](const std::string& part) {
+    const Result<ImportSummary> result = import_traces({mutant}, output);
+    ASSERT_FALSE(result.ok()) << part;
+    EXPECT_NE(result.failure().message.find(part), std::string::npos) << result.failure().message;
+    EXPECT_EQ(result.failure().message.find('\n'), std::string::npos) << result.failure().message;
+    EXPECT_FALSE(std::filesystem::exists(output));
+  };
+  if (path.ends_with(".sqlite")) {
+    const auto changed = [&](const std::string& sql) {
+      std::filesystem::copy_file(path, mutant, std::filesystem::copy_options::overwrite_existing);
+      std::filesystem::permissions(mutant, std::filesystem::perms::owner_all);
+      store::Database(mutant, store::OpenMode::read_write).execute(sql);
+    };
+    changed("ALTER TABLE CUPTI_ACTIVITY_KIND_KERNEL DROP COLUMN deviceId");
+    refused("table CUPTI_ACTIVITY_KIND_KERNEL has no column deviceId");
+    changed("UPDATE CUPTI_ACTIVITY_KIND_KERNEL SET start = 'soon' WHERE rowid = 2");
+    refused("column start of table CUPTI_ACTIVITY_KIND_KERNEL holds a value of type text");
+    std::filesystem::copy_file(path, mutant, std::filesystem::copy_options::overwrite_existing);
+    std::filesystem::permissions(mutant, std::filesystem::perms::owner_all);
+    std::filesystem::resize_file(mutant, std::filesystem::file_size(mutant) / 2);
+    refused("");
+    return;
+  }
+  const std::string text = unpacked(path);
+  const auto without = [&](const std::string& key, const std::string& instead) {
+    std::string changed = text;
+    for (std::size_t at = changed.find(key); at != std::string::npos;
+         at = changed.find(key, at + instead.size()))
+      changed.replace(at, key.size(), instead);
+    std::ofstream(mutant, std::ios::binary) << changed;
+  };
+  without("\"dur\": ", "\"dur\": x");
+  refused("none has a start, a duration");
+  without("\"ts\":", "\"tx\":");
+  refused("none has a start, a duration");
+  // What was whole before a cut is there, and is said to be a part.
+  std::ofstream(mutant, std::ios::binary) << text.substr(0, text.size() * 2 / 3);
+  const Result<ImportSummary> part = import_traces({mutant}, output);
+  ASSERT_TRUE(part.ok()) << part.failure().message;
+  ASSERT_FALSE(part.value().warnings.empty());
+  EXPECT_EQ(part.value().warnings.front().code, ReasonCode::import_cut);
+  const store::Capture capture = std::move(store::Capture::open(output)).value();
+  EXPECT_LT(sums_of(capture).kernels, GetParam().sums.kernels);
+  EXPECT_GT(sums_of(capture).kernels, 0);
 }
 
 INSTANTIATE_TEST_SUITE_P(

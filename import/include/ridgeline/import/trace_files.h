@@ -14,6 +14,7 @@ enum class SourceKind : std::uint8_t {
   nsys_export,  ///< SQLite database that Nsight Systems exported
   nsys_report,  ///< Nsight Systems' own format, which its program alone can read
   trace_json,   ///< Kineto's or Chrome's trace events, plain or gzip
+  perfetto,     ///< Perfetto's own format, plain or gzip
 };
 
 /// Failures: usage (no such file; it is a capture already), io, not_a_capture (nothing that can be imported: the
