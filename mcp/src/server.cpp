@@ -5,10 +5,12 @@
 #include <algorithm>
 #include <array>
 #include <new>
+#include <optional>
 
 #include "deadline.h"
 #include "fit.h"
 #include "message.h"
+#include "resources.h"
 #include "ridgeline/base/text.h"
 #include "ridgeline/reports/version.h"
 #include "ridgeline/store/statement_stop.h"
@@ -23,6 +25,7 @@ constexpr std::array kWithHandshake = {"2025-11-25", "2025-06-18", "2025-03-26",
 constexpr const char* kVersionKey = "io.modelcontextprotocol/protocolVersion";
 constexpr const char* kCapabilitiesKey = "io.modelcontextprotocol/clientCapabilities";
 constexpr const char* kServerKey = "io.modelcontextprotocol/serverInfo";
+constexpr int kNoSuchResource = -32002;  // of the eras with a handshake
 constexpr std::int64_t kToolsLastMs = 3'600'000;
 constexpr std::int64_t kStatementMemory = std::int64_t{1} << 30U;
 
@@ -35,14 +38,16 @@ constexpr const char* kInstructions =
     "tier (T0 "
     "timed, T1 sampled, T2 counted in replay, T3 with cold caches) and coverage say; what is null was not "
     "measured, "
-    "which is not zero. Nothing can be changed: all tools only read.";
+    "which is not zero. Nothing can be changed: all tools only read. The resource ridgeline://guide is one "
+    "page on how to "
+    "go about it.";
 
 Json server_info() {
   return {{"name", "ridgeline"}, {"version", reports::kVersion}};
 }
 
 Json capabilities() {
-  return {{"tools", Json::object()}};
+  return {{"tools", Json::object()}, {"resources", Json::object()}};
 }
 
 Json tool_list() {
@@ -133,19 +138,44 @@ class Server::State {
               {"ttlMs", kToolsLastMs},
               {"cacheScope", "public"}};
     }
-    if (message.method == "tools/list") {
-      if (message.params.contains("cursor")) throw Refusal(kInvalidParams, "there is one page of tools");
-      Json out = {{"tools", tool_list()}};
-      if (stateless) {
-        out["ttlMs"] = kToolsLastMs;
-        out["cacheScope"] = "public";
-      }
-      return out;
-    }
+    if (message.method == "tools/list") return page("tools", tool_list(), message, stateless);
+    if (message.method == "resources/list") return page("resources", resource_list(), message, stateless);
+    if (message.method == "resources/templates/list")
+      return page("resourceTemplates", resource_templates(), message, stateless);
+    if (message.method == "resources/read") return read_resource(message.params, stateless);
     if (message.method == "tools/call") return call_tool(message.params, stop);
     if (message.method == "ping" && !stateless) return Json::object();
     throw Refusal(kMethodNotFound,
                   fmt::format("no method '{}'", bounded_text(one_line(message.method), 100)));
+  }
+
+  // What does not change while the program runs, all at once.
+  static Json page(const char* what, Json list, const Message& message, bool stateless) {
+    if (message.params.contains("cursor"))
+      throw Refusal(kInvalidParams, fmt::format("there is one page of {}", what));
+    Json out = Json::object();
+    out[what] = std::move(list);
+    return stateless ? lasting(std::move(out)) : out;
+  }
+  static Json lasting(Json result) {
+    result["ttlMs"] = kToolsLastMs;
+    result["cacheScope"] = "public";
+    return result;
+  }
+
+  static Json read_resource(const Json& params, bool stateless) {
+    const auto uri = params.find("uri");
+    if (uri == params.end() || !uri->is_string())
+      throw Refusal(kInvalidParams, "resources/read: \"uri\" must be a string");
+    std::optional<Json> found = resource(uri->get_ref<const std::string&>());
+    if (!found) {
+      throw Refusal(stateless ? kInvalidParams : kNoSuchResource,
+                    fmt::format("no resource '{}': resources/list has them",
+                                bounded_text(one_line(uri->get<std::string>()), 200)),
+                    {{"uri", bounded_text(clean_text(uri->get<std::string>()), 200)}});
+    }
+    Json out = {{"contents", Json::array({std::move(*found)})}};
+    return stateless ? lasting(std::move(out)) : out;
   }
 
   Json call_tool(const Json& params, const std::stop_token& stop) {

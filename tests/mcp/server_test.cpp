@@ -119,7 +119,7 @@ TEST_F(ServerTest, MalformedMessagesAreRefusedAndTheServerGoesOn) {
   EXPECT_EQ(request("tools/call", {{"name", "no_such"}})["error"]["code"], -32602);
   EXPECT_EQ(request("tools/call", {{"name", 7}})["error"]["code"], -32602);
   EXPECT_EQ(request("tools/call", {{"name", "rank"}, {"arguments", json::array()}})["error"]["code"], -32602);
-  EXPECT_EQ(request("resources/list")["error"]["code"], -32601);
+  EXPECT_EQ(request("prompts/list")["error"]["code"], -32601);
   EXPECT_EQ(server_->answer(R"({"jsonrpc":"2.0","id":1,"result":{}})"), "") << "an answer to nothing";
   expect_alive();
 }
@@ -237,6 +237,45 @@ TEST_F(ServerTest, EachAnswerHasCoverageErrorsAndWhatToAskNext) {
   EXPECT_TRUE(ncu["command"].get<std::string>().starts_with("ncu "));
   const json compared = call("compare", {{"a", "runs/a.ridge"}, {"b", "runs/a.ridge"}});
   EXPECT_TRUE(compared.contains("verdict"));
+}
+
+TEST_F(ServerTest, ResourcesAreListedAndReadInBothEras) {
+  const json listed = request("resources/list")["result"];
+  EXPECT_TRUE(listed.contains("ttlMs") && listed.contains("cacheScope"));
+  ASSERT_EQ(listed["resources"].size(), 3U);
+  const auto read = [&](const std::string& uri) {
+    const json result = request("resources/read", {{"uri", uri}})["result"];
+    EXPECT_EQ(result["resultType"], "complete");
+    EXPECT_EQ(result["contents"][0]["uri"], uri);
+    const std::string text = result["contents"][0]["text"];
+    EXPECT_LT(text.size(), 27'900U) << uri << " is whole";
+    return text;
+  };
+  for (const json& each : listed["resources"]) EXPECT_FALSE(read(each["uri"]).empty()) << each;
+  EXPECT_EQ(request("resources/templates/list")["result"]["resourceTemplates"].size(), 2U);
+  EXPECT_NE(read("ridgeline://guide").find("70 % of its nearest roof"), std::string::npos);
+  EXPECT_NE(read("ridgeline://metrics").find("`saved_target_ns`"), std::string::npos);
+  EXPECT_EQ(read("ridgeline://metrics"), read("ridgeline://columns/rank"));
+  // Every view that is named is there.
+  const json views = call("sql", {{"capture", "runs/a.ridge"}})["views"];
+  for (const json& view : views)
+    EXPECT_NE(read("ridgeline://schema/" + view["view"].get<std::string>()).find("CREATE"),
+              std::string::npos);
+  for (const char* uri : {"ridgeline://", "ridgeline://schema/", "ridgeline://schema/run",
+                          "ridgeline://guide/", "file:///etc/passwd", "ridgeline://../outside.ridge", ""})
+    EXPECT_EQ(request("resources/read", {{"uri", uri}})["error"]["code"], -32602) << uri;
+  EXPECT_EQ(request("resources/read", {{"uri", 7}})["error"]["code"], -32602);
+  EXPECT_EQ(request("resources/list", {{"cursor", "x"}})["error"]["code"], -32602);
+  EXPECT_TRUE(request("server/discover")["result"]["capabilities"].contains("resources"));
+  said(
+      R"({"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-06-18","capabilities":{}}})");
+  const json older =
+      said(R"({"jsonrpc":"2.0","id":2,"method":"resources/read","params":{"uri":"ridgeline://guide"}})");
+  EXPECT_FALSE(older["result"].contains("ttlMs"));
+  EXPECT_EQ(older["result"]["contents"][0]["mimeType"], "text/markdown");
+  EXPECT_EQ(
+      said(R"({"jsonrpc":"2.0","id":3,"method":"resources/read","params":{"uri":"x"}})")["error"]["code"],
+      -32002);
 }
 
 TEST_F(ServerTest, HostileNamesAnswerInOneLine) {

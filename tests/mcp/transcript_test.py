@@ -1,13 +1,20 @@
 """What an agent sees: a client of each era that follows what the server says is worth asking, and finds the kernel to
-improve in at most four calls; then strangers, whom the server survives."""
+improve in at most four calls; then strangers, whom the server survives. What the first says and reads of the example's capture is a
+page of docs/results; it is compared, or written with --accept.
+
+usage: transcript_test.py RIDGELINE FABRICATE CAPTURE PAGE [--accept]
+"""
 import json
 import os
+import re
+import shutil
 import subprocess
 import sys
 import tempfile
 import time
 
 PROGRAM, FABRICATE = os.path.abspath(sys.argv[1]), os.path.abspath(sys.argv[2])
+CAPTURE, PAGE, ACCEPT = sys.argv[3], sys.argv[4], "--accept" in sys.argv
 MAX_CALLS = 4
 MAX_TOKENS = 10_000
 MAX_BYTES_A_TOKEN = 3  # of JSON; most tokenisers take more bytes a token
@@ -27,6 +34,7 @@ class Client:
         self.meta = None if handshake else STATELESS
         self.last_id = 0
         self.calls = 0
+        self.said = []  # tool, arguments, answer
         if handshake:
             begun = self.ask("initialize", {"protocolVersion": "2025-11-25", "capabilities": {},
                                             "clientInfo": {"name": "transcript", "version": "1"}})
@@ -61,6 +69,7 @@ class Client:
         assert len(text.encode()) / MAX_BYTES_A_TOKEN < MAX_TOKENS, (tool, len(text))
         assert not result["isError"], text
         assert json.loads(text) == result["structuredContent"]
+        self.said.append((tool, arguments, result["structuredContent"]))
         return result["structuredContent"]
 
     def end(self):
@@ -96,6 +105,81 @@ def finds_the_kernel(root, capture, handshake):
     assert command.startswith("ncu "), command
     assert client.end() == b"", "nothing but answers is on standard output"
     print(f"found in {client.calls - 1} calls: {answer['kernel']['name']}")
+    return client.said
+
+
+# What of each answer leads on; the whole is what the client reads.
+SHOWN = {"captures": ("rows_total", "sorted_by", "rows", "next"),
+         "summary": ("step", "time", "what_to_do.first", "what_to_do.cases.0", "rows.0", "rows.1", "rows_total", "sorted_by", "quality", "left_out", "next"),
+         "explain": ("kernel", "holds", "limits", "what_to_do.first", "quality.coverage_ratio", "left_out", "next"), "ncu_command": ("command", "notes")}
+WHY = {"captures": "It knows nothing yet, and the server's instructions say to ask this first.",
+       "summary": "`next` of the first answer. Kernels come by what the step would gain, with errors and tiers beside the figures, and `quality` says how far to trust them.",
+       "explain": "`next` again: the kernel that could save most. `holds` is the sentence to act on; each limit has its tier and error.",
+       "ncu_command": "To look inside, it hands this on to somebody with the program."}
+
+
+def member(answer, path):
+    for part in path.split("."):
+        if isinstance(answer, list):
+            if not part.isdigit() or int(part) >= len(answer):
+                return None
+            answer = answer[int(part)]
+        elif isinstance(answer, dict):
+            answer = answer.get(part)
+        else:
+            return None
+    return answer
+
+
+def readable(value):
+    """Numbers to four digits; a handle without what it says of the file's time."""
+    if isinstance(value, float):
+        short = float(f"{value:.4g}")
+        return int(short) if abs(short) >= 1e4 else short
+    if isinstance(value, str):
+        return re.sub(r"@[0-9a-f]+$", "@…", value)
+    if isinstance(value, list):
+        return [readable(part) for part in value]
+    return {key: readable(part) for key, part in value.items()} if isinstance(value, dict) else value
+
+
+def folded(text, width=150):
+    """Long lists of short values in a line."""
+    def one_line(match):
+        line = " ".join(part.strip() for part in match[0].splitlines())
+        return line if len(line) < width else match[0]
+    for _ in range(3):
+        text = re.sub(r"[\[{][^\[\]{}]*[\]}]", one_line, text)
+    return text
+
+
+def page_of(said):
+    text = ["# Transcript: an agent finds the kernel to improve", "",
+            "A client of `ridgeline mcp` that knows nothing of captures and follows what each answer says is worth asking next, on the recording in",
+            "[examples](../../examples/README.md). `tests/mcp/transcript_test.py` plays it and holds this page to it (`--accept` writes it). Of each answer",
+            "the members that lead on are shown, numbers to four digits.", ""]
+    for number, (tool, arguments, answer) in enumerate(said, 1):
+        shown = {path: member(answer, path) for path in SHOWN[tool]}
+        shown = {path: value for path, value in shown.items() if value not in (None, [], {})}
+        size = len(json.dumps(answer, separators=(",", ":"), ensure_ascii=False).encode())
+        text += [f"## {number}. `{tool}`", WHY[tool], "", "```json", json.dumps(readable(arguments), ensure_ascii=False), "```", "",
+                 f"The answer has {size:,} bytes, and {'lists were cut' if answer.get('left_out') else 'nothing was left out of it'}:", "", "```json",
+                 folded(json.dumps(readable(shown), indent=1, ensure_ascii=False)), "```", ""]
+    return "\n".join(text)
+
+
+def check_page(folder):
+    root = os.path.join(folder, "page")
+    os.mkdir(root)
+    copy = os.path.join(root, "gpt2-h200.ridge")
+    shutil.copy(CAPTURE, copy)
+    page = page_of(finds_the_kernel(root, copy, False))
+    if ACCEPT:
+        with open(PAGE, "w", encoding="utf-8") as file:
+            file.write(page)
+    with open(PAGE, encoding="utf-8") as file:
+        kept = file.read()
+    assert kept == page, f"{PAGE} is not what the server says now: look at it with --accept\n" + page[:2000]
 
 
 def survives(root):
@@ -128,3 +212,4 @@ with tempfile.TemporaryDirectory() as folder:
     for with_handshake in (False, True):
         finds_the_kernel(folder, made, with_handshake)
     survives(folder)
+    check_page(folder)
