@@ -71,13 +71,13 @@ NCU = ["ncu", "--profile-from-start", "off", "--clock-control", "none", "--cache
 def per_step(path):
     """{(kernel, grid): [launches a step, ns a launch]} of the timeline steps that have the usual number of launches."""
     db = open_capture(path)
-    steps = db.execute("SELECT s.step_id, s.launches FROM v_step s WHERE s.phase = 'timeline' AND s.status = 'ok'").fetchall()
+    steps = db.execute("SELECT s.step_index, s.launches FROM v_step s WHERE s.phase = 'timeline' AND s.status = 'ok'").fetchall()
     if not steps:
         return {}, 0
     usual = statistics.mode(row["launches"] for row in steps)
-    chosen = [row["step_id"] for row in steps if row["launches"] == usual]
+    chosen = [row["step_index"] for row in steps if row["launches"] == usual]
     found = {}
-    for row in db.execute(f"SELECT kernel, grid_x, grid_y, grid_z, count(*) n, sum(duration_ns) ns FROM v_launch WHERE step_id IN "
+    for row in db.execute(f"SELECT kernel, grid_x, grid_y, grid_z, count(*) n, sum(duration_ns) ns FROM v_launch WHERE step_index IN "
                           f"({','.join(map(str, chosen))}) AND duration_ns IS NOT NULL GROUP BY 1, 2, 3, 4"):
         key = (kernel_base(row["kernel"]), f"{row['grid_x']}x{row['grid_y']}x{row['grid_z']}")
         entry = found.setdefault(key, [0, 0])
