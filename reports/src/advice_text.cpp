@@ -159,7 +159,22 @@ const analyzer::AdviceUnknown* idle_unknown(const AdviceReport& report) {
   return most;
 }
 
+// What would be advice if the steps varied less.
+const Advice* within_noise(const AdviceReport& report) {
+  constexpr double kMuch = 0.01;  // of the step
+  const bool found = !report.small.empty() && report.small.front().net.mid_ns >= kMuch * report.step_ns;
+  return found ? &report.small.front() : nullptr;
+}
+
 std::string nothing_line(const AdviceReport& report, bool idles) {
+  if (const Advice* most = within_noise(report); most != nullptr) {
+    return fmt::format(
+        "No advice: {} would gain {}, but the median of the {}s is known to ± {} only, and less than three "
+        "times "
+        "that is not shown: record more timeline steps (--schedule), or ridgeline advise --all.",
+        to_string(most->rule), gain_text(report, most->net), scope_noun(report.scope),
+        time_text(report.noise_ns));
+  }
   if (const analyzer::AdviceUnknown* idle = idle_unknown(report); idle != nullptr) {
     return fmt::format("No advice: {} cannot judge: {}. ridgeline advise --all has the rest.",
                        to_string(idle->rule), need_text(report, *idle));

@@ -338,6 +338,8 @@ constexpr ClassRule kSpecificRules[] = {
     {"groupnorm", KernelClass::normalisation},
     {"group norm", KernelClass::normalisation},
     {"gamma beta backward", KernelClass::normalisation},
+    {"bn fw", KernelClass::normalisation},  // cuDNN
+    {"bn bw", KernelClass::normalisation},
     {"fused residual forward", KernelClass::normalisation},  // llm.c: residual addition with layernorm
 
     {"gemm", KernelClass::gemm},
@@ -353,6 +355,8 @@ constexpr ClassRule kSpecificRules[] = {
     {"gemm sn", KernelClass::gemm},
     {"matmul", KernelClass::gemm},
     {"wgmma", KernelClass::gemm},
+    {"dgrad engine", KernelClass::gemm},  // cuDNN's convolutions: the same sums of products, by the same pipes
+    {"wgrad alg", KernelClass::gemm},
     {"triton mm", KernelClass::gemm},
     {"triton tem", KernelClass::gemm},
 

@@ -277,6 +277,13 @@ TEST(Advice, Fp32Gemm) {
   tensor.tensor_pct = 50;
   tensor.fma_pct = 5;
   EXPECT_TRUE(healthy(advised(good_step_and({tensor})), AdviceRule::fp32_gemm));
+  AdviceWork counted_beside = gemm;
+  counted_beside.tensor_pct = 1.6;
+  EXPECT_NE(found(advised(good_step_and({counted_beside})), AdviceRule::fp32_gemm), nullptr)
+      << "as cuDNN's have it, without an operation of that pipe";
+  counted_beside.tensor_pct = 4;
+  counted_beside.fma_pct = 12;
+  EXPECT_TRUE(healthy(advised(good_step_and({counted_beside})), AdviceRule::fp32_gemm));
   AdviceWork double_precision = gemm;
   double_precision.name = "dgemm_kernel";
   double_precision.fp64_pct = 90;

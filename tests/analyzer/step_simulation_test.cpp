@@ -130,6 +130,32 @@ TEST(StepSimulation, ARecordedDependencyHoldsWhereItDidNotBindBefore) {
   EXPECT_NEAR(held.saving_ns({{0, 1'000}}), 50'000 - 30'000 - testing::kCall_ns, 3000);
 }
 
+// cuDNN has streams of its own, which wait for the program's and it for them; a wait takes some 10 us to be over.
+TEST(StepSimulation, WhatARecordedWaitHeldFollowsItHoweverLate) {
+  Program program;
+  program.launch(60'000, 0);
+  program.stream_waits(1, 0);
+  program.launch(20'000, 1);
+  program.stream_waits(0, 1);
+  program.launch(10'000, 0);
+  program.wait();
+  RecordedStep step = ProgramRun(program).step();
+  constexpr std::int64_t kLate = 12'000;
+  for (RecordedStep::Index i : {1U, 2U}) {
+    step.works[i].start_ns += i * kLate;
+    step.works[i].end_ns += i * kLate;
+  }
+  step.calls.back().end_ns += 2 * kLate;
+  step.end_ns += 2 * kLate;
+  step.host_end_ns += 2 * kLate;
+  step.dependencies = {{0, 1, 0}, {1, 2, 0}};
+  step.dependencies_recorded = true;
+  const Asked a(step);
+  EXPECT_NEAR(a.length_ns(), static_cast<double>(a.measured_ns()), 1);
+  EXPECT_NEAR(a.saving_ns({{0, 20'000}}), 40'000, 1);
+  EXPECT_NEAR(a.saving_ns({{1, 5'000}}), 15'000, 1);
+}
+
 TEST(StepSimulation, AGraphIsOneCall) {
   Program program;
   program.work(20'000);

@@ -87,6 +87,21 @@ TEST(AdviceDocuments, JsonHasEveryCaseWithItsLaunches) {
   EXPECT_EQ(rank["advice"], document["advice"]);
 }
 
+TEST(AdviceDocuments, WhatTheStepsVariationHidesIsNamed) {
+  analyzer::AdviceReport report;
+  report.step_ns = 43.6e6;
+  report.noise_ns = 2e6;
+  report.min_ns = 6e6;
+  report.small.push_back({.rule = analyzer::AdviceRule::launch_overhead});
+  report.small.back().net = {2e6, 4.8e6, 9e6};
+  const std::string line = first_lines(report, {}).at(0);
+  EXPECT_EQ(line.find("No advice: launch-overhead would gain about 4.800 ms of the step (11.0 %)"), 0U)
+      << line;
+  EXPECT_NE(line.find("± 2.000 ms"), std::string::npos) << line;
+  report.small.back().net.mid_ns = 0.2e6;
+  EXPECT_EQ(first_lines(report, {}).at(0).find("Healthy"), 0U) << "not worth a word";
+}
+
 TEST(AdviceDocuments, AHealthyStepGetsOneLine) {
   analyzer::AdviceReport report;
   report.step_ns = 2e6;

@@ -509,7 +509,14 @@ class Builder {
     if (may_conclude && pause_ns > options_.launch_latency_ns &&
         (!late || work.start_ns - call_ns > kLongestLatencyNs))
       cause = other_stream(index, late ? std::max(idle_ns, call_ns) : idle_ns);
-    const bool caused = cause.index != kNone && work.start_ns - cause.time_ns <= options_.launch_latency_ns;
+    // A stream that waits for an event of another begins some microseconds after it. Nothing else that is known held
+    // the work back as long, so that what is left of its pause is that wait's.
+    const bool held_last =
+        !may_conclude && cause.index != kNone && cause.time_ns > std::max(idle_ns, call_ns);
+    const bool caused =
+        cause.index != kNone && (held_last || work.start_ns - cause.time_ns <= options_.launch_latency_ns);
+    if (held_last && !in_graph && work.start_ns - cause.time_ns > kLongestLatencyNs)
+      out_.unexplained_ns += work.start_ns - cause.time_ns;
     if (caused) late = false;
     if (has_call) {
       const std::int64_t recorded_ns = work.start_ns - call_ns;

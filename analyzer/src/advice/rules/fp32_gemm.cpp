@@ -5,7 +5,9 @@ namespace ridgeline::analyzer {
 
 namespace {
 
-constexpr double kNoTensor = 0.01;  // of the pipe
+// Of the pipe: a GEMM that uses it is at more. 1 to 2 % are counted in kernels of cuDNN that have no operation of it.
+constexpr double kNoTensor = 0.05;
+constexpr double kMinFma = 0.1, kFmaOverTensor = 4;
 // Of the TF32 peak, that GEMMs reach in a running step.
 constexpr double kTf32Low = 0.35, kTf32Mid = 0.55, kTf32High = 0.72;
 // Of the FP32 peak, where nothing is counted.
@@ -25,7 +27,8 @@ bool is_fp32_gemm(const LaunchView& launch) {
   if (!launch.is(LaunchTraits::kGemm)) return false;
   if (const auto tensor = launch.roof(Roof::kTensor)) {
     const auto fp64 = launch.roof(Roof::kFp64);
-    return *tensor < kNoTensor && launch.roof(Roof::kFma).value_or(0) > 0.1 && fp64.value_or(0) < 0.1;
+    const double fma = launch.roof(Roof::kFma).value_or(0);
+    return *tensor < kNoTensor && fma > std::max(kMinFma, kFmaOverTensor * *tensor) && fp64.value_or(0) < 0.1;
   }
   return launch.is(LaunchTraits::kFp32Name);
 }
