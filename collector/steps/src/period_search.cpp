@@ -20,6 +20,9 @@ constexpr std::uint32_t kOncePart = 4, kOnceOf = 5;
 constexpr double kShortest = 0.7, kLongest = 1.4;
 constexpr double kInCommon = 0.5, kMinInCommon = 0.4;
 constexpr std::uint32_t kMinVaryingRepeats = 4, kMinVaryingRows = 3;
+// Of segments that are so many apart, the share that are equal where they come in turns.
+constexpr double kInTurns = 0.7;
+constexpr std::uint32_t kMaxParts = 64, kMinTurnPairs = 4;
 // What grids change, the kernels alone explain; what steps of one kind explain must be much more than equal ones do.
 constexpr double kExactWins = 0.9, kAlikeWins = 0.6;
 
@@ -29,6 +32,8 @@ constexpr std::int64_t kMinStepNs = 500'000, kMinShortStepNs = 2'000'000;
 constexpr std::uint32_t kShortStep = 8, kLongStep = 160;
 constexpr std::int64_t kPauseRatio = 5;
 constexpr double kSmallInsertion = 0.35, kMostlyNew = 0.6, kLargeShare = 0.12, kPartlyNew = 0.25;
+// An odd step now and then (one that logs) leaves a step what it is; of fewer equal ones those are parts.
+constexpr double kRareCoverage = 0.9, kOnceMore = 0.6;
 // Less, and what was found is likely a part of a step whose other parts are still to come.
 constexpr double kBelievedCoverage = 0.85;
 constexpr std::uint32_t kFewInsertions = 3, kLongSince = 4;
@@ -325,6 +330,7 @@ bool PeriodSearch::is_the_step(const Candidate& inner, const Candidate& outer) n
   if (static_cast<double>(n_ - p.begin) < kRunRatio * static_cast<double>(n_ - outer.period.begin))
     return false;
   if (p.ns < kMinStepNs || !host_comes_back(p)) return false;
+  if (p.coverage < kRareCoverage && repeats_vary(inner)) return false;
   const double news = news_between(inner);
   if (news < 0) return false;
   const double ratio = static_cast<double>(inner.unexplained) / p.odd / p.launches;
@@ -347,6 +353,45 @@ bool PeriodSearch::is_round_of(const Candidate& inner, const Candidate& outer) c
          outer.period.pause_ns >= kPauseRatio * std::max<std::int64_t>(gap_ns_, 1000) &&
          outer.period.launches >= kPartRatio * inner.period.launches &&
          n_ - outer.period.begin >= kRunRatio * (n_ - inner.period.begin);
+}
+
+// Whether most of what is between the repeats is the period once more, with other launches: the first micro-step, which
+// sets gradients that the others add to, and the optimizer.
+bool PeriodSearch::repeats_vary(const Candidate& c) const noexcept {
+  constexpr std::uint32_t kBuckets = 256;
+  const Period& p = c.period;
+  std::uint32_t usual[kBuckets] = {}, previous = UINT32_MAX, between = 0, variants = 0;
+  bool learnt = false;
+  const auto count = [&](std::uint32_t from, std::uint32_t to, std::uint32_t* counts) {
+    for (std::uint32_t j = from; j < to; ++j) ++counts[scramble(kernel_part(launches_[j].key)) % kBuckets];
+  };
+  for (int pass = 0; pass < 2; ++pass) {
+    std::uint64_t row = 0;
+    previous = UINT32_MAX;
+    for (std::uint32_t i = p.begin + 1 >= p.anchor.length ? p.begin + 1 - p.anchor.length : 0; i < n_; ++i) {
+      row = row << 16 | keys_[i];
+      if ((row & p.anchor.mask()) != p.anchor.keys || i < p.begin) continue;
+      const std::uint32_t from = previous;
+      previous = i;
+      if (from == UINT32_MAX) continue;
+      const bool equal = i - from == p.launches && segment(from, i) == c.kind;
+      if (pass == 0 && equal) {
+        count(from, i, usual);
+        learnt = true;
+        break;
+      }
+      if (pass == 0 || equal) continue;
+      ++between;
+      const bool within = i - from > p.launches && segment(from, from + p.launches) == c.kind;
+      const std::uint32_t rest = from + (within ? p.launches : 0);
+      if (i - rest < kShortest * p.launches || i - rest > kLongest * p.launches) continue;
+      std::uint32_t counts[kBuckets] = {}, both = 0;
+      count(rest, i, counts);
+      for (std::uint32_t b = 0; b < kBuckets; ++b) both += std::min(counts[b], usual[b]);
+      variants += both >= kOnceMore * std::max(i - rest, p.launches);
+    }
+  }
+  return learnt && 2 * variants > between;
 }
 
 // Of the launches between the repeats of a period, the share whose kernels it does not have; negative without any.
@@ -478,6 +523,27 @@ bool PeriodSearch::alike(const Candidate& c) noexcept {
   return pairs > 0 && in_common / pairs >= kInCommon && poor * 5 <= pairs;
 }
 
+// Whether its segments come in turns, first, second, second, last and again: micro-steps, of which the first sets
+// gradients that the others add to and an optimizer follows the last. A step of several parts is no kind of step that
+// varies.
+bool PeriodSearch::takes_turns(const Candidate& c) noexcept {
+  std::uint32_t count = 0, previous = UINT32_MAX;
+  for (std::uint32_t i = c.period.begin; i < n_; ++i) {
+    if (keys_[i] != c.period.anchor.keys) continue;
+    if (previous != UINT32_MAX) kinds_[count++] = segment(previous, i);
+    previous = i;
+  }
+  const auto equal = [&](std::uint32_t apart) {
+    std::uint32_t same = 0;
+    for (std::uint32_t i = 0; i + apart < count; ++i) same += kinds_[i] == kinds_[i + apart];
+    return static_cast<double>(same) / (count - apart);
+  };
+  if (count <= kMinTurnPairs || equal(1) >= kInTurns) return false;
+  for (std::uint32_t parts = 2; parts <= kMaxParts && parts + kMinTurnPairs <= count; ++parts)
+    if (equal(parts) >= kInTurns) return true;
+  return false;
+}
+
 const PeriodSearch::Candidate* PeriodSearch::choose_varying(const Table& table) noexcept {
   double most = 0;
   for (std::size_t i = 0; i < table.count; ++i)
@@ -487,7 +553,7 @@ const PeriodSearch::Candidate* PeriodSearch::choose_varying(const Table& table) 
     const Candidate& c = table.entries[i];
     if (c.rows < kMinVaryingRows || c.best_score < 0.8 * most) continue;
     if (best != nullptr && c.period.launches >= best->period.launches) continue;
-    if (alike(c)) best = &c;
+    if (alike(c) && !takes_turns(c)) best = &c;
   }
   return best;
 }

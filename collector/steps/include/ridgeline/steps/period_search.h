@@ -81,10 +81,12 @@ class PeriodSearch {
   bool is_the_step(const Candidate& inner, const Candidate& outer) noexcept;
   bool host_comes_back(const Period& p) const noexcept;
   bool is_round_of(const Candidate& inner, const Candidate& outer) const noexcept;
+  bool repeats_vary(const Candidate& c) const noexcept;
   double news_between(const Candidate& c) const noexcept;
   bool is_whole(const Candidate& c) const noexcept;
   const Candidate* choose_varying(const Table& table) noexcept;
   bool alike(const Candidate& c) noexcept;
+  bool takes_turns(const Candidate& c) noexcept;
   std::uint32_t at(std::size_t entry) const noexcept {
     return static_cast<std::uint32_t>(rows_[entry] & 0xffffff);
   }
