@@ -84,8 +84,8 @@ def outside(document):
     for key, (low, high) in BANDS.items():
         value = values.get(key)
         if value is None or (low is not None and value < low) or (high is not None and value > high):
-            limits = [f"{low:.4g}" if low is not None else "", f"{high:.4g}" if high is not None else ""]
-            found.append(f"{key[0]} {key[1]} {'is no roof' if value is None else f'{value:.4g}'}, not {' to '.join(limits).strip()}")
+            band = f"{low:.4g} to {high:.4g}" if None not in (low, high) else f"{low:.4g} or more" if high is None else f"{high:.4g} or less"
+            found.append(f"{key[0]} {key[1]} {'is no roof' if value is None else f'{value:.4g}'}, not {band}")
     return found
 
 
