@@ -80,12 +80,15 @@ class Checker:
         """The wheel, unpacked as pip would: an interpreter's environment need not have pip. False: there is none."""
         home = self.options.out / "python-wheel"
         shutil.rmtree(home, ignore_errors=True)
-        words = [sys.executable, "-B", str(SOURCE / "scripts/wheel"), "--build-dir", str(self.options.build_dir), "--out", str(home)]
-        done = subprocess.run(words + ["--local"] * self.options.local, capture_output=True, text=True, check=False)
-        self.checks.add("python-wheel", done.returncode == 0, (done.stdout + done.stderr).strip())
-        if done.returncode != 0:
-            return False
-        with zipfile.ZipFile(done.stdout.strip()) as wheel:
+        path = self.options.wheel
+        if path is None:
+            words = [sys.executable, "-B", str(SOURCE / "scripts/wheel"), "--build-dir", str(self.options.build_dir), "--out", str(home)]
+            done = subprocess.run(words + ["--local"] * self.options.local, capture_output=True, text=True, check=False)
+            self.checks.add("python-wheel", done.returncode == 0, (done.stdout + done.stderr).strip())
+            if done.returncode != 0:
+                return False
+            path = done.stdout.strip()
+        with zipfile.ZipFile(path) as wheel:
             for item in wheel.infolist():
                 os.chmod(wheel.extract(item, home), item.external_attr >> 16)
         self.environment = {**os.environ, "PYTHONPATH": str(home), "PYTHONDONTWRITEBYTECODE": "1"}
@@ -171,6 +174,7 @@ def main():
     parser.add_argument("--build-dir", required=True, type=lambda text: Path(text).resolve())
     parser.add_argument("--out", required=True, type=lambda text: Path(text).resolve())
     parser.add_argument("--local", action="store_true", help="of a build that is not portable")
+    parser.add_argument("--wheel", help="one that was made elsewhere")
     parser.add_argument("--json")
     options = parser.parse_args()
     checker = Checker(options)
