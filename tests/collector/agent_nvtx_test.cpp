@@ -110,6 +110,36 @@ TEST(Nvtx, KeepsPayloadColourAndCategory) {
   EXPECT_EQ(payloads, 1);
 }
 
+// NCCL closes ranges with what it knows at their end.
+TEST(Nvtx, KeepsThePayloadOfARangesEnd) {
+  FakeCupti cupti;
+  FakeProgram program(cupti);
+  const std::uint64_t group[3] = {0xc0ffee, 2, 0};
+  const NvtxAttributes::Blob blob{43, sizeof group, group};
+  NvtxAttributes end;
+  end.payload_type = spool::NvtxPayloadType::binary;
+  end.blobs = &blob;
+  end.blob_count = 1;
+  program.push("ncclCommInitRank");
+  program.push("inner");
+  program.pop();
+  program.session().nvtx_pop(nullptr, end);
+  const auto c = program.contents();
+  ASSERT_EQ(c.ranges.size(), 2u);
+  auto reader = spool::Reader::open(program.session().writer().path(), nullptr);
+  ASSERT_TRUE(reader);
+  int payloads = 0;
+  reader->for_each([&](const spool::RecordView& r) {
+    const auto* p = r.as<spool::NvtxPayloadRecord>();
+    if (p == nullptr) return;
+    ++payloads;
+    EXPECT_EQ(p->schema_id, 43u);
+    EXPECT_EQ(p->range_id, c.ranges[1].range_id);
+    EXPECT_EQ(std::memcmp(r.trailing_bytes().data(), group, sizeof group), 0);
+  });
+  EXPECT_EQ(payloads, 1);
+}
+
 TEST(Nvtx, JoinsStartAndEndAcrossThreads) {
   FakeCupti cupti;
   FakeProgram program(cupti);

@@ -131,4 +131,14 @@ __attribute__((visibility("default"))) int InitializeInjectionNvtx2(
     return 0;
   }
 }
+
+/// The same of a module's first call of one of NVTX's extensions, with the extension's nvtxExtModuleInfo_t.
+__attribute__((visibility("default"))) int InitializeInjectionNvtxExtension(void* module_info) {
+  try {
+    if (ridgeline::agent::current_session() == nullptr) return 0;
+    return ridgeline::agent::install_nvtx_payload_functions(module_info) ? 1 : 0;
+  } catch (...) {
+    return 0;
+  }
+}
 }

@@ -14,6 +14,7 @@ namespace ridgeline::agent {
 namespace {
 
 constexpr std::uint32_t kMaxBlobs = 8;
+constexpr std::string_view kPayloadRange = "payload";  // a range that is begun with a payload has no name
 
 // Handles given to the program. Never freed: the program may keep them to its end.
 struct Domain {
@@ -91,6 +92,16 @@ struct Event {
   NvtxAttributes::Blob blobs[kMaxBlobs];
 };
 
+void read_payloads(const nvtxPayloadData_t* data, std::size_t count, Event* event) {
+  if (data == nullptr || count == 0) return;
+  NvtxAttributes& a = event->attributes;
+  a.payload_type = spool::NvtxPayloadType::binary;
+  a.blob_count = count < kMaxBlobs ? static_cast<std::uint32_t>(count) : kMaxBlobs;
+  for (std::uint32_t i = 0; i < a.blob_count; ++i)
+    event->blobs[i] = {data[i].schemaId, data[i].size, data[i].payload};
+  a.blobs = event->blobs;
+}
+
 void read_event(const nvtxEventAttributes_t* e, Event* event) {
   if (e == nullptr || e->size < NVTX_EVENT_ATTRIB_STRUCT_SIZE) return;
   switch (e->messageType) {
@@ -139,18 +150,11 @@ void read_event(const nvtxEventAttributes_t* e, Event* event) {
       a.payload_type = spool::NvtxPayloadType::float32;
       a.payload = e->payload.uiValue;
       break;
-    case NVTX_PAYLOAD_TYPE_EXT: {
-      const auto* data = reinterpret_cast<const nvtxPayloadData_t*>(e->payload.ullValue);
-      if (data == nullptr || e->reserved0 <= 0) break;
-      a.payload_type = spool::NvtxPayloadType::binary;
-      a.blob_count = static_cast<std::uint32_t>(e->reserved0) < kMaxBlobs
-                         ? static_cast<std::uint32_t>(e->reserved0)
-                         : kMaxBlobs;
-      for (std::uint32_t i = 0; i < a.blob_count; ++i)
-        event->blobs[i] = {data[i].schemaId, data[i].size, data[i].payload};
-      a.blobs = event->blobs;
+    case NVTX_PAYLOAD_TYPE_EXT:
+      if (e->reserved0 > 0)
+        read_payloads(reinterpret_cast<const nvtxPayloadData_t*>(e->payload.ullValue),
+                      static_cast<std::size_t>(e->reserved0), event);
       break;
-    }
     default:
       break;
   }
@@ -276,6 +280,34 @@ nvtxDomainHandle_t NVTX_API domain_create_w(const wchar_t* name) {
                  [&](Session&) { return reinterpret_cast<nvtxDomainHandle_t>(domains().get(utf8(name))); });
 }
 
+// The payload extension. NCCL closes the range in which it makes a communicator by it: left to NVTX's empty function,
+// that range would never end, and all the thread's launches to come would count to it.
+int NVTX_API range_push_payload(nvtxDomainHandle_t domain, const nvtxPayloadData_t* data, std::size_t count) {
+  return guarded(kNoLevel, [&](Session& s) {
+    Event event;
+    read_payloads(data, count, &event);
+    return s.nvtx_push(domain, domain_name(s, domain), kPayloadRange, event.attributes);
+  });
+}
+int NVTX_API range_pop_payload(nvtxDomainHandle_t domain, const nvtxPayloadData_t* data, std::size_t count) {
+  return guarded(kNoLevel, [&](Session& s) {
+    Event event;
+    read_payloads(data, count, &event);
+    return s.nvtx_pop(domain, event.attributes);
+  });
+}
+nvtxRangeId_t NVTX_API range_start_payload(nvtxDomainHandle_t domain, const nvtxPayloadData_t* data,
+                                           std::size_t count) {
+  return guarded(nvtxRangeId_t{0}, [&](Session& s) {
+    Event event;
+    read_payloads(data, count, &event);
+    return nvtxRangeId_t{s.nvtx_start(domain_name(s, domain), kPayloadRange, event.attributes)};
+  });
+}
+void NVTX_API range_end_payload(nvtxDomainHandle_t, nvtxRangeId_t id, const nvtxPayloadData_t*, std::size_t) {
+  range_end(id);
+}
+
 template <typename Function>
 void put(NvtxFunctionTable table, unsigned size, int id, Function function) {
   if (static_cast<unsigned>(id) < size && table[id] != nullptr)
@@ -321,6 +353,23 @@ bool install_nvtx_functions(NvtxGetExportTableFunc_t get_export_table) noexcept 
     put(core2, core2_size, NVTX_CBID_CORE2_DomainCreateA, domain_create_a);
     put(core2, core2_size, NVTX_CBID_CORE2_DomainCreateW, domain_create_w);
   }
+  return true;
+}
+
+bool install_nvtx_payload_functions(void* module_info) noexcept {
+  const auto* module = static_cast<const nvtxExtModuleInfo_t*>(module_info);
+  if (module == nullptr || module->structSize < sizeof(nvtxExtModuleInfo_t) ||
+      module->moduleId != NVTX_EXT_PAYLOAD_MODULEID || module->segmentsCount == 0 ||
+      module->segments == nullptr)
+    return false;
+  const nvtxExtModuleSegment_t& segment = module->segments[0];
+  const auto put_slot = [&](std::size_t id, auto function) {
+    if (id < segment.slotCount) segment.functionSlots[id] = reinterpret_cast<std::intptr_t>(function);
+  };
+  put_slot(NVTX3EXT_CBID_nvtxRangePushPayload, range_push_payload);
+  put_slot(NVTX3EXT_CBID_nvtxRangePopPayload, range_pop_payload);
+  put_slot(NVTX3EXT_CBID_nvtxRangeStartPayload, range_start_payload);
+  put_slot(NVTX3EXT_CBID_nvtxRangeEndPayload, range_end_payload);
   return true;
 }
 

@@ -10,5 +10,7 @@ namespace ridgeline::agent {
 
 /// Puts the agent's functions into one module's tables. False if the tables are not those of NVTX 3.
 bool install_nvtx_functions(NvtxGetExportTableFunc_t get_export_table) noexcept;
+/// The same of a module of NVTX's extensions, an nvtxExtModuleInfo_t. False unless it is the payload extension.
+bool install_nvtx_payload_functions(void* module_info) noexcept;
 
 }  // namespace ridgeline::agent

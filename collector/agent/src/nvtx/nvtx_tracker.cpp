@@ -84,8 +84,8 @@ NvtxFrame* NvtxTracker::push(ThreadState& thread, const void* domain, spool::Str
   return &frame;
 }
 
-bool NvtxTracker::pop(ThreadState& thread, const void* domain, std::int64_t now_ns,
-                      NvtxFrame* closed) noexcept {
+bool NvtxTracker::pop(ThreadState& thread, const void* domain, const NvtxAttributes& attributes,
+                      std::int64_t now_ns, NvtxFrame* closed) noexcept {
   if (thread.overflow_depth > 0) {
     --thread.overflow_depth;
     return false;
@@ -101,6 +101,7 @@ bool NvtxTracker::pop(ThreadState& thread, const void* domain, std::int64_t now_
   const std::uint64_t parent = at > 1 ? thread.frames[at - 2].range_id : 0;
   std::memmove(&thread.frames[at - 1], &thread.frames[at], (thread.depth - at) * sizeof(NvtxFrame));
   --thread.depth;
+  if (attributes.blob_count > 0) write_blobs(closed->range_id, attributes);
   write(*closed, parent, thread.thread_id, at - 1, spool::NvtxKind::push_pop, now_ns, 0);
   return true;
 }

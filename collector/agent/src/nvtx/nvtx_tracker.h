@@ -44,8 +44,10 @@ class NvtxTracker {
   /// Opens a range; its frame, or null if the stack is full (the range is then counted, not recorded).
   NvtxFrame* push(ThreadState& thread, const void* domain, spool::StringId domain_name, spool::StringId name,
                   const NvtxAttributes& attributes, std::int64_t now_ns, std::uint32_t step_index) noexcept;
-  /// Closes the innermost range of the domain and writes it. True with the frame if there was one.
-  bool pop(ThreadState& thread, const void* domain, std::int64_t now_ns, NvtxFrame* closed) noexcept;
+  /// Closes the innermost range of the domain and writes it, with the binary payloads that its end brings. True with
+  /// the frame if there was one.
+  bool pop(ThreadState& thread, const void* domain, const NvtxAttributes& attributes, std::int64_t now_ns,
+           NvtxFrame* closed) noexcept;
 
   std::uint64_t start(spool::StringId domain_name, spool::StringId name, const NvtxAttributes& attributes,
                       std::int64_t now_ns, std::uint32_t thread_id, std::uint32_t step_index) noexcept;

@@ -223,13 +223,13 @@ int Session::nvtx_push(const void* domain, spool::StringId domain_name, std::str
   return static_cast<int>(thread->depth + thread->overflow_depth) - 1;
 }
 
-int Session::nvtx_pop(const void* domain) noexcept {
+int Session::nvtx_pop(const void* domain, const NvtxAttributes& attributes) noexcept {
   ThreadState* thread = this_thread(session_.generation);
   if (thread == nullptr || session_.closed.load(std::memory_order_relaxed)) return -1;
   NvtxFrame frame;
   const int level = static_cast<int>(thread->depth + thread->overflow_depth) - 1;
   const std::int64_t now = session_.now_ns();
-  if (!session_.nvtx.pop(*thread, domain, now, &frame)) return level;
+  if (!session_.nvtx.pop(*thread, domain, attributes, now, &frame)) return level;
   if (thread->depth == 0 && period_.watches()) period_.on_range_end(*thread, now);
   if (!frame.is_step) return level;
   if (session_.steps.active() != frame.step_index) return level;  // a window closed before its end

@@ -59,7 +59,8 @@ class Session {
   /// NVTX. Domains and registered strings are handles made by the caller.
   int nvtx_push(const void* domain, spool::StringId domain_name, std::string_view name,
                 const NvtxAttributes& attributes) noexcept;
-  int nvtx_pop(const void* domain) noexcept;
+  /// `attributes`: of them binary payloads count, which NVTX's payload extension hands over at a range's end.
+  int nvtx_pop(const void* domain, const NvtxAttributes& attributes = {}) noexcept;
   std::uint64_t nvtx_start(spool::StringId domain_name, std::string_view name,
                            const NvtxAttributes& attributes) noexcept;
   void nvtx_end(std::uint64_t range_id) noexcept;
