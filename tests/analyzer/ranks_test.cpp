@@ -7,6 +7,7 @@
 #include "generate/rank_job.h"
 #include "ridgeline/analyzer/ranks/job_analysis.h"
 #include "ridgeline/analyzer/ranks/job_capture.h"
+#include "ridgeline/store/database.h"
 #include "support/temporary_directory.h"
 
 namespace ridgeline::analyzer {
@@ -355,6 +356,30 @@ TEST(ManyRanks, MergingInPartsGivesTheSameAsMergingAtOnce) {
     EXPECT_EQ(in_parts.clocks[i].offset_ns, at_once.clocks[i].offset_ns);
     EXPECT_EQ(in_parts.clocks[i].low_ns, at_once.clocks[i].low_ns);
   }
+}
+
+// Workers of a rank have its environment and are recorded as that rank; only who works on the device counts.
+TEST(ManyRanks, AProcessWithoutKernelsIsNoSecondOneOfItsRank) {
+  const TemporaryDirectory directory;
+  RankJob job;
+  job.steps = 2;
+  job.layers = 1;
+  const RankJobTruth truth = generate::generate_rank_job(job, directory.path());
+  const auto before = ranks_of(truth.files[0]);
+  ASSERT_TRUE(before.ok());
+  store::Database(truth.files[0], store::OpenMode::read_write)
+      .execute("INSERT INTO process(pid, rank, command) VALUES (77, 0, 'loader')");
+  const auto with_worker = ranks_of(truth.files[0]);
+  ASSERT_TRUE(with_worker.ok()) << with_worker.failure().message;
+  EXPECT_EQ(with_worker.value().ranks.size(), 1U);
+  EXPECT_EQ(with_worker.value().ranks[0].process_id, before.value().ranks[0].process_id);
+  EXPECT_EQ(with_worker.value().calls.size(), before.value().calls.size());
+  store::Database(truth.files[0], store::OpenMode::read_write)
+      .execute("INSERT INTO process(pid, rank, command) VALUES (78, 5, 'loader')");
+  const auto idle = ranks_of(truth.files[0]);
+  ASSERT_FALSE(idle.ok());
+  EXPECT_EQ(idle.failure().kind, ErrorKind::no_data);
+  EXPECT_NE(idle.failure().message.find("rank 5 has no timeline step"), std::string::npos);
 }
 
 // What merging says of two jobs' captures.

@@ -72,8 +72,16 @@ class Extraction {
     const auto hosts = store::Order(capture_).hosts();
     const store::Run run = capture_.has_run() ? capture_.run() : store::Run{};
     std::set<std::int64_t> seen;
+    std::set<std::int64_t> idle;
     for (const store::Process& process : capture_.processes()) {
       if (!process.rank) continue;
+      // Workers of a rank have its environment, too.
+      const std::vector<store::Step> steps = timeline_steps(process.id);
+      const std::vector<store::Launch> launches = launches_of(process.id, steps);
+      if (launches.empty()) {
+        idle.insert(*process.rank);
+        continue;
+      }
       if (!seen.insert(*process.rank).second)
         return Failure{ErrorKind::usage, fmt::format("{}: rank {} is there twice", file_, *process.rank)};
       store::JobRank row;
@@ -84,9 +92,13 @@ class Extraction {
       row.file = file_;
       row.process_id = process.id;
       row.world_size = world_size(process.id);
-      const auto extracted = extract(process, row);
-      if (!extracted.ok()) return extracted.failure();
+      extract(process, steps, launches, row);
       job_.ranks.push_back(std::move(row));
+    }
+    for (const std::int64_t rank : idle) {
+      if (!seen.contains(rank))
+        return Failure{ErrorKind::no_data,
+                       fmt::format("{}: rank {} has no timeline step with kernels", file_, rank)};
     }
     if (job_.ranks.empty())
       return Failure{
@@ -118,33 +130,45 @@ class Extraction {
     return size;
   }
 
-  Result<void> extract(const store::Process& process, store::JobRank& row) {
+  [[nodiscard]] std::vector<store::Step> timeline_steps(store::Id process) const {
     std::vector<store::Step> steps;
     for (const store::Step& step : capture_.steps()) {
-      if (step.process_id == process.id && step.phase == Phase::timeline && step.status == StepStatus::ok &&
+      if (step.process_id == process && step.phase == Phase::timeline && step.status == StepStatus::ok &&
           step.step_index >= 0 && step.step_index < kLongest_ns)
         steps.push_back(step);
     }
+    return steps;
+  }
+
+  static store::ActivityFilter filter_of(store::Id process, const std::vector<store::Step>& steps) {
     store::ActivityFilter filter;
-    filter.process_id = process.id;
+    filter.process_id = process;
     filter.step_ids.emplace();
     for (const store::Step& step : steps) filter.step_ids->push_back(step.id);
+    return filter;
+  }
+
+  // By their start.
+  [[nodiscard]] std::vector<store::Launch> launches_of(store::Id process,
+                                                       const std::vector<store::Step>& steps) const {
     std::vector<store::Launch> launches;
-    activity_.for_each_launch(filter, [&](const store::Launch& launch) {
+    if (steps.empty()) return launches;
+    activity_.for_each_launch(filter_of(process, steps), [&](const store::Launch& launch) {
       if (usable(launch.start_ns, launch.end_ns)) launches.push_back(launch);
     });
-    if (launches.empty())
-      return Failure{ErrorKind::no_data,
-                     fmt::format("{}: rank {} has no timeline step with kernels", file_, *process.rank)};
     std::sort(launches.begin(), launches.end(), [](const store::Launch& a, const store::Launch& b) {
       return std::tie(a.start_ns, a.correlation_id) < std::tie(b.start_ns, b.correlation_id);
     });
+    return launches;
+  }
+
+  void extract(const store::Process& process, const std::vector<store::Step>& steps,
+               const std::vector<store::Launch>& launches, store::JobRank& row) {
     row.device = devices_[launches.front().device_id];
-    split(filter, launches);
+    split(filter_of(process.id, steps), launches);
     for (const Window& window : windows(steps, launches)) add_step(*process.rank, window, launches);
     add_calls(*process.rank, steps, launches);
     add_kernels(*process.rank, steps, launches);
-    return {};
   }
 
   // Kernels that compute, collectives, copies: when any of them ran.
