@@ -3,6 +3,7 @@
 
 #include <memory>
 
+#include "ranks_answer.h"
 #include "verb.h"
 
 namespace ridgeline::cli {
@@ -14,6 +15,7 @@ Verb add_rank(Command program) {
     std::string by;
     std::string min_share = "0";
     bool stalls = false;
+    bool ranks = false;
   };
   auto options = std::make_shared<Options>();
   const Command app = program.add_subcommand(
@@ -29,8 +31,15 @@ Verb add_rank(Command program) {
       .type_name("RATIO");
   app.add_flag("--stalls", options->stalls,
                "Add stall reasons, hottest lines and instructions of the worst kernels (record --stalls)");
+  app.add_flag(
+      "--ranks", options->ranks,
+      "Each kernel's time over the ranks of a job instead: median, worst, spread (as `ranks --by kernel`)");
   add_print_options(app, options->print);
-  return {app, [options] {
+  return {app, [app, options] {
+            if (options->ranks) {
+              answer_of_ranks(app, options->analysis.capture, reports::RanksView::kernel, options->print);
+              return 0;
+            }
             analyzer::AnalysisOptions analysis = analysis_options(options->analysis);
             if (!options->by.empty()) {
               analysis.ranking.key = analyzer::parse_ranking_keys(options->by).value();

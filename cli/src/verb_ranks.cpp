@@ -1,7 +1,13 @@
 // verb_ranks.cpp: many ranks in one answer: who waits for whom and why, and what collectives cost.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <iterator>
 #include <memory>
+#include <string_view>
 
 #include "output.h"
+#include "ranks_answer.h"
 #include "ridgeline/queries/ranks_query.h"
 #include "verb.h"
 
@@ -29,6 +35,23 @@ int run_ranks(const RanksArguments& arguments) {
 }
 
 }  // namespace
+
+void answer_of_ranks(const Command& app, const std::string& capture, reports::RanksView view,
+                     const PrintOptions& how) {
+  constexpr std::string_view kBeside[] = {"CAPTURE", "--ranks", "--format",  "--columns", "--sort",
+                                          "--top",   "--all",   "--verbose", "--output"};
+  for (const DeclaredOption& option : app.options()) {
+    if (option.given() &&
+        std::find(std::begin(kBeside), std::end(kBeside), option.name()) == std::end(kBeside))
+      throw Error(
+          ErrorKind::usage,
+          fmt::format("--ranks is of whole steps of all ranks: leave {} out, or ask the capture of one rank",
+                      option.name()));
+  }
+  queries::RanksQuery query;
+  query.view = view;
+  print(how, queries::ask_ranks(capture, query, document_options(how)).value().document);
+}
 
 Verb add_ranks(Command program) {
   auto arguments = std::make_shared<RanksArguments>();

@@ -92,6 +92,16 @@ TEST_F(Ranks, EveryViewHasItsRowsInEveryFormat) {
   expect_error({"ranks", "job.ridge", "--by", "host"}, 2, "use rank, step, collective, kernel or account");
 }
 
+TEST_F(Ranks, RankAndStepsAnswerOverRanksToo) {
+  EXPECT_EQ(run({"rank", "job.ridge", "--ranks"}).out, run({"ranks", "job.ridge", "--by", "kernel"}).out);
+  EXPECT_EQ(run({"steps", "job.ridge", "--ranks", "--format", "csv"}).out,
+            run({"ranks", "job.ridge", "--by", "step", "--format", "csv"}).out);
+  EXPECT_NE(run({"rank", "job.ridge", "--ranks"}).out.find("gemm_gradient"), std::string::npos);
+  expect_error({"rank", "job.ridge", "--ranks", "--by", "layer"}, 2, "leave --by out");
+  expect_error({"steps", "job.ridge", "--ranks", "--range", "x"}, 2, "leave --range out");
+  expect_error({"rank", files_[0], "--ranks"}, 3, "there is one rank only");
+}
+
 TEST_F(Ranks, JsonHasAllOfIt) {
   const auto json =
       nlohmann::json::parse(run({"ranks", "job.ridge", "--format", "json", "--alone", alone_}).out);
