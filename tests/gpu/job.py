@@ -1,0 +1,189 @@
+#!/usr/bin/env python3
+"""What `ridgeline ranks` says of several ranks in one capture: who is late and why, what is exposed, what collectives carry.
+
+usage: job.py --ridgeline RIDGELINE --trainer GPT2_TRAIN [--out DIR] [--json FILE] [--only NAME,...] [--nccl-library FILE]
+
+Cases: trainer (gpt2_train --ranks 2, with and without overlap: the bytes of its all-reduces are those of its gradients, overlap hides what the
+run without it exposes, nobody is late), healthy (PyTorch's DistributedDataParallel: nobody is late; the bus bandwidth of a large all-reduce is
+the program's own), host-gaps, more-work, copies (the same with a rank that is late by a known time: named, with its cause and that time), merge
+(a capture of ranks merged by itself says the same; with another run's it is refused). All need two GPUs. About 80 seconds.
+"""
+import argparse
+import json
+import os
+import sys
+import time
+
+from common import Checks, chosen, run
+from ranks import gpus
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+PARAMETERS = 124_475_904  # of the model 124M as it is trained, vocabulary padded
+LEAST_BUS_BYTES_PER_S = 300e9  # of a large all-reduce between two GPUs with all their NVLinks
+CAUSES = {"host-gaps": "host_gaps", "more-work": "more_work", "copies": "copies"}
+LATE_MS = 6.0
+MOST_BETWEEN_CARDS = 0.05  # of a step: so much two cards with equal work may differ by, which is then said, and no fault
+
+
+def recorded(options, name, program, warm, steps, env=None):
+    """Records and asks; the run, the capture and the answer, or why there is none."""
+    capture = os.path.join(options.out, f"job-{name}.ridge")
+    done = run([options.ridgeline, "record", "-q", "--force", "--tiers", "T0", "--schedule", f"warmup={warm},timeline={steps}", "-o", capture, "--",
+                *program], env=env, timeout=90)
+    if done.status != 0:
+        return done, capture, f"exit {done.status}: {done.tail()}"
+    asked = run([options.ridgeline, "ranks", capture, "--format", "json"], timeout=60)
+    if asked.status != 0:
+        return done, capture, f"ranks: exit {asked.status}: {asked.tail()}"
+    with open(os.path.join(options.out, f"job-{name}.json"), "w") as file:
+        file.write(asked.out)
+    text = run([options.ridgeline, "ranks", capture, "--by", "collective"], timeout=60)
+    print(f"--- {name}\n{text.out}", flush=True)
+    return done, capture, json.loads(asked.out)
+
+
+def part_ns(answer, part):
+    return next(row["time_ns"] for row in answer["account"] if row["part"] == part)
+
+
+def communication_ns(answer, key):
+    """Of a step: sums over its collectives."""
+    return sum(row[key] or 0 for row in answer["collectives"])
+
+
+def invented(answer):
+    """What is said of ranks with equal work that cards' differences do not account for."""
+    job = answer["job"]
+    if job["recurrence"] == "nobody":
+        return None
+    late = max((row["late_ns"] or 0 for row in answer["ranks"]), default=0)
+    return answer["said"][1] if late > MOST_BETWEEN_CARDS * part_ns(answer, "duration") else None
+
+
+def account_adds_up(answer):
+    parts = sum(row["time_ns"] for row in answer["account"] if row["part"] != "duration")
+    return abs(parts - part_ns(answer, "duration")) <= 2
+
+
+def check_trainer(checks, options):
+    nccl = ["--nccl-library", options.nccl_library] if options.nccl_library else []
+    answers = {}
+    for name, more in (("trainer", []), ("trainer-no-overlap", ["--no-overlap"])):
+        program = [options.trainer, "--model", "124M", "-B", "16", "-T", "1024", "--steps", "40", "--ranks", "2", "--matmul-search", "off",
+                   "--matmul-cache", "none", *nccl, *more]
+        done, _, answer = recorded(options, name, program, 10, 20)
+        if isinstance(answer, str):
+            return checks.add("trainer", False, f"{name}: {answer}")
+        answers[name] = answer
+    wrong = []
+    for name, answer in answers.items():
+        reduced = sum(row["bytes"] or 0 for row in answer["collectives"] if row["function"] == "all_reduce")
+        if abs(reduced / (4 * PARAMETERS) - 1) > 0.03:
+            wrong.append(f"{name}: all-reduces of {reduced / 1e6:.1f} MB a step, gradients of {4 * PARAMETERS / 1e6:.1f}")
+        if answer["job"]["ranks"] != 2 or answer["job"]["world_size"] != 2:
+            wrong.append(f"{name}: {answer['job']['ranks']} ranks of {answer['job']['world_size']}")
+        if said := invented(answer):
+            wrong.append(f"{name}: {said}")
+        if not account_adds_up(answer):
+            wrong.append(f"{name}: the account does not add up")
+    exposed = {name: part_ns(answer, "exposed_wait") + part_ns(answer, "exposed_transfer") for name, answer in answers.items()}
+    hidden = {name: communication_ns(answer, "hidden_ns") for name, answer in answers.items()}
+    if not exposed["trainer"] < 0.5 * exposed["trainer-no-overlap"]:
+        wrong.append("overlap does not halve what is exposed")
+    if not hidden["trainer"] > 0.5 * communication_ns(answers["trainer"], "duration_ns"):
+        wrong.append("less than half is hidden")
+    checks.add("trainer", not wrong, ("; ".join(wrong) + "; " if wrong else "") + ", ".join(
+        f"{name}: step {part_ns(answer, 'duration') / 1e6:.2f} ms, exposed {exposed[name] / 1e6:.3f} ms, hidden {hidden[name] / 1e6:.3f} ms"
+        for name, answer in answers.items()))
+
+
+def program_answer(options, cause):
+    program = [sys.executable, os.path.join(HERE, "rank_program.py"), "--cause", cause, "--late-ms", str(LATE_MS), "--late-rank", "1"]
+    done, capture, answer = recorded(options, cause if cause != "none" else "healthy", program, 8, 24)
+    said = [json.loads(line) for line in done.out.splitlines() if line.startswith("{")]
+    return capture, said, answer
+
+
+def check_healthy(checks, options):
+    capture, said, answer = program_answer(options, "none")
+    if isinstance(answer, str):
+        return checks.add("healthy", False, answer)
+    wrong = []
+    if said_late := invented(answer):
+        wrong.append(said_late)
+    if not account_adds_up(answer):
+        wrong.append("the account does not add up")
+    own = said[0]["large_bus_bytes_per_s"] if said else 0
+    large = [row for row in answer["collectives"] if row["bytes"] == said[0]["large_bytes"]] if said else []
+    bus = large[0]["bus_bytes_per_s"] if large else None
+    if not bus:
+        wrong.append("the large all-reduce has no bus bandwidth")
+    elif not (bus >= LEAST_BUS_BYTES_PER_S and abs(bus / own - 1) <= 0.1):
+        wrong.append("its bus bandwidth is another")
+    if large and part_ns(answer, "exposed_transfer") < 0.8 * large[0]["transfer_ns"]:
+        wrong.append("the large all-reduce is not among what is exposed")
+    checks.add("healthy", not wrong, ("; ".join(wrong) + "; " if wrong else "") +
+               f"large all-reduce {(bus or 0) / 1e9:.1f} GB/s on the bus (at least {LEAST_BUS_BYTES_PER_S / 1e9:.0f}), by the program's events "
+               f"{own / 1e9:.1f}; a step of {part_ns(answer, 'duration') / 1e6:.2f} ms has {part_ns(answer, 'exposed_transfer') / 1e6:.3f} ms of exposed "
+               f"transfer and {part_ns(answer, 'exposed_wait') / 1e6:.3f} ms of exposed wait; {answer['said'][1]} NCCL {said[0]['nccl'] if said else '?'}")
+    return capture
+
+
+def check_late(checks, options, cause):
+    capture, said, answer = program_answer(options, cause)
+    if isinstance(answer, str):
+        return checks.add(cause, False, answer)
+    planted = max((line["late_ms"] for line in said), default=0)
+    rank = next(row for row in answer["ranks"] if row["rank"] == 1)
+    right = (answer["job"]["recurrence"] == "same_rank" and answer["job"]["straggler"] == 1 and rank["cause"] == CAUSES[cause]
+             and planted > 0 and rank["late_ns"] is not None and abs(rank["late_ns"] / 1e6 / planted - 1) <= 0.15)
+    waited = part_ns(answer, "exposed_wait") / 1e6  # mean of a rank that waits and of one that does not
+    checks.add(cause, right and account_adds_up(answer) and waited > 0.3 * planted,
+               f"rank 1 planted {planted:.2f} ms late; said: {answer['said'][1]} exposed wait {waited:.2f} ms, mean of the ranks")
+    return capture
+
+
+def check_merge(checks, options, captures):
+    if len(captures) < 2:
+        return checks.add("merge", False, "no two captures to merge")
+    job = os.path.join(options.out, "job-merged.ridge")
+    merged = run([options.ridgeline, "merge", "-f", captures[0], "-o", job])
+    same = [run([options.ridgeline, "ranks", path]).out for path in (captures[0], job)]
+    refused = run([options.ridgeline, "merge", "-f", captures[0], captures[1], "-o", job + ".no"])
+    lines = [line for line in refused.err.splitlines() if line.strip()]
+    checks.add("merge", merged.status == 0 and same[0] == same[1] and same[0] and refused.status == 2 and len(lines) == 1,
+               f"merged: exit {merged.status}, the same answer: {same[0] == same[1]}; with another run: exit {refused.status}: {' / '.join(lines)}")
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--ridgeline", required=True)
+    parser.add_argument("--trainer", required=True)
+    parser.add_argument("--out", default=".")
+    parser.add_argument("--json")
+    parser.add_argument("--only", help="these cases, comma-separated")
+    parser.add_argument("--nccl-library")
+    options = parser.parse_args()
+    names = chosen(parser, options.only, ["trainer", "healthy", *CAUSES, "merge"])
+    checks, count = Checks(), gpus()
+    seconds, captures = {}, []
+    if count < 2:
+        print(f"not run, since it needs two GPUs and this host shows {count}: {', '.join(names)}")
+        sys.exit(1)
+    for name in names:
+        begin = time.monotonic()
+        if name == "trainer":
+            check_trainer(checks, options)
+        elif name == "healthy":
+            captures.append(check_healthy(checks, options))
+        elif name in CAUSES:
+            captures.append(check_late(checks, options, name))
+        else:
+            check_merge(checks, options, [capture for capture in captures if capture])
+        seconds[name] = round(time.monotonic() - begin, 1)
+    print("seconds: " + ", ".join(f"{name} {taken}" for name, taken in seconds.items()))
+    checks.finish(options.json, gpus=count, seconds=seconds)
+
+
+if __name__ == "__main__":
+    main()
