@@ -15,9 +15,9 @@ namespace {
 constexpr std::string_view kNcclDomain = "NCCL";
 constexpr std::string_view kNcclKernel = "nccl";
 // A payload of NCCL's is a few numbers.
-constexpr std::size_t kLongestNcclPayload_bytes = 64;
+constexpr std::size_t kLongestNcclPayloadBytes = 64;
 constexpr std::size_t kMostCallsOfGroup = 4096;
-constexpr std::uint64_t kMostMessage_bytes = std::uint64_t{1} << 50;
+constexpr std::uint64_t kMostMessageBytes = std::uint64_t{1} << 50;
 constexpr std::int64_t kMostRanksOfGroup = 1'000'000;
 
 constexpr std::pair<std::string_view, CollectiveFunction> kNcclCalls[] = {
@@ -84,7 +84,7 @@ void RecordedCollectives::scan() {
         if (const auto* launch = view.as<spool::LaunchRecord>()) {
           on_launch(*launch);
         } else if (const auto* payload = view.as<spool::NvtxPayloadRecord>()) {
-          if (payload->position == 0 && payload->length_bytes <= kLongestNcclPayload_bytes)
+          if (payload->position == 0 && payload->length_bytes <= kLongestNcclPayloadBytes)
             payloads_[payload->range_id] = std::string(view.trailing_bytes());
         } else if (const auto* range = view.as<spool::NvtxRangeRecord>()) {
           on_range_end(*range);
@@ -171,7 +171,7 @@ RecordedCollectives::NcclCall RecordedCollectives::call_in(CollectiveFunction fu
     groups_.try_emplace(*call.group);
   }
   const auto size = number_at<std::uint64_t>(bytes, has_hash ? 8 : 0);
-  if (size <= kMostMessage_bytes) call.bytes = static_cast<std::int64_t>(size);
+  if (size <= kMostMessageBytes) call.bytes = static_cast<std::int64_t>(size);
   return call;
 }
 

@@ -193,7 +193,7 @@ void add_rank_lateness(std::vector<Column<RankCost>>& columns) {
                        return row.late_steps > 0 ? Cell::number(row.late_ns, Form::milliseconds)
                                                  : Cell::missing();
                      }});
-  const std::pair<const char*, double LatenessParts::*> kParts[] = {
+  constexpr std::pair<const char*, double LatenessParts::*> kParts[] = {
       {"more_work_ns", &LatenessParts::more_work_ns},
       {"more_cycles_ns", &LatenessParts::more_cycles_ns},
       {"lower_clock_ns", &LatenessParts::lower_clock_ns},

@@ -146,8 +146,8 @@ void insert_rows(Database& database, const Job& job) {
 }
 
 // Nothing that is computed with them can overflow, and nothing refers to what is not there.
-constexpr std::int64_t kLongest_ns = 1'000'000'000'000'000;
-constexpr std::int64_t kLatest_ns = 2'200'000'000'000'000'000;
+constexpr std::int64_t kLongestOfJobNs = 1'000'000'000'000'000;
+constexpr std::int64_t kLatestOfJobNs = 2'200'000'000'000'000'000;
 constexpr std::int64_t kMostRanks = 1'000'000;
 constexpr std::int64_t kMostBlocks = 1'000'000'000'000'000'000;
 
@@ -155,10 +155,10 @@ void require(bool good, std::string_view what) {
   if (!good) throw Error(ErrorKind::corrupt, fmt::format("a merged job is damaged: {}", what));
 }
 bool is_length(std::int64_t ns) {
-  return ns >= 0 && ns < kLongest_ns;
+  return ns >= 0 && ns < kLongestOfJobNs;
 }
 bool is_time(std::int64_t ns) {
-  return ns > -kLatest_ns && ns < kLatest_ns;
+  return ns > -kLatestOfJobNs && ns < kLatestOfJobNs;
 }
 
 template <typename Rows>

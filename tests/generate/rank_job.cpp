@@ -14,10 +14,10 @@ namespace ridgeline::generate {
 
 namespace {
 
-constexpr double kBaseClock_hz = 1.755e9;
-constexpr double kBus_bytes_per_s = 330e9;
-constexpr std::int64_t kBucket_bytes = 28'311'552;  // a layer's matrices of GPT-2 124M, FP32
-constexpr double kLatency_ns = 8000;
+constexpr double kBaseClockHz = 1.755e9;
+constexpr double kRankBusBytesPerS = 330e9;
+constexpr std::int64_t kRankBucketBytes = 28'311'552;  // a layer's matrices of GPT-2 124M, FP32
+constexpr double kRankLatencyNs = 8000;
 constexpr std::int64_t kComputeStream = 7;
 constexpr std::int64_t kCommunicationStream = 21;
 
@@ -76,7 +76,7 @@ class RankProgram {
       : job_(job),
         random_(job.seed * 1'000'003 + static_cast<std::uint64_t>(rank)),
         speed_(1 + 0.003 * random_.around()),
-        clock_hz_(kBaseClock_hz / speed_) {}
+        clock_hz_(kBaseClockHz / speed_) {}
 
   [[nodiscard]] double clock_hz(bool late) const {
     return late && job_.cause == RankCause::lower_clock ? clock_hz_ / (1 + slowness()) : clock_hz_;
@@ -328,7 +328,7 @@ std::string file_of(const std::string& directory, int rank) {
 
 double transfer_ns(const RankJob& job, std::int64_t bytes) {
   const double factor = 2.0 * (job.ranks - 1) / job.ranks;
-  return kLatency_ns + factor * static_cast<double>(bytes) / kBus_bytes_per_s * 1e9;
+  return kRankLatencyNs + factor * static_cast<double>(bytes) / kRankBusBytesPerS * 1e9;
 }
 
 // All ranks enter a collective; once the last is there, it takes its time.
@@ -349,11 +349,11 @@ void run_step(const RankJob& job, std::vector<RankProgram>& programs, int stragg
   for (std::size_t r = 0; r < programs.size(); ++r) programs[r].begin_step(static_cast<int>(r) == straggler);
   for (int layer = 0; layer < job.layers; ++layer) {
     for (std::size_t r = 0; r < programs.size(); ++r) ready[r] = programs[r].backward();
-    collective(programs, ready, transfer_ns(job, kBucket_bytes) * (1 + 0.01 * random.uniform()),
-               kBucket_bytes);
+    collective(programs, ready, transfer_ns(job, kRankBucketBytes) * (1 + 0.01 * random.uniform()),
+               kRankBucketBytes);
   }
   for (std::size_t r = 0; r < programs.size(); ++r) ready[r] = programs[r].communication_end_ns();
-  collective(programs, ready, kLatency_ns, 8);
+  collective(programs, ready, kRankLatencyNs, 8);
   for (RankProgram& program : programs) program.end_step();
 }
 
@@ -376,8 +376,8 @@ void write_rank(const RankJob& job, int rank, const RankJobTruth& truth, const R
 
 RankJobTruth generate_rank_job(const RankJob& job, const std::string& directory) {
   RankJobTruth truth;
-  truth.bucket_bytes = kBucket_bytes;
-  truth.transfer_ns = transfer_ns(job, kBucket_bytes);
+  truth.bucket_bytes = kRankBucketBytes;
+  truth.transfer_ns = transfer_ns(job, kRankBucketBytes);
   RankRandom random(job.seed * 77'777);
   std::vector<RankProgram> programs;
   double offset = 0;

@@ -20,8 +20,8 @@ using ranks::JobView;
 using ranks::kNoCall;
 using ranks::MatchedCollective;
 
-constexpr double kMaxDrift = 500e-6;   // clocks of computers are nearer than this to each other
-constexpr double kFarthest_ns = 2e18;  // two clocks that begin in 1970 and with the machine are nearer
+constexpr double kMaxDrift = 500e-6;       // clocks of computers are nearer than this to each other
+constexpr double kFarthestClockNs = 2e18;  // two clocks that begin in 1970 and with the machine are nearer
 constexpr int kSearchSteps = 90;
 
 // What one collective says of the offset of a host's clock to another's.
@@ -219,7 +219,7 @@ class Alignment {
       high = std::max(high, allowed.highest_high(*drifts, at) - estimate);
     }
     const std::int64_t apart = base_ns_[host] - base_ns_[0];
-    if (std::abs(offset + static_cast<double>(apart)) > kFarthest_ns) {
+    if (std::abs(offset + static_cast<double>(apart)) > kFarthestClockNs) {
       clock.status = ClockStatus::contradicts;
       return;
     }

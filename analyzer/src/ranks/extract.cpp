@@ -24,15 +24,16 @@ using ranks::Span;
 using ranks::Spans;
 
 // A sample of the clock this far from a step still says something of it: they come ten times a second.
-constexpr std::int64_t kClockReach_ns = 500'000'000;
+constexpr std::int64_t kClockReachNs = 500'000'000;
 
 // Longer than any recording: times beyond are no times.
-constexpr std::int64_t kLongest_ns = 1'000'000'000'000'000;
-constexpr std::int64_t kLatest_ns = 2'200'000'000'000'000'000;
+constexpr std::int64_t kLongestRecordingNs = 1'000'000'000'000'000;
+constexpr std::int64_t kLatestTimeNs = 2'200'000'000'000'000'000;
 constexpr std::int64_t kMostRanks = 1'000'000;
 
 bool usable(std::int64_t start_ns, std::int64_t end_ns) {
-  return start_ns > 0 && end_ns >= start_ns && end_ns < kLatest_ns && end_ns - start_ns < kLongest_ns;
+  return start_ns > 0 && end_ns >= start_ns && end_ns < kLatestTimeNs &&
+         end_ns - start_ns < kLongestRecordingNs;
 }
 
 std::int64_t blocks_of(const store::Dim3& grid) {
@@ -63,7 +64,8 @@ class Extraction {
     for (const store::Communicator& group : store::communicators(capture)) communicators_[group.id] = group;
     for (const store::Device& device : capture.devices()) devices_[device.id] = device.name;
     for (const store::ClockSample& sample : capture.clock_samples()) {
-      if (sample.sm_clock_hz && *sample.sm_clock_hz > 0 && sample.time_ns > 0 && sample.time_ns < kLatest_ns)
+      if (sample.sm_clock_hz && *sample.sm_clock_hz > 0 && sample.time_ns > 0 &&
+          sample.time_ns < kLatestTimeNs)
         clocks_[sample.device_id].push_back(sample);
     }
   }
@@ -134,7 +136,7 @@ class Extraction {
     std::vector<store::Step> steps;
     for (const store::Step& step : capture_.steps()) {
       if (step.process_id == process && step.phase == Phase::timeline && step.status == StepStatus::ok &&
-          step.step_index >= 0 && step.step_index < kLongest_ns)
+          step.step_index >= 0 && step.step_index < kLongestRecordingNs)
         steps.push_back(step);
     }
     return steps;
@@ -265,7 +267,7 @@ class Extraction {
     for (auto sample = at; sample != after; ++sample) sum += static_cast<double>(*sample->sm_clock_hz);
     if (count == 0) {
       const auto take = [&](const store::ClockSample& sample, std::int64_t away_ns) {
-        if (away_ns > kClockReach_ns) return;
+        if (away_ns > kClockReachNs) return;
         sum += static_cast<double>(*sample.sm_clock_hz);
         ++count;
       };
