@@ -76,6 +76,8 @@ struct DeviceArgs {
   std::optional<std::int64_t> device, context, stream, correlation, bytes, registers, shared_bytes, graph_id,
       graph_node;
   std::string_view grid, block;
+  CollectiveArguments collective;
+  std::optional<std::int64_t> external_id;
 };
 
 store::Dim3 dim_in(std::string_view text) {
@@ -126,6 +128,9 @@ class KinetoReader {
     if (losses.events == 0 && losses.malformed > 0)
       throw Error(ErrorKind::corrupt, fmt::format("{} events, and none of them is whole", losses.malformed));
     leave_out_captured(*process_, std::move(captures_));
+    for (const auto& [correlation_id, id] : launched_by_)
+      if (const auto by = collective_ops_.find(id); by != collective_ops_.end())
+        process_->collectives.ran(correlation_id, by->second);
     process_->samples = counters_.samples();
     if (base_ns_ != 0) process_->shift(base_ns_);
     describe();
@@ -201,6 +206,7 @@ class KinetoReader {
     if (pid && *pid > 0 && process_->row.pid == 0) process_->row.pid = *pid;
     if (call) return take_call(event, *start_ns, end_ns);
     if (!has_time(*start_ns, end_ns)) return false;
+    if (event.name == "record_param_comms") take_collective_op(event);
     process_->ranges.push_back({.start_ns = *start_ns,
                                 .end_ns = end_ns,
                                 .thread_id = low_half(integer_in(event.thread)),
@@ -292,6 +298,10 @@ class KinetoReader {
         args.grid = members.value();
       } else if (key == "block") {
         args.block = members.value();
+      } else if (key == "External id") {
+        args.external_id = number();
+      } else {
+        (void)args.collective.take(key, members.value());
       }
     }
     return args;
@@ -336,9 +346,31 @@ class KinetoReader {
       execution.graph_id = low_half(args.graph_id);
     }
     if (execution.correlation_id == 0) execution.correlation_id = next_correlation_id_--;
+    take_collective(event, args, execution.correlation_id);
     ++process_->executions;
     process_->log.add(execution);
     return true;
+  }
+
+  // The kernel says it itself, or the operation that launched it does.
+  void take_collective(const Event& event, const DeviceArgs& args, std::uint32_t correlation_id) {
+    if (!args.collective.name.empty()) {
+      if (auto collective = process_->collectives.collective_of(args.collective))
+        process_->collectives.ran(correlation_id, std::move(*collective));
+    } else if (args.external_id && event.name.find("nccl") != std::string_view::npos) {
+      launched_by_.emplace_back(correlation_id, *args.external_id);
+    }
+  }
+
+  void take_collective_op(const Event& event) {
+    CollectiveArguments arguments;
+    std::optional<std::int64_t> id;
+    for (JsonMembers args(event.args); args.next();) {
+      if (args.key() == "External id") id = integer_in(args.value());
+      (void)arguments.take(args.key(), args.value());
+    }
+    if (auto collective = process_->collectives.collective_of(arguments); id && collective)
+      collective_ops_.insert_or_assign(*id, std::move(*collective));
   }
 
   bool take_call(const Event& event, std::int64_t start_ns, std::int64_t end_ns) {
@@ -413,6 +445,23 @@ class KinetoReader {
     }
   }
 
+  void describe_groups() {
+    const auto groups = distributed_.find("pg_config");
+    if (groups == distributed_.end() || !groups->is_array()) return;
+    for (const Json& each : *groups) {
+      if (!each.is_object()) continue;
+      const auto name = each.find("pg_name");
+      if (name == each.end() || !name->is_string()) continue;
+      std::string members;
+      if (const auto ranks = each.find("ranks"); ranks != each.end() && ranks->is_array()) {
+        for (const Json& rank : *ranks) members.append(members.empty() ? "[" : ", ").append(rank.dump());
+        if (!members.empty()) members.append("]");
+      }
+      process_->collectives.note_group(name->get_ref<const std::string&>(), members,
+                                       number_in<std::int32_t>(each, "pg_size"));
+    }
+  }
+
   void describe() {
     process_->kernels.reserve(kernels_.size());
     for (std::uint32_t i = 0; i < kernels_.size(); ++i) {
@@ -426,6 +475,8 @@ class KinetoReader {
       if (rank != distributed_.end() && rank->is_number_integer() && rank->get<std::int64_t>() >= 0 &&
           rank->get<std::int64_t>() < (1 << 24))
         process_->row.rank = static_cast<int>(rank->get<std::int64_t>());
+      process_->world_ranks = number_in<std::int32_t>(distributed_, "world_size");
+      describe_groups();
     }
     for (auto& [thread, named] : thread_names_)
       if (named.first == process_->row.pid) process_->threads[thread] = named.second;
@@ -484,6 +535,8 @@ class KinetoReader {
   std::map<std::int64_t, std::string> process_names_;
   std::map<std::uint32_t, std::pair<std::int64_t, std::string>> thread_names_;
   std::vector<CaptureEdge> captures_;
+  std::unordered_map<std::int64_t, ForeignCollective> collective_ops_;  // by external id
+  std::vector<std::pair<std::uint32_t, std::int64_t>> launched_by_;     // correlation, external id
   std::vector<std::pair<std::string, std::string>> versions_;
   Json devices_, distributed_;
 };

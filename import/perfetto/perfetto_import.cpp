@@ -104,6 +104,7 @@ class PerfettoReader {
   };
   struct Kernel : Stage {
     Execution execution;
+    std::uint32_t collective = 0;  // in collectives_, plus one; 0: none
   };
   struct Transfer : Stage {
     Copy copy;
@@ -175,7 +176,7 @@ class PerfettoReader {
       transfers_.push_back(transfer);
       return;
     }
-    Kernel kernel{stage, {}};
+    Kernel kernel{stage, {}, 0};
     kernel.execution = {.correlation_id = low_bits(extra(from, "correlation").value_or(0)),
                         .kernel = texts_.number_of(from.name),
                         .device = low_bits(from.device),
@@ -191,6 +192,10 @@ class PerfettoReader {
     if (node != 0) {
       kernel.execution.graph_node = static_cast<std::uint64_t>(node);
       kernel.execution.graph_id = low_bits(extra(from, "graph id").value_or(0));
+    }
+    if (from.extra.contains("Collective name")) {
+      collectives_.push_back(from.extra);
+      kernel.collective = static_cast<std::uint32_t>(collectives_.size());
     }
     kernels_.push_back(kernel);
   }
@@ -246,6 +251,7 @@ class PerfettoReader {
       if (has_time(kernel.execution.start_ns, kernel.execution.end_ns))
         process.saw(kernel.execution.start_ns, kernel.execution.end_ns);
       ++process.executions;
+      if (kernel.collective != 0) hand_over_collective(process, kernel);
       process.log.add(kernel.execution);
     }
     for (const Transfer& transfer : transfers_) {
@@ -256,6 +262,13 @@ class PerfettoReader {
     }
     for (std::size_t i = 0; i < slices_.size(); ++i) hand_over(slices_[i], ends_ns_[i]);
     for (auto& [pid, process] : processes_) leave_out_captured(*process, captures_[pid]);
+  }
+
+  void hand_over_collective(ForeignProcess& process, const Kernel& kernel) {
+    CollectiveArguments arguments;
+    for (const auto& [key, value] : collectives_[kernel.collective - 1]) (void)arguments.take(key, value);
+    if (auto collective = process.collectives.collective_of(arguments))
+      process.collectives.ran(kernel.execution.correlation_id, std::move(*collective));
   }
 
   struct Thread {
@@ -407,6 +420,7 @@ class PerfettoReader {
   std::vector<std::uint64_t> launched_;
   std::vector<store::Annotation> works_;
   std::vector<Kernel> kernels_;
+  std::vector<std::map<std::string, std::string, std::less<>>> collectives_;  // arguments of kernels
   std::vector<Transfer> transfers_;
   std::uint32_t next_correlation_id_ = UINT32_MAX - 1;
   std::optional<std::int64_t> utc_offset_ns_;

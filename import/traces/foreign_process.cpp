@@ -54,6 +54,11 @@ constexpr std::string_view kUsualStep = "step";
 constexpr std::size_t kMaxSampledSteps = 16;  // whose launches have values of samples
 constexpr double kGoodSampling = 0.95;        // of the kernel time
 
+// Nobody can be told to ask the agent for it.
+Reason not_in_the_trace(Tier tier) {
+  return Reason(ReasonCode::not_asked_for, {{"tier", to_string(tier)}, {"source", "trace"}});
+}
+
 class ForeignWriter {
  public:
   ForeignWriter(ForeignProcess& process, const std::string& step_range, store::CaptureWriter& writer,
@@ -274,6 +279,7 @@ class ForeignWriter {
                                      .value = peak.value,
                                      .detail = peak.detail});
     }
+    process_.collectives.write_groups(rows_, process_.row.rank, process_.world_ranks);
     for (const auto& [thread, name] : process_.threads)
       writer.add(
           store::Thread{.process_id = rows_.process_id(), .thread_id = thread, .name = one_line(name)});
@@ -298,7 +304,11 @@ class ForeignWriter {
     RecordedActivities activities(rows_, kernels_, steps_, ranges_, samples_,
                                   [](const Execution&, const Call*) { return std::uint64_t{0}; });
     visit([&](const Call& call) { activities.add(call); },
-          [&](const Execution& execution) { activities.add(execution); },
+          [&](const Execution& execution) {
+            activities.add(execution);  // its call is there: it has its row
+            if (!execution.graph_node)
+              process_.collectives.write(rows_, execution.correlation_id, activities.last_launch_id());
+          },
           [&](const Copy& copy) { activities.add(copy); }, [&](const Wait& wait) { activities.add(wait); });
     activities.finish();
   }
@@ -386,7 +396,7 @@ class ForeignWriter {
     store::TierStatus status{.process_id = rows_.process_id(), .tier = Tier::t1};
     if (!samples_.any_expected()) {
       status.status = TierOutcome::not_requested;
-      status.reason = Reason(ReasonCode::not_asked_for, {{"tier", to_string(Tier::t1)}});
+      status.reason = not_in_the_trace(Tier::t1);
     } else if (sampling_.covered_ns == 0) {
       status.status = TierOutcome::failed;
       status.reason = Reason(ReasonCode::no_samples, {}, {Reason(ReasonCode::none_told_apart)});
@@ -439,11 +449,10 @@ class ForeignWriter {
     rows_.writer().add(timeline);
     rows_.writer().add(sampling_status());
     for (const Tier tier : {Tier::t2, Tier::t3})
-      rows_.writer().add(
-          store::TierStatus{.process_id = rows_.process_id(),
-                            .tier = tier,
-                            .status = TierOutcome::not_requested,
-                            .reason = Reason(ReasonCode::not_asked_for, {{"tier", to_string(tier)}})});
+      rows_.writer().add(store::TierStatus{.process_id = rows_.process_id(),
+                                           .tier = tier,
+                                           .status = TierOutcome::not_requested,
+                                           .reason = not_in_the_trace(tier)});
   }
 
   ForeignProcess& process_;

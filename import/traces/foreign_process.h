@@ -18,6 +18,7 @@
 #include "ridgeline/import/importer.h"
 #include "ridgeline/store/capture_writer.h"
 #include "traces/event_log.h"
+#include "traces/foreign_collectives.h"
 
 namespace ridgeline::import {
 
@@ -81,6 +82,8 @@ struct ForeignProcess {
   std::vector<store::Annotation> works;  ///< what ranges must compute and move; each once
   std::vector<ForeignCall> calls;
   EventLog log;
+  ForeignCollectives collectives;
+  std::optional<std::int64_t> world_ranks;  ///< of the job
   std::vector<ForeignSamples> samples;
   std::vector<ForeignLoss> losses;
   std::int64_t first_ns = INT64_MAX, last_ns = INT64_MIN;  ///< of all that is in it

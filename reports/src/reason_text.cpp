@@ -160,6 +160,12 @@ std::string sampling_text(const Reason& reason) {
   const auto number = [&](const char* name) { return reason.number(name); };
   switch (reason.code) {
     case Code::not_asked_for:
+      if (reason.word("source") == "trace")
+        return is_of(reason, Tier::t1) ? "the trace that was imported has no samples of counters"
+               : is_of(reason, Tier::t2)
+                   ? "the trace that was imported has no counters: join results of Nsight Compute with "
+                     "ridgeline import --onto"
+                   : "the trace that was imported has none";
       return is_of(reason, Tier::t1)   ? "the schedule or the tiers leave samples (T1) out"
              : is_of(reason, Tier::t2) ? "the schedule or the tiers leave step replay out"
                                        : "ask for it with --cold, --stalls or --sass-flops";

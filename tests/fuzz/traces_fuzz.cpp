@@ -186,7 +186,7 @@ int main(int argc, char** argv) {
       "perfetto", {fuzz::perfetto_bytes()}, [&](const std::string& input, fuzz::Random&) { run(input); }};
   const std::string capture = directory / "joined_onto.ridge";
   std::ofstream(file, std::ios::binary | std::ios::trunc) << fuzz::kTrace;
-  import::import_traces({file}, capture).value();
+  (void)import::import_traces({file}, capture).value();
   fuzz::Target ncu{"ncu", {fuzz::kNcuCsv, fuzz::kNcuDetails}, [&](const std::string& input, fuzz::Random&) {
                      std::ofstream(file, std::ios::binary | std::ios::trunc) << input;
                      fuzz::join_and_read(file, capture, output);

@@ -207,6 +207,22 @@ TEST_F(Joined, CountersBelongToTheLaunchesOfTheirNameSizeAndOrder) {
   EXPECT_EQ(joined.tier_statuses().at(2).status, TierOutcome::partial);
 }
 
+// A metric that one launch lacks is taken of its kind; what was counted of it is still its own.
+TEST_F(Joined, ALaunchThatLacksAMetricHasItsOwnTimeAndBytes) {
+  std::string page = raw_page();
+  page.replace(page.find("182,000"), 7, "n/a");
+  write("raw.csv", page);
+  (void)join("raw.csv").value();
+  analyzer::Session asked = analyzer::Session::open(output()).value();
+  const auto analysis = asked.analysis().value();
+  const auto replayed = analyzer::replayed_in_situ(*asked.model().value(), analysis->utilisation);
+  ASSERT_EQ(replayed.kernels.size(), 2u);
+  EXPECT_EQ(replayed.kernels[0].replayed, 2);
+  EXPECT_DOUBLE_EQ(replayed.kernels[0].replayed_ns, 240'000);
+  EXPECT_DOUBLE_EQ(replayed.kernels[0].counted_dram_bytes.value(), 150e6);
+  EXPECT_NEAR(replayed.kernels[0].replayed_clock_hz.value(), 1.4e9, 1e-3) << "of the one that has cycles";
+}
+
 TEST_F(Joined, TheCaptureItselfStaysAsItIs) {
   write("raw.csv", raw_page());
   std::ifstream before_file(capture(), std::ios::binary);

@@ -13,6 +13,7 @@
 #include "kineto/json_stream.h"
 #include "ridgeline/import/trace_files.h"
 #include "ridgeline/store/capture.h"
+#include "ridgeline/store/collectives.h"
 #include "ridgeline/store/database.h"
 #include "support/temporary_directory.h"
 #include "traces/api_calls.h"
@@ -405,6 +406,65 @@ TEST_F(Traces, ShapesOfOperationsAreDeclaredWork) {
     EXPECT_EQ(each.k, 128);
   }
   EXPECT_EQ(declared, (std::map<std::string, int>{{"shapes", 2}})) << "the third has no shapes";
+}
+
+TEST_F(Traces, CollectivesAndProcessGroupsAreKept) {
+  const auto launch = [](int id, const std::string& args) {
+    const std::string number = std::to_string(id), at = std::to_string(100 + id);
+    return R"(,{"ph": "X", "cat": "kernel", "name": "ncclDevKernel_Generic", "pid": 0, "tid": 9, "ts": )" +
+           at + R"(, "dur": 1, "args": {"device": 0, "stream": 9, "correlation": )" + number + args + "}}" +
+           R"(,{"ph": "X", "cat": "cuda_runtime", "name": "cudaLaunchKernel", "pid": 9, "tid": 11, "ts": )" +
+           at + R"(, "dur": 0.5, "args": {"correlation": )" + number + "}}";
+  };
+  const std::string group =
+      R"(, "Process Group Name": "7", "Process Group Ranks": "[1, 3]", "Group size": 2, "dtype": "BFloat16")";
+  std::string text = kineto(
+      kineto_steps() +
+      launch(50,
+             R"(, "Collective name": "allreduce", "In msg nelems": 100, "Out msg nelems": 100, "Seq": 4)" +
+                 group) +
+      launch(51, R"(, "Collective name": "_allgather_base", "In msg nelems": 100, "Out msg nelems": 200)" +
+                     group) +
+      launch(
+          52,
+          R"(, "Collective name": "reduce_scatter_tensor_coalesced", "In msg nelems": 200, "Out msg nelems": 100)" +
+              group) +
+      R"(,{"ph": "X", "cat": "cpu_op", "name": "record_param_comms", "pid": 9, "tid": 11, "ts": 153, "dur": 1, "args": {"External id": 900,
+       "Collective name": "broadcast", "In msg nelems": 10, "Out msg nelems": 10, "dtype": "Long", "Process Group Name": "0"}})" +
+      launch(53, R"(, "External id": 900)") + launch(54, R"(, "Collective name": "barrier")" + group) +
+      launch(55, R"(, "External id": 901)"));
+  const std::string info = "\"world_size\": 8";
+  text.replace(
+      text.find(info), info.size(),
+      info +
+          R"(, "pg_config": [{"pg_name": "0", "pg_desc": "default_pg", "pg_size": 8, "ranks": [0, 1, 2, 3, 4, 5, 6, 7]}])");
+  write("nccl", text);
+  const store::Capture capture = imported("nccl");
+  const auto groups = store::communicators(capture);
+  ASSERT_EQ(groups.size(), 2u);
+  EXPECT_EQ(groups[0].ranks, 8);
+  EXPECT_EQ(groups[0].rank, 3);
+  EXPECT_EQ(groups[0].hash, "0 [0, 1, 2, 3, 4, 5, 6, 7]");
+  EXPECT_EQ(groups[1].name, "7");
+  EXPECT_EQ(groups[1].rank, 1) << "of the job it is rank 3";
+  std::map<std::int64_t, store::Collective> by_correlation;
+  std::map<store::Id, std::int64_t> correlation;
+  for (const store::Launch& each : capture.launches()) correlation[each.id] = each.correlation_id;
+  for (const store::Collective& each : store::collectives(capture))
+    by_correlation[correlation[each.launch_id]] = each;
+  ASSERT_EQ(by_correlation.size(), 4u) << "a barrier moves nothing, and of one nobody says what it is";
+  EXPECT_EQ(by_correlation[50].function, CollectiveFunction::all_reduce);
+  EXPECT_EQ(by_correlation[50].bytes, 200);
+  EXPECT_EQ(by_correlation[50].ordinal, 4);
+  EXPECT_EQ(by_correlation[50].communicator_id, groups[1].id);
+  EXPECT_EQ(by_correlation[51].function, CollectiveFunction::all_gather);
+  EXPECT_EQ(by_correlation[51].bytes, 400) << "of the whole array";
+  EXPECT_EQ(by_correlation[52].function, CollectiveFunction::reduce_scatter);
+  EXPECT_EQ(by_correlation[52].bytes, 400);
+  EXPECT_EQ(by_correlation[53].function, CollectiveFunction::broadcast)
+      << "from the operation that launched it";
+  EXPECT_EQ(by_correlation[53].bytes, 80);
+  EXPECT_EQ(by_correlation[53].communicator_id, groups[0].id);
 }
 
 TEST_F(Traces, MutantsOfAKinetoTraceEndInOneLine) {

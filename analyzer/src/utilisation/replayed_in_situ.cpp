@@ -4,6 +4,8 @@
 #include <array>
 #include <map>
 
+#include "tier_values.h"
+
 namespace ridgeline::analyzer {
 
 namespace {
@@ -16,8 +18,30 @@ struct Sums {
   std::int64_t in_situ_clocks = 0, replayed_clocks = 0;
 };
 
-void add_values(const LaunchValues& values, Sums& sums) {
-  if (values.t2.dram_bytes) {
+// Of a launch: what was counted of it itself. Some metrics of it may be those of its kind all the same.
+struct Counted {
+  bool time = true, bytes = true, clock = true;
+};
+
+Counted counted_of(const Model& model, const LaunchUtilisations::Row& launch, const LaunchValues& values) {
+  if (!values.t2.by_kind) return {};
+  // Values of another run are joined onto the launch itself; of a replay step it is not said which are its own.
+  Counted counted{.time = false, .bytes = false, .clock = false};
+  bool read = false, written = false, cycles = false;
+  for (const MetricValue& value : model.metrics_of(model.launches[launch.launch].id)) {
+    if (value.tier != Tier::t2) continue;
+    counted.time = counted.time || value.name == metric_name::kDuration;
+    read = read || value.name == metric_name::kDramRead;
+    written = written || value.name == "dram__bytes_write.sum";
+    cycles = cycles || value.name == metric_name::kCycles;
+  }
+  counted.bytes = read && written;
+  counted.clock = counted.time && cycles;
+  return counted;
+}
+
+void add_values(const LaunchValues& values, const Counted& counted, Sums& sums) {
+  if (values.t2.dram_bytes && counted.bytes) {
     sums.counted += values.t2.dram_bytes->value;
     ++sums.with_bytes;
     if (values.t1.dram_bytes && !values.t1.concurrent && !values.t1.by_kind) {
@@ -30,7 +54,7 @@ void add_values(const LaunchValues& values, Sums& sums) {
     sums.in_situ_hz += *values.timeline_clock_hz;
     ++sums.in_situ_clocks;
   }
-  if (values.replay_clock_hz) {
+  if (values.replay_clock_hz && counted.clock) {
     sums.replayed_hz += *values.replay_clock_hz;
     ++sums.replayed_clocks;
   }
@@ -81,11 +105,12 @@ ReplayedInSitu replayed_in_situ(const Model& model, const UtilisationAnalysis& u
       sums.row.block = site.block;
     }
     const LaunchValues& values = *launches.group_of(i).values;
-    if (!values.replay_duration || values.t2.by_kind || launch.duration_ns <= 0) continue;
+    const Counted counted = counted_of(model, launch, values);
+    if (!values.replay_duration || !counted.time || launch.duration_ns <= 0) continue;
     ++sums.row.replayed;
     sums.row.in_situ_ns += launch.duration_ns;
     sums.row.replayed_ns += values.replay_duration->value;
-    add_values(values, sums);
+    add_values(values, counted, sums);
   }
   for (auto& [key, sums] : kernels) {
     if (sums.row.replayed == 0) continue;
