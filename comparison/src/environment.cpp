@@ -145,6 +145,11 @@ void compare_state(Differences& out, const Runs& a, const Runs& b) {
     out.add(Weight::note, "clock_held_down", percent_text(share_a, 0), percent_text(share_b, 0));
 }
 
+bool is_known(const Runs& runs, const std::string& version) {
+  return std::all_of(runs.begin(), runs.end(),
+                     [&](const RunProfile& run) { return run.versions.contains(version); });
+}
+
 }  // namespace
 
 std::vector<EnvironmentDifference> environment_differences(const Runs& a, const Runs& b) {
@@ -156,9 +161,12 @@ std::vector<EnvironmentDifference> environment_differences(const Runs& a, const 
   out.compare(Weight::explains, "gpu_uuid",
               [](const RunProfile& run) { return devices_text(run, &DeviceFacts::uuid); });
   for (const std::string& name : keys_of(a, b, &RunProfile::versions)) {
-    const Weight weight = name == "driver" || name == "cuda_driver" ? Weight::invalid
-                          : name == "agent" || name == "cupti"      ? Weight::note
-                                                                    : Weight::explains;
+    // A recording of another profiler may not say which driver it ran on, which is not another one.
+    const bool known = is_known(a, name) && is_known(b, name);
+    const bool decides = known && (name == "driver" || name == "cuda_driver");
+    const Weight weight = decides                              ? Weight::invalid
+                          : name == "agent" || name == "cupti" ? Weight::note
+                                                               : Weight::explains;
     out.compare(weight, "version " + name, [&](const RunProfile& run) { return at(run.versions, name); });
   }
   out.compare(Weight::explains, "command_line",

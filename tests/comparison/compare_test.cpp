@@ -459,7 +459,7 @@ TEST(Environment, EveryFactHasItsWeight) {
       {[](RunProfile& r) { r.versions["driver"] = "590"; }, "version driver", EnvironmentWeight::invalid,
        "580", "590"},
       {[](RunProfile& r) { r.versions["cuda_driver"] = "13"; }, "version cuda_driver",
-       EnvironmentWeight::invalid, "not set", "13"},
+       EnvironmentWeight::explains, "not set", "13"},
       {[](RunProfile& r) { r.versions["cublas"] = "13"; }, "version cublas", EnvironmentWeight::explains,
        "not set", "13"},
       {[](RunProfile& r) { r.versions["cupti"] = "26"; }, "version cupti", EnvironmentWeight::note, "not set",

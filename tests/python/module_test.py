@@ -316,6 +316,8 @@ class RecordingTest(unittest.TestCase):
                 with profiler.profile("[LightningModule]Model.optimizer_step"), profiler.profile("[Strategy]Single.training_step"):
                     with profiler.profile("[Callback]Bar.on_before_backward"):
                         pass
+        profiler.describe()  # Lightning 2 calls this; teardown() comes from within it, of its own profilers
+        self.assertFalse(profiler.recording._started)
         profiler.teardown(stage="fit")
         self.assertEqual(opened, [True, True, False])
         self.assertEqual(self.tool.names(), ["step", "optimizer", "forward"] * 3)

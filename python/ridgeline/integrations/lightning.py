@@ -66,6 +66,8 @@ class RidgelineProfiler:
         return "\n".join(f"Ridgeline capture: {path}" for path in self.captures)
 
     def describe(self):
+        """What Lightning calls when a fit, a validation or a test is over; of its own profilers this calls teardown() too."""
+        self.recording.stop()
         text = self.summary()
         if text:
             print(text)
