@@ -176,6 +176,19 @@ class ForeignWriter {
            (name.starts_with(step_range_) && step_range_.ends_with('#'));
   }
 
+  // What was launched before a trace began and ran in it has no call there: nobody knows which step it was of.
+  [[nodiscard]] std::vector<SearchedLaunch> launches_with_calls() const {
+    std::vector<SearchedLaunch> launches = searched_launches();
+    const auto timed = [&](std::int64_t correlation_id) {
+      const ForeignCall* call = call_of(correlation_id);
+      return call != nullptr && call->timed;
+    };
+    if (std::any_of(process_.calls.begin(), process_.calls.end(),
+                    [](const ForeignCall& call) { return call.timed; }))
+      std::erase_if(launches, [&](const SearchedLaunch& launch) { return !timed(launch.correlation_id); });
+    return launches;
+  }
+
   [[nodiscard]] std::vector<SearchedLaunch> searched_launches() const {
     std::vector<SearchedLaunch> launches;
     launches.reserve(process_.calls.size());
@@ -208,7 +221,7 @@ class ForeignWriter {
     for (const ForeignRange& range : process_.ranges)
       if (!range.open && names_a_step(process_.names.text(range.name))) named.push_back(&range);
     if (!named.empty()) {
-      place_in(std::move(named), events.launches);
+      place_in(std::move(named), launches_with_calls());
       return;
     }
     if (!step_range_.empty()) return;

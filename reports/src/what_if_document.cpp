@@ -92,7 +92,8 @@ std::string assumption_sentence(const WhatIf& answer) {
   const bool graph = std::any_of(
       answer.transforms.begin(), answer.transforms.end(),
       [](const TransformAnswer& one) { return std::holds_alternative<analyzer::AsGraph>(one.transform); });
-  return graph ? "Assumed of a graph: its launch takes the CPU 10 µs, and 0.5 µs lies between two nodes." : "";
+  return graph ? "Assumed of a graph: its launch takes the CPU 10 µs, and 0.5 µs lies between two nodes."
+               : "";
 }
 
 std::vector<std::string> sentences(const WhatIf& answer) {

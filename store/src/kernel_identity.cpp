@@ -355,7 +355,8 @@ constexpr ClassRule kSpecificRules[] = {
     {"gemm sn", KernelClass::gemm},
     {"matmul", KernelClass::gemm},
     {"wgmma", KernelClass::gemm},
-    {"dgrad engine", KernelClass::gemm},  // cuDNN's convolutions: the same sums of products, by the same pipes
+    {"dgrad engine",
+     KernelClass::gemm},  // cuDNN's convolutions: the same sums of products, by the same pipes
     {"wgrad alg", KernelClass::gemm},
     {"triton mm", KernelClass::gemm},
     {"triton tem", KernelClass::gemm},

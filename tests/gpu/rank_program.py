@@ -114,7 +114,9 @@ def train(options):
             "large_bus_bytes_per_s": 2 * (ranks - 1) / ranks * size / (shortest.item() / 1e3),
             "late_ms": statistics.median(late.taken_ms[WARM_STEPS:]) if late.taken_ms else 0, "torch": torch.__version__,
             "nccl": ".".join(map(str, torch.cuda.nccl.version()))}
-    print(json.dumps(said), flush=True)
+    # In one piece: the ranks share a pipe, and print() may write the line's end by itself.
+    sys.stdout.write(json.dumps(said) + "\n")
+    sys.stdout.flush()
     dist.destroy_process_group()
 
 

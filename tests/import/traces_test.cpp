@@ -335,6 +335,25 @@ std::string kineto_steps() {
   return text;
 }
 
+// The CPU was ahead when the trace began.
+TEST_F(Traces, WhatWasLaunchedBeforeATraceIsInNoStep) {
+  const std::string before =
+      R"j(,
+  {"ph": "X", "cat": "kernel", "name": "void add<float>(float*)", "pid": 0, "tid": 7, "ts": 120, "dur": 4,
+   "args": {"device": 0, "context": 1, "stream": 7, "correlation": 3, "grid": [512, 2, 1], "block": [256, 1, 1]}})j";
+  write("trace", kineto(kineto_steps() + before));
+  const store::Capture capture = imported("trace");
+  const auto launches = capture.launches();
+  ASSERT_EQ(launches.size(), 7u);
+  int without = 0;
+  for (const store::Launch& launch : launches) {
+    without += !launch.step_id;
+    EXPECT_EQ(launch.step_id.has_value(), launch.host_start_ns.has_value());
+  }
+  EXPECT_EQ(without, 1);
+  EXPECT_EQ(capture.steps().at(0).launches, 2);
+}
+
 TEST_F(Traces, AKinetoTraceBecomesStepsRangesAndLaunches) {
   write("trace", kineto(kineto_steps()));
   const store::Capture capture = imported("trace");

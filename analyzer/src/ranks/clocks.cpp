@@ -128,9 +128,9 @@ std::pair<double, double> line_of_ends(std::vector<Bound> bounds, std::pair<doub
   return {median(offsets), drift};
 }
 
-class Alignment {
+class ClockAlignment {
  public:
-  explicit Alignment(store::Job& job) : job_(job), view_(job), matching_(ranks::match_calls(view_)) {
+  explicit ClockAlignment(store::Job& job) : job_(job), view_(job), matching_(ranks::match_calls(view_)) {
     for (const store::JobRank& rank : job.ranks) {
       const auto host = hosts_.try_emplace(clock_of(rank), hosts_.size());
       host_of_.push_back(host.first->second);
@@ -248,7 +248,7 @@ bool synchronises(std::optional<CollectiveFunction> function) {
 }
 
 void align_clocks(store::Job& job) {
-  job.clocks = Alignment(job).run();
+  job.clocks = ClockAlignment(job).run();
 }
 
 }  // namespace ridgeline::analyzer

@@ -376,7 +376,7 @@ RepresentativeStep represent(const Model& model, const StepSummary& summary) {
   representative.launches = item.launches;
   representative.window_start_ns = summary.gpu_start_ns;
   representative.window_end_ns = summary.gpu_start_ns + summary.gpu_duration_ns;
-  // By time: what a step copies before its first kernel runs in the window of the step before it, as its idle time does.
+  // By time: what a step copies before its first kernel runs in the window of the step before it, as idle time does.
   representative.memcpys = started_in(model.memcpys, representative, summary.process_id);
   representative.memsets = started_in(model.memsets, representative, summary.process_id);
   return representative;

@@ -24,8 +24,8 @@ struct ReplayOptions {
   std::int64_t max_steps = 20;            ///< recorded steps that are simulated …
   std::int64_t max_all_works =
       400'000;  ///< … fewer of long ones, so that all have no more launches than this
-  /// Assumed of a step that becomes a graph: the launch of the graph on the host, and the pause between two nodes, which
-  /// of empty kernels is 503 ns from start to start on an H200 (docs/results/ceilings.md).
+  /// Assumed of a step that becomes a graph: the graph's launch on the host, and the pause between two nodes, which of
+  /// empty kernels is 503 ns from start to start on an H200 (docs/results/ceilings.md).
   std::int64_t graph_launch_ns = 10'000;
   std::int64_t graph_pause_ns = 500;
 };
