@@ -355,79 +355,84 @@ bool PeriodSearch::is_round_of(const Candidate& inner, const Candidate& outer) c
          n_ - outer.period.begin >= kRunRatio * (n_ - inner.period.begin);
 }
 
+// Calls seen(from, to) for the launches from one boundary of the period's run to the next; stops if that is false.
+template <typename Seen>
+void PeriodSearch::each_segment(const Period& p, Seen&& seen) const noexcept {
+  std::uint32_t previous = UINT32_MAX;
+  std::uint64_t row = 0;
+  for (std::uint32_t i = p.begin + 1 >= p.anchor.length ? p.begin + 1 - p.anchor.length : 0; i < n_; ++i) {
+    row = row << 16 | keys_[i];
+    if ((row & p.anchor.mask()) != p.anchor.keys || i < p.begin) continue;
+    if (previous != UINT32_MAX && !seen(previous, i)) return;
+    previous = i;
+  }
+}
+
+bool PeriodSearch::is_repeat(const Candidate& c, std::uint32_t from, std::uint32_t to) const noexcept {
+  return to - from == c.period.launches && segment(from, to) == c.kind;
+}
+
+// Where a repeat ends that the segment begins with; `from` if it begins with none.
+std::uint32_t PeriodSearch::after_repeat(const Candidate& c, std::uint32_t from,
+                                         std::uint32_t to) const noexcept {
+  const std::uint32_t length = c.period.launches;
+  return to - from > length && segment(from, from + length) == c.kind ? from + length : from;
+}
+
 // Whether most of what is between the repeats is the period once more, with other launches: the first micro-step, which
 // sets gradients that the others add to, and the optimizer.
 bool PeriodSearch::repeats_vary(const Candidate& c) const noexcept {
   constexpr std::uint32_t kBuckets = 256;
   const Period& p = c.period;
-  std::uint32_t usual[kBuckets] = {}, previous = UINT32_MAX, between = 0, variants = 0;
+  std::uint32_t usual[kBuckets] = {}, between = 0, variants = 0;
   bool learnt = false;
   const auto count = [&](std::uint32_t from, std::uint32_t to, std::uint32_t* counts) {
     for (std::uint32_t j = from; j < to; ++j) ++counts[scramble(kernel_part(launches_[j].key)) % kBuckets];
   };
-  for (int pass = 0; pass < 2; ++pass) {
-    std::uint64_t row = 0;
-    previous = UINT32_MAX;
-    for (std::uint32_t i = p.begin + 1 >= p.anchor.length ? p.begin + 1 - p.anchor.length : 0; i < n_; ++i) {
-      row = row << 16 | keys_[i];
-      if ((row & p.anchor.mask()) != p.anchor.keys || i < p.begin) continue;
-      const std::uint32_t from = previous;
-      previous = i;
-      if (from == UINT32_MAX) continue;
-      const bool equal = i - from == p.launches && segment(from, i) == c.kind;
-      if (pass == 0 && equal) {
-        count(from, i, usual);
-        learnt = true;
-        break;
-      }
-      if (pass == 0 || equal) continue;
-      ++between;
-      const bool within = i - from > p.launches && segment(from, from + p.launches) == c.kind;
-      const std::uint32_t rest = from + (within ? p.launches : 0);
-      if (i - rest < kShortest * p.launches || i - rest > kLongest * p.launches) continue;
-      std::uint32_t counts[kBuckets] = {}, both = 0;
-      count(rest, i, counts);
-      for (std::uint32_t b = 0; b < kBuckets; ++b) both += std::min(counts[b], usual[b]);
-      variants += both >= kOnceMore * std::max(i - rest, p.launches);
-    }
-  }
-  return learnt && 2 * variants > between;
+  each_segment(p, [&](std::uint32_t from, std::uint32_t to) {
+    learnt = is_repeat(c, from, to);
+    if (learnt) count(from, to, usual);
+    return !learnt;
+  });
+  if (!learnt) return false;
+  each_segment(p, [&](std::uint32_t from, std::uint32_t to) {
+    if (is_repeat(c, from, to)) return true;
+    ++between;
+    const std::uint32_t rest = after_repeat(c, from, to);
+    if (to - rest < kShortest * p.launches || to - rest > kLongest * p.launches) return true;
+    std::uint32_t counts[kBuckets] = {}, both = 0;
+    count(rest, to, counts);
+    for (std::uint32_t b = 0; b < kBuckets; ++b) both += std::min(counts[b], usual[b]);
+    variants += both >= kOnceMore * std::max(to - rest, p.launches);
+    return true;
+  });
+  return 2 * variants > between;
 }
 
 // Of the launches between the repeats of a period, the share whose kernels it does not have; negative without any.
 double PeriodSearch::news_between(const Candidate& c) const noexcept {
-  const Period& p = c.period;
   std::uint64_t known[1024] = {};
   std::uint32_t in_between = 0, fresh = 0;
   bool learnt = false;
-  for (int pass = 0; pass < 2; ++pass) {
-    std::uint32_t previous = UINT32_MAX;
-    std::uint64_t row = 0;
-    for (std::uint32_t i = p.begin + 1 >= p.anchor.length ? p.begin + 1 - p.anchor.length : 0; i < n_; ++i) {
-      row = row << 16 | keys_[i];
-      if ((row & p.anchor.mask()) != p.anchor.keys || i < p.begin) continue;
-      if (previous != UINT32_MAX) {
-        const bool equal = i - previous == p.launches && segment(previous, i) == c.kind;
-        if (pass == 0 && equal && !learnt) {
-          learnt = true;
-          for (std::uint32_t j = previous; j < i; ++j) {
-            const std::uint16_t kernel = kernel_part(launches_[j].key);
-            known[kernel >> 6] |= std::uint64_t{1} << (kernel & 63);
-          }
-        }
-        if (pass == 1 && !equal) {
-          const bool within = i - previous > p.launches && segment(previous, previous + p.launches) == c.kind;
-          for (std::uint32_t j = previous + (within ? p.launches : 0); j < i; ++j) {
-            const std::uint16_t kernel = kernel_part(launches_[j].key);
-            ++in_between;
-            fresh += (known[kernel >> 6] >> (kernel & 63) & 1) == 0;
-          }
-        }
-      }
-      previous = i;
+  each_segment(c.period, [&](std::uint32_t from, std::uint32_t to) {
+    learnt = is_repeat(c, from, to);
+    for (std::uint32_t j = from; learnt && j < to; ++j) {
+      const std::uint16_t kernel = kernel_part(launches_[j].key);
+      known[kernel >> 6] |= std::uint64_t{1} << (kernel & 63);
     }
-  }
-  return learnt && in_between > 0 ? static_cast<double>(fresh) / in_between : -1;
+    return !learnt;
+  });
+  if (!learnt) return -1;
+  each_segment(c.period, [&](std::uint32_t from, std::uint32_t to) {
+    if (is_repeat(c, from, to)) return true;
+    for (std::uint32_t j = after_repeat(c, from, to); j < to; ++j) {
+      const std::uint16_t kernel = kernel_part(launches_[j].key);
+      ++in_between;
+      fresh += (known[kernel >> 6] >> (kernel & 63) & 1) == 0;
+    }
+    return true;
+  });
+  return in_between > 0 ? static_cast<double>(fresh) / in_between : -1;
 }
 
 // False while more is to be seen: what is between the repeats may belong to the step.
@@ -527,12 +532,11 @@ bool PeriodSearch::alike(const Candidate& c) noexcept {
 // gradients that the others add to and an optimizer follows the last. A step of several parts is no kind of step that
 // varies.
 bool PeriodSearch::takes_turns(const Candidate& c) noexcept {
-  std::uint32_t count = 0, previous = UINT32_MAX;
-  for (std::uint32_t i = c.period.begin; i < n_; ++i) {
-    if (keys_[i] != c.period.anchor.keys) continue;
-    if (previous != UINT32_MAX) kinds_[count++] = segment(previous, i);
-    previous = i;
-  }
+  std::uint32_t count = 0;
+  each_segment(c.period, [&](std::uint32_t from, std::uint32_t to) {
+    kinds_[count++] = segment(from, to);
+    return true;
+  });
   const auto equal = [&](std::uint32_t apart) {
     std::uint32_t same = 0;
     for (std::uint32_t i = 0; i + apart < count; ++i) same += kinds_[i] == kinds_[i + apart];

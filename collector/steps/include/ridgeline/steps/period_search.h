@@ -81,6 +81,10 @@ class PeriodSearch {
   bool is_the_step(const Candidate& inner, const Candidate& outer) noexcept;
   bool host_comes_back(const Period& p) const noexcept;
   bool is_round_of(const Candidate& inner, const Candidate& outer) const noexcept;
+  template <typename Seen>
+  void each_segment(const Period& p, Seen&& seen) const noexcept;
+  bool is_repeat(const Candidate& c, std::uint32_t from, std::uint32_t to) const noexcept;
+  std::uint32_t after_repeat(const Candidate& c, std::uint32_t from, std::uint32_t to) const noexcept;
   bool repeats_vary(const Candidate& c) const noexcept;
   double news_between(const Candidate& c) const noexcept;
   bool is_whole(const Candidate& c) const noexcept;
