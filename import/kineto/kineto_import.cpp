@@ -14,6 +14,7 @@
 #include "kineto/op_shapes.h"
 #include "ridgeline/base/text.h"
 #include "traces/api_calls.h"
+#include "traces/copy_kind.h"
 #include "traces/counter_series.h"
 
 namespace ridgeline::import {
@@ -96,16 +97,6 @@ store::Dim3 dim_in(std::string_view text) {
 
 std::uint32_t low_half(std::optional<std::int64_t> value) {
   return static_cast<std::uint32_t>(value.value_or(0));
-}
-
-CopyKind copy_kind_in(std::string_view name) {
-  for (const auto& [word, kind] : {std::pair<std::string_view, CopyKind>{"HtoD", CopyKind::host_to_device},
-                                   {"DtoH", CopyKind::device_to_host},
-                                   {"DtoD", CopyKind::device_to_device},
-                                   {"PtoP", CopyKind::peer_to_peer},
-                                   {"HtoH", CopyKind::host_to_host}})
-    if (name.find(word) != std::string_view::npos) return kind;
-  return CopyKind::unknown;
 }
 
 class KinetoReader {

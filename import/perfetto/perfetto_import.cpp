@@ -11,6 +11,7 @@
 #include "perfetto/trace_packets.h"
 #include "ridgeline/base/text.h"
 #include "traces/api_calls.h"
+#include "traces/copy_kind.h"
 
 namespace ridgeline::import {
 
@@ -37,16 +38,6 @@ std::optional<std::int64_t> number_at_end(std::string_view text) {
 
 std::uint32_t low_bits(std::int64_t value) {
   return static_cast<std::uint32_t>(static_cast<std::uint64_t>(value));
-}
-
-CopyKind copy_kind_of(std::string_view name) {
-  for (const auto& [word, kind] : {std::pair<std::string_view, CopyKind>{"HtoD", CopyKind::host_to_device},
-                                   {"DtoH", CopyKind::device_to_host},
-                                   {"DtoD", CopyKind::device_to_device},
-                                   {"PtoP", CopyKind::peer_to_peer},
-                                   {"HtoH", CopyKind::host_to_host}})
-    if (name.find(word) != std::string_view::npos) return kind;
-  return CopyKind::unknown;
 }
 
 class PerfettoReader {
@@ -171,7 +162,7 @@ class PerfettoReader {
                        .start_ns = from.time_ns,
                        .end_ns = from.time_ns + from.duration_ns,
                        .bytes = std::max<std::int64_t>(extra(from, "bytes").value_or(0), 0)};
-      if (from.stage != "Memset") transfer.copy.kind = copy_kind_of(from.name);
+      if (from.stage != "Memset") transfer.copy.kind = copy_kind_in(from.name);
       if (node != 0) transfer.copy.graph_node = static_cast<std::uint64_t>(node);
       transfers_.push_back(transfer);
       return;

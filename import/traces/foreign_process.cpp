@@ -176,27 +176,19 @@ class ForeignWriter {
            (name.starts_with(step_range_) && step_range_.ends_with('#'));
   }
 
-  // What was launched before a trace began and ran in it has no call there: nobody knows which step it was of.
-  [[nodiscard]] std::vector<SearchedLaunch> launches_with_calls() const {
-    std::vector<SearchedLaunch> launches = searched_launches();
-    const auto timed = [&](std::int64_t correlation_id) {
-      const ForeignCall* call = call_of(correlation_id);
-      return call != nullptr && call->timed;
-    };
-    if (std::any_of(process_.calls.begin(), process_.calls.end(),
-                    [](const ForeignCall& call) { return call.timed; }))
-      std::erase_if(launches, [&](const SearchedLaunch& launch) { return !timed(launch.correlation_id); });
-    return launches;
+  [[nodiscard]] bool has_times_of_calls() const {
+    return std::any_of(process_.calls.begin(), process_.calls.end(),
+                       [](const ForeignCall& call) { return call.timed; });
   }
 
-  [[nodiscard]] std::vector<SearchedLaunch> searched_launches() const {
+  [[nodiscard]] std::vector<SearchedLaunch> searched_launches(bool with_call_only) const {
     std::vector<SearchedLaunch> launches;
     launches.reserve(process_.calls.size());
     std::vector<bool> done(process_.calls.size());
     process_.log.visit(
         [&](const Execution& execution) {
           const ForeignCall* call = call_of(execution.correlation_id);
-          if (call == nullptr) return;
+          if (call == nullptr || (with_call_only && !call->timed)) return;
           const auto at = static_cast<std::size_t>(call - process_.calls.data());
           if (done[at]) return;
           done[at] = true;
@@ -215,16 +207,17 @@ class ForeignWriter {
   }
 
   void choose_steps() {
-    SearchedEvents events;
-    events.launches = searched_launches();
     std::vector<const ForeignRange*> named;
     for (const ForeignRange& range : process_.ranges)
       if (!range.open && names_a_step(process_.names.text(range.name))) named.push_back(&range);
     if (!named.empty()) {
-      place_in(std::move(named), launches_with_calls());
+      // What was launched before a trace began and ran in it has no call there: nobody knows which step it was of.
+      place_in(std::move(named), searched_launches(has_times_of_calls()));
       return;
     }
     if (!step_range_.empty()) return;
+    SearchedEvents events;
+    events.launches = searched_launches(false);
     for (const ForeignRange& range : process_.ranges) {
       if (range.depth != 0 || range.apart || range.open || range.path == 0) continue;
       events.ranges.push_back({range.start_ns, range.end_ns, range.thread_id, range.path});
