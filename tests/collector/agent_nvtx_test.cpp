@@ -10,6 +10,23 @@ namespace {
 using testing::FakeCupti;
 using testing::FakeProgram;
 
+void expect_one_payload(FakeProgram& program, std::uint64_t schema_id, std::uint64_t range_id,
+                        const void* data, std::size_t size) {
+  auto reader = spool::Reader::open(program.session().writer().path(), nullptr);
+  ASSERT_TRUE(reader);
+  int payloads = 0;
+  reader->for_each([&](const spool::RecordView& r) {
+    const auto* p = r.as<spool::NvtxPayloadRecord>();
+    if (p == nullptr) return;
+    ++payloads;
+    EXPECT_EQ(p->schema_id, schema_id);
+    EXPECT_EQ(p->range_id, range_id);
+    ASSERT_EQ(r.trailing_bytes().size(), size);
+    EXPECT_EQ(std::memcmp(r.trailing_bytes().data(), data, size), 0);
+  });
+  EXPECT_EQ(payloads, 1);
+}
+
 TEST(Nvtx, PopsTheInnermostRangeOfItsOwnDomain) {
   FakeCupti cupti;
   FakeProgram program(cupti);
@@ -95,19 +112,7 @@ TEST(Nvtx, KeepsPayloadColourAndCategory) {
   EXPECT_EQ(c.ranges[0].color_argb, 0xff00ff00u);
   EXPECT_EQ(c.ranges[0].category, 7u);
   EXPECT_EQ(static_cast<std::int64_t>(c.ranges[0].payload), -5);
-  auto reader = spool::Reader::open(program.session().writer().path(), nullptr);
-  ASSERT_TRUE(reader);
-  int payloads = 0;
-  reader->for_each([&](const spool::RecordView& r) {
-    const auto* p = r.as<spool::NvtxPayloadRecord>();
-    if (p == nullptr) return;
-    ++payloads;
-    EXPECT_EQ(p->schema_id, 42u);
-    EXPECT_EQ(p->range_id, c.ranges[1].range_id);
-    ASSERT_EQ(r.trailing_bytes().size(), sizeof cost);
-    EXPECT_EQ(std::memcmp(r.trailing_bytes().data(), cost, sizeof cost), 0);
-  });
-  EXPECT_EQ(payloads, 1);
+  expect_one_payload(program, 42, c.ranges[1].range_id, cost, sizeof cost);
 }
 
 // NCCL closes ranges with what it knows at their end.
@@ -126,18 +131,7 @@ TEST(Nvtx, KeepsThePayloadOfARangesEnd) {
   program.session().nvtx_pop(nullptr, end);
   const auto c = program.contents();
   ASSERT_EQ(c.ranges.size(), 2u);
-  auto reader = spool::Reader::open(program.session().writer().path(), nullptr);
-  ASSERT_TRUE(reader);
-  int payloads = 0;
-  reader->for_each([&](const spool::RecordView& r) {
-    const auto* p = r.as<spool::NvtxPayloadRecord>();
-    if (p == nullptr) return;
-    ++payloads;
-    EXPECT_EQ(p->schema_id, 43u);
-    EXPECT_EQ(p->range_id, c.ranges[1].range_id);
-    EXPECT_EQ(std::memcmp(r.trailing_bytes().data(), group, sizeof group), 0);
-  });
-  EXPECT_EQ(payloads, 1);
+  expect_one_payload(program, 43, c.ranges[1].range_id, group, sizeof group);
 }
 
 TEST(Nvtx, JoinsStartAndEndAcrossThreads) {
