@@ -117,7 +117,14 @@ void Hub::end_all(const Verdict& verdict) {
   message.rank = verdict.rank;
   message.code = verdict.exit_code;
   message.say(verdict.cause);
-  for (const auto& peer : peers_) (void)send_message(peer->socket, message);
+  // Rank 0 last: where the hub is a thread of rank 0's process, its answer ends that process, and with it
+  // whatever the others have not been sent yet.
+  for (const auto& peer : peers_) {
+    if (peer->rank != 0) (void)send_message(peer->socket, message);
+  }
+  for (const auto& peer : peers_) {
+    if (peer->rank == 0) (void)send_message(peer->socket, message);
+  }
 }
 
 void Hub::close_all() {
