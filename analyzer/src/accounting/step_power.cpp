@@ -5,6 +5,9 @@
 #include <map>
 #include <string>
 #include <tuple>
+#include <unordered_map>
+#include <utility>
+#include <vector>
 
 #include "ridgeline/analyzer/roofline/roof_times.h"
 #include "ridgeline/store/device_peaks.h"
@@ -112,23 +115,28 @@ std::optional<double> Power::clock_of_step(const ModelStep& step) const {
 
 // What each row took in each of the representative's peers, where their launches are loaded.
 std::map<std::size_t, std::vector<ClockPoint>> Power::points_by_row() const {
-  std::map<std::int64_t, std::size_t> row_of;  // by ordinal
-  for (std::size_t r = 0; r < ranking_.rows.size(); ++r) {
-    for (const std::size_t i : ranking_.rows[r].launches) row_of[in_.utilisation.launches.row(i).ordinal] = r;
-  }
-  std::map<std::size_t, std::vector<ClockPoint>> points;
+  std::vector<std::pair<StepIndex, double>> peers;  // with the clock of each
   for (const StepIndex peer : in_.steps.representative.peers) {
     const ModelStep& step = in_.model.steps[peer];
     if (step.launches.size() != in_.utilisation.launches.size()) continue;
-    const std::optional<double> clock_hz = clock_of_step(step);
-    if (!clock_hz) continue;
+    if (const std::optional<double> clock_hz = clock_of_step(step)) peers.emplace_back(peer, *clock_hz);
+  }
+  std::map<std::size_t, std::vector<ClockPoint>> points;
+  // clock_share() takes no fewer: steps of millions of launches, of which there are few, are not gone through.
+  if (peers.size() < kFewestPoints) return points;
+  std::unordered_map<std::int64_t, std::size_t> row_of;  // by ordinal
+  row_of.reserve(in_.utilisation.launches.size());
+  for (std::size_t r = 0; r < ranking_.rows.size(); ++r) {
+    for (const std::size_t i : ranking_.rows[r].launches) row_of[in_.utilisation.launches.row(i).ordinal] = r;
+  }
+  for (const auto& [peer, clock_hz] : peers) {
     std::map<std::size_t, double> sums;
-    for (const LaunchIndex launch : step.launches) {
+    for (const LaunchIndex launch : in_.model.steps[peer].launches) {
       const Launches::Row& row = in_.model.launches.row(launch);
       const auto found = row_of.find(row.ordinal_in_step);
       if (found != row_of.end()) sums[found->second] += static_cast<double>(duration_ns(row));
     }
-    for (const auto& [row, time_ns] : sums) points[row].push_back({*clock_hz, time_ns});
+    for (const auto& [row, time_ns] : sums) points[row].push_back({clock_hz, time_ns});
   }
   return points;
 }

@@ -4,8 +4,6 @@
 #include <array>
 #include <cmath>
 #include <iterator>
-#include <map>
-#include <set>
 #include <tuple>
 
 #include "advice/claims.h"
@@ -79,6 +77,19 @@ class StepGain {
     }
     return gain;
   }
+  // In order of their launches, each once.
+  static void add_up(std::vector<SavingReach::Shorter>& list) {
+    std::stable_sort(list.begin(), list.end(),
+                     [](const auto& a, const auto& b) { return a.first < b.first; });
+    std::size_t kept = 0;
+    for (std::size_t i = 0; i < list.size(); ++i) {
+      if (kept > 0 && list[kept - 1].first == list[i].first)
+        list[kept - 1].second += list[i].second;
+      else
+        list[kept++] = list[i];
+    }
+    list.resize(kept);
+  }
   [[nodiscard]] double exposed_ratio(std::uint32_t position) const {
     const LaunchUtilisations::Row& row = input_.utilisation.launches.row(position);
     if (row.duration_ns <= 0) return 0;
@@ -87,16 +98,16 @@ class StepGain {
 
   AdviceGain simulated(const std::vector<ProposalPart>& more) {
     const auto saving = [&](double AdviceGain::*level) {
-      std::map<LaunchIndex, double> shorter;
+      std::vector<SavingReach::Shorter> list;
       const auto note = [&](const std::vector<ProposalPart>& parts) {
         for (const ProposalPart& part : parts) {
           if (is_launch(part))
-            shorter[input_.utilisation.launches.row(part.index).launch] += part.saved.*level;
+            list.emplace_back(input_.utilisation.launches.row(part.index).launch, part.saved.*level);
         }
       };
       note(taken_);
       note(more);
-      const std::vector<SavingReach::Shorter> list(shorter.begin(), shorter.end());
+      add_up(list);
       visits_ += input_.reach.visits();
       return input_.reach.if_shorter(list).value_or(0);
     };
@@ -112,13 +123,15 @@ class StepGain {
 
 std::vector<store::Id> launch_ids(const AdviceInput& input, const std::vector<ProposalPart>& parts,
                                   std::int64_t& count) {
-  std::set<LaunchIndex> launches;
+  std::vector<LaunchIndex> launches;
   for (const ProposalPart& part : parts) {
-    if (part.kind == PartKind::launch) launches.insert(input.utilisation.launches.row(part.index).launch);
+    if (part.kind == PartKind::launch) launches.push_back(input.utilisation.launches.row(part.index).launch);
     if (part.kind != PartKind::gap) continue;
     const Gap gap = input.accounting.gaps[part.index];
-    if (gap.after) launches.insert(*gap.after);
+    if (gap.after) launches.push_back(*gap.after);
   }
+  std::sort(launches.begin(), launches.end());
+  launches.erase(std::unique(launches.begin(), launches.end()), launches.end());
   count = static_cast<std::int64_t>(launches.size());
   std::vector<store::Id> ids;
   for (const LaunchIndex launch : launches) {

@@ -38,8 +38,8 @@ double Claims::time_ns(PartKind kind, std::uint32_t index) const {
 ProposalPart Claims::left_of(const ProposalPart& part) const {
   const double time = time_ns(part.kind, part.index);
   AdviceGain taken;
-  if (const auto found = claimed_.find({part.kind, part.index}); found != claimed_.end())
-    taken = found->second;
+  if (const auto& claimed = claimed_[static_cast<std::size_t>(part.kind)]; part.index < claimed.size())
+    taken = claimed[part.index];
   // What is left of a launch is as much shorter by the second case as the whole would have been: a kernel that one case
   // makes half as long cannot lose a tenth of the whole twice.
   const auto left = [&](double wanted, double claimed) {
@@ -54,7 +54,9 @@ ProposalPart Claims::left_of(const ProposalPart& part) const {
 }
 
 void Claims::claim(const ProposalPart& part) {
-  AdviceGain& taken = claimed_[{part.kind, part.index}];
+  auto& claimed = claimed_[static_cast<std::size_t>(part.kind)];
+  if (part.index >= claimed.size()) claimed.resize(part.index + std::size_t{1});
+  AdviceGain& taken = claimed[part.index];
   taken.low_ns += part.saved.low_ns;
   taken.mid_ns += part.saved.mid_ns;
   taken.high_ns += part.saved.high_ns;

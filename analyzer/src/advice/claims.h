@@ -1,8 +1,8 @@
 // claims.h: what cases have claimed of the step's time, so that no millisecond is promised twice.
 #pragma once
 
-#include <map>
-#include <utility>
+#include <array>
+#include <vector>
 
 #include "advice/rule.h"
 
@@ -19,9 +19,8 @@ class Claims {
   [[nodiscard]] double time_ns(PartKind kind, std::uint32_t index) const;
 
  private:
-  using Place = std::pair<PartKind, std::uint32_t>;
   const AdviceInput& input_;
-  std::map<Place, AdviceGain> claimed_;
+  std::array<std::vector<AdviceGain>, kPartKinds> claimed_;  // of a kind by index, as far as any was claimed
 };
 
 /// The time of a copy in the scope in which no kernel ran on its device.

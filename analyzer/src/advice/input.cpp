@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cctype>
+#include <map>
 #include <numeric>
 #include <string>
 #include <tuple>
@@ -59,7 +60,7 @@ LaunchTraits traits_of(const Model& model, const store::Launch& site) {
   using T = LaunchTraits;
   const std::string_view kernel = model.kernel_name(site);
   const KernelClass kernel_class = model.kernel_class(site);
-  LaunchTraits traits;
+  LaunchTraits traits{.kernel = kernel, .kernel_class = kernel_class};
   const auto note = [&](std::uint32_t trait, bool has) { traits.bits |= has ? trait : 0U; };
   const bool cast = is_cast_name(kernel, kernel_class);
   note(T::kCast, cast);
@@ -95,17 +96,47 @@ AdviceLaunches::AdviceLaunches(const AdviceInput& input) : input_(input) {
   const LaunchUtilisations& launches = input.utilisation.launches;
   const Launches& all = input.model.launches;
   for (const store::Launch& site : all.sites()) traits_.push_back(traits_of(input.model, site));
-  by_stream_.reserve(launches.size());
-  for (std::uint32_t i = 0; i < launches.size(); ++i) {
-    if (has_time(all.row(launches.row(i).launch))) by_stream_.push_back(i);
-  }
-  const auto key = [&](std::uint32_t i) {
-    const LaunchIndex launch = launches.row(i).launch;
-    const store::Launch& site = all.site(launch);
-    return std::tuple(site.device_id, site.context_id, site.stream_id, all.row(launch).start_ns, i);
+  site_.reserve(launches.size());
+  for (const LaunchUtilisations::Row& row : launches.rows()) site_.push_back(all.row(row.launch).site);
+  number_streams();
+  order_by_stream();
+}
+
+void AdviceLaunches::number_streams() {
+  const auto key = [](const store::Launch& site) {
+    return std::tuple(site.device_id, site.context_id, site.stream_id);
   };
-  std::sort(by_stream_.begin(), by_stream_.end(),
-            [&](std::uint32_t a, std::uint32_t b) { return key(a) < key(b); });
+  const std::vector<store::Launch>& sites = input_.model.launches.sites();
+  std::map<decltype(key(sites.front())), std::uint32_t> numbers;
+  for (const store::Launch& site : sites) numbers[key(site)];
+  std::uint32_t next = 0;
+  for (auto& [stream, number] : numbers) number = next++;
+  for (const store::Launch& site : sites) stream_.push_back(numbers[key(site)]);
+}
+
+// Stream by stream as they come, which is nearly always in order of their start already.
+void AdviceLaunches::order_by_stream() {
+  const auto start_ns = [&](std::uint32_t i) {
+    return input_.model.launches.row(input_.utilisation.launches.row(i).launch).start_ns;
+  };
+  const auto timed = [&](std::uint32_t i) {
+    return has_time(input_.model.launches.row(input_.utilisation.launches.row(i).launch));
+  };
+  const std::uint32_t streams = stream_.empty() ? 0 : 1 + *std::max_element(stream_.begin(), stream_.end());
+  std::vector<std::size_t> begin(streams + 1);
+  for (std::uint32_t i = 0; i < size(); ++i) begin[stream_[site_[i]] + 1] += timed(i) ? 1 : 0;
+  std::partial_sum(begin.begin(), begin.end(), begin.begin());
+  by_stream_.resize(begin.back());
+  std::vector<std::size_t> next = begin;
+  for (std::uint32_t i = 0; i < size(); ++i) {
+    if (timed(i)) by_stream_[next[stream_[site_[i]]]++] = i;
+  }
+  const auto earlier = [&](std::uint32_t a, std::uint32_t b) { return start_ns(a) < start_ns(b); };
+  for (std::uint32_t stream = 0; stream < streams; ++stream) {
+    const auto first = by_stream_.begin() + static_cast<std::ptrdiff_t>(begin[stream]);
+    const auto last = by_stream_.begin() + static_cast<std::ptrdiff_t>(begin[stream + 1]);
+    if (!std::is_sorted(first, last, earlier)) std::stable_sort(first, last, earlier);
+  }
 }
 
 LaunchView AdviceLaunches::at(std::uint32_t position) const {
@@ -118,18 +149,10 @@ LaunchView AdviceLaunches::at(std::uint32_t position) const {
   view.site = &input_.model.launches.site(row.launch);
   view.verdict = &launches.groups()[row.group];
   view.traits = &traits_[view.row->site];
-  view.kernel = input_.model.kernel_name(*view.site);
-  view.kernel_class = input_.model.kernel_class(*view.site);
+  view.kernel = view.traits->kernel;
+  view.kernel_class = view.traits->kernel_class;
   view.duration_ns = row.duration_ns;
   return view;
-}
-
-bool AdviceLaunches::same_stream(std::uint32_t a, std::uint32_t b) const {
-  const LaunchUtilisations& launches = input_.utilisation.launches;
-  const store::Launch& first = input_.model.launches.site(launches.row(a).launch);
-  const store::Launch& second = input_.model.launches.site(launches.row(b).launch);
-  return first.device_id == second.device_id && first.context_id == second.context_id &&
-         first.stream_id == second.stream_id;
 }
 
 std::optional<double> advice_peak(const AdviceInput& input, store::Id device_id, Quantity quantity) {

@@ -33,8 +33,8 @@ struct AdviceInput {
   PeakPolicy peaks;
 };
 
-/// What the names of a launch's kernel and ranges say, as bits: asked of a site once, for a step may have millions of
-/// launches.
+/// What a launch's kernel is, and as bits what its name and its ranges' names say: asked of a site once, for a step may
+/// have millions of launches.
 struct LaunchTraits {
   static constexpr std::uint32_t kFetchesWork =
       1;  ///< its blocks are as many as fit, whatever there is to do
@@ -50,6 +50,10 @@ struct LaunchTraits {
   std::uint32_t bits = 0;
   Precision precision = Precision::any;  ///< of a GEMM, by its name
   std::optional<LaunchShape> shape;
+  std::string_view kernel;  ///< demangled
+  KernelClass kernel_class = KernelClass::other;
+
+  [[nodiscard]] bool is(std::uint32_t trait) const { return (bits & trait) != 0; }
 };
 
 /// A launch of the scope. The references live as long as the input.
@@ -64,7 +68,7 @@ struct LaunchView {
   KernelClass kernel_class = KernelClass::other;
   std::int64_t duration_ns = 0;
 
-  [[nodiscard]] bool is(std::uint32_t trait) const { return (traits->bits & trait) != 0; }
+  [[nodiscard]] bool is(std::uint32_t trait) const { return traits->is(trait); }
   [[nodiscard]] const LaunchValues& values() const { return *verdict->values; }
   /// Of both utilisations; empty: not measured.
   [[nodiscard]] std::optional<double> limiter() const { return verdict->nearest_roof_ratio; }
@@ -79,15 +83,27 @@ class AdviceLaunches {
 
   [[nodiscard]] std::size_t size() const { return input_.utilisation.launches.size(); }
   [[nodiscard]] LaunchView at(std::uint32_t position) const;
+  /// Of at(position), without gathering the rest: who looks for few of many launches asks this first.
+  [[nodiscard]] const LaunchTraits& traits(std::uint32_t position) const { return traits_[site_[position]]; }
+  [[nodiscard]] bool is(std::uint32_t position, std::uint32_t trait) const {
+    return traits(position).is(trait);
+  }
   /// Positions stream by stream, in order of their start; those without times are left out.
   [[nodiscard]] const std::vector<std::uint32_t>& by_stream() const { return by_stream_; }
   /// Whether two positions that follow each other in by_stream() are of the same stream.
-  [[nodiscard]] bool same_stream(std::uint32_t a, std::uint32_t b) const;
+  [[nodiscard]] bool same_stream(std::uint32_t a, std::uint32_t b) const {
+    return stream_[site_[a]] == stream_[site_[b]];
+  }
 
  private:
+  void number_streams();
+  void order_by_stream();
+
   const AdviceInput& input_;
   std::vector<std::uint32_t> by_stream_;
-  std::vector<LaunchTraits> traits_;  // by site
+  std::vector<Launches::SiteIndex> site_;  // by position
+  std::vector<LaunchTraits> traits_;       // by site
+  std::vector<std::uint32_t> stream_;      // by site: streams are numbered by device, context and stream
 };
 
 /// Of the device that a launch ran on; empty: not known.

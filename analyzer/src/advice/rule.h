@@ -1,6 +1,7 @@
 // rule.h: what a rule is, and what it proposes.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <span>
 #include <string>
@@ -18,6 +19,7 @@ enum class PartKind : std::uint8_t {
   gap,     ///< index: into Accounting::gaps
   copy,    ///< index: into Model::memcpys; its time is what no kernel hides
 };
+inline constexpr std::size_t kPartKinds = 3;
 
 struct ProposalPart {
   PartKind kind = PartKind::launch;

@@ -315,8 +315,9 @@ std::vector<MetricValue> Model::metrics_of(store::Id launch_id) const {
 
 std::optional<double> Model::metric(store::Id launch_id, std::string_view name, Tier tier) const {
   const auto id = metric_ids_.find(name);
+  if (id == metric_ids_.end()) return std::nullopt;
   const auto rows = metric_rows_.find(launch_id);
-  if (id == metric_ids_.end() || rows == metric_rows_.end()) return std::nullopt;
+  if (rows == metric_rows_.end()) return std::nullopt;
   for (std::size_t i = rows->second.first; i < rows->second.second; ++i) {
     const store::LaunchMetric& row = launch_metrics[i];
     if (row.metric_id == id->second && row.tier == tier) return row.value;

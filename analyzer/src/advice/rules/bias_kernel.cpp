@@ -29,9 +29,10 @@ RuleAnswer judge_bias_kernel(const RuleInput& in) {
   std::map<store::Id, std::pair<double, double>> times;  // of the kernel, of the GEMMs before it
   const auto& order = in.launches.by_stream();
   for (std::size_t i = 1; i < order.size(); ++i) {
+    if (!in.launches.is(order[i - 1], LaunchTraits::kGemm)) continue;
     if (!in.launches.same_stream(order[i - 1], order[i])) continue;
     const LaunchView gemm = in.launches.at(order[i - 1]), bias = in.launches.at(order[i]);
-    if (!gemm.is(LaunchTraits::kGemm) || !adds_bias(bias)) continue;
+    if (!adds_bias(bias)) continue;
     if (precision_of(gemm) == Precision::fp64) continue;  // no epilogue of the libraries adds one
     Proposal& proposal = by_kernel[bias.site->kernel_id];
     proposal.subject = bias.kernel;

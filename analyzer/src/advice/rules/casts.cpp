@@ -20,8 +20,8 @@ RuleAnswer judge_casts(const RuleInput& in) {
   double casts_ns = 0, gemms_ns = 0, pairs_ns = 0;
   const auto& order = in.launches.by_stream();
   for (std::size_t i = 0; i < order.size(); ++i) {
+    if (!in.launches.is(order[i], LaunchTraits::kCast)) continue;
     const LaunchView cast = in.launches.at(order[i]);
-    if (!cast.is(LaunchTraits::kCast)) continue;
     const auto time_ns = static_cast<double>(cast.duration_ns);
     for (std::size_t next = i + 1; next < order.size() && next <= i + kCastAhead; ++next) {
       if (!in.launches.same_stream(order[i], order[next])) break;

@@ -24,9 +24,9 @@ RuleAnswer judge_comm_exposed(const RuleInput& in) {
   std::string subject;
   double longest_ns = 0;
   for (std::uint32_t i = 0; i < in.launches.size(); ++i) {
+    if (in.launches.traits(i).kernel_class != KernelClass::communication) continue;
     const LaunchView launch = in.launches.at(i);
-    if (launch.kernel_class != KernelClass::communication || launch.site->device_id != accounting.device_id)
-      continue;
+    if (launch.site->device_id != accounting.device_id) continue;
     // Time beside one other kernel is shared by halves: what is above the half was alone.
     const double own_ns =
         std::max(2 * in.input.exposure.ns(launch.launch) - static_cast<double>(launch.duration_ns), 0.0);

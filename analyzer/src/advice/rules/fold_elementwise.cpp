@@ -43,6 +43,8 @@ RuleAnswer judge_fold_elementwise(const RuleInput& in) {
   double unknown_ns = 0;
   const auto& order = in.launches.by_stream();
   for (std::size_t i = 1; i < order.size(); ++i) {
+    if (!in.launches.is(order[i - 1], LaunchTraits::kElementwise)) continue;
+    if (!in.launches.is(order[i], LaunchTraits::kElementwise)) continue;
     if (!in.launches.same_stream(order[i - 1], order[i])) continue;
     const LaunchView first = in.launches.at(order[i - 1]), second = in.launches.at(order[i]);
     if (first.verdict->status == LaunchStatus::too_short || !is_elementwise(first) || !is_elementwise(second))

@@ -21,11 +21,13 @@ bool by_sectors(const RuleInput& in, const RankingRow& row, RuleAnswer& answer) 
   TimeMean each;
   bool known = false;
   for (const std::uint32_t position : row.launches) {
-    const LaunchView launch = in.launches.at(position);
-    const auto sectors = in.input.model.metric(launch.row->id, kSectors, Tier::t2);
-    const auto requests = in.input.model.metric(launch.row->id, kRequests, Tier::t2);
-    if (!sectors || !requests || *requests <= 0) continue;
+    const store::Id id = in.input.model.launches.row(in.input.utilisation.launches.row(position).launch).id;
+    const auto sectors = in.input.model.metric(id, kSectors, Tier::t2);
+    if (!sectors) continue;
+    const auto requests = in.input.model.metric(id, kRequests, Tier::t2);
+    if (!requests || *requests <= 0) continue;
     known = true;
+    const LaunchView launch = in.launches.at(position);
     const double actual = *sectors / *requests;
     if (actual < kExcessSectors * kMaxSectors || launch.metric("l2_utilisation_ratio").value_or(0) < kBusyL2)
       continue;

@@ -50,9 +50,10 @@ void add_runs(const RuleInput& in, std::vector<std::uint32_t>& found) {
   const auto& order = in.launches.by_stream();
   std::vector<std::uint32_t> run;
   for (const std::uint32_t position : order) {
-    const LaunchView launch = in.launches.at(position);
-    const bool in_run = launch.kernel_class == KernelClass::elementwise &&
-                        !launch.is(LaunchTraits::kOptimiser) && launch.duration_ns < kShortNs * 5;
+    const LaunchTraits& traits = in.launches.traits(position);
+    const bool in_run = traits.kernel_class == KernelClass::elementwise &&
+                        !traits.is(LaunchTraits::kOptimiser) &&
+                        in.input.utilisation.launches.row(position).duration_ns < kShortNs * 5;
     if (!run.empty() && (!in_run || !in.launches.same_stream(run.back(), position))) {
       add_runs_of(in, run, found);
       run.clear();
@@ -85,7 +86,7 @@ RuleAnswer judge_optimiser(const RuleInput& in) {
   RuleAnswer answer;
   std::vector<std::uint32_t> launches;
   for (const std::uint32_t position : in.launches.by_stream()) {
-    if (in.launches.at(position).is(LaunchTraits::kOptimiser)) launches.push_back(position);
+    if (in.launches.is(position, LaunchTraits::kOptimiser)) launches.push_back(position);
   }
   add_runs(in, launches);  // beside those whose names tell: programs have more than one optimiser
   std::size_t brief = 0;

@@ -21,9 +21,10 @@ RuleAnswer judge_split_k(const RuleInput& in) {
   std::map<store::Id, Sum> by_gemm;
   const auto& order = in.launches.by_stream();
   for (std::size_t i = 1; i < order.size(); ++i) {
+    if (!in.launches.is(order[i - 1], LaunchTraits::kGemm)) continue;
+    if (!in.launches.is(order[i], LaunchTraits::kSplitSum)) continue;
     if (!in.launches.same_stream(order[i - 1], order[i])) continue;
     const LaunchView gemm = in.launches.at(order[i - 1]), reduce = in.launches.at(order[i]);
-    if (!gemm.is(LaunchTraits::kGemm) || !reduce.is(LaunchTraits::kSplitSum)) continue;
     Sum& sum = by_gemm[gemm.site->kernel_id];
     sum.proposal.subject = gemm.kernel;
     sum.reduce_ns += static_cast<double>(reduce.duration_ns);

@@ -23,14 +23,15 @@ RuleAnswer judge_tail_wave(const RuleInput& in) {
     TimeMean waves, empty, idle;
     double row_unknown_ns = 0;
     for (const std::uint32_t position : row.launches) {
-      const LaunchView launch = in.launches.at(position);
-      if (launch.kernel_class == KernelClass::communication || launch.is(LaunchTraits::kFetchesWork))
+      const LaunchTraits& traits = in.launches.traits(position);
+      if (traits.kernel_class == KernelClass::communication || traits.is(LaunchTraits::kFetchesWork))
         continue;
-      if (launch.verdict->status == LaunchStatus::too_short) continue;
-      const auto& shape = launch.traits->shape;
+      const auto& shape = traits.shape;
       if (!shape || shape->waves <= 1 || shape->waves >= kMaxTailWaves) continue;
       const double last = 1 - shape->waves / std::ceil(shape->waves - 1e-9);
       if (last < kMinTailIdle) continue;
+      const LaunchView launch = in.launches.at(position);
+      if (launch.verdict->status == LaunchStatus::too_short) continue;
       const auto time_ns = static_cast<double>(launch.duration_ns);
       const auto active = launch.metric("sm_active_ratio");
       if (!active) {

@@ -65,7 +65,7 @@ RuleAnswer judge_unfused_attention(const RuleInput& in) {
   const auto& order = in.launches.by_stream();
   std::size_t last_gemm = 0;  // of by_stream(): a GEMM between two softmaxes counts once
   for (std::size_t i = 0; i < order.size(); ++i) {
-    const LaunchView softmax = in.launches.at(order[i]);
+    const LaunchTraits& softmax = in.launches.traits(order[i]);
     if (!softmax.is(LaunchTraits::kSoftmax)) continue;
     const auto [before, behind] = gemms_around(in, i);
     if (before == i || behind == i) continue;
