@@ -210,6 +210,135 @@ void add_rank_lateness(std::vector<Column<RankCost>>& columns) {
                        part(field)});
 }
 
+// Which collective it is.
+void add_collective(std::vector<Column<CollectiveCost>>& columns) {
+  using Row = CollectiveCost;
+  columns.push_back(
+      {{.key = "place", .header = "#", .help = "in the step's sequence of its communicator, from 0"},
+       [](const Row& row) { return Cell::number(row.place, Form::plain); }});
+  columns.push_back({{.key = "function",
+                      .header = "function",
+                      .help = "`all_reduce`, `all_gather`, `reduce_scatter`, `broadcast`, `reduce`, "
+                              "`all_to_all`, `send_receive`; not known: missing",
+                      .align = Align::left},
+                     [](const Row& row) {
+                       return row.function ? Cell::text(std::string(to_string(*row.function)))
+                                           : Cell::missing();
+                     }});
+  columns.push_back(
+      {{.key = "bytes", .header = "size", .unit = "MB", .help = "of the whole array; not known: missing"},
+       [](const Row& row) {
+         return row.bytes ? Cell::number(*row.bytes, Form::megabytes) : Cell::missing();
+       }});
+  columns.push_back({{.key = "communicator",
+                      .header = "communicator",
+                      .help = "its hash, or the stream where it is not known",
+                      .align = Align::left,
+                      .shown = false},
+                     [](const Row& row) { return Cell::text(row.communicator); }});
+  columns.push_back({{.key = "steps", .header = "steps", .help = "in which it was found", .shown = false},
+                     count(&Row::steps)});
+  columns.push_back(
+      {{.key = "ranks", .header = "ranks", .help = "that have a record of it, the fewest", .shown = false},
+       count(&Row::ranks)});
+}
+
+// Its time, and what of it is waiting, hidden and exposed.
+void add_collective_times(std::vector<Column<CollectiveCost>>& columns) {
+  using Row = CollectiveCost;
+  columns.push_back(
+      {{.key = "duration_ns",
+        .header = "time",
+        .unit = "us",
+        .help =
+            "from a rank's entering to its leaving: mean over ranks, median over steps, as all times here"},
+       us(&Row::duration_ns, Style::strong)});
+  columns.push_back(
+      {{.key = "wait_ns", .header = "wait", .unit = "us", .help = "until the last rank has entered"},
+       us(&Row::wait_ns)});
+  columns.push_back({{.key = "transfer_ns",
+                      .header = "transfer",
+                      .unit = "us",
+                      .help = "shortest time of a rank in it: that of the last"},
+                     us(&Row::transfer_ns)});
+  columns.push_back({{.key = "hidden_ns",
+                      .header = "hidden",
+                      .unit = "us",
+                      .help = "kernels compute beside it",
+                      .drop_order = 4},
+                     us(&Row::hidden_ns)});
+  columns.push_back(
+      {{.key = "exposed_ns", .header = "exposed", .unit = "us", .help = "none does"}, us(&Row::exposed_ns)});
+  columns.push_back({{.key = "exposed_wait_ns",
+                      .header = "exposed wait",
+                      .unit = "us",
+                      .help = "of that, waiting",
+                      .shown = false},
+                     us(&Row::exposed_wait_ns)});
+  columns.push_back({{.key = "exposed_transfer_ns",
+                      .header = "exposed transfer",
+                      .unit = "us",
+                      .help = "of that, the rest",
+                      .shown = false},
+                     us(&Row::exposed_transfer_ns)});
+}
+
+// How far apart the ranks enter, how fast it is, and which of the two its time is.
+void add_collective_verdict(std::vector<Column<CollectiveCost>>& columns) {
+  using Row = CollectiveCost;
+  columns.push_back({{.key = "skew_ns",
+                      .header = "skew",
+                      .unit = "us",
+                      .help = "last entering less the first, on aligned clocks; not aligned: missing",
+                      .drop_order = 3},
+                     [](const Row& row) { return Cell::number(row.skew_ns, Form::microseconds); }});
+  columns.push_back({{.key = "wait_error_ns",
+                      .header = "±",
+                      .unit = "us",
+                      .help = "how wrong that can be, from the clocks",
+                      .drop_order = 2},
+                     [](const Row& row) { return Cell::number(row.wait_error_ns, Form::microseconds); }});
+  columns.push_back(
+      {{.key = "wait_source",
+        .header = "waits from",
+        .help = "`clocks`: from the last entering; `durations`: from the shortest time, where clocks are off "
+                "by more than that",
+        .align = Align::left,
+        .shown = false},
+       [](const Row& row) { return Cell::text(row.source == WaitSource::clocks ? "clocks" : "durations"); }});
+  columns.push_back(
+      {{.key = "algorithm_bytes_per_s",
+        .header = "algorithm",
+        .unit = "GB/s",
+        .help = "size over transfer; size not known: missing",
+        .shown = false},
+       [](const Row& row) { return Cell::number(row.algorithm_bytes_per_s, Form::gigabytes); }});
+  columns.push_back(
+      {{.key = "bus_bytes_per_s",
+        .header = "bus",
+        .unit = "GB/s",
+        .help = "that times what the function moves on the links for each byte, as nccl-tests have it"},
+       [](const Row& row) { return Cell::number(row.bus_bytes_per_s, Form::gigabytes); }});
+  columns.push_back({{.key = "class",
+                      .header = "is",
+                      .help = "`transfer` or `skew`: more than two thirds of its time; `mixed`; "
+                              "`inconclusive`: ranks enter less apart than clocks can tell; `not_known`",
+                      .align = Align::left},
+                     [](const Row& row) { return Cell::text(class_word(row.kind)); }});
+  columns.push_back({{.key = "last_rank",
+                      .header = "last",
+                      .unit = "rank",
+                      .help = "enters last most often; cannot be told: missing"},
+                     [](const Row& row) {
+                       return row.last_rank < 0 ? Cell::missing() : Cell::number(row.last_rank, Form::plain);
+                     }});
+  columns.push_back(
+      {{.key = "last_share", .header = "in", .unit = "%", .help = "of the steps", .drop_order = 1},
+       [](const Row& row) {
+         return row.last_rank < 0 ? Cell::missing() : Cell::number(row.last_share, Form::percent);
+       }});
+}
+
 }  // namespace
 
 Result<RanksView> parse_ranks_view(std::string_view text) {
@@ -292,122 +421,10 @@ Table job_steps_table(const JobAnalysis& analysis) {
 }
 
 Table collectives_table(const JobAnalysis& analysis) {
-  using Row = CollectiveCost;
-  std::vector<Column<Row>> columns;
-  columns.push_back(
-      {{.key = "place", .header = "#", .help = "in the step's sequence of its communicator, from 0"},
-       [](const Row& row) { return Cell::number(row.place, Form::plain); }});
-  columns.push_back({{.key = "function",
-                      .header = "function",
-                      .help = "`all_reduce`, `all_gather`, `reduce_scatter`, `broadcast`, `reduce`, "
-                              "`all_to_all`, `send_receive`; not known: missing",
-                      .align = Align::left},
-                     [](const Row& row) {
-                       return row.function ? Cell::text(std::string(to_string(*row.function)))
-                                           : Cell::missing();
-                     }});
-  columns.push_back(
-      {{.key = "bytes", .header = "size", .unit = "MB", .help = "of the whole array; not known: missing"},
-       [](const Row& row) {
-         return row.bytes ? Cell::number(*row.bytes, Form::megabytes) : Cell::missing();
-       }});
-  columns.push_back({{.key = "communicator",
-                      .header = "communicator",
-                      .help = "its hash, or the stream where it is not known",
-                      .align = Align::left,
-                      .shown = false},
-                     [](const Row& row) { return Cell::text(row.communicator); }});
-  columns.push_back({{.key = "steps", .header = "steps", .help = "in which it was found", .shown = false},
-                     count(&Row::steps)});
-  columns.push_back(
-      {{.key = "ranks", .header = "ranks", .help = "that have a record of it, the fewest", .shown = false},
-       count(&Row::ranks)});
-  columns.push_back(
-      {{.key = "duration_ns",
-        .header = "time",
-        .unit = "us",
-        .help =
-            "from a rank's entering to its leaving: mean over ranks, median over steps, as all times here"},
-       us(&Row::duration_ns, Style::strong)});
-  columns.push_back(
-      {{.key = "wait_ns", .header = "wait", .unit = "us", .help = "until the last rank has entered"},
-       us(&Row::wait_ns)});
-  columns.push_back({{.key = "transfer_ns",
-                      .header = "transfer",
-                      .unit = "us",
-                      .help = "shortest time of a rank in it: that of the last"},
-                     us(&Row::transfer_ns)});
-  columns.push_back({{.key = "hidden_ns",
-                      .header = "hidden",
-                      .unit = "us",
-                      .help = "kernels compute beside it",
-                      .drop_order = 4},
-                     us(&Row::hidden_ns)});
-  columns.push_back(
-      {{.key = "exposed_ns", .header = "exposed", .unit = "us", .help = "none does"}, us(&Row::exposed_ns)});
-  columns.push_back({{.key = "exposed_wait_ns",
-                      .header = "exposed wait",
-                      .unit = "us",
-                      .help = "of that, waiting",
-                      .shown = false},
-                     us(&Row::exposed_wait_ns)});
-  columns.push_back({{.key = "exposed_transfer_ns",
-                      .header = "exposed transfer",
-                      .unit = "us",
-                      .help = "of that, the rest",
-                      .shown = false},
-                     us(&Row::exposed_transfer_ns)});
-  columns.push_back({{.key = "skew_ns",
-                      .header = "skew",
-                      .unit = "us",
-                      .help = "last entering less the first, on aligned clocks; not aligned: missing",
-                      .drop_order = 3},
-                     [](const Row& row) { return Cell::number(row.skew_ns, Form::microseconds); }});
-  columns.push_back({{.key = "wait_error_ns",
-                      .header = "±",
-                      .unit = "us",
-                      .help = "how wrong that can be, from the clocks",
-                      .drop_order = 2},
-                     [](const Row& row) { return Cell::number(row.wait_error_ns, Form::microseconds); }});
-  columns.push_back(
-      {{.key = "wait_source",
-        .header = "waits from",
-        .help = "`clocks`: from the last entering; `durations`: from the shortest time, where clocks are off "
-                "by more than that",
-        .align = Align::left,
-        .shown = false},
-       [](const Row& row) { return Cell::text(row.source == WaitSource::clocks ? "clocks" : "durations"); }});
-  columns.push_back(
-      {{.key = "algorithm_bytes_per_s",
-        .header = "algorithm",
-        .unit = "GB/s",
-        .help = "size over transfer; size not known: missing",
-        .shown = false},
-       [](const Row& row) { return Cell::number(row.algorithm_bytes_per_s, Form::gigabytes); }});
-  columns.push_back(
-      {{.key = "bus_bytes_per_s",
-        .header = "bus",
-        .unit = "GB/s",
-        .help = "that times what the function moves on the links for each byte, as nccl-tests have it"},
-       [](const Row& row) { return Cell::number(row.bus_bytes_per_s, Form::gigabytes); }});
-  columns.push_back({{.key = "class",
-                      .header = "is",
-                      .help = "`transfer` or `skew`: more than two thirds of its time; `mixed`; "
-                              "`inconclusive`: ranks enter less apart than clocks can tell; `not_known`",
-                      .align = Align::left},
-                     [](const Row& row) { return Cell::text(class_word(row.kind)); }});
-  columns.push_back({{.key = "last_rank",
-                      .header = "last",
-                      .unit = "rank",
-                      .help = "enters last most often; cannot be told: missing"},
-                     [](const Row& row) {
-                       return row.last_rank < 0 ? Cell::missing() : Cell::number(row.last_rank, Form::plain);
-                     }});
-  columns.push_back(
-      {{.key = "last_share", .header = "in", .unit = "%", .help = "of the steps", .drop_order = 1},
-       [](const Row& row) {
-         return row.last_rank < 0 ? Cell::missing() : Cell::number(row.last_share, Form::percent);
-       }});
+  std::vector<Column<CollectiveCost>> columns;
+  add_collective(columns);
+  add_collective_times(columns);
+  add_collective_verdict(columns);
   return table_of(std::move(columns), analysis.collectives);
 }
 
