@@ -30,15 +30,19 @@ def entry(options, file, name):
     return f"add_test({test} {command})\nset_tests_properties({test} PROPERTIES {settings})\n"
 
 
-def entry_of_file(options, file, names):
-    """Not skipped as a whole where one case is: what was skipped is in the JSON."""
+def entry_of_file(options, file, names, files_of_suite):
+    """Not skipped as a whole where one case is: what was skipped is in the JSON. Of a suite that other files have cases of too, each
+    case is named: each runs once."""
     label = options.label + ("-text" if file in options.text else "")
     # No costs are known before the first run: sources with many cases begin early.
     properties = {"LABELS": label, "TIMEOUT": 3 * int(options.timeout), "COST": options.cost or len(names)}
     test = quoted(f"{options.module}.{file}")
-    suites = ":".join(sorted({name.rsplit(".", 1)[0] + ".*" for name in names}))
+    chosen = set()
+    for name in names:
+        suite = name.rsplit(".", 1)[0]
+        chosen.add(name if len(files_of_suite[suite]) > 1 else suite + ".*")
     settings = " ".join(f"{key} {quoted(value)}" for key, value in properties.items())
-    command = " ".join(quoted(word) for word in (options.program, f"--gtest_filter={suites}", "--gtest_brief=1",
+    command = " ".join(quoted(word) for word in (options.program, f"--gtest_filter={':'.join(sorted(chosen))}", "--gtest_brief=1",
                                                  f"--gtest_output=json:{options.program}.{file}.cases.json"))
     return f"add_test({test} {command})\nset_tests_properties({test} PROPERTIES {settings})\n"
 
@@ -63,13 +67,14 @@ def main():
         # It cannot start here, for want of a library perhaps: that is for ctest to say, not for the build.
         name = quoted(f"{options.program.name}: all of its cases")
         lines.append(f"add_test({name} {quoted(options.program)})\nset_tests_properties({name} PROPERTIES LABELS {options.label})\n")
-    files = {}
+    files, files_of_suite = {}, {}
     for suite in document["testsuites"]:
         for case in suite["testsuite"]:
             file = Path(case["file"]).stem.removesuffix("_test")
             files.setdefault(file, []).append(f"{suite['name']}.{case['name']}")
+            files_of_suite.setdefault(suite["name"], set()).add(file)
     for file, names in files.items():
-        lines += [entry_of_file(options, file, names)] if options.by_file else [entry(options, file, name) for name in names]
+        lines += [entry_of_file(options, file, names, files_of_suite)] if options.by_file else [entry(options, file, name) for name in names]
     text = "".join(lines)
     if not options.output.is_file() or options.output.read_text() != text:
         options.output.write_text(text)
