@@ -227,6 +227,50 @@ TEST(Timeline, RangesThatRunTogetherOnTheGpuKeepTheirInstances) {
   EXPECT_EQ(unasked, 6) << "more lanes than that are shown if asked for";
 }
 
+// Three threads, each with three ranges within each other, all of which launch.
+TEST(Timeline, OfManyThreadsTheOutermostRangesAreShownUnasked) {
+  const ridgeline::testing::TemporaryDirectory directory;
+  const std::string path = directory.file("threads.ridge");
+  {
+    auto writer = store::CaptureWriter::create(path).value();
+    const store::Id process = writer.add(store::Process{.pid = 1});
+    const store::Id device = writer.add(store::Device{.name = "GPU", .uuid = "GPU-1"});
+    const store::Id name = writer.string_id("part");
+    for (std::int64_t thread = 1; thread <= 3; ++thread) {
+      for (int depth = 0; depth < 3; ++depth) {
+        writer.add(store::NvtxRange{.process_id = process,
+                                    .thread_id = thread,
+                                    .depth = depth,
+                                    .name_id = name,
+                                    .path_id = name,
+                                    .start_ns = 1'000 + depth,
+                                    .end_ns = 2'000 - depth});
+      }
+      store::Launch launch{.process_id = process, .device_id = device, .kernel_id = writer.kernel_id("k")};
+      launch.stream_id = thread;
+      launch.thread_id = thread;
+      launch.host_start_ns = 1'500;
+      launch.host_end_ns = 1'510;
+      launch.start_ns = 5'000;
+      launch.end_ns = 6'000;
+      writer.add(launch);
+    }
+    writer.finish();
+  }
+  const auto data = read_timeline(path, {});
+  ASSERT_TRUE(data.ok());
+  std::vector<std::pair<std::int64_t, int>> unasked;
+  std::size_t all = 0;
+  for (const TimelineRow& row : data.value()->rows) {
+    if (row.kind != RowKind::gpu_ranges) continue;
+    ++all;
+    if (!row.secondary) unasked.emplace_back(row.depth, row.thread_id);
+  }
+  std::sort(unasked.begin(), unasked.end());
+  EXPECT_EQ(all, 9U);
+  EXPECT_EQ(unasked, (std::vector<std::pair<std::int64_t, int>>{{0, 1}, {0, 2}, {0, 3}, {1, 1}, {1, 2}}));
+}
+
 TEST(Timeline, CanBeCancelled) {
   std::stop_source stop;
   stop.request_stop();

@@ -20,9 +20,10 @@ using store::Id;
 constexpr int kMaxLanes = 6;  // of one stream or thread, and of its ranges those that are shown unasked
 // Deeper ranges are shown on the GPU only if asked for: the streams below them are what is looked at first.
 constexpr int kGpuRangeDepths = 4;
-constexpr int kGpuRanges = 4;  // their place among a process's rows
-constexpr int kHost = 10;      // after the rows of devices
-constexpr int kDepths = 64;    // of ranges within ranges
+constexpr std::size_t kGpuRangeRows = 5;  // likewise more of a process than these, by depth
+constexpr int kGpuRanges = 4;             // their place among a process's rows
+constexpr int kHost = 10;                 // after the rows of devices
+constexpr int kDepths = 64;               // of ranges within ranges
 
 std::string words(CopyKind kind) {
   switch (kind) {
@@ -194,6 +195,23 @@ class Reader {
         line.secondary = depth >= kGpuRangeDepths;
         rows_.at({id.first, kGpuRanges, 0, id.second, depth}).lanes = std::move(lanes);
       }
+    }
+    limit_projections();
+  }
+
+  // Of many threads the outermost ranges are shown, so that the streams stay in sight.
+  void limit_projections() {
+    std::map<std::tuple<Id, int, std::int64_t>, Line*> by_depth;
+    for (auto& [key, line] : rows_) {
+      if (line.row.kind == RowKind::gpu_ranges)
+        by_depth[{line.row.process_id, line.row.depth, line.row.thread_id}] = &line;
+    }
+    std::map<Id, std::size_t> shown;
+    for (const auto& [key, line] : by_depth) {
+      std::size_t& before = shown[line->row.process_id];
+      const std::size_t more = std::min<std::size_t>(line->lanes.size(), kMaxLanes);
+      line->row.secondary = line->row.secondary || (before > 0 && before + more > kGpuRangeRows);
+      if (!line->row.secondary) before += more;
     }
   }
 
