@@ -1,6 +1,8 @@
 // Roofline, kernel and step panel.
 #include <QFile>
+#include <QMenu>
 #include <QTemporaryDir>
+#include <QWheelEvent>
 #include <set>
 
 #include "gui/gui_testing.h"
@@ -351,6 +353,138 @@ TEST_F(PanelsTest, AClickOnADotChoosesItsKernelEverywhere) {
   EXPECT_EQ(selection().kernel(),
             kernels_of(overview(), view->dot_at(view->place_of(dot, false))->ranking_row));
   EXPECT_FALSE(panel<KernelPanel>("kernel")->facts().isEmpty());
+}
+
+class RooflineViewTest : public PanelsTest {
+ protected:
+  void SetUp() override {
+    PanelsTest::SetUp();
+    view_ = panel<RooflinePanel>("roofline")->view();
+    view_->zoom_to(std::nullopt);
+    panel<RooflinePanel>("roofline")->filter()->clear();
+    window_->show_panel("roofline");
+  }
+  void wheel(const QPoint& at, int turn) {
+    QWheelEvent event(at, view_->mapToGlobal(at), {}, {0, turn}, Qt::NoButton, Qt::NoModifier,
+                      Qt::NoScrollPhase, false);
+    QApplication::sendEvent(view_, &event);
+  }
+  void drag(const QPoint& from, const QPoint& to, Qt::KeyboardModifiers modifiers = Qt::NoModifier) {
+    QTest::mousePress(view_, Qt::LeftButton, modifiers, from);
+    QTest::mouseMove(view_, (from + to) / 2);
+    QTest::mouseMove(view_, to);
+    QTest::mouseRelease(view_, Qt::LeftButton, modifiers, to);
+  }
+  RooflineView* view_ = nullptr;
+};
+
+TEST_F(RooflineViewTest, TheWheelZoomsAtTheMouse) {
+  const RooflineDot dot = view_->plot().dots.front();
+  const QPoint at = view_->place_of(dot, false).toPoint();
+  const int width = view_->width();
+  wheel(at, 240);
+  ASSERT_TRUE(view_->zoomed_to());
+  const RooflineWindow first = *view_->zoomed_to();
+  EXPECT_TRUE(first.holds(dot.x, dot.y));
+  EXPECT_LT(first.high_x / first.low_x, view_->plot().high_x / view_->plot().low_x);
+  EXPECT_LE((view_->place_of(dot, false) - QPointF(at)).manhattanLength(), 2)
+      << "what is under the mouse stays";
+  auto* whole = view_->findChild<QToolButton*>("show-all");
+  ASSERT_NE(whole, nullptr);
+  EXPECT_TRUE(whole->isVisible());
+  EXPECT_EQ(view_->width(), width) << "it takes no room from others";
+  for (int i = 0; i < 40; ++i) wheel(at, -240);
+  EXPECT_FALSE(view_->zoomed_to()) << "no further out than everything";
+  for (int i = 0; i < 200; ++i) wheel(at, 240);
+  const RooflineWindow last = *view_->zoomed_to();
+  EXPECT_GE(last.high_x / last.low_x, 1.04);
+  whole->click();
+  EXPECT_FALSE(view_->zoomed_to());
+  EXPECT_FALSE(whole->isVisible());
+}
+
+TEST_F(RooflineViewTest, ADragZoomsToABoxAndShiftPansIt) {
+  const RooflineDot dot = view_->plot().dots.front();
+  const QPoint at = view_->place_of(dot, false).toPoint();
+  selection().select_kernel({});
+  drag(at - QPoint(40, 30), at + QPoint(40, 30));
+  ASSERT_TRUE(view_->zoomed_to());
+  EXPECT_TRUE(selection().kernel().empty()) << "a drag is no click";
+  const RooflineWindow box = *view_->zoomed_to();
+  EXPECT_TRUE(box.holds(dot.x, dot.y));
+  for (const RooflineDot& each : view_->plot().dots) {
+    if (box.holds(each.x, each.y)) continue;
+    EXPECT_NE(view_->dot_at(view_->place_of(each, false)), &each) << "what is outside is not under the mouse";
+  }
+  drag(at, at + QPoint(25, 0), Qt::ShiftModifier);
+  ASSERT_TRUE(view_->zoomed_to());
+  EXPECT_LT(view_->zoomed_to()->low_x, box.low_x);
+  EXPECT_NEAR(view_->zoomed_to()->high_x / view_->zoomed_to()->low_x, box.high_x / box.low_x, 1e-6);
+  QTest::keyClick(view_, Qt::Key_Escape);
+  EXPECT_FALSE(view_->zoomed_to());
+}
+
+TEST_F(RooflineViewTest, ManyDotsAtOnePlaceAreAList) {
+  // Seen from far enough all are one heap: the same plot on little paper.
+  RooflinePlot heap = view_->plot();
+  const RooflinePlot before = heap;
+  ASSERT_GT(heap.dots.size(), 4U);
+  for (RooflineDot& dot : heap.dots) {
+    dot.x = heap.dots.front().x;
+    dot.y = heap.dots.front().y;
+  }
+  view_->set_plot(heap);
+  const QPoint at = view_->place_of(heap.dots.front(), false).toPoint();
+  ASSERT_EQ(view_->dots_at(at).size(), heap.dots.size());
+  QTest::mouseClick(view_, Qt::LeftButton, {}, at);
+  auto* menu = panel<RooflinePanel>("roofline")->findChild<QMenu*>("dots");
+  ASSERT_NE(menu, nullptr);
+  EXPECT_TRUE(menu->isVisible());
+  const std::size_t longest = view_->dots_at(at).front()->ranking_row;
+  EXPECT_TRUE(menu->actions().first()->text().startsWith(QString::number(longest + 1) + ". "))
+      << menu->actions().first()->text().toStdString();
+  menu->actions().first()->trigger();
+  EXPECT_EQ(selection().kernel(), kernels_of(overview(), longest));
+  menu->close();
+  view_->set_plot(before);
+}
+
+TEST_F(RooflineViewTest, TheFilterLeavesKernelsOfTheName) {
+  QLineEdit* filter = panel<RooflinePanel>("roofline")->filter();
+  const std::size_t all = view_->plot().dots.size() + view_->plot().strip.size();
+  QTest::keyClicks(filter, "layernorm|adam");
+  std::size_t some = 0;
+  for (const auto* dots : {&view_->plot().dots, &view_->plot().strip}) {
+    for (const RooflineDot& dot : *dots) {
+      EXPECT_TRUE(dot.name.find("layernorm") != std::string::npos ||
+                  dot.name.find("adam") != std::string::npos)
+          << dot.name;
+      ++some;
+    }
+  }
+  EXPECT_GT(some, 0U);
+  EXPECT_LT(some, all);
+  filter->setText("no kernel is called so");
+  EXPECT_EQ(view_->item_count(), 0);
+  EXPECT_FALSE(view_->grab().isNull());
+  filter->clear();
+  EXPECT_EQ(view_->plot().dots.size() + view_->plot().strip.size(), all);
+}
+
+TEST_F(RooflineViewTest, NamesOfTheRoofsStandBesideTheDots) {
+  const std::vector<QRectF> names = view_->roof_names();
+  ASSERT_FALSE(names.empty());
+  for (std::size_t i = 0; i < names.size(); ++i) {
+    EXPECT_TRUE(QRectF(view_->rect()).contains(names[i]));
+    for (std::size_t j = 0; j < i; ++j) EXPECT_FALSE(names[i].intersects(names[j]));
+  }
+}
+
+TEST(RooflineNames, TakeTheFirstPlaceThatIsFreeElseTheLeastCovered) {
+  const std::vector<QRectF> places = {{0, 0, 10, 10}, {20, 0, 10, 10}, {40, 0, 10, 10}};
+  EXPECT_EQ(free_place(places, {}), places[0]);
+  EXPECT_EQ(free_place(places, {{5, 5, 2, 2}}), places[1]);
+  EXPECT_EQ(free_place(places, {{5, 5, 3, 3}, {20, 0, 10, 10}, {42, 2, 1, 1}}), places[2]);
 }
 
 TEST_F(PanelsTest, TheRooflineIsExportedAsSvgAndPng) {

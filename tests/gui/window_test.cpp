@@ -4,7 +4,10 @@
 #include <QFontInfo>
 #include <QMimeData>
 
+#include "generate/generate.h"
 #include "gui/gui_testing.h"
+#include "panels/elided_label.h"
+#include "panels/overview_bar.h"
 #include "panels/ranking_panel.h"
 #include "reports/fabricated_capture.h"
 #include "support/temporary_directory.h"
@@ -169,6 +172,53 @@ TEST(Window, PanelsStandWhereTheyWereLeft) {
   window->run("reset_layout");
   EXPECT_TRUE(dock_of(*window, "roofline")->isVisible());
   EXPECT_EQ(window->dockWidgetArea(dock_of(*window, "step")), Qt::RightDockWidgetArea);
+}
+
+TEST(Window, TheHeadlineIsFourLinesAndSaysFirstThatTheGpuIsIdle) {
+  const ridgeline::testing::TemporaryDirectory directory;
+  const std::string path = directory.file("decode.ridge");
+  generate::Options recording;
+  recording.shape = generate::Shape::decode;
+  recording.launches = 755 * 14;
+  generate::generate(recording, *generate::make_capture_sink(path));
+  const auto window = opened_window(QString::fromStdString(path), {1280, 690});
+  const auto* bar = window->findChild<OverviewBar*>();
+  ASSERT_NE(bar, nullptr);
+  ASSERT_GE(bar->lines().size(), 3);
+  EXPECT_TRUE(bar->lines().front().startsWith("The GPU is idle for ")) << bar->lines().front().toStdString();
+  EXPECT_TRUE(bar->lines().at(1).startsWith("First: ")) << bar->lines().at(1).toStdString();
+  EXPECT_LE(bar->height(), 100) << "in a small window there is room for what was recorded";
+  EXPECT_LE(window->width(), 1280);
+  EXPECT_LE(window->height(), 690);
+}
+
+TEST(ElidedWords, AreCutBetweenWordsAndNeverAfterANumber) {
+  const QFontMetrics metrics(QApplication::font());
+  const QString text = "idle for 84.4 % of the step, 10.785 ms of 12.776 ms";
+  EXPECT_EQ(elided_words(text, metrics, 10'000), text);
+  for (int width = metrics.horizontalAdvance("idle for …"); width < metrics.horizontalAdvance(text);
+       ++width) {
+    const QString cut = elided_words(text, metrics, width);
+    ASSERT_TRUE(cut.endsWith(QString::fromUtf8(" …"))) << cut.toStdString();
+    EXPECT_LE(metrics.horizontalAdvance(cut), width);
+    EXPECT_TRUE(text.startsWith(cut.chopped(2) + ' ')) << cut.toStdString();
+    EXPECT_FALSE(cut.chopped(2).split(' ').last().front().isDigit()) << cut.toStdString();
+  }
+}
+
+TEST(Window, APanelWithATabIsTitledOnce) {
+  const auto window = opened_window(bundled_capture());
+  const auto dock_of = [&](const char* name) {
+    return window->findChild<QDockWidget*>(QString("dock-") + name);
+  };
+  const auto titled = [&](const char* name) { return dock_of(name)->titleBarWidget() == nullptr; };
+  ASSERT_TRUE(wait_for([&] { return !titled("ranking") && !titled("step"); }));
+  EXPECT_EQ(dock_of("ranking")->titleBarWidget()->height(), 0);
+  EXPECT_TRUE(titled("roofline")) << "it has no tab";
+  dock_of("step")->setFloating(true);
+  ASSERT_TRUE(wait_for([&] { return titled("step"); }));
+  dock_of("step")->setFloating(false);
+  ASSERT_TRUE(wait_for([&] { return !titled("step"); }));
 }
 
 TEST(Window, NothingMeasuredIsSaidInTheRanking) {

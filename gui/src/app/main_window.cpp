@@ -6,7 +6,9 @@
 #include <QFileDialog>
 #include <QFileInfo>
 #include <QMimeData>
+#include <QTimer>
 
+#include "app/focus_ring.h"
 #include "compare/compare_panel.h"
 #include "models/text.h"
 #include "panels/advice_panel.h"
@@ -65,6 +67,7 @@ MainWindow::MainWindow(const Options& options, QWidget* parent)
        {static_cast<QWidget*>(welcome_), static_cast<QWidget*>(loading_), static_cast<QWidget*>(error_)}) {
     pages_->addWidget(page);
   }
+  new FocusRing(this);
   add_dock("log", tr("Log"), log_, Qt::BottomDockWidgetArea);
   make_menus();
   connect_box();
@@ -80,6 +83,14 @@ MainWindow::MainWindow(const Options& options, QWidget* parent)
 
 MainWindow::~MainWindow() {
   drop_panels();
+}
+
+bool MainWindow::focusNextPrevChild(bool next) {
+  QWidget* from = focusWidget() != nullptr ? focusWidget() : this;
+  QWidget* to = next_seen(from, next);
+  if (to == nullptr) return false;
+  to->setFocus(next ? Qt::TabFocusReason : Qt::BacktabFocusReason);
+  return true;
 }
 
 void MainWindow::closeEvent(QCloseEvent* event) {
@@ -100,9 +111,24 @@ QDockWidget* MainWindow::add_dock(const QString& name, const QString& title, QWi
     dock = new QDockWidget(title, this);
     dock->setObjectName("dock-" + name);
     addDockWidget(area, dock);
+    // Which panels share a place is known once the layout has settled.
+    const auto later = [this] { QTimer::singleShot(0, this, &MainWindow::title_docks); };
+    connect(dock, &QDockWidget::visibilityChanged, this, later);
+    connect(dock, &QDockWidget::dockLocationChanged, this, later);
+    connect(dock, &QDockWidget::topLevelChanged, this, later);
   }
   dock->setWidget(content);
   return dock;
+}
+
+void MainWindow::title_docks() {
+  for (const auto& [name, dock] : docks_) {
+    const bool has_tab = !dock->isFloating() && !tabifiedDockWidgets(dock).isEmpty();
+    QWidget* untitled = dock->titleBarWidget();
+    if (has_tab == (untitled != nullptr)) continue;
+    dock->setTitleBarWidget(has_tab ? new QWidget(dock) : nullptr);
+    delete untitled;
+  }
 }
 
 void MainWindow::show_page(QWidget* page) {

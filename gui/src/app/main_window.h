@@ -75,6 +75,7 @@ class MainWindow : public QMainWindow {
   void dragEnterEvent(QDragEnterEvent* event) override;
   void dropEvent(QDropEvent* event) override;
   void closeEvent(QCloseEvent* event) override;
+  bool focusNextPrevChild(bool next) override;
 
  private:
   void make_menus();
@@ -89,6 +90,8 @@ class MainWindow : public QMainWindow {
   void show_compare();
   void link_compare();
   void turn_to(int tab);
+  /// A panel that has a tab needs no title of its own.
+  void title_docks();
   QDockWidget* add_dock(const QString& name, const QString& title, QWidget* content, Qt::DockWidgetArea area);
   void choose_file();
   void choose_sides();

@@ -8,6 +8,7 @@
 #include <algorithm>
 
 #include "models/text.h"
+#include "panels/named_box.h"
 #include "ridgeline/base/units.h"
 #include "ridgeline/queries/compare_query.h"
 #include "ridgeline/reports/compare_documents.h"
@@ -203,7 +204,7 @@ bool ComparePanel::busy() const {
 void ComparePanel::make_run_box(Side& side, QBoxLayout& bar) {
   if (side.runs.size() < 2) return;
   side.run = new QComboBox(this);
-  side.run->setAccessibleName(tr("Run of %1 that is looked at").arg(side.name));
+  name_box(side.run, tr("Run of %1 that is looked at").arg(side.name));
   side.run->setToolTip(
       tr("The verdict and the table are of all runs; the timeline, the durations and the roofline "
          "are of this one."));

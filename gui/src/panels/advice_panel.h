@@ -17,7 +17,10 @@ class AdvicePanel : public QWidget {
   [[nodiscard]] int lines() const { return list_->count(); }
   [[nodiscard]] QString text(int line) const { return list_->item(line)->text(); }
   /// Chooses a line, as a click does.
-  void choose(int line) { list_->setCurrentRow(line); }
+  void choose(int line) {
+    list_->setCurrentRow(line);
+    go_to(line);
+  }
 
  private:
   void add(const QString& text, const KernelChoice& kernel);

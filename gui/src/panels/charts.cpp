@@ -16,23 +16,21 @@ namespace ridgeline::gui {
 namespace {
 
 constexpr int kFlameHeight = 19;
+constexpr double kHeadroom = 1.06;  // over the highest column
+constexpr double kSwatch = 13;      // of a legend, with the room after it
+constexpr double kLegendLine = 15;
 
 QString time_words(double ns) {
   return plain(time_text(ns));
 }
 
-struct Bins {
-  double low = 0, high = 1;
-  std::vector<int> counts;
-};
-
-Bins binned(const std::vector<double>& values, double low, double high, std::size_t count) {
-  Bins bins{low, high, std::vector<int>(count)};
+std::vector<int> binned(const std::vector<double>& values, double low, double high, std::size_t count) {
+  std::vector<int> counts(count);
   for (const double value : values) {
     const double at = (value - low) / (high - low) * static_cast<double>(count);
-    ++bins.counts[static_cast<std::size_t>(std::clamp(at, 0.0, static_cast<double>(count - 1)))];
+    ++counts[static_cast<std::size_t>(std::clamp(at, 0.0, static_cast<double>(count - 1)))];
   }
-  return bins;
+  return counts;
 }
 
 }  // namespace
@@ -44,13 +42,57 @@ void HistogramChart::set_values(std::vector<double> values, std::optional<double
   std::sort(values_.begin(), values_.end());
   std::sort(other_.begin(), other_.end());
   marked_ = marked;
-  update();
+  items_changed();
 }
 
 std::optional<double> HistogramChart::rank() const {
   if (!marked_ || values_.empty()) return std::nullopt;
   const auto below = std::lower_bound(values_.begin(), values_.end(), *marked_) - values_.begin();
   return static_cast<double>(below) / static_cast<double>(values_.size());
+}
+
+QRectF HistogramChart::graph() const {
+  return QRectF(rect()).adjusted(6, 6, -6, -20);
+}
+
+HistogramChart::Bins HistogramChart::bins() const {
+  double low = values_.front(), high = values_.back();
+  // A few stragglers do not squeeze the rest: the last bin takes what is beyond.
+  high = std::min(high, values_[values_.size() / 2] * 4);
+  if (!other_.empty()) {
+    low = std::min(low, other_.front());
+    high = std::max(high, std::min(other_.back(), other_[other_.size() / 2] * 4));
+  }
+  const double margin = std::max((high - low) * 0.04, high * 0.01 + 1);
+  low = std::max(low - margin, 0.0);
+  high += margin;
+  const auto count = static_cast<std::size_t>(std::clamp(graph().width() / 6, 10.0, 80.0));
+  return {low, high, binned(values_, low, high, count), binned(other_, low, high, count)};
+}
+
+int HistogramChart::item_count() const {
+  return values_.empty() ? 0 : static_cast<int>(bins().counts.size());
+}
+
+QString HistogramChart::item_text(int item) const {
+  const Bins all = bins();
+  const auto i = static_cast<std::size_t>(item);
+  const double wide = (all.high - all.low) / static_cast<double>(all.counts.size());
+  QString text = tr("%1 to %2: %3")
+                     .arg(time_words(all.low + wide * item), time_words(all.low + wide * (item + 1)),
+                          plain(counted(all.counts[i], "launch", "launches")));
+  if (!other_.empty()) text += tr(", in A %1").arg(all.other[i]);
+  return text;
+}
+
+QRectF HistogramChart::item_rect(int item) const {
+  const Bins all = bins();
+  const QRectF area = graph();
+  const double wide = area.width() / static_cast<double>(all.counts.size());
+  const int most = std::max(*std::max_element(all.counts.begin(), all.counts.end()), 1);
+  const int count = all.counts[static_cast<std::size_t>(item)];
+  const double tall = count == 0 ? 0 : std::max(area.height() * count / most, 2.0);
+  return {area.left() + wide * item, area.bottom() - tall, wide - 1, tall};
 }
 
 void HistogramChart::paintEvent(QPaintEvent*) {
@@ -62,69 +104,64 @@ void HistogramChart::paintEvent(QPaintEvent*) {
     painter.drawText(rect(), Qt::AlignCenter, tr("no launches"));
     return;
   }
-  const QRectF graph = QRectF(rect()).adjusted(6, 6, -6, -20);
-  double low = values_.front(), high = values_.back();
-  // A few stragglers do not squeeze the rest: the last bin takes what is beyond.
-  high = std::min(high, values_[values_.size() / 2] * 4);
-  if (!other_.empty()) {
-    low = std::min(low, other_.front());
-    high = std::max(high, std::min(other_.back(), other_[other_.size() / 2] * 4));
-  }
-  const double margin = std::max((high - low) * 0.04, high * 0.01 + 1);
-  low = std::max(low - margin, 0.0);
-  high += margin;
-  const auto count = static_cast<std::size_t>(std::clamp(graph.width() / 6, 10.0, 80.0));
-  const Bins bins = binned(values_, low, high, count);
-  const int most = std::max(*std::max_element(bins.counts.begin(), bins.counts.end()), 1);
-  const double wide = graph.width() / static_cast<double>(count);
-  for (std::size_t i = 0; i < count; ++i) {
-    if (bins.counts[i] == 0) continue;
-    const double tall = std::max(graph.height() * bins.counts[i] / most, 2.0);
+  const QRectF area = graph();
+  const Bins all = bins();
+  const int most = std::max(*std::max_element(all.counts.begin(), all.counts.end()), 1);
+  const double wide = area.width() / static_cast<double>(all.counts.size());
+  for (std::size_t i = 0; i < all.counts.size(); ++i) {
+    if (all.counts[i] == 0) continue;
+    const double tall = std::max(area.height() * all.counts[i] / most, 2.0);
     painter.fillRect(
-        QRectF(graph.left() + wide * static_cast<double>(i), graph.bottom() - tall, wide - 1, tall),
-        t.accent);
+        QRectF(area.left() + wide * static_cast<double>(i), area.bottom() - tall, wide - 1, tall), t.accent);
   }
-  if (!other_.empty()) {
-    const Bins before = binned(other_, low, high, count);
-    const int peak = std::max(*std::max_element(before.counts.begin(), before.counts.end()), 1);
-    QPolygonF line;
-    for (std::size_t i = 0; i < count; ++i) {
-      const double y = graph.bottom() - graph.height() * before.counts[i] / peak;
-      line << QPointF(graph.left() + wide * static_cast<double>(i), y)
-           << QPointF(graph.left() + wide * static_cast<double>(i + 1), y);
-    }
-    painter.setPen(QPen(t.hovered, 1.6));
-    painter.drawPolyline(line);
-    const int letters = painter.fontMetrics().horizontalAdvance("A");
-    const double right = graph.right() - letters;
-    painter.drawLine(QPointF(right - 20, 12), QPointF(right - 4, 12));
-    painter.fillRect(QRectF(right - 20, 22, 16, 8), t.accent);
-    painter.setPen(t.text);
-    painter.drawText(QPointF(right, 16), "A");
-    painter.drawText(QPointF(right, 30), "B");
-  }
+  if (!other_.empty()) paint_other(painter, all);
   painter.setPen(t.line);
-  painter.drawLine(graph.bottomLeft(), graph.bottomRight());
+  painter.drawLine(area.bottomLeft(), area.bottomRight());
   if (marked_) {
-    const double x = graph.left() + graph.width() * std::clamp((*marked_ - low) / (high - low), 0.0, 1.0);
+    const double x =
+        area.left() + area.width() * std::clamp((*marked_ - all.low) / (all.high - all.low), 0.0, 1.0);
     painter.setPen(QPen(t.selected, 2));
-    painter.drawLine(QPointF(x, graph.top()), QPointF(x, graph.bottom() + 4));
+    painter.drawLine(QPointF(x, area.top()), QPointF(x, area.bottom() + 4));
   }
   painter.setPen(t.faint);
-  const QRectF feet(graph.left(), graph.bottom() + 3, graph.width(), 16);
-  painter.drawText(feet, Qt::AlignLeft, time_words(low));
-  painter.drawText(feet, Qt::AlignRight, values_.back() > high ? time_words(high) + " +" : time_words(high));
+  const QRectF feet(area.left(), area.bottom() + 3, area.width(), 16);
+  painter.drawText(feet, Qt::AlignLeft, time_words(all.low));
+  painter.drawText(feet, Qt::AlignRight,
+                   values_.back() > all.high ? time_words(all.high) + " +" : time_words(all.high));
   painter.drawText(feet, Qt::AlignHCenter, tr("median %1").arg(time_words(values_[values_.size() / 2])));
 }
 
-ColumnChart::ColumnChart(QWidget* parent) : QWidget(parent) {
+void HistogramChart::paint_other(QPainter& painter, const Bins& bins) const {
+  const Theme& t = theme();
+  const QRectF area = graph();
+  const double wide = area.width() / static_cast<double>(bins.counts.size());
+  const int peak = std::max(*std::max_element(bins.other.begin(), bins.other.end()), 1);
+  QPolygonF line;
+  for (std::size_t i = 0; i < bins.other.size(); ++i) {
+    const double y = area.bottom() - area.height() * bins.other[i] / peak;
+    line << QPointF(area.left() + wide * static_cast<double>(i), y)
+         << QPointF(area.left() + wide * static_cast<double>(i + 1), y);
+  }
+  painter.setPen(QPen(t.hovered, 1.6));
+  painter.drawPolyline(line);
+  const int letters = painter.fontMetrics().horizontalAdvance("A");
+  const double right = area.right() - letters;
+  painter.drawLine(QPointF(right - 20, 12), QPointF(right - 4, 12));
+  painter.fillRect(QRectF(right - 20, 22, 16, 8), t.accent);
+  painter.setPen(t.text);
+  painter.drawText(QPointF(right, 16), "A");
+  painter.drawText(QPointF(right, 30), "B");
+}
+
+ColumnChart::ColumnChart(QWidget* parent) : ItemChart(parent) {
   setMouseTracking(true);
+  setFocusPolicy(Qt::StrongFocus);
 }
 
 void ColumnChart::set_points(std::vector<SeriesPoint> points, std::function<QString(double)> text) {
   points_ = std::move(points);
   text_ = std::move(text);
-  update();
+  items_changed();
 }
 
 void ColumnChart::set_lines(std::vector<Line> lines) {
@@ -132,14 +169,74 @@ void ColumnChart::set_lines(std::vector<Line> lines) {
   update();
 }
 
+void ColumnChart::set_legend(Legend legend) {
+  legend_ = std::move(legend);
+  update();
+}
+
+std::vector<QRectF> ColumnChart::legend_places() const {
+  const QFontMetricsF metrics(small_font(0.85));
+  std::vector<QRectF> places;
+  double x = 6;
+  int line = 0;
+  for (const auto& [words, colour] : legend_) {
+    const double wide = kSwatch + metrics.horizontalAdvance(words) + 1;
+    if (x > 6 && x + wide > width() - 6) {
+      x = 6;
+      ++line;
+    }
+    places.emplace_back(x, line * kLegendLine, wide, kLegendLine);
+    x += wide + 12;
+  }
+  const double top = height() - (line + 1) * kLegendLine - 2;
+  for (QRectF& place : places) place.translate(0, top);
+  return places;
+}
+
 QRectF ColumnChart::graph() const {
-  return QRectF(rect()).adjusted(6, 18, -6, -6);
+  const QRectF whole = QRectF(rect()).adjusted(6, 18, -6, -6);
+  if (legend_.empty()) return whole;
+  const double lines = (height() - legend_places().front().top()) / kLegendLine;
+  return whole.adjusted(0, 0, 0, -std::min(lines * kLegendLine, whole.height() / 2));
 }
 
 int ColumnChart::column_at(double x) const {
   const QRectF area = graph();
   const int i = static_cast<int>((x - area.left()) / area.width() * static_cast<double>(points_.size()));
   return x < area.left() || i < 0 || i >= static_cast<int>(points_.size()) ? -1 : i;
+}
+
+int ColumnChart::item_count() const {
+  return static_cast<int>(points_.size());
+}
+
+QString ColumnChart::item_text(int item) const {
+  return points_[static_cast<std::size_t>(item)].help;
+}
+
+// Columns of another magnitude (replay, cold caches) are cut, with a mark.
+double ColumnChart::most() const {
+  std::vector<double> values;
+  for (const SeriesPoint& point : points_) values.push_back(point.value);
+  std::sort(values.begin(), values.end());
+  return std::max(std::min(values.back(), values[values.size() / 2] * 2) * kHeadroom, 1e-9);
+}
+
+QRectF ColumnChart::column_rect(int column, double largest) const {
+  const QRectF area = graph();
+  const double wide = area.width() / static_cast<double>(points_.size());
+  const double value = points_[static_cast<std::size_t>(column)].value;
+  const double tall = std::max(area.height() * std::min(value / largest, 1.0), 1.0);
+  return {area.left() + wide * column, area.bottom() - tall, std::max(wide - (wide > 4 ? 1.5 : 0), 1.0),
+          tall};
+}
+
+QRectF ColumnChart::item_rect(int item) const {
+  return column_rect(item, most());
+}
+
+void ColumnChart::choose_item(int item) {
+  emit column_chosen(item);
 }
 
 void ColumnChart::paintEvent(QPaintEvent*) {
@@ -152,41 +249,52 @@ void ColumnChart::paintEvent(QPaintEvent*) {
     painter.drawText(rect(), Qt::AlignCenter, tr("no steps"));
     return;
   }
-  // Columns of another magnitude (replay, cold caches) are cut, with a mark.
-  std::vector<double> values;
-  for (const SeriesPoint& point : points_) values.push_back(point.value);
-  std::sort(values.begin(), values.end());
-  const double most = std::max(std::min(values.back(), values[values.size() / 2] * 2) * 1.06, 1e-9);
-  const double wide = area.width() / static_cast<double>(points_.size());
+  const double top = area.top() + area.height() * (1 - 1 / kHeadroom);
   painter.setPen(t.faint);
-  if (text_) painter.drawText(QRectF(area.left(), 0, area.width(), 16), Qt::AlignLeft, text_(most / 1.06));
+  if (text_)
+    painter.drawText(QRectF(area.left(), 0, area.width(), 16), Qt::AlignLeft, text_(most() / kHeadroom));
   painter.setPen(QPen(t.grid, 1));
-  painter.drawLine(QPointF(area.left(), area.top() + area.height() * (1 - 1 / 1.06)),
-                   QPointF(area.right(), area.top() + area.height() * (1 - 1 / 1.06)));
-  for (std::size_t i = 0; i < points_.size(); ++i) {
-    const SeriesPoint& point = points_[i];
-    const double tall = std::max(area.height() * std::min(point.value / most, 1.0), 1.0);
-    const QRectF column(area.left() + wide * static_cast<double>(i), area.bottom() - tall,
-                        std::max(wide - (wide > 4 ? 1.5 : 0), 1.0), tall);
-    painter.fillRect(column, point.colour);
-    if (point.part > 0) {
-      const double part = std::max(area.height() * std::min(point.part / most, 1.0), 1.0);
-      painter.fillRect(QRectF(column.left(), area.bottom() - part, column.width(), part), t.selected);
-    }
-    if (point.chosen && wide > 5) {
-      painter.setPen(QPen(t.selected, 2));
-      painter.drawRect(column.adjusted(-0.5, -0.5, 0.5, 0.5));
-    } else if (point.chosen) {
-      // Too narrow for an outline: a mark above it.
-      painter.setPen(t.selected);
-      painter.drawText(column.adjusted(-8, -15, 8, 0), Qt::AlignHCenter | Qt::AlignTop, "▼");
-    }
-    painter.setPen(t.bad);
-    if (point.outlier) painter.drawText(column.adjusted(-8, -16, 8, 0), Qt::AlignHCenter | Qt::AlignTop, "▲");
-    painter.setPen(Theme::on(point.colour));
-    if (point.value > most && wide > 9) painter.drawText(column, Qt::AlignHCenter | Qt::AlignTop, "≈");
-  }
+  painter.drawLine(QPointF(area.left(), top), QPointF(area.right(), top));
+  const double largest = most();
+  for (std::size_t i = 0; i < points_.size(); ++i) paint_column(painter, static_cast<int>(i), largest);
   paint_lines(painter, area);
+  paint_legend(painter);
+  paint_current(painter);
+}
+
+void ColumnChart::paint_column(QPainter& painter, int column_at, double largest) const {
+  const Theme& t = theme();
+  const SeriesPoint& point = points_[static_cast<std::size_t>(column_at)];
+  const QRectF area = graph();
+  const QRectF column = column_rect(column_at, largest);
+  painter.fillRect(column, point.colour);
+  if (point.part > 0) {
+    const double part = std::max(area.height() * std::min(point.part / largest, 1.0), 1.0);
+    painter.fillRect(QRectF(column.left(), area.bottom() - part, column.width(), part), t.selected);
+  }
+  if (point.chosen && column.width() > 4) {
+    painter.setPen(QPen(t.selected, 2));
+    painter.drawRect(column.adjusted(-0.5, -0.5, 0.5, 0.5));
+  } else if (point.chosen) {
+    // Too narrow for an outline: a mark above it.
+    painter.setPen(t.selected);
+    painter.drawText(column.adjusted(-8, -15, 8, 0), Qt::AlignHCenter | Qt::AlignTop, "▼");
+  }
+  painter.setPen(t.bad);
+  if (point.outlier) painter.drawText(column.adjusted(-8, -16, 8, 0), Qt::AlignHCenter | Qt::AlignTop, "▲");
+  painter.setPen(Theme::on(point.colour));
+  if (point.value > largest && column.width() > 8)
+    painter.drawText(column, Qt::AlignHCenter | Qt::AlignTop, "≈");
+}
+
+void ColumnChart::paint_legend(QPainter& painter) const {
+  const std::vector<QRectF> places = legend_places();
+  for (std::size_t i = 0; i < places.size(); ++i) {
+    painter.fillRect(QRectF(places[i].left(), places[i].top() + 3, 9, 9), legend_[i].second);
+    painter.setPen(theme().text);
+    painter.drawText(places[i].adjusted(kSwatch, 0, 2, 0), Qt::AlignLeft | Qt::AlignVCenter,
+                     legend_[i].first);
+  }
 }
 
 // Told apart by their strokes, for they have the same colour.
@@ -219,7 +327,7 @@ void ColumnChart::paint_lines(QPainter& painter, const QRectF& area) const {
 }
 
 void ColumnChart::mousePressEvent(QMouseEvent* event) {
-  if (const int column = column_at(event->position().x()); column >= 0) emit column_chosen(column);
+  choose(column_at(event->position().x()));
 }
 
 bool ColumnChart::event(QEvent* event) {
@@ -230,7 +338,7 @@ bool ColumnChart::event(QEvent* event) {
       QToolTip::showText(help->globalPos(), points_[static_cast<std::size_t>(column)].help, this);
     return true;
   }
-  return QWidget::event(event);
+  return ItemChart::event(event);
 }
 
 void StackedBar::set_parts(std::vector<BarPart> parts, double whole) {
@@ -238,10 +346,32 @@ void StackedBar::set_parts(std::vector<BarPart> parts, double whole) {
   parts_ = std::move(parts);
   whole_ = whole;
   updateGeometry();
-  update();
+  items_changed();
 }
 
-int StackedBar::columns(int width) const {
+int StackedBar::item_count() const {
+  return whole_ > 0 ? static_cast<int>(parts_.size()) : 0;
+}
+
+// Of shares (the whole is 1) the share says it all.
+QString StackedBar::numbers(const BarPart& part, const QString& between) const {
+  const QString share = plain(percent_text(part.value / whole_));
+  return whole_ == 1 ? share : time_words(part.value) + between + share;
+}
+
+QString StackedBar::item_text(int item) const {
+  const BarPart& part = parts_[static_cast<std::size_t>(item)];
+  return part.label + ": " + numbers(part, ", ");
+}
+
+QRectF StackedBar::item_rect(int item) const {
+  double x = 4;
+  const double wide = width() - 8.0;
+  for (int i = 0; i < item; ++i) x += wide * parts_[static_cast<std::size_t>(i)].value / whole_;
+  return {x, 2, wide * parts_[static_cast<std::size_t>(item)].value / whole_, 24};
+}
+
+int StackedBar::columns(int width) {
   return std::max(width / 250, 1);
 }
 
@@ -278,15 +408,16 @@ void StackedBar::paintEvent(QPaintEvent*) {
     const QRectF cell(4 + wide * (static_cast<int>(i) % across), 32 + 18 * line, wide - 8, 17);
     painter.fillRect(QRectF(cell.left(), cell.top() + 3, 10, 10), part.colour);
     painter.setPen(t.text);
-    const QString numbers = time_words(part.value) + "  " + share;
-    painter.drawText(cell, Qt::AlignRight | Qt::AlignVCenter, numbers);
-    const int room = static_cast<int>(cell.width()) - painter.fontMetrics().horizontalAdvance(numbers) - 22;
+    const QString value = numbers(part, "  ");
+    painter.drawText(cell, Qt::AlignRight | Qt::AlignVCenter, value);
+    const int room = static_cast<int>(cell.width()) - painter.fontMetrics().horizontalAdvance(value) - 22;
     painter.drawText(cell.adjusted(15, 0, 0, 0), Qt::AlignLeft | Qt::AlignVCenter,
                      painter.fontMetrics().elidedText(part.label, Qt::ElideRight, room));
   }
 }
 
-FlameChart::FlameChart(QWidget* parent) : QWidget(parent) {
+FlameChart::FlameChart(QWidget* parent) : ItemChart(parent) {
+  setFocusPolicy(Qt::StrongFocus);
   setSizePolicy(QSizePolicy::Expanding, QSizePolicy::Fixed);
   setMouseTracking(true);
 }
@@ -307,7 +438,31 @@ void FlameChart::set_boxes(std::vector<FlameBox> boxes) {
   hovered_.clear();
   under_mouse_.reset();
   updateGeometry();
-  update();
+  items_changed();
+}
+
+int FlameChart::item_count() const {
+  return static_cast<int>(boxes_.size());
+}
+
+QString FlameChart::item_text(int item) const {
+  return boxes_[static_cast<std::size_t>(item)].help;
+}
+
+QRectF FlameChart::item_rect(int item) const {
+  return rect_of(boxes_[static_cast<std::size_t>(item)]);
+}
+
+void FlameChart::choose_item(int item) {
+  emit box_chosen(static_cast<std::size_t>(item));
+}
+
+void FlameChart::reach_item(int item) {
+  if (item >= 0) {
+    emit box_hovered(static_cast<std::size_t>(item));
+  } else {
+    emit hover_left();
+  }
 }
 
 QSize FlameChart::sizeHint() const {
@@ -341,6 +496,7 @@ void FlameChart::paintEvent(QPaintEvent*) {
       if ((*marked)[i]) painter.drawRect(rect_of(boxes_[i]).adjusted(0.7, 0.7, -0.7, -0.7));
     }
   }
+  paint_current(painter);
 }
 
 std::optional<std::size_t> FlameChart::box_at(const QPointF& at) const {
@@ -356,7 +512,7 @@ void FlameChart::contextMenuEvent(QContextMenuEvent* event) {
 
 void FlameChart::mousePressEvent(QMouseEvent* event) {
   if (event->button() != Qt::LeftButton) return;
-  if (const auto box = box_at(event->position())) emit box_chosen(*box);
+  if (const auto box = box_at(event->position())) choose(static_cast<int>(*box));
 }
 
 void FlameChart::mouseMoveEvent(QMouseEvent* event) {
@@ -385,27 +541,38 @@ bool FlameChart::event(QEvent* event) {
     }
     return true;
   }
-  return QWidget::event(event);
+  return ItemChart::event(event);
 }
 
-SpanStrip::SpanStrip(QWidget* parent) : QWidget(parent) {
+SpanStrip::SpanStrip(QWidget* parent) : ItemChart(parent) {
   setSizePolicy(QSizePolicy::Expanding, QSizePolicy::Fixed);
 }
 
 void SpanStrip::set_spans(std::vector<std::pair<double, double>> spans, const QColor& colour) {
   spans_ = std::move(spans);
   colour_ = colour;
-  update();
+  items_changed();
+}
+
+int SpanStrip::item_count() const {
+  return static_cast<int>(spans_.size());
+}
+
+QString SpanStrip::item_text(int item) const {
+  const auto& [from, to] = spans_[static_cast<std::size_t>(item)];
+  return tr("from %1 to %2").arg(plain(percent_text(from)), plain(percent_text(to)));
+}
+
+QRectF SpanStrip::item_rect(int item) const {
+  const QRectF bar = QRectF(rect()).adjusted(6, 2, -6, -2);
+  const auto& [from, to] = spans_[static_cast<std::size_t>(item)];
+  return {bar.left() + bar.width() * from, bar.top(), std::max(bar.width() * (to - from), 1.0), bar.height()};
 }
 
 void SpanStrip::paintEvent(QPaintEvent*) {
   QPainter painter(this);
-  const QRectF bar = QRectF(rect()).adjusted(6, 2, -6, -2);
-  painter.fillRect(bar, theme().grid);
-  for (const auto& [from, to] : spans_)
-    painter.fillRect(QRectF(bar.left() + bar.width() * from, bar.top(),
-                            std::max(bar.width() * (to - from), 1.0), bar.height()),
-                     colour_);
+  painter.fillRect(QRectF(rect()).adjusted(6, 2, -6, -2), theme().grid);
+  for (int i = 0; i < item_count(); ++i) painter.fillRect(item_rect(i), colour_);
 }
 
 }  // namespace ridgeline::gui

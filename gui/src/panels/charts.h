@@ -3,31 +3,42 @@
 
 #include <QColor>
 #include <QString>
-#include <QWidget>
 #include <functional>
 #include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "panels/item_chart.h"
+
 namespace ridgeline::gui {
 
 /// How often values fall into bins of equal width; one of them may be marked.
-class HistogramChart : public QWidget {
+class HistogramChart : public ItemChart {
   Q_OBJECT
  public:
-  using QWidget::QWidget;
+  using ItemChart::ItemChart;
   /// Nanoseconds. `other` is drawn as a line over it: the same of the capture A that this one, B, is compared with.
   void set_values(std::vector<double> values, std::optional<double> marked = {},
                   std::vector<double> other = {});
   [[nodiscard]] QSize sizeHint() const override { return {320, 120}; }
   /// Share of the values below the marked one.
   [[nodiscard]] std::optional<double> rank() const;
+  [[nodiscard]] int item_count() const override;
+  [[nodiscard]] QString item_text(int item) const override;
+  [[nodiscard]] QRectF item_rect(int item) const override;
 
  protected:
   void paintEvent(QPaintEvent* event) override;
 
  private:
+  struct Bins {
+    double low = 0, high = 1;
+    std::vector<int> counts, other;
+  };
+  [[nodiscard]] Bins bins() const;
+  [[nodiscard]] QRectF graph() const;
+  void paint_other(QPainter& painter, const Bins& bins) const;
   std::vector<double> values_, other_;
   std::optional<double> marked_;
 };
@@ -42,7 +53,7 @@ struct SeriesPoint {
 };
 
 /// A column a step. A click chooses one.
-class ColumnChart : public QWidget {
+class ColumnChart : public ItemChart {
   Q_OBJECT
  public:
   explicit ColumnChart(QWidget* parent = nullptr);
@@ -54,7 +65,14 @@ class ColumnChart : public QWidget {
     QString label;  ///< with its largest value
   };
   void set_lines(std::vector<Line> lines);
+  /// What the colours are, under the columns.
+  using Legend = std::vector<std::pair<QString, QColor>>;
+  void set_legend(Legend legend);
+  [[nodiscard]] const Legend& legend() const { return legend_; }
   [[nodiscard]] QSize sizeHint() const override { return {320, 130}; }
+  [[nodiscard]] int item_count() const override;
+  [[nodiscard]] QString item_text(int item) const override;
+  [[nodiscard]] QRectF item_rect(int item) const override;
 
  signals:
   void column_chosen(int column);
@@ -63,13 +81,21 @@ class ColumnChart : public QWidget {
   void paintEvent(QPaintEvent* event) override;
   void mousePressEvent(QMouseEvent* event) override;
   bool event(QEvent* event) override;
+  void choose_item(int item) override;
 
  private:
   [[nodiscard]] QRectF graph() const;
   [[nodiscard]] int column_at(double x) const;
+  [[nodiscard]] double most() const;  // the value at the upper end
+  /// Places of the legend's words, line by line.
+  [[nodiscard]] std::vector<QRectF> legend_places() const;
+  [[nodiscard]] QRectF column_rect(int column, double largest) const;
+  void paint_column(QPainter& painter, int column, double largest) const;
   void paint_lines(QPainter& painter, const QRectF& area) const;
+  void paint_legend(QPainter& painter) const;
   std::vector<SeriesPoint> points_;
   std::vector<Line> lines_;
+  Legend legend_;
   std::function<QString(double)> text_;
 };
 
@@ -80,20 +106,24 @@ struct BarPart {
 };
 
 /// Parts of a whole beside each other, with a legend that has the numbers.
-class StackedBar : public QWidget {
+class StackedBar : public ItemChart {
   Q_OBJECT
  public:
-  using QWidget::QWidget;
+  using ItemChart::ItemChart;
   void set_parts(std::vector<BarPart> parts, double whole);
   [[nodiscard]] QSize sizeHint() const override;
   [[nodiscard]] bool hasHeightForWidth() const override { return true; }
   [[nodiscard]] int heightForWidth(int width) const override;
+  [[nodiscard]] int item_count() const override;
+  [[nodiscard]] QString item_text(int item) const override;
+  [[nodiscard]] QRectF item_rect(int item) const override;
 
  protected:
   void paintEvent(QPaintEvent* event) override;
 
  private:
-  [[nodiscard]] int columns(int width) const;
+  [[nodiscard]] static int columns(int width);
+  [[nodiscard]] QString numbers(const BarPart& part, const QString& between) const;
   std::vector<BarPart> parts_;
   double whole_ = 0;
 };
@@ -108,7 +138,7 @@ struct FlameBox {
 };
 
 /// Nested boxes, the outermost on top.
-class FlameChart : public QWidget {
+class FlameChart : public ItemChart {
   Q_OBJECT
  public:
   explicit FlameChart(QWidget* parent = nullptr);
@@ -119,6 +149,9 @@ class FlameChart : public QWidget {
   [[nodiscard]] const std::vector<bool>& chosen() const { return chosen_; }
   [[nodiscard]] QSize sizeHint() const override;
   [[nodiscard]] const std::vector<FlameBox>& boxes() const { return boxes_; }
+  [[nodiscard]] int item_count() const override;
+  [[nodiscard]] QString item_text(int item) const override;
+  [[nodiscard]] QRectF item_rect(int item) const override;
 
  signals:
   void box_chosen(std::size_t box);
@@ -133,6 +166,8 @@ class FlameChart : public QWidget {
   void leaveEvent(QEvent* event) override;
   void contextMenuEvent(QContextMenuEvent* event) override;
   bool event(QEvent* event) override;
+  void choose_item(int item) override;
+  void reach_item(int item) override;
 
  private:
   [[nodiscard]] QRectF rect_of(const FlameBox& box) const;
@@ -143,7 +178,7 @@ class FlameChart : public QWidget {
 };
 
 /// Where something lies in a whole: stretches of a bar.
-class SpanStrip : public QWidget {
+class SpanStrip : public ItemChart {
   Q_OBJECT
  public:
   explicit SpanStrip(QWidget* parent = nullptr);
@@ -151,6 +186,9 @@ class SpanStrip : public QWidget {
   void set_spans(std::vector<std::pair<double, double>> spans, const QColor& colour);
   [[nodiscard]] const std::vector<std::pair<double, double>>& spans() const { return spans_; }
   [[nodiscard]] QSize sizeHint() const override { return {320, 20}; }
+  [[nodiscard]] int item_count() const override;
+  [[nodiscard]] QString item_text(int item) const override;
+  [[nodiscard]] QRectF item_rect(int item) const override;
 
  protected:
   void paintEvent(QPaintEvent* event) override;

@@ -31,7 +31,13 @@ FindingsPanel::FindingsPanel(const CaptureDocument& document, Selection& selecti
     list_->hide();
   }
   light();
-  connect(list_, &QListWidget::currentRowChanged, this, &FindingsPanel::go_to);
+  // With the focus the first line becomes the current one: nobody chose it.
+  connect(list_, &QListWidget::currentItemChanged, this,
+          [this](const QListWidgetItem* item, const QListWidgetItem* before) {
+            if (before != nullptr) go_to(list_->row(item));
+          });
+  connect(list_, &QListWidget::itemActivated, this,
+          [this](const QListWidgetItem* item) { go_to(list_->row(item)); });
   // A click on the line that is the current one already leads there again.
   connect(list_, &QListWidget::itemClicked, this,
           [this](const QListWidgetItem* item) { go_to(list_->row(item)); });

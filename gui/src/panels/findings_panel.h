@@ -18,7 +18,10 @@ class FindingsPanel : public QWidget {
   [[nodiscard]] int lines() const { return static_cast<int>(lines_.size()); }
   [[nodiscard]] QString text(int line) const { return list_->item(line)->text(); }
   /// Chooses a line, as a click does.
-  void choose(int line) { list_->setCurrentRow(line); }
+  void choose(int line) {
+    list_->setCurrentRow(line);
+    go_to(line);
+  }
   /// True if the line is about a kernel that is chosen.
   [[nodiscard]] bool is_lit(int line) const;
 

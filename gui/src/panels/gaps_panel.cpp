@@ -42,7 +42,7 @@ GapsPanel::GapsPanel(CaptureDocument& document, Selection& selection, QWidget* p
     : ScopePanel(document, selection, "gaps", parent),
       table_(new TableView(this)),
       filter_(new QLineEdit(this)),
-      total_(new QLabel(this)),
+      total_(new ElidedLabel(this)),
       detail_(new QLabel(this)) {
   filter_->setPlaceholderText(tr("Filter: kernel, cause …"));
   filter_->setClearButtonEnabled(true);
@@ -50,7 +50,6 @@ GapsPanel::GapsPanel(CaptureDocument& document, Selection& selection, QWidget* p
   filter_->setMaximumWidth(260);
   filter_->setAccessibleName(tr("Filter of the gaps"));
   table_->setAccessibleName(tr("Gaps"));
-  total_->setSizePolicy(QSizePolicy::Ignored, QSizePolicy::Preferred);
   detail_->setWordWrap(true);
   detail_->setTextFormat(Qt::PlainText);
   detail_->setTextInteractionFlags(Qt::TextSelectableByMouse);

@@ -5,6 +5,7 @@
 #include <QLabel>
 #include <QLineEdit>
 
+#include "panels/elided_label.h"
 #include "panels/scope_panel.h"
 #include "panels/table_view.h"
 
@@ -36,7 +37,7 @@ class GapsPanel : public ScopePanel {
 
   TableView* table_;
   QLineEdit* filter_;
-  QLabel* total_;
+  ElidedLabel* total_;
   QLabel* detail_;
 };
 

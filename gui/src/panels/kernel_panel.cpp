@@ -1,10 +1,12 @@
 #include "panels/kernel_panel.h"
 
+#include <QEvent>
 #include <QScrollArea>
 #include <algorithm>
 
 #include "models/text.h"
 #include "panels/kernel_facts.h"
+#include "panels/phase_legend.h"
 #include "ridgeline/base/units.h"
 #include "ridgeline/reports/context.h"
 #include "ridgeline/reports/elide.h"
@@ -93,6 +95,14 @@ KernelPanel::KernelPanel(CaptureDocument& document, Selection& selection, const 
       emit step_chosen(step_windows_[static_cast<std::size_t>(column_at)]);
   });
   start();
+}
+
+// Facts, columns and bars keep the colours that they were made with.
+void KernelPanel::changeEvent(QEvent* event) {
+  ScopePanel::changeEvent(event);
+  if (event->type() != QEvent::PaletteChange || !answer()) return;
+  show_kernel();
+  show_launches();
 }
 
 void KernelPanel::scene_read() {
@@ -187,6 +197,7 @@ void KernelPanel::show_launches() {
   std::vector<SeriesPoint> points;
   std::map<store::Id, double> times;
   step_windows_.clear();
+  std::set<Phase> phases;
   auto at = launches.begin();
   const auto& representative = answer()->steps->representative.summary;
   for (const analyzer::StepSummary& step : answer()->steps->steps) {
@@ -199,6 +210,7 @@ void KernelPanel::show_launches() {
     SeriesPoint point;
     point.value = sum;
     point.colour = theme().of(step.phase);
+    phases.insert(step.phase);
     point.help =
         tr("step %1 · %2: %3").arg(step.step_index).arg(plain(to_string(step.phase)), plain(time_text(sum)));
     point.chosen = step.step_id == representative.step_id;
@@ -207,6 +219,7 @@ void KernelPanel::show_launches() {
     step_windows_.push_back({step.gpu_start_ns, step.gpu_end_ns});
   }
   steps_->set_points(std::move(points), [](double value) { return plain(time_text(value)); });
+  steps_->set_legend(phase_legend(phases));
   emit step_times_known(times);
 }
 

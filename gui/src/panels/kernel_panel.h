@@ -31,6 +31,7 @@ class KernelPanel : public ScopePanel {
   void step_times_known(const std::map<store::Id, double>& times_ns);
 
  protected:
+  void changeEvent(QEvent* event) override;
   void show_answer(const ScopeAnswer& answer) override;
 
  private:

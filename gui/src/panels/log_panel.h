@@ -16,7 +16,11 @@ class LogPanel : public QWidget {
   void note(Severity severity, const QString& text);
   [[nodiscard]] int lines() const { return list_->count(); }
 
+ protected:
+  void changeEvent(QEvent* event) override;
+
  private:
+  static void paint(QListWidgetItem* item);
   QListWidget* list_;
 };
 

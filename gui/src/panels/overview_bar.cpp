@@ -1,7 +1,5 @@
 #include "panels/overview_bar.h"
 
-#include <QBoxLayout>
-
 #include "models/text.h"
 #include "ridgeline/reports/advice_text.h"
 #include "ridgeline/reports/context.h"
@@ -11,45 +9,56 @@
 namespace ridgeline::gui {
 
 OverviewBar::OverviewBar(const CaptureDocument& document, QWidget* parent)
-    : QWidget(parent), verdict_(new QLabel(this)), facts_(new QLabel(this)), notices_(new QPushButton(this)) {
+    : QWidget(parent), words_(new QVBoxLayout), notices_(new QPushButton(this)) {
   auto* across = new QHBoxLayout(this);
   across->setContentsMargins(10, 6, 10, 6);
-  auto* words = new QVBoxLayout;
-  words->setSpacing(2);
-  across->addLayout(words, 1);
+  words_->setSpacing(2);
+  across->addLayout(words_, 1);
   across->addWidget(notices_);
   setSizePolicy(QSizePolicy::Preferred, QSizePolicy::Maximum);
   const analyzer::Analysis& analysis = *document.analysis();
-  for (QLabel* label : {verdict_, facts_}) {
-    label->setTextFormat(Qt::PlainText);
-    label->setWordWrap(true);
-    label->setTextInteractionFlags(Qt::TextSelectableByMouse);
-    words->addWidget(label);
-  }
   QFont strong = font();
   strong.setBold(true);
-  verdict_->setFont(strong);
-  QString verdict = shown(reports::verdict_sentence(analysis));
-  // What to do first, unless nobody knows anything.
-  const std::vector<std::string> first = reports::first_lines(analysis.advice, analysis.quality);
-  for (auto line = first.rbegin(); line != first.rend(); ++line) verdict = shown(*line) + "\n" + verdict;
-  // What sets the pace comes before what is said of kernels.
-  const auto pace = reports::pace_notices(analysis.quality);
-  for (auto finding = pace.rbegin(); finding != pace.rend(); ++finding) {
-    QString text = shown(reports::finding_text(*finding)) + ".";
+  // What sets the pace comes before what is said of kernels: an idle GPU has no kernel to mend.
+  QStringList pace;
+  for (const analyzer::Finding& finding : reports::pace_notices(analysis.quality)) {
+    QString text = shown(reports::finding_text(finding)) + ".";
     text[0] = text[0].toUpper();
-    verdict = text + "\n" + verdict;
+    pace << text;
   }
-  verdict_->setText(verdict);
-  facts_->setFont(small_font(0.92));
-  facts_->setText(shown(reports::step_line(analysis.steps)) + "\n" +
-                  shown(reports::run_line(*document.recording())));
+  const QString verdict = shown(reports::verdict_sentence(analysis));
+  add_line(pace.isEmpty() ? verdict : pace.takeFirst(), strong);
+  // What to do first, unless nobody knows anything.
+  QStringList first;
+  for (const std::string& line : reports::first_lines(analysis.advice, analysis.quality))
+    first << shown(line);
+  if (!first.isEmpty()) add_line(first.join(' '), font());
+  if (const QString& above = lines_.front()->text(); above != verdict) {
+    pace << verdict;
+    add_line(pace.join(' '), font());
+  }
+  add_line(shown(reports::step_line(analysis.steps)) + "  " + shown(reports::run_line(*document.recording())),
+           small_font(0.92));
 
   const auto found = reports::notices(analysis.quality, Severity::warning);
   notices_->setVisible(!found.empty());
   notices_->setText(found.size() == 1 ? tr("▲ 1 notice") : tr("▲ %1 notices").arg(found.size()));
   notices_->setToolTip(tr("Caveats for these figures"));
   connect(notices_, &QPushButton::clicked, this, &OverviewBar::notices_asked);
+}
+
+void OverviewBar::add_line(const QString& text, const QFont& font) {
+  auto* label = new ElidedLabel(this);
+  label->setFont(font);
+  label->setText(text);
+  words_->addWidget(label);
+  lines_.push_back(label);
+}
+
+QStringList OverviewBar::lines() const {
+  QStringList lines;
+  for (const ElidedLabel* label : lines_) lines << label->text();
+  return lines;
 }
 
 }  // namespace ridgeline::gui

@@ -1,11 +1,13 @@
-// overview_bar.h: above everything: which capture, which step, are the targets met, what must be known.
+// overview_bar.h: above everything: what dominates the step, what to do first, are the targets met, which step of which
+// recording; a line each, however narrow the window is.
 #pragma once
 
-#include <QLabel>
+#include <QBoxLayout>
 #include <QPushButton>
 #include <QWidget>
 
 #include "models/capture_document.h"
+#include "panels/elided_label.h"
 
 namespace ridgeline::gui {
 
@@ -13,13 +15,16 @@ class OverviewBar : public QWidget {
   Q_OBJECT
  public:
   explicit OverviewBar(const CaptureDocument& document, QWidget* parent = nullptr);
+  /// Lines from above, whole.
+  [[nodiscard]] QStringList lines() const;
 
  signals:
   void notices_asked();
 
  private:
-  QLabel* verdict_;
-  QLabel* facts_;
+  void add_line(const QString& text, const QFont& font);
+  QVBoxLayout* words_;
+  std::vector<ElidedLabel*> lines_;
   QPushButton* notices_;
 };
 

@@ -17,12 +17,11 @@ RankingPanel::RankingPanel(CaptureDocument& document, Selection& selection, QWid
       table_(new TableView(this)),
       filter_(new QLineEdit(this)),
       grouping_(new QComboBox(this)),
-      total_(new QLabel(this)) {
+      total_(new ElidedLabel(this)) {
   filter_->setPlaceholderText(tr("Filter: text or regular expression"));
   filter_->setClearButtonEnabled(true);
   filter_->setMinimumWidth(110);
   filter_->setMaximumWidth(260);
-  total_->setSizePolicy(QSizePolicy::Ignored, QSizePolicy::Preferred);
   filter_->setAccessibleName(tr("Filter of the ranking"));
   grouping_->setAccessibleName(tr("What makes a row"));
   static const std::pair<const char*, RankingKey> kGroupings[] = {

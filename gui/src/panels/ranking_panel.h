@@ -4,6 +4,7 @@
 #include <QComboBox>
 #include <QLineEdit>
 
+#include "panels/elided_label.h"
 #include "panels/scope_panel.h"
 #include "panels/table_view.h"
 
@@ -34,7 +35,7 @@ class RankingPanel : public ScopePanel {
   TableView* table_;
   QLineEdit* filter_;
   QComboBox* grouping_;
-  QLabel* total_;
+  ElidedLabel* total_;
 };
 
 }  // namespace ridgeline::gui

@@ -1,6 +1,7 @@
 #include "panels/sql_panel.h"
 
 #include <QBoxLayout>
+#include <QEvent>
 #include <QFontDatabase>
 #include <QKeyEvent>
 #include <QRegularExpression>
@@ -8,6 +9,7 @@
 #include <algorithm>
 
 #include "models/text.h"
+#include "panels/named_box.h"
 #include "ridgeline/base/units.h"
 #include "ridgeline/queries/gap_view.h"
 #include "ridgeline/reports/tables.h"
@@ -98,7 +100,7 @@ SqlPanel::SqlPanel(CaptureDocument& document, Selection& selection, QWidget* par
   make_schema();
   table_->setAccessibleName(tr("Rows of the query"));
   button_->setSizePolicy(QSizePolicy::Expanding, QSizePolicy::Fixed);
-  limits_->setAccessibleName(tr("How long a query may take"));
+  name_box(limits_, tr("How long a query may take"));
   limits_->setToolTip(limits_->accessibleName());
   for (const auto& [words, seconds] : kLimits) limits_->addItem(tr(words), seconds);
   limits_->setCurrentIndex(1);
@@ -179,7 +181,13 @@ void SqlPanel::set_running(bool running) {
   }
 }
 
+void SqlPanel::changeEvent(QEvent* event) {
+  QWidget::changeEvent(event);
+  if (event->type() == QEvent::PaletteChange && status_->isVisibleTo(this)) say(status_->text(), wrong_);
+}
+
 void SqlPanel::say(const QString& text, bool wrong) {
+  wrong_ = wrong;
   QPalette colours = palette();
   if (wrong) colours.setColor(QPalette::WindowText, theme().bad);
   status_->setPalette(colours);

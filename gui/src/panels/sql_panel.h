@@ -48,6 +48,9 @@ class SqlPanel : public QWidget {
   /// A query runs, or one that was stopped is about to end.
   [[nodiscard]] bool busy() const { return worker_.busy(); }
 
+ protected:
+  void changeEvent(QEvent* event) override;
+
  private:
   using Rows = std::shared_ptr<const queries::SqlRows>;
   void end(const QString& why);
@@ -69,6 +72,7 @@ class SqlPanel : public QWidget {
   QTreeWidget* schema_;
   QTimer limit_;
   bool running_ = false;
+  bool wrong_ = false;  // what the status says is an error
   Worker worker_;
 };
 

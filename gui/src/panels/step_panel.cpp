@@ -6,6 +6,7 @@
 #include <set>
 
 #include "models/text.h"
+#include "panels/phase_legend.h"
 #include "ridgeline/base/units.h"
 #include "ridgeline/reports/context.h"
 #include "ridgeline/reports/finding_text.h"
@@ -117,7 +118,7 @@ std::vector<BarPart> accounting_parts(const analyzer::Accounting& a) {
       {"gap: queued", ns(a.gap_queued_ns), t.of(GapKind::queued)},
       {"gap: unknown", ns(a.gap_unknown_ns), t.of(GapKind::unknown)},
       {"gap: tail", ns(a.gap_tail_ns), t.of(GapKind::tail)},
-      {"remainder", ns(a.remainder_ns), t.faint}};
+      {"remainder", ns(a.remainder_ns), t.text}};
   return parts;
 }
 
@@ -332,11 +333,13 @@ void StepPanel::show_steps() {
   std::vector<SeriesPoint> points;
   std::vector<std::optional<double>> power, clock;
   shown_steps_.clear();
+  std::set<Phase> phases;
   for (const analyzer::StepSummary& step : steps.steps) {
     if (step.process_id != steps.process_id || step.gpu_start_ns == 0) continue;
     SeriesPoint point;
     point.value = static_cast<double>(step.gpu_duration_ns);
     point.colour = theme().of(step.phase);
+    phases.insert(step.phase);
     point.chosen = step.step_index == current && !steps.representative.whole_recording;
     if (const auto found = kernel_times_.find(step.step_id); found != kernel_times_.end())
       point.part = found->second;
@@ -354,6 +357,7 @@ void StepPanel::show_steps() {
     shown_steps_.push_back(step);
   }
   steps_->set_points(std::move(points), [](double value) { return plain(time_text(value)); });
+  steps_->set_legend(phase_legend(phases));
   const QString watt_words = tr("power, %1 W").arg(plain(fixed(largest_of(power), 0)));
   const QString clock_words = tr("SM clock, %1").arg(plain(clock_text(largest_of(clock))));
   steps_->set_lines({{std::move(power), watt_words}, {std::move(clock), clock_words}});

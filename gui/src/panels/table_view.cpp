@@ -70,19 +70,22 @@ void CellDelegate::paint(QPainter* painter, const QStyleOptionViewItem& option,
   const QRectF bar = QRectF(own.rect).adjusted(4, 3.5, -4, -3.5);
   const double ratio = std::clamp(value.toDouble(), 0.0, 1.0);
   const auto style = static_cast<reports::Style>(index.data(kStyleRole).toInt());
-  QColor fill = t.of(style);
-  if (!fill.isValid()) fill = t.faint;
-  fill.setAlphaF(t.dark ? 0.42F : 0.26F);
-  painter->fillRect(QRectF(bar.left(), bar.top(), bar.width() * ratio, bar.height()), fill);
-  // The targets: a dashed mark, then a whole one.
+  // What is chosen has a ground of its own: there the bar is an outline, and the value stays readable.
+  const QRectF filled(bar.left(), bar.top(), bar.width() * ratio, bar.height());
+  if (chosen) {
+    painter->setPen(QPen(t.accent_text, 1));
+    painter->drawRect(filled.adjusted(0.5, 0.5, -0.5, -0.5));
+  } else {
+    painter->fillRect(filled, t.bar(style));
+  }
+  // The targets, a dotted mark and a whole one: at the foot, right of the digits, so that no mark looks like a comma.
   for (const double goal : {target_, stretch_}) {
     const double x = bar.left() + bar.width() * goal;
     painter->setPen(QPen(chosen ? t.accent_text : t.faint, 1, goal == target_ ? Qt::DotLine : Qt::SolidLine));
-    painter->drawLine(QPointF(x, bar.top() - 2), QPointF(x, bar.bottom() + 2));
+    painter->drawLine(QPointF(x, bar.bottom() - 2), QPointF(x, bar.bottom() + 3));
   }
-  QColor ink = chosen ? t.accent_text : t.text;
-  if (!chosen && t.of(style).isValid()) ink = t.of(style);
-  painter->setPen(ink);
+  // The bar has the colour of the judgement; in the same colour the value could not be read on it.
+  painter->setPen(chosen ? t.accent_text : t.text);
   painter->setFont(own.font);
   painter->drawText(bar.adjusted(4, 0, -3, 0), Qt::AlignLeft | Qt::AlignVCenter, own.text);
   painter->restore();
@@ -237,6 +240,14 @@ void TableView::currentChanged(const QModelIndex& current, const QModelIndex& pr
   if (following_ && current.isValid() && current.row() != previous.row()) {
     emit row_chosen(static_cast<std::size_t>(proxy_.mapToSource(current).row()));
   }
+}
+
+// The first row becomes the current one then, if none is: nobody chose it.
+void TableView::focusInEvent(QFocusEvent* event) {
+  const bool followed = following_;
+  following_ = followed && currentIndex().isValid();
+  QTableView::focusInEvent(event);
+  following_ = followed;
 }
 
 void TableView::leaveEvent(QEvent* event) {

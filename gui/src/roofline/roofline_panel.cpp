@@ -4,16 +4,26 @@
 #include <QMenu>
 #include <QMessageBox>
 #include <QPainter>
+#include <QRegularExpression>
 #include <QSaveFile>
 #include <QSignalBlocker>
 #include <QSvgGenerator>
 #include <algorithm>
 
+#include "models/table_model.h"
 #include "models/text.h"
+#include "panels/named_box.h"
 #include "ridgeline/base/units.h"
+#include "ridgeline/reports/elide.h"
 #include "style/theme.h"
 
 namespace ridgeline::gui {
+namespace {
+
+constexpr std::size_t kMaxListed = 25;
+constexpr int kMaxListedName = 70;
+
+}  // namespace
 
 RooflinePanel::RooflinePanel(CaptureDocument& document, Selection& selection, QWidget* parent)
     : ScopePanel(document, selection, "roofline", parent),
@@ -22,15 +32,16 @@ RooflinePanel::RooflinePanel(CaptureDocument& document, Selection& selection, QW
       roofs_(new QComboBox(this)),
       what_(new QToolButton(this)),
       slider_(new QSlider(Qt::Horizontal, this)),
-      note_(new QLabel(this)) {
+      filter_(new QLineEdit(this)),
+      note_(new ElidedLabel(this)) {
   mode_->addItem(tr("FLOP/s over intensity"), static_cast<int>(RooflineMode::intensity));
   mode_->addItem(tr("time at the roofs"), static_cast<int>(RooflineMode::time));
-  mode_->setAccessibleName(tr("Kind of roofline"));
+  name_box(mode_, tr("Kind of roofline"));
   roofs_->addItem(tr("data sheet"), static_cast<int>(PeakSource::spec));
   roofs_->addItem(tr("sustained"), static_cast<int>(PeakSource::sustained));
   roofs_->addItem(tr("burst"), static_cast<int>(PeakSource::burst));
   roofs_->addItem(tr("at the clock"), static_cast<int>(PeakSource::clock));
-  roofs_->setAccessibleName(tr("Source of the roofs"));
+  name_box(roofs_, tr("Source of the roofs"));
   what_->setText(tr("Roofs") + "  ");  // room for the arrow
   what_->setPopupMode(QToolButton::InstantPopup);
   slider_->setRange(50, 100);
@@ -38,15 +49,18 @@ RooflinePanel::RooflinePanel(CaptureDocument& document, Selection& selection, QW
   slider_->setFixedWidth(90);
   slider_->setAccessibleName(tr("Share of the kernel time that is shown"));
   slider_->setToolTip(tr("The longest kernels that together take this share of the kernel time"));
-  auto* save = new QToolButton(this);
-  save->setText(tr("Export…"));
+  filter_->setPlaceholderText(tr("Filter"));
+  filter_->setToolTip(tr("Shows kernels whose name matches: text or regular expression"));
+  filter_->setClearButtonEnabled(true);
+  filter_->setMinimumWidth(70);
+  filter_->setMaximumWidth(160);
+  filter_->setAccessibleName(tr("Filter of the roofline"));
   for (QWidget* widget :
        {static_cast<QWidget*>(mode_), static_cast<QWidget*>(roofs_), static_cast<QWidget*>(what_),
-        static_cast<QWidget*>(slider_), static_cast<QWidget*>(note_), static_cast<QWidget*>(save)}) {
+        static_cast<QWidget*>(slider_), static_cast<QWidget*>(filter_), static_cast<QWidget*>(note_)}) {
     bar()->addWidget(widget);
   }
   note_->setFont(small_font());
-  note_->setSizePolicy(QSizePolicy::Ignored, QSizePolicy::Preferred);
   body()->addWidget(view_, 1);
   connect(mode_, &QComboBox::currentIndexChanged, this, [this] {
     settings_.mode = static_cast<RooflineMode>(mode_->currentData().toInt());
@@ -62,7 +76,8 @@ RooflinePanel::RooflinePanel(CaptureDocument& document, Selection& selection, QW
     settings_.min_share = value / 100.0;
     plot_again();
   });
-  connect(save, &QToolButton::clicked, this, &RooflinePanel::export_picture);
+  connect(filter_, &QLineEdit::textChanged, this, &RooflinePanel::plot_again);
+  connect(view_, &RooflineView::list_asked, this, &RooflinePanel::show_list);
   connect(view_, &RooflineView::dot_chosen, this,
           [this](std::size_t row) { selection_.select_kernel(kernels_of(*answer(), row)); });
   connect(view_, &RooflineView::nothing_chosen, this, [this] { selection_.select_kernel({}); });
@@ -136,12 +151,49 @@ void RooflinePanel::plot_again() {
   if (!answer()) return;
   RooflinePlot plot = make_plot(answer()->to_plot(), settings_);
   QStringList notes;
+  const bool filtered = !filter_->text().isEmpty();
+  if (filtered) {
+    const QRegularExpression pattern = pattern_of(filter_->text());
+    const std::size_t all = plot.dots.size() + plot.strip.size();
+    const auto other = [&](const RooflineDot& dot) { return !pattern.match(shown(dot.name)).hasMatch(); };
+    std::erase_if(plot.dots, other);
+    std::erase_if(plot.strip, other);
+    notes << tr("%1 of %2 match").arg(plot.dots.size() + plot.strip.size()).arg(all);
+  }
   if (plot.decluttered > 0)
     notes << tr("%1 short ones left out").arg(plain(counted(plot.decluttered, "kernel")));
   if (plot.left_out > 0) notes << tr("%1 without counters").arg(plain(counted(plot.left_out, "kernel")));
   note_->setText(notes.join(", "));
-  view_->set_plot(std::move(plot));
+  view_->set_plot(std::move(plot), filtered);
   follow_kernel();
+}
+
+// The dots of one place by name, for the mouse cannot tell them apart; and what can be done with the drawing.
+void RooflinePanel::show_list(const std::vector<std::size_t>& ranking_rows, const QPoint& at) {
+  auto* menu = new QMenu(this);
+  menu->setAttribute(Qt::WA_DeleteOnClose);
+  menu->setObjectName("dots");
+  for (std::size_t i = 0; i < std::min(ranking_rows.size(), kMaxListed); ++i) {
+    const std::size_t row = ranking_rows[i];
+    const analyzer::RankingRow& kernel = answer()->ranking->rows.at(row);
+    QAction* action = menu->addAction(
+        QString("%1. %2  %3")
+            .arg(row + 1)
+            .arg(shown(reports::elide_kernel_name(kernel.key, kMaxListedName)).replace("&", "&&"),
+                 plain(time_text(static_cast<double>(kernel.time_ns)))));
+    connect(action, &QAction::triggered, this,
+            [this, row] { selection_.select_kernel(kernels_of(*answer(), row)); });
+    connect(action, &QAction::hovered, this,
+            [this, row] { selection_.hover_kernel(kernels_of(*answer(), row)); });
+  }
+  if (ranking_rows.size() > kMaxListed)
+    menu->addAction(tr("and %1 more: zoom in").arg(ranking_rows.size() - kMaxListed))->setEnabled(false);
+  if (!ranking_rows.empty()) menu->addSeparator();
+  QAction* whole = menu->addAction(tr("Show all"), view_, [this] { view_->zoom_to(std::nullopt); });
+  whole->setEnabled(view_->zoomed_to().has_value());
+  menu->addAction(tr("Export…"), this, &RooflinePanel::export_picture);
+  connect(menu, &QMenu::aboutToHide, this, [this] { selection_.hover_kernel({}); });
+  menu->popup(at);
 }
 
 std::vector<std::size_t> RooflinePanel::rows_of(const KernelChoice& kernel) const {

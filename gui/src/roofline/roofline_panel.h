@@ -2,8 +2,10 @@
 #pragma once
 
 #include <QComboBox>
+#include <QLineEdit>
 #include <QSlider>
 
+#include "panels/elided_label.h"
 #include "panels/scope_panel.h"
 #include "roofline/roofline_view.h"
 
@@ -15,6 +17,7 @@ class RooflinePanel : public ScopePanel {
   RooflinePanel(CaptureDocument& document, Selection& selection, QWidget* parent = nullptr);
 
   [[nodiscard]] RooflineView* view() const { return view_; }
+  [[nodiscard]] QLineEdit* filter() const { return filter_; }
   [[nodiscard]] const RooflineSettings& settings() const { return settings_; }
   /// A picture of the plot: PNG, or SVG where the name ends so. Failure: io.
   [[nodiscard]] Result<void> save(const QString& path) const;
@@ -26,6 +29,7 @@ class RooflinePanel : public ScopePanel {
  private:
   void choose_mode();
   void plot_again();
+  void show_list(const std::vector<std::size_t>& ranking_rows, const QPoint& at);
   void follow_kernel();
   [[nodiscard]] std::vector<std::size_t> rows_of(const KernelChoice& kernel) const;
 
@@ -36,7 +40,8 @@ class RooflinePanel : public ScopePanel {
   QComboBox* roofs_;
   QToolButton* what_;
   QSlider* slider_;
-  QLabel* note_;
+  QLineEdit* filter_;
+  ElidedLabel* note_;
 };
 
 }  // namespace ridgeline::gui

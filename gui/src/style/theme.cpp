@@ -2,54 +2,58 @@
 
 #include <QStyle>
 #include <QStyleFactory>
+#include <algorithm>
 #include <array>
+#include <cmath>
 #include <cstddef>
 
 namespace ridgeline::gui {
 namespace {
 
-// Hues after Okabe and Ito and after Tol, told apart with any colour vision; the dark set is lighter.
+// Hues after Okabe and Ito and after Tol, moved apart in lightness until any two of a set differ by 10 (CIEDE2000) or
+// more for normal sight and for the three colour blindnesses: tests/gui/theme_test.cpp. The dark set is lighter.
 struct Hue {
   QRgb light, dark;
 };
 constexpr std::array<Hue, 11> kClasses = {{
-    {0x3670b5, 0x5b9be0},  // gemm: blue
-    {0x6a4c9c, 0xa78bdb},  // attention: violet
-    {0x2f9c8f, 0x45c1b1},  // normalisation: teal
-    {0xd98c1f, 0xf0ae4b},  // elementwise: orange
-    {0xb8a01c, 0xdcc74a},  // reduction: yellow
-    {0x7c8794, 0x98a4b3},  // copy: grey
-    {0xc2457c, 0xe8739f},  // communication: pink
-    {0xc0482b, 0xe8765a},  // optimiser: red
-    {0x5d8c3a, 0x8fc069},  // embedding: green
-    {0x8a5a3c, 0xc08e6b},  // classifier: brown
-    {0x5f6b78, 0x7f8b99},  // other
+    {0x3875c1, 0x178bff},  // gemm: blue
+    {0x624692, 0xa999d5},  // attention: violet
+    {0x4ba08a, 0x64d6c3},  // normalisation: teal
+    {0xdc8a00, 0xe7a029},  // elementwise: orange
+    {0xb9a767, 0xf3db5c},  // reduction: sand, yellow
+    {0x7f8d9e, 0x939fad},  // copy: grey
+    {0xbb366f, 0xf65d9e},  // communication: pink
+    {0xd1340c, 0xf14831},  // optimiser: red
+    {0x598c4a, 0x94c475},  // embedding: green
+    {0x80553b, 0xb48768},  // classifier: brown
+    {0x67727d, 0x808387},  // other
 }};
+// Bounds and gaps stand in one bar, with copies and what is left: they are one set.
 constexpr std::array<Hue, 6> kBounds = {{
-    {0x2f7fb8, 0x56a8e3},  // memory
-    {0xd9822b, 0xf0a850},  // compute
-    {0x8a63a8, 0xb794d6},  // latency
-    {0xc2a51f, 0xdfc857},  // too short for a roof, or a gap in which a launch was issued
-    {0x7c8794, 0x8d99a8},  // no roof
-    {0xb4bcc5, 0x5a6573},  // unmeasured
+    {0x3776a0, 0x85c5ff},  // memory: blue
+    {0xd07700, 0xf19d24},  // compute: orange
+    {0x9c5edf, 0x8e69cd},  // latency: violet
+    {0xd1b22b, 0xedd779},  // too short for a roof: yellow
+    {0x9f86ca, 0xb0c5d8},  // no roof
+    {0xdbd3c4, 0x436288},  // unmeasured
 }};
 constexpr std::array<Hue, 6> kGaps = {{
-    {0xc2a51f, 0xdfc857},  // too short for a roof, or a gap in which a launch was issued
-    {0xc0482b, 0xe8765a},  // host-bound
-    {0x6a4c9c, 0xa78bdb},  // synchronisation
-    {0x2f9c8f, 0x45c1b1},  // queued
-    {0x8b96a3, 0x76818f},  // unknown
-    {0xb4bcc5, 0x56616e},  // tail
+    {0xa8955c, 0xbfb070},  // a launch was issued in it: sand
+    {0xbf472b, 0xd46749},  // host-bound: red
+    {0x5a3b8c, 0xa887ff},  // synchronisation: violet
+    {0x5faa97, 0x4eb397},  // queued: teal
+    {0x847d75, 0x6d819f},  // unknown: grey
+    {0xbeb1e2, 0x5d6871},  // tail
 }};
 constexpr std::array<Hue, 8> kPhases = {{
-    {0xb4bcc5, 0x56616e},  // warm-up
-    {0x3670b5, 0x5b9be0},  // timeline
-    {0x2f9c8f, 0x45c1b1},  // sample
-    {0xd98c1f, 0xf0ae4b},  // replay
-    {0x6a4c9c, 0xa78bdb},  // cold
-    {0xc2457c, 0xe8739f},  // stalls
-    {0x8a5a3c, 0xc08e6b},  // flops
-    {0x7ba6d3, 0x3f6fa5},  // after
+    {0xb4bcc5, 0x54606d},  // warm-up
+    {0x2d73cd, 0x479cff},  // timeline
+    {0x2a9a8f, 0x34c7b7},  // sample
+    {0xd98d24, 0xf2af49},  // replay
+    {0x674892, 0x9b82bf},  // cold
+    {0xc44478, 0xea739d},  // stalls
+    {0x8a5a3c, 0xbe8e6b},  // flops
+    {0x7fa8d4, 0x3d6ea5},  // after
 }};
 
 QColor colour(const Hue& hue, bool dark) {
@@ -128,10 +132,31 @@ QColor Theme::series(int n) const {
   return of(kOrder[static_cast<std::size_t>(n) % std::size(kOrder)]);
 }
 
+QColor Theme::bar(reports::Style style) const {
+  const QColor own = of(style);
+  return mixed(own.isValid() ? own : faint, base, dark ? 0.42 : 0.26);
+}
+
 QColor Theme::on(const QColor& background) {
-  const double luminance =
-      0.299 * background.redF() + 0.587 * background.greenF() + 0.114 * background.blueF();
-  return luminance > 0.56 ? QColor(0x11, 0x18, 0x20) : QColor(Qt::white);
+  const double white = contrast(background, Qt::white), black = contrast(background, Qt::black);
+  return black > white ? QColor(Qt::black) : QColor(Qt::white);
+}
+
+QColor mixed(const QColor& colour, const QColor& ground, double share) {
+  const auto mix = [&](int a, int b) { return static_cast<int>(std::lround(a * share + b * (1 - share))); };
+  return {mix(colour.red(), ground.red()), mix(colour.green(), ground.green()),
+          mix(colour.blue(), ground.blue())};
+}
+
+// WCAG 2.2, "relative luminance" and "contrast ratio".
+double contrast(const QColor& a, const QColor& b) {
+  const auto linear = [](double c) { return c <= 0.04045 ? c / 12.92 : std::pow((c + 0.055) / 1.055, 2.4); };
+  const auto luminance = [&](const QColor& c) {
+    return 0.2126 * linear(static_cast<double>(c.redF())) + 0.7152 * linear(static_cast<double>(c.greenF())) +
+           0.0722 * linear(static_cast<double>(c.blueF()));
+  };
+  const double one = luminance(a) + 0.05, other = luminance(b) + 0.05;
+  return std::max(one, other) / std::min(one, other);
 }
 
 const Theme& Theme::light() {
@@ -141,17 +166,17 @@ const Theme& Theme::light() {
                                QColor(0xf7, 0xf9, 0xfb),
                                QColor(0xe9, 0xed, 0xf1),
                                QColor(0x1c, 0x24, 0x2d),
-                               QColor(0x6b, 0x76, 0x83),
+                               QColor(0x5a, 0x64, 0x70),
                                QColor(0xe3, 0xe8, 0xed),
                                QColor(0xc6, 0xcf, 0xd8),
-                               QColor(0x1f, 0x6f, 0xb8),
+                               QColor(0x1a, 0x64, 0xa8),
                                QColor(Qt::white),
-                               QColor(0x1b, 0x7f, 0x3b),
-                               QColor(0xa8, 0x65, 0x00),
+                               QColor(0x17, 0x74, 0x3a),
+                               QColor(0x92, 0x57, 0x00),
                                QColor(0xb8, 0x27, 0x1f),
                                QColor(0x11, 0x18, 0x20),
                                QColor(0xd6, 0x2d, 0x8a),
-                               QColor(0x1f, 0x6f, 0xb8, 46)};
+                               QColor(0x1a, 0x64, 0xa8, 46)};
   return kLight;
 }
 

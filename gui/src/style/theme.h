@@ -30,12 +30,19 @@ struct Theme {
   [[nodiscard]] QColor of(reports::Style style) const;
   /// Of the n-th of several series.
   [[nodiscard]] QColor series(int n) const;
-  /// Black or white, whichever reads better on it.
+  /// Ground of a cell's bar, on which text is written.
+  [[nodiscard]] QColor bar(reports::Style style) const;
+  /// Black or white, whichever reads better on it: 4.5:1 at least, whatever it is.
   [[nodiscard]] static QColor on(const QColor& background);
 
   [[nodiscard]] static const Theme& light();
   [[nodiscard]] static const Theme& night();
 };
+
+/// `share` of a colour, 0 to 1, over a ground.
+[[nodiscard]] QColor mixed(const QColor& colour, const QColor& ground, double share);
+/// 1 to 21, as WCAG defines it.
+[[nodiscard]] double contrast(const QColor& a, const QColor& b);
 
 /// The theme in use: of the whole program.
 [[nodiscard]] const Theme& theme();

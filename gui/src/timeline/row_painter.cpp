@@ -14,6 +14,7 @@ constexpr int kMinLabel = 30;         // pixels of an event that is named
 constexpr double kMinEventWidth = 3;  // pixels of an event that is drawn by itself
 constexpr double kMinHeight = 0.16;
 constexpr int kMaxLabels = 20'000;
+constexpr int kFoldedHeight = 20;
 
 QRgb faded(QRgb colour, double share, const QColor& ground) {
   const auto mix = [&](int a, int b) { return static_cast<int>(a * share + b * (1 - share)); };
@@ -40,6 +41,10 @@ int row_height(const TimelineRow& row) {
     default:
       return 18;
   }
+}
+
+int line_height(const TimelineScene& scene, const RowLine& line) {
+  return line.counters > 0 ? kFoldedHeight : row_height(scene.row(line.row));
 }
 
 QString counter_text(CounterUnit unit, double value) {
@@ -251,25 +256,6 @@ void ImageRowPainter::paint_counter(const TimelineRow& row, const TimeAxis& axis
   QColor peak = t.accent;
   peak.setAlphaF(0.22F);
   const double base = 1 + height;
-  if (std::none_of(counter_bins_.begin(), counter_bins_.end(),
-                   [](const CounterBin& bin) { return bin.known; })) {
-    // Sampling covers few steps: say where.
-    const TimeWindow sampled = row.counter.extent();
-    const bool later = sampled.start_ns >= axis.view().end_ns;
-    const std::int64_t away =
-        later ? sampled.start_ns - axis.view().end_ns : axis.view().start_ns - sampled.end_ns;
-    QFont font = style.font;
-    font.setPointSizeF(font.pointSizeF() * style.pixel_ratio);
-    painter.setFont(font);
-    painter.setPen(t.faint);
-    if (away >= 0) {
-      const QString distance = plain(time_text(static_cast<double>(away)));
-      painter.drawText(QRectF(8, 0, image.width() - 16, height),
-                       Qt::AlignVCenter | (later ? Qt::AlignRight : Qt::AlignLeft),
-                       later ? QString("sampled %1 later: click →").arg(distance)
-                             : QString("← click: sampled %1 earlier").arg(distance));
-    }
-  }
   for (std::size_t x = 0; x < width; ++x) {
     const CounterBin& bin = counter_bins_[x];
     if (!bin.known) continue;

@@ -14,6 +14,8 @@ namespace ridgeline::gui {
 
 /// Height of a line in logical pixels.
 [[nodiscard]] int row_height(const TimelineRow& row);
+/// Likewise, of counters that are folded to one line too.
+[[nodiscard]] int line_height(const TimelineScene& scene, const RowLine& line);
 
 /// Threads: one at a time. Keeps shortened names between frames.
 class RowPainter {

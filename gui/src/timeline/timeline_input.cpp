@@ -108,9 +108,9 @@ void TimelineView::reveal(const EventPlace& place) {
     show_view({middle - length / 2, middle + length / 2}, Selection::Gesture::single);
   }
   int y = 0;
-  for (const std::size_t row : scene_.scrolling_rows()) {
-    const int tall = row_height(scene_.row(row)) + 1;
-    if (row == place.row) {
+  for (const RowLine& line : lines(scene_.scrolling_rows())) {
+    const int tall = line_height(scene_, line) + 1;
+    if (line.row == place.row) {
       if (y < scroll_->value()) scroll_->setValue(y);
       if (y + tall > scroll_->value() + scroll_->pageStep())
         scroll_->setValue(y + tall - scroll_->pageStep());
@@ -387,6 +387,7 @@ bool TimelineView::show_sampled(const QPoint& at) {
   const TimeWindow view = selection_.view();
   if (counter.empty() || counter.over(view).known) return false;
   const TimeWindow sampled = counter.extent();
+  if (sampled.start_ns < view.end_ns && sampled.end_ns > view.start_ns) return false;  // between two samples
   const std::int64_t start =
       sampled.start_ns >= view.end_ns ? sampled.start_ns : sampled.end_ns - view.length_ns();
   show_view({start, start + view.length_ns()}, Selection::Gesture::single);

@@ -1,5 +1,6 @@
 // timeline_paint.cpp: how the timeline is drawn, from the rows' images to what lies over them.
 #include <QPainterPath>
+#include <QRegularExpression>
 #include <algorithm>
 #include <cmath>
 
@@ -152,29 +153,48 @@ void TimelineView::paint_label(QPainter& painter, const Box& box) {
   painter.setFont(small_font());
   painter.setPen(row.kind == RowKind::counter ? t.faint : t.text);
   QRect words = area.adjusted(8, 0, -6, 0);
-  if (row.kind == RowKind::counter) {
-    // The value under the mouse, else the mean of what is seen.
-    const QRect graph = graph_rect();
-    const TimeAxis time = axis();
-    const bool inside = graph.contains(mouse_);
-    const TimeWindow when = inside ? TimeWindow{time.ns_at(mouse_.x() - graph.left()),
-                                                time.ns_at(mouse_.x() - graph.left() + 1) + 1}
-                                   : selection_.view();
-    const CounterBin bin = row.counter.over(when);
-    const QString value = bin.known ? counter_text(row.unit, static_cast<double>(bin.mean)) : QString("–");
-    painter.setPen(t.text);
-    painter.drawText(words, Qt::AlignVCenter | Qt::AlignRight, value);
-    words.setRight(words.right() - painter.fontMetrics().horizontalAdvance(value) - 6);
-    painter.setPen(t.faint);
-  }
-  QString label = plain(row.label);
+  if (row.kind == RowKind::counter && box.counters == 0) paint_counter_label(painter, box, words);
+  QString label = box.counters > 1 ? tr("%1 counters").arg(box.counters) : plain(row.label);
   if (label.isEmpty() && is_of_ranges(row.kind)) {
     label = tr("depth %1").arg(row.depth);
     words.setLeft(words.left() + 12);
     painter.setPen(t.faint);
   }
+  // The number of a lane stays, for it alone tells two rows apart.
+  static const QRegularExpression kLane(" \\(\\d+\\)$");
+  const QString lane = kLane.match(label).captured();
+  const int room = words.width() - painter.fontMetrics().horizontalAdvance(lane);
   painter.drawText(words, Qt::AlignVCenter | Qt::AlignLeft,
-                   painter.fontMetrics().elidedText(label, Qt::ElideRight, words.width()));
+                   painter.fontMetrics().elidedText(label.chopped(lane.size()), Qt::ElideRight, room) + lane);
+}
+
+// The value under the mouse, else the mean of what is seen; before it is what is left for the name.
+void TimelineView::paint_counter_label(QPainter& painter, const Box& box, QRect& words) {
+  const TimelineRow& row = scene_.row(box.row);
+  const QRect graph = graph_rect();
+  const TimeAxis time = axis();
+  const TimeWindow when = graph.contains(mouse_) ? TimeWindow{time.ns_at(mouse_.x() - graph.left()),
+                                                              time.ns_at(mouse_.x() - graph.left() + 1) + 1}
+                                                 : selection_.view();
+  const CounterBin bin = row.counter.over(when);
+  const QString value = bin.known ? counter_text(row.unit, static_cast<double>(bin.mean)) : QString("–");
+  painter.setPen(theme().text);
+  painter.drawText(words, Qt::AlignVCenter | Qt::AlignRight, value);
+  words.setRight(words.right() - painter.fontMetrics().horizontalAdvance(value) - 6);
+  painter.setPen(theme().faint);
+}
+
+// Sampling covers few steps: where.
+void TimelineView::paint_folded(QPainter& painter, const Box& box) {
+  const TimeWindow sampled = scene_.row(box.row).counter.extent(), view = selection_.view();
+  const bool later = sampled.start_ns >= view.end_ns, earlier = sampled.end_ns <= view.start_ns;
+  const QRect words(graph_rect().left() + 8, box.rect.top(), graph_rect().width() - 16, box.rect.height());
+  QString text = tr("no samples in view");
+  if (later) text = tr("sampled %1 later: click →").arg(length_text(sampled.start_ns - view.end_ns));
+  if (earlier) text = tr("← click: sampled %1 earlier").arg(length_text(view.start_ns - sampled.end_ns));
+  painter.setFont(small_font());
+  painter.setPen(theme().faint);
+  painter.drawText(words, Qt::AlignVCenter | (later ? Qt::AlignRight : Qt::AlignLeft), text);
 }
 
 // Where the row that is dragged by its name would go.
@@ -211,7 +231,7 @@ void TimelineView::paint_rows(QPainter& painter) {
         t.grid);
   }
   int fixed = top_of_rows();
-  for (const std::size_t row : scene_.pinned_rows()) fixed += row_height(scene_.row(row)) + 1;
+  fixed += height_of(scene_.pinned_rows());
   const auto all = boxes();
   // Those that scroll go below those that stay.
   for (const bool scrolling : {true, false}) {
@@ -219,7 +239,11 @@ void TimelineView::paint_rows(QPainter& painter) {
     if (!scrolling) painter.setClipRect(QRect(0, top_of_rows(), width(), fixed - top_of_rows()));
     for (const Box& box : all) {
       if (scene_.arrangement().pinned.contains(scene_.row(box.row).id) == scrolling) continue;
-      painter.drawImage(QPointF(graph.left(), box.rect.top()), row_image(box.row, time));
+      if (box.counters > 0) {
+        paint_folded(painter, box);
+      } else {
+        painter.drawImage(QPointF(graph.left(), box.rect.top()), row_image(box.row, time));
+      }
       paint_label(painter, box);
       painter.fillRect(on_pixels(QRectF(0, box.rect.bottom() + 1, width(), 1), devicePixelRatioF()), t.grid);
     }

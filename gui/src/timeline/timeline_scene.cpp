@@ -80,6 +80,29 @@ bool TimelineScene::is_shown(std::size_t row) const {
   return line.secondary ? arrangement_.shown.contains(line.id) : !arrangement_.hidden.contains(line.id);
 }
 
+std::vector<bool> TimelineScene::unsampled(const TimeWindow& view) const {
+  std::vector<bool> unsampled(rows_.size());
+  for (std::size_t i = 0; i < rows_.size(); ++i)
+    unsampled[i] = rows_[i]->kind == RowKind::counter && !rows_[i]->counter.over(view).known;
+  return unsampled;
+}
+
+std::vector<RowLine> TimelineScene::lines(const std::vector<std::size_t>& rows,
+                                          const std::vector<bool>& unsampled) const {
+  std::vector<RowLine> lines;
+  for (const std::size_t row : rows) {
+    if (!unsampled[row]) {
+      lines.push_back({row, 0});
+    } else if (lines.empty() || lines.back().counters == 0) {
+      lines.push_back({row, 1});
+    } else {
+      if (rows_[lines.back().row]->counter.empty()) lines.back().row = row;
+      ++lines.back().counters;
+    }
+  }
+  return lines;
+}
+
 void TimelineScene::apply_arrangement() {
   order_.clear();
   std::vector<bool> taken(rows_.size());

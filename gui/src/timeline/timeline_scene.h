@@ -63,6 +63,12 @@ class EventFinder {
   std::vector<const TimelineRow*> rows_;
 };
 
+/// A line of the drawing: a row, or counters below each other that have no samples in view.
+struct RowLine {
+  std::size_t row = 0;       ///< of several counters, one that was sampled elsewhere, else the first
+  std::size_t counters = 0;  ///< that the line stands for; 0: the row itself is drawn
+};
+
 class TimelineScene {
  public:
   /// The data of a capture; the arrangement stays.
@@ -94,6 +100,11 @@ class TimelineScene {
   [[nodiscard]] const std::vector<std::size_t>& pinned_rows() const { return pinned_; }
   [[nodiscard]] const std::vector<std::size_t>& scrolling_rows() const { return scrolling_; }
   [[nodiscard]] bool is_shown(std::size_t row) const;
+  /// Of each row, whether it is a counter that has no sample in a stretch.
+  [[nodiscard]] std::vector<bool> unsampled(const TimeWindow& view) const;
+  /// Pinned or scrolling rows as they are to be drawn, those that are `unsampled` folded.
+  [[nodiscard]] std::vector<RowLine> lines(const std::vector<std::size_t>& rows,
+                                           const std::vector<bool>& unsampled) const;
 
   /// Looks through the rows as they are now. What it finds holds until the data or the gaps are others: then nothing is
   /// marked or found, until somebody asks again.

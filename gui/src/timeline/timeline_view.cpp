@@ -34,7 +34,11 @@ TimelineView::TimelineView(Selection& selection, QWidget* parent)
   install_timeline_accessibility();
   setAccessibleName(tr("Timeline"));
   connect(scroll_, &QScrollBar::valueChanged, this, qOverload<>(&QWidget::update));
-  connect(&selection_, &Selection::view_changed, this, qOverload<>(&QWidget::update));
+  // Other counters may have samples in view: the rows are higher or lower.
+  connect(&selection_, &Selection::view_changed, this, [this] {
+    update_scroll_bar();
+    update();
+  });
   connect(&selection_, &Selection::range_changed, this, qOverload<>(&QWidget::update));
   connect(&selection_, &Selection::hover_changed, this, qOverload<>(&QWidget::update));
   connect(&selection_, &Selection::launch_changed, this, [this] {
@@ -48,6 +52,7 @@ TimelineView::~TimelineView() = default;
 
 void TimelineView::scene_changed() {
   cursor_.reset();
+  unsampled_.first.clear();
   update_label_width();
   drop_images();
   update_scroll_bar();
@@ -158,17 +163,24 @@ TimeAxis TimelineView::strip_axis() const {
   return {TimeAxis::inside(scene_.extent(), scene_.extent()), static_cast<double>(graph_rect().width())};
 }
 
-int TimelineView::scroll_height() const {
+std::vector<RowLine> TimelineView::lines(const std::vector<std::size_t>& rows) const {
+  auto& [unsampled, view] = unsampled_;
+  if (unsampled.size() != scene_.row_count() || view != selection_.view()) {
+    view = selection_.view();
+    unsampled = scene_.unsampled(view);
+  }
+  return scene_.lines(rows, unsampled);
+}
+
+int TimelineView::height_of(const std::vector<std::size_t>& rows) const {
   int height = 0;
-  for (const std::size_t row : scene_.scrolling_rows()) height += row_height(scene_.row(row)) + 1;
+  for (const RowLine& line : lines(rows)) height += line_height(scene_, line) + 1;
   return height;
 }
 
 void TimelineView::update_scroll_bar() {
-  int pinned = 0;
-  for (const std::size_t row : scene_.pinned_rows()) pinned += row_height(scene_.row(row)) + 1;
-  const int room = height() - top_of_rows() - pinned;
-  const int most = std::max(scroll_height() - room, 0);
+  const int room = height() - top_of_rows() - height_of(scene_.pinned_rows());
+  const int most = std::max(height_of(scene_.scrolling_rows()) - room, 0);
   scroll_->setRange(0, most);
   scroll_->setPageStep(std::max(room, 1));
   scroll_->setSingleStep(24);
@@ -183,18 +195,25 @@ void TimelineView::resizeEvent(QResizeEvent*) {
   strip_ = {};
 }
 
+// Rows are pictures that keep the colours that they were drawn in.
+void TimelineView::changeEvent(QEvent* event) {
+  QWidget::changeEvent(event);
+  if (event->type() == QEvent::PaletteChange || event->type() == QEvent::FontChange) drop_images();
+}
+
 std::vector<TimelineView::Box> TimelineView::boxes() const {
   std::vector<Box> boxes;
   int y = top_of_rows();
-  const auto put = [&](std::size_t row, int least) {
-    const int tall = row_height(scene_.row(row));
-    if (y + tall > least && y < height()) boxes.push_back({row, QRect(0, y, width(), tall)});
+  const auto put = [&](const RowLine& line, int least) {
+    const int tall = line_height(scene_, line);
+    if (y + tall > least && y < height())
+      boxes.push_back({line.row, QRect(0, y, width(), tall), line.counters});
     y += tall + 1;
   };
-  for (const std::size_t row : scene_.pinned_rows()) put(row, 0);
+  for (const RowLine& line : lines(scene_.pinned_rows())) put(line, 0);
   const int fixed = y;
   y -= scroll_->value();
-  for (const std::size_t row : scene_.scrolling_rows()) put(row, fixed);
+  for (const RowLine& line : lines(scene_.scrolling_rows())) put(line, fixed);
   return boxes;
 }
 

@@ -68,6 +68,8 @@ class TimelineView : public QWidget {
   struct Box {
     std::size_t row = 0;
     QRect rect;
+    std::size_t counters =
+        0;  ///< that it stands for, for none of them has samples in view; 0: the row itself
   };
   [[nodiscard]] std::vector<Box> boxes() const;
   [[nodiscard]] std::optional<std::size_t> row_at(int y) const;
@@ -115,6 +117,7 @@ class TimelineView : public QWidget {
  protected:
   void paintEvent(QPaintEvent* event) override;
   void resizeEvent(QResizeEvent* event) override;
+  void changeEvent(QEvent* event) override;
   void wheelEvent(QWheelEvent* event) override;
   void mousePressEvent(QMouseEvent* event) override;
   void mouseMoveEvent(QMouseEvent* event) override;
@@ -136,6 +139,8 @@ class TimelineView : public QWidget {
   void paint_axis(QPainter& painter);
   void paint_rows(QPainter& painter);
   void paint_label(QPainter& painter, const Box& box);
+  void paint_counter_label(QPainter& painter, const Box& box, QRect& words);
+  void paint_folded(QPainter& painter, const Box& box);
   void paint_overlays(QPainter& painter);
   void paint_arrow(QPainter& painter);
   void paint_instance(QPainter& painter);
@@ -143,7 +148,8 @@ class TimelineView : public QWidget {
   void paint_statistics(QPainter& painter);
   [[nodiscard]] const QImage& row_image(std::size_t row, const TimeAxis& axis);
   [[nodiscard]] int top_of_rows() const;
-  [[nodiscard]] int scroll_height() const;
+  [[nodiscard]] std::vector<RowLine> lines(const std::vector<std::size_t>& rows) const;
+  [[nodiscard]] int height_of(const std::vector<std::size_t>& rows) const;
   void update_scroll_bar();
   void update_label_width();
   void find_marks();
@@ -185,6 +191,7 @@ class TimelineView : public QWidget {
 
   std::vector<std::pair<QImage, TimeWindow>> images_;  // of each row, and what they show
   QImage strip_;
+  mutable std::pair<std::vector<bool>, TimeWindow> unsampled_;  // of each row, in that view
   Drag drag_ = Drag::none;
   QPoint drag_from_;
   std::int64_t drag_from_ns_ = 0;

@@ -1,0 +1,449 @@
+// roofline_paint.cpp: how the roofline is drawn.
+#include <QPainter>
+#include <algorithm>
+#include <array>
+#include <cmath>
+
+#include "models/text.h"
+#include "ridgeline/base/units.h"
+#include "ridgeline/reports/context.h"
+#include "roofline/roofline_places.h"
+#include "roofline/roofline_view.h"
+#include "style/theme.h"
+
+namespace ridgeline::gui {
+namespace {
+
+QString axis_text(double value) {
+  static constexpr std::pair<double, const char*> kUnits[] = {
+      {1e15, "P"}, {1e12, "T"}, {1e9, "G"}, {1e6, "M"}, {1e3, "k"}};
+  for (const auto& [unit, letter] : kUnits) {
+    if (value >= unit) return QString::number(value / unit) + " " + letter;
+  }
+  return QString::number(value);
+}
+
+// Powers of ten; of less than two decades, what lies between too.
+std::vector<double> axis_ticks(double low, double high) {
+  std::vector<double> ticks;
+  const bool near = high / low < 100;
+  for (double decade = std::pow(10, std::floor(std::log10(low) + 1e-9)); decade <= high; decade *= 10) {
+    for (const double part : {1.0, 2.0, 5.0}) {
+      if ((part == 1 || near) && decade * part >= low && decade * part <= high)
+        ticks.push_back(decade * part);
+    }
+  }
+  return ticks;
+}
+
+bool is_among(const std::vector<std::size_t>& rows, std::size_t row) {
+  return std::find(rows.begin(), rows.end(), row) != rows.end();
+}
+
+}  // namespace
+
+QRectF free_place(const std::vector<QRectF>& places, const std::vector<QRectF>& taken) {
+  QRectF best = places.front();
+  double least = -1;
+  for (const QRectF& place : places) {
+    double covered = 0;
+    for (const QRectF& other : taken) {
+      const QRectF both = place.intersected(other);
+      covered += both.width() * both.height();
+    }
+    if (least >= 0 && covered >= least) continue;
+    least = covered;
+    best = place;
+    if (covered == 0) break;
+  }
+  return best;
+}
+
+void RooflineView::draw(QPainter& painter, const QRectF& area) const {
+  painter.setRenderHint(QPainter::Antialiasing);
+  painter.fillRect(area, theme().base);
+  painter.setFont(small_font(0.85));
+  const Frame f = frame(area);
+  if (plot_.dots.empty() && plot_.strip.empty()) {
+    painter.setPen(theme().faint);
+    painter.drawText(
+        area, Qt::AlignCenter | Qt::TextWordWrap,
+        filtered_
+            ? tr("No kernel's name matches the filter.")
+            : tr("No kernel here has counted bytes or operations:\nrecord with samples or replay steps."));
+    return;
+  }
+  draw_axes(painter, f);
+  if (plot_.mode == RooflineMode::intensity) {
+    painter.save();
+    painter.setClipRect(f.graph);
+    for (const RooflineRoof& roof : plot_.roofs) draw_roof(painter, f, roof);
+    painter.restore();
+    draw_strip(painter, f);
+  } else {
+    draw_time_marks(painter, f);
+  }
+  draw_legend(painter, f);
+  draw_dots(painter, f);
+  if (plot_.mode == RooflineMode::intensity) draw_roof_names(painter, f);
+}
+
+void RooflineView::draw_axes(QPainter& painter, const Frame& f) const {
+  const Theme& t = theme();
+  const bool time = plot_.mode == RooflineMode::time;
+  const auto words = [&](double value) { return time ? plain(time_text(value)) : axis_text(value); };
+  const auto first = [](double low) { return std::pow(10, std::floor(std::log10(low) + 1e-9)); };
+  for (double decade = first(f.shows.low_x); decade <= f.shows.high_x; decade *= 10) {
+    for (int i = 1; i < 10 && decade * i <= f.shows.high_x; ++i) {
+      if (decade * i < f.shows.low_x) continue;
+      painter.setPen(QPen(i == 1 ? t.grid : t.alternate, 1));
+      painter.drawLine(QPointF(f.x(decade * i), f.graph.top()), QPointF(f.x(decade * i), f.graph.bottom()));
+    }
+  }
+  double free_from = f.area.left();
+  for (const double tick : axis_ticks(f.shows.low_x, f.shows.high_x)) {
+    const QString text = words(tick);
+    const double wide = painter.fontMetrics().horizontalAdvance(text) + 8.0, left = f.x(tick) - wide / 2;
+    if (left < free_from || left + wide > f.area.right()) continue;
+    free_from = left + wide;
+    painter.setPen(t.faint);
+    painter.drawText(QRectF(left, f.graph.bottom() + 3, wide, 16), Qt::AlignHCenter, text);
+  }
+  for (double decade = first(f.shows.low_y); decade <= f.shows.high_y; decade *= 10) {
+    for (int i = 1; i < 10 && decade * i <= f.shows.high_y; ++i) {
+      if (decade * i < f.shows.low_y) continue;
+      painter.setPen(QPen(i == 1 ? t.grid : t.alternate, 1));
+      painter.drawLine(QPointF(f.graph.left(), f.y(decade * i)), QPointF(f.graph.right(), f.y(decade * i)));
+    }
+  }
+  double free_below = f.area.bottom();
+  for (const double tick : axis_ticks(f.shows.low_y, f.shows.high_y)) {
+    const double top = f.y(tick) - 8;
+    if (top + 16 > free_below) continue;
+    free_below = top;
+    painter.setPen(t.faint);
+    painter.drawText(QRectF(f.area.left() + 18, top, kRooflineLeft - 24, 16),
+                     Qt::AlignRight | Qt::AlignVCenter, words(tick));
+  }
+  painter.setPen(t.text);
+  painter.drawText(QRectF(f.graph.left(), f.graph.bottom() + 19, f.graph.width(), 18), Qt::AlignHCenter,
+                   time ? tr("time at the DRAM roof, in all calls of the step")
+                        : tr("arithmetic intensity, FLOP/byte of DRAM"));
+  painter.save();
+  painter.translate(f.area.left() + 12, f.graph.center().y());
+  painter.rotate(-90);
+  painter.drawText(QRectF(-150, -9, 300, 18), Qt::AlignCenter,
+                   time ? tr("time at the compute roof") : tr("FLOP/s"));
+  painter.restore();
+  painter.setPen(t.line);
+  painter.setBrush(Qt::NoBrush);
+  painter.drawRect(f.graph);
+}
+
+// Within what is shown; empty: nowhere.
+std::optional<std::pair<QPointF, QPointF>> RooflineView::line_of(const RooflineRoof& roof,
+                                                                 const Frame& f) const {
+  const RooflineWindow& shows = f.shows;
+  double highest = 0, slope = 0;
+  for (const RooflineRoof& each : plot_.roofs) {
+    if (each.flat) highest = std::max(highest, each.peak.value);
+    if (!each.flat && (slope == 0 || each.peak.value < slope)) slope = each.peak.value;
+  }
+  const double value = roof.peak.value * roof.share;
+  if (roof.flat) {
+    const double begin = std::max(slope > 0 ? value / slope : shows.low_x, shows.low_x);
+    if (value < shows.low_y || value > shows.high_y || begin >= shows.high_x) return std::nullopt;
+    return std::pair(QPointF(f.x(begin), f.y(value)), QPointF(f.x(shows.high_x), f.y(value)));
+  }
+  // A straight line on two logarithmic axes, cut at the paper's edges and at the highest roof.
+  const double knee = highest > 0 ? highest / roof.peak.value : shows.high_x;
+  const double begin = std::max(shows.low_x, shows.low_y / value);
+  const double end = std::min({shows.high_x, knee, shows.high_y / value});
+  if (end <= begin) return std::nullopt;
+  return std::pair(QPointF(f.x(begin), f.y(begin * value)), QPointF(f.x(end), f.y(end * value)));
+}
+
+void RooflineView::draw_roof(QPainter& painter, const Frame& f, const RooflineRoof& roof) const {
+  const auto line = line_of(roof, f);
+  if (!line) return;
+  const Theme& t = theme();
+  const bool whole = roof.share == 1;
+  QColor colour = roof.flat ? t.of(analyzer::KernelBound::compute) : t.of(analyzer::KernelBound::memory);
+  if (!whole) colour.setAlphaF(0.7F);
+  painter.setPen(QPen(colour, whole ? 2 : 1,
+                      whole              ? Qt::SolidLine
+                      : roof.share > 0.8 ? Qt::DashLine
+                                         : Qt::DotLine));
+  painter.drawLine(line->first, line->second);
+}
+
+// Squares in the circles, a little larger: names in their corners would touch nobody.
+std::vector<QRectF> RooflineView::taken_by_dots(const Frame& f) const {
+  std::vector<QRectF> taken;
+  for (const RooflineDot& dot : plot_.dots) {
+    if (!is_shown(dot, false)) continue;
+    const double r = roofline_radius(dot.share) * 0.9 + 1;
+    taken.emplace_back(f.x(dot.x) - r, f.y(dot.y) - r, 2 * r, 2 * r);
+  }
+  return taken;
+}
+
+// Along its roof, where no dot and no other name is: of a flat one from the right, of a slope from below.
+std::vector<RooflineView::RoofName> RooflineView::place_roof_names(const Frame& f) const {
+  const QFontMetricsF metrics(small_font(0.85));
+  std::vector<QRectF> taken = taken_by_dots(f);
+  std::vector<RoofName> names;
+  for (const RooflineRoof& roof : plot_.roofs) {
+    const auto line = roof.share == 1 ? line_of(roof, f) : std::nullopt;
+    if (!line) continue;
+    const QPointF along = line->second - line->first;
+    const double length = std::hypot(along.x(), along.y());
+    const double wide = metrics.horizontalAdvance(plain(reports::roof_label(roof.peak))) + 8;
+    RoofName name{&roof, {}, std::atan2(along.y(), along.x()) * 180 / M_PI, {}};
+    if (!roof.flat && length < wide + 8) continue;
+    // Above the line; where that is outside of what is shown, below it.
+    const bool above = !roof.flat || line->first.y() - kRoofNameHeight - 2 >= f.graph.top();
+    std::vector<QRectF> places;
+    std::vector<QPointF> feet;
+    constexpr int kTries = 12;
+    for (int i = 0; i < kTries; ++i) {
+      const double back = (length - wide - 4) * i / (kTries - 1);
+      const double at = roof.flat ? length - wide - 4 - back : 4 + back;
+      QPointF foot = line->first + along * (at / length);
+      if (roof.flat) foot.setX(std::max(foot.x(), f.graph.left()));
+      if (!above) foot.ry() += kRoofNameHeight + 4;
+      const QPointF head = foot + along * (wide / length);
+      // Turned, the name covers what lies between its ends and one line of text above.
+      places.push_back(
+          QRectF(foot, head).normalized().adjusted(0, -kRoofNameHeight - 2, 0, roof.flat ? -2 : 0));
+      feet.push_back(foot);
+    }
+    name.covers = free_place(places, taken);
+    const auto which = std::find(places.begin(), places.end(), name.covers) - places.begin();
+    name.place = QRectF(feet[static_cast<std::size_t>(which)] - QPointF(0, kRoofNameHeight + 2),
+                        QSizeF(wide, kRoofNameHeight));
+    taken.push_back(name.covers);
+    names.push_back(name);
+  }
+  return names;
+}
+
+std::vector<QRectF> RooflineView::roof_names() const {
+  std::vector<QRectF> places;
+  if (plot_.mode != RooflineMode::intensity) return places;
+  for (const RoofName& name : place_roof_names(frame(rect()))) places.push_back(name.covers);
+  return places;
+}
+
+void RooflineView::draw_roof_names(QPainter& painter, const Frame& f) const {
+  QColor ground = theme().base;
+  ground.setAlphaF(0.7F);
+  painter.save();
+  painter.setClipRect(f.graph);
+  for (const RoofName& name : place_roof_names(f)) {
+    painter.save();
+    painter.translate(name.place.left(), name.place.bottom() + 2);
+    painter.rotate(name.angle);
+    const QRectF box(0, -kRoofNameHeight - 2, name.place.width(), kRoofNameHeight);
+    painter.fillRect(box, ground);
+    painter.setPen(theme().text);
+    painter.drawText(box, Qt::AlignCenter, plain(reports::roof_label(name.roof->peak)));
+    painter.restore();
+  }
+  painter.restore();
+}
+
+// Classes that are there, and what the broken lines are; where no kernel can stand: above the memory's slope.
+void RooflineView::draw_legend(QPainter& painter, const Frame& f) const {
+  const Theme& t = theme();
+  double y = f.graph.top() + (plot_.mode == RooflineMode::time ? 40 : 8);
+  const double x = f.graph.left() + 10;
+  painter.setPen(t.faint);
+  if (plot_.mode == RooflineMode::intensity && f.graph.height() >= 150) {
+    painter.drawText(QRectF(x, y - 2, 320, 14), Qt::AlignLeft | Qt::AlignVCenter,
+                     tr("broken lines: 85 % and 70 % of the roof"));
+    y += 16;
+  }
+  std::vector<KernelClass> classes;
+  for (const auto* dots : {&plot_.dots, &plot_.strip}) {
+    for (const RooflineDot& dot : *dots) {
+      if (std::find(classes.begin(), classes.end(), dot.kernel_class) == classes.end())
+        classes.push_back(dot.kernel_class);
+    }
+  }
+  // In columns, as many as it takes.
+  const double top = y, bottom = f.graph.top() + f.graph.height() * 0.45;
+  double column = x, wide = 0;
+  for (const KernelClass each : classes) {
+    if (f.graph.height() < 150) break;
+    if (y > bottom) {
+      column += wide + 24;
+      wide = 0;
+      y = top;
+    }
+    const QString words = plain(to_string(each));
+    wide = std::max(wide, 14.0 + painter.fontMetrics().horizontalAdvance(words));
+    if (column + wide > f.graph.right()) break;
+    painter.fillRect(QRectF(column, y + 2, 9, 9), t.of(each));
+    painter.drawText(QRectF(column + 14, y, 160, 14), Qt::AlignLeft | Qt::AlignVCenter, words);
+    y += 15;
+  }
+}
+
+// Diagonal: where both roofs take as long. From each dot to what it took: at the roof this would have no length.
+void RooflineView::draw_time_marks(QPainter& painter, const Frame& f) const {
+  const Theme& t = theme();
+  painter.save();
+  painter.setClipRect(f.graph);
+  painter.setPen(QPen(t.line, 1.5, Qt::DashLine));
+  const double from = std::max(f.shows.low_x, f.shows.low_y), to = std::min(f.shows.high_x, f.shows.high_y);
+  if (from < to) painter.drawLine(QPointF(f.x(from), f.y(from)), QPointF(f.x(to), f.y(to)));
+  painter.setPen(t.faint);
+  std::vector<QRectF> taken = taken_by_dots(f);
+  // From a corner along its side, where no dot is.
+  const auto say = [&](const QString& text, bool right, bool from_top) {
+    const QSizeF size(painter.fontMetrics().horizontalAdvance(text) + 4, kRoofNameHeight);
+    std::vector<QRectF> places;
+    for (double down = 4; down + size.height() < f.graph.height(); down += size.height()) {
+      const double top = from_top ? f.graph.top() + down : f.graph.bottom() - down - size.height();
+      places.emplace_back(QPointF(right ? f.graph.right() - size.width() - 4 : f.graph.left() + 6, top),
+                          size);
+    }
+    if (places.empty()) return;
+    const QRectF place = free_place(places, taken);
+    taken.push_back(place);
+    painter.drawText(place, Qt::AlignLeft | Qt::AlignVCenter, text);
+  };
+  say(tr("▴ nearer to compute"), false, true);
+  say(tr("line: to the time it took; ┆ 85 %, ┊ 70 % of the roof"), false, true);
+  say(tr("nearer to DRAM ▸"), true, false);
+  for (const RooflineDot& dot : plot_.dots) {
+    if (!is_shown(dot, false)) continue;
+    const bool memory = dot.x >= dot.y;
+    const QPointF at(f.x(dot.x), f.y(dot.y));
+    const auto along = [&](double value) {
+      return memory ? QPointF(f.x(value), at.y()) : QPointF(at.x(), f.y(value));
+    };
+    QColor colour = t.of(dot.kernel_class);
+    colour.setAlphaF(is_among(chosen_, dot.ranking_row) ? 1.0F : 0.55F);
+    painter.setPen(QPen(colour, 2));
+    painter.drawLine(at, along(dot.measured));
+    // Where it would stand at 70 and 85 % of its roof.
+    for (const double share : {0.70, 0.85}) {
+      const QPointF mark = along(dot.measured * share);
+      const QPointF across = memory ? QPointF(0, share > 0.8 ? 4 : 2.5) : QPointF(share > 0.8 ? 4 : 2.5, 0);
+      painter.setPen(QPen(t.faint, 1));
+      painter.drawLine(mark - across, mark + across);
+    }
+  }
+  painter.restore();
+}
+
+void RooflineView::draw_dot(QPainter& painter, const RooflineDot& dot, const QPointF& at) const {
+  const Theme& t = theme();
+  const bool chosen = is_among(chosen_, dot.ranking_row), hovered = is_among(hovered_, dot.ranking_row);
+  QColor fill = t.of(dot.kernel_class);
+  const bool fade = !chosen_.empty() && !chosen;
+  const double share = fade ? 0.3 : 0.82;
+  fill.setAlphaF(static_cast<float>(share));
+  painter.setBrush(fill);
+  painter.setPen(QPen(hovered ? t.hovered : chosen ? t.selected : t.base, chosen || hovered ? 2.5 : 1));
+  const double r = roofline_radius(dot.share);
+  painter.drawEllipse(at, r, r);
+  painter.setPen(Theme::on(mixed(t.of(dot.kernel_class), t.base, share)));
+  if (r >= 8)
+    painter.drawText(QRectF(at.x() - r, at.y() - r, 2 * r, 2 * r), Qt::AlignCenter,
+                     QString::number(dot.ranking_row + 1));
+}
+
+void RooflineView::draw_before(QPainter& painter, const Frame& f) const {
+  const Theme& t = theme();
+  for (const RooflineDot& old : before_) {
+    for (const RooflineDot& dot : plot_.dots) {
+      if (dot.name != old.name || !is_shown(dot, false)) continue;
+      const QPointF from(f.x(old.x), f.y(old.y)), to(f.x(dot.x), f.y(dot.y));
+      const double length = std::hypot(to.x() - from.x(), to.y() - from.y());
+      painter.setPen(QPen(t.faint, 1.2));
+      painter.setBrush(Qt::NoBrush);
+      painter.drawEllipse(from, 3, 3);
+      if (length < 4) continue;
+      painter.drawLine(from, to);
+      const QPointF unit = (to - from) / length, side(-unit.y(), unit.x());
+      const QPointF tip = to - unit * std::min(roofline_radius(dot.share), length / 2);
+      painter.setBrush(t.faint);
+      painter.drawPolygon(QPolygonF({tip, tip - unit * 8 + side * 3.5, tip - unit * 8 - side * 3.5}));
+    }
+  }
+}
+
+void RooflineView::draw_dots(QPainter& painter, const Frame& f) const {
+  painter.save();
+  painter.setClipRect(f.graph);
+  draw_before(painter, f);
+  for (const RooflineDot& dot : plot_.dots) {
+    if (is_shown(dot, false)) draw_dot(painter, dot, {f.x(dot.x), f.y(dot.y)});
+  }
+  if (plot_.mode == RooflineMode::intensity && levels_.size() > 1) draw_levels(painter, f);
+  painter.restore();
+}
+
+// The chosen kernel's intensity at each level of the memory, joined; names where no dot is.
+void RooflineView::draw_levels(QPainter& painter, const Frame& f) const {
+  const Theme& t = theme();
+  painter.setPen(QPen(t.selected, 1.5, Qt::DashLine));
+  for (std::size_t i = 1; i < levels_.size(); ++i) {
+    painter.drawLine(QPointF(f.x(levels_[i - 1].x), f.y(levels_[i - 1].y)),
+                     QPointF(f.x(levels_[i].x), f.y(levels_[i].y)));
+  }
+  std::vector<QRectF> taken = taken_by_dots(f);
+  for (const RoofName& name : place_roof_names(f)) taken.push_back(name.covers);
+  for (const RooflineDot& level : levels_) {
+    if (!f.shows.holds(level.x, level.y)) continue;
+    const QPointF at(f.x(level.x), f.y(level.y));
+    const bool dram = level.level == MemoryLevel::dram;
+    painter.setPen(QPen(t.selected, 1.5));
+    painter.setBrush(t.base);
+    if (!dram) painter.drawEllipse(at, 4.5, 4.5);
+    const QString words = dram ? "DRAM" : level.level == MemoryLevel::l2 ? "L2" : "L1";
+    const double wide = painter.fontMetrics().horizontalAdvance(words) + 2.0;
+    const double away = 6 + (dram ? roofline_radius(level.share) : 0);
+    std::vector<QRectF> places;
+    for (const QPointF& way : {QPointF(0, 1), QPointF(0, -1), QPointF(1, 0), QPointF(-1, 0), QPointF(1, 1),
+                               QPointF(1, -1), QPointF(-1, 1), QPointF(-1, -1)}) {
+      const QPointF middle = at + QPointF(way.x() * (away + wide / 2), way.y() * (away + 7));
+      const QRectF place(middle.x() - wide / 2, middle.y() - 7, wide, 14);
+      if (f.graph.contains(place)) places.push_back(place);
+    }
+    if (places.empty()) continue;
+    const QRectF place = free_place(places, taken);
+    taken.push_back(place);
+    painter.setPen(t.text);
+    painter.drawText(place, Qt::AlignCenter, words);
+  }
+}
+
+void RooflineView::draw_strip(QPainter& painter, const Frame& f) const {
+  if (plot_.strip.empty()) return;
+  const Theme& t = theme();
+  painter.setPen(t.text);
+  painter.drawText(QRectF(f.strip.left(), f.strip.top() - 19, f.strip.width(), 16), Qt::AlignLeft,
+                   tr("without counted operations: share of the DRAM roof"));
+  painter.fillRect(f.strip, t.alternate);
+  for (const double share : {0.0, 0.25, 0.5, 0.7, 0.85, 1.0}) {
+    const double x = f.strip.left() + f.strip.width() * share;
+    const bool target = share == 0.7 || share == 0.85;
+    painter.setPen(QPen(target ? t.of(analyzer::KernelBound::memory) : t.grid, 1,
+                        share == 0.7    ? Qt::DotLine
+                        : share == 0.85 ? Qt::DashLine
+                                        : Qt::SolidLine));
+    painter.drawLine(QPointF(x, f.strip.top()), QPointF(x, f.strip.bottom()));
+    painter.setPen(t.faint);
+    painter.drawText(QRectF(x - 30, f.strip.bottom() + 2, 60, 14), Qt::AlignHCenter,
+                     plain(percent_text(share, 0)));
+  }
+  for (const RooflineDot& dot : plot_.strip)
+    draw_dot(painter, dot,
+             {f.strip.left() + f.strip.width() * std::clamp(dot.x, 0.0, 1.0), f.strip.center().y()});
+}
+
+}  // namespace ridgeline::gui
