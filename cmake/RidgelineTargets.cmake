@@ -14,6 +14,10 @@ if(RIDGELINE_SANITIZE)
   target_compile_options(ridgeline_options INTERFACE
     $<$<COMPILE_LANGUAGE:CXX>:-fsanitize=${RIDGELINE_SANITIZE} -fno-sanitize=null,alignment -fno-omit-frame-pointer -fno-sanitize-recover=all>)
   target_link_options(ridgeline_options INTERFACE -fsanitize=${RIDGELINE_SANITIZE})
+  if(CMAKE_CXX_COMPILER_ID STREQUAL Clang AND CMAKE_CXX_COMPILER_VERSION VERSION_LESS 16)
+    # It lacks the builtin that GCC's <source_location> needs.
+    target_compile_options(ridgeline_options INTERFACE $<$<COMPILE_LANGUAGE:CXX>:-isystem${CMAKE_SOURCE_DIR}/cmake/clang-include>)
+  endif()
 endif()
 if(RIDGELINE_PORTABLE)
   target_link_options(ridgeline_options INTERFACE -static-libstdc++ -static-libgcc)
@@ -57,8 +61,12 @@ endfunction()
 function(ridgeline_unite target)
   if(RIDGELINE_UNITY)
     # Both warnings are about the neighbours of a source there; clang-tidy and a plain build see each by itself.
-    set_target_properties(${target} PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE 16 UNITY_BUILD_CODE_BEFORE_INCLUDE
-      "#pragma GCC diagnostic ignored \"-Wshadow\"\n#pragma GCC diagnostic ignored \"-Wsubobject-linkage\"")
+    set(ignored "#pragma GCC diagnostic ignored \"-Wshadow\"")
+    if(CMAKE_CXX_COMPILER_ID STREQUAL GNU)
+      string(APPEND ignored "\n#pragma GCC diagnostic ignored \"-Wsubobject-linkage\"")
+    endif()
+    set_target_properties(${target} PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE ${RIDGELINE_UNITY_BATCH}
+      UNITY_BUILD_CODE_BEFORE_INCLUDE "${ignored}")
   endif()
 endfunction()
 
@@ -66,6 +74,15 @@ endfunction()
 # a third of its compile time and worth nothing.
 function(ridgeline_front_end target)
   target_compile_options(${target} PRIVATE $<$<AND:$<CONFIG:Release>,$<COMPILE_LANGUAGE:CXX>>:-O1>)
+endfunction()
+
+# ridgeline_optimise_sanitized(<target>): small and run for long by its tests: optimised under the sanitizers too, which elsewhere costs
+# more when it is compiled than it saves when it runs.
+function(ridgeline_optimise_sanitized target)
+  if(RIDGELINE_SANITIZE)
+    target_compile_options(${target} PRIVATE $<$<COMPILE_LANGUAGE:CXX>:-O1>)
+    set_target_properties(${target} PROPERTIES DISABLE_PRECOMPILE_HEADERS ON)  # those are compiled at -O0
+  endif()
 endfunction()
 
 # ridgeline_portable(<target>): of a portable build, takes the place of what is newer than glibc 2.34 (portable_glibc.cpp says what).
@@ -103,6 +120,13 @@ function(ridgeline_test_part variable part)
   endif()
 endfunction()
 
+# What a program of tests is linked by, which nothing is delivered of.
+function(ridgeline_test_linker name)
+  if(RIDGELINE_TEST_LINKER)
+    target_link_options(${name} PRIVATE $<$<LINK_LANGUAGE:CXX>:-fuse-ld=${RIDGELINE_TEST_LINKER}>)
+  endif()
+endfunction()
+
 # What every test program has.
 function(ridgeline_test_program name)
   set_property(GLOBAL APPEND PROPERTY RIDGELINE_TEST_PROGRAMS ${name})
@@ -110,6 +134,7 @@ function(ridgeline_test_program name)
   target_link_libraries(${name} PRIVATE ridgeline::options ridgeline_test_options ${ARGN})
   target_include_directories(${name} PRIVATE ${CMAKE_SOURCE_DIR}/tests)
   target_compile_definitions(${name} PRIVATE RIDGELINE_SOURCE_DIR="${CMAKE_SOURCE_DIR}")
+  ridgeline_test_linker(${name})
 endfunction()
 
 # One ctest entry for each case of a program, or with RIDGELINE_TEST_ENTRIES=file for each source of it, made when it is linked:
@@ -163,7 +188,7 @@ function(ridgeline_add_tests module)
   if(ARG_DEPENDS)
     add_dependencies(${name} ${ARG_DEPENDS})
   endif()
-  set_target_properties(${name} PROPERTIES UNITY_BUILD ${RIDGELINE_UNITY_TESTS} UNITY_BUILD_BATCH_SIZE 16)
+  set_target_properties(${name} PROPERTIES UNITY_BUILD ${RIDGELINE_UNITY_TESTS} UNITY_BUILD_BATCH_SIZE ${RIDGELINE_UNITY_BATCH})
   ridgeline_precompile(${name} test <gtest/gtest.h>)
   if(ARG_APART)
     set(RIDGELINE_TEST_ENTRIES case)

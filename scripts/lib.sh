@@ -30,6 +30,8 @@ test_packages=(libgtest-dev sqlite3 python3 python3-venv dpkg-dev)
 format_packages=(python3-junitparser python3-prometheus-client python3-jsonschema python3-markdown-it python3-html5lib python3-yaml libxml2-utils protobuf-compiler)
 # The desktop program: built where these are. Without a font its pictures would be boxes.
 gui_packages=(qt6-base-dev qt6-svg-dev libgl-dev fonts-dejavu-core)
+# What tests are built with where it is there, in half the time: another linker, and a compiler for the build under the sanitizers.
+quick_packages=(lld clang libclang-rt-dev)
 # An X server without a screen, for the tests of the program in a real window (tests/gui/real_window_test.sh).
 gui_test_packages=(xvfb)
 
@@ -44,6 +46,9 @@ requirement_met() {
     git) have git ;;
     sqlite3) have sqlite3 ;;
     python3) have python3 ;;
+    lld) have ld.lld ;;
+    clang) have clang++ ;;
+    libclang-rt-dev) can_sanitize clang++ 2>/dev/null ;;
     clang-format) have clang-format || have clang-format-14 ;;
     clang-tidy) have run-clang-tidy && have clang-tidy ;;
     *) package_installed "$1" ;;
@@ -62,6 +67,41 @@ install_missing() {
   say "These packages are missing and could not be installed from here. As root:" >&2
   say "  apt-get install ${missing[*]}" >&2
   exit 4
+}
+
+# install_wanted PACKAGE...: installs what is not there; goes on without what cannot be installed.
+install_wanted() {
+  local package
+  for package in "$@"; do
+    requirement_met "$package" || (install_missing "$package") >/dev/null 2>&1 || say "Going on without $package, which takes longer."
+  done
+}
+
+# can_sanitize COMPILER: a program with an error of memory is built under the sanitizers and must not end well. Says why not.
+can_sanitize() {
+  local folder status=1
+  folder=$(mktemp -d)
+  printf 'int main(int n, char**) { int* p = new int[1]; p[n] = n; delete[] p; }\n' >"$folder/a.cpp"
+  if "$1" -fsanitize=address,undefined -o "$folder/a" "$folder/a.cpp" 2>"$folder/said"; then
+    "$folder/a" >"$folder/said" 2>&1 || { grep -q AddressSanitizer "$folder/said" && status=0; }
+  fi
+  [ "$status" -eq 0 ] || cat "$folder/said" >&2
+  rm -rf "$folder"
+  return "$status"
+}
+
+# sanitizing_compiler: Clang from 14 on where its sanitizers are there, for it takes half of GCC's time for what is not optimised; else GCC.
+sanitizing_compiler() {
+  local version
+  version=$(clang++ -dumpversion 2>/dev/null | cut -d. -f1) || true
+  if [ "${version:-0}" -ge 14 ] && can_sanitize clang++ 2>/dev/null; then echo clang++; else echo g++; fi
+}
+
+# keep_compiler BUILD_DIR COMPILER: CMake cannot change the compiler of a build folder, so that one with another begins anew.
+keep_compiler() {
+  local had
+  had=$(sed -n 's/^CMAKE_CXX_COMPILER:[A-Z]*=//p' "$1/CMakeCache.txt" 2>/dev/null) || true
+  [ -z "$had" ] || [ "$(basename "$had")" = "$2" ] || rm -rf "$1/CMakeCache.txt" "$1/CMakeFiles"
 }
 
 # CUDA's compiler: on the PATH, in CUDA_HOME, or in the usual place. Prints its path, or nothing.

@@ -109,6 +109,8 @@ TEST_F(HostileFiles, NoNameIsACommandOfALog) {
     write_fabricated_capture(file("forged.ridge"), forged);
     for (const char* format : {"text", "csv", "markdown", "json"}) {
       for (const char* columns : {"80", "100", "200"}) {
+        // Only text is as wide as a terminal.
+        if (format != std::string_view("text") && columns != std::string_view("80")) continue;
         setenv("COLUMNS", columns, 1);
         for (const char* verb : {"rank", "check", "steps", "info"}) {
           const std::string out = run({verb, "forged.ridge", "--format", format}).out;

@@ -353,7 +353,7 @@ TEST(CompareCells, SayAnOutcomeInAWordAndAColour) {
   for (const auto& [each, style] : styles) {
     EXPECT_EQ(outcome(each, Reason::none).style(), style) << to_string(each);
     const bool judged = style == Style::bad || style == Style::good;
-    const auto as = [&](KernelChange& k) { k.outcome = each; };
+    const auto as = [is = each](KernelChange& k) { k.outcome = is; };
     EXPECT_EQ(cell_of("delta_ns", as).style(), judged ? style : Style::plain) << to_string(each);
   }
 }

@@ -103,8 +103,9 @@ TEST(KeptDatabase, OtherFilesAreRefused) {
                                                      {"pipe", ErrorKind::io},
                                                      {".", ErrorKind::io}};
   for (const auto& [name, kind] : cases) {
-    EXPECT_EQ(refused([&] { (void)notes(directory.file(name)); }), kind) << name;
-    EXPECT_EQ(refused([&] { add_note(directory.file(name), "x"); }), kind) << name;
+    const std::string path = directory.file(name);
+    EXPECT_EQ(refused([&] { (void)notes(path); }), kind) << name;
+    EXPECT_EQ(refused([&] { add_note(path, "x"); }), kind) << name;
   }
 }
 
