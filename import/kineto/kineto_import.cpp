@@ -24,7 +24,7 @@ namespace {
 using Json = nlohmann::json;
 
 constexpr std::size_t kMaxCounterValues = 4'000'000;
-constexpr std::size_t kMostWorks = 1u << 16;                    // arguments of operations that are remembered
+constexpr std::size_t kMaxWorks = 1u << 16;                     // arguments of operations that are remembered
 constexpr std::int64_t kLongestSpanNs = std::int64_t{1} << 55;  // of one event: a year
 
 std::optional<std::int64_t> integer_in(std::string_view text) {
@@ -229,7 +229,7 @@ class KinetoReader {
         number = static_cast<std::uint32_t>(process_->works.size());
       }
     }
-    if (works_.size() < kMostWorks) works_.emplace(std::move(key), number);
+    if (works_.size() < kMaxWorks) works_.emplace(std::move(key), number);
     return number;
   }
 

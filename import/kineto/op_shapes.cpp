@@ -16,7 +16,7 @@ using TensorSizes = std::vector<std::int64_t>;
 
 constexpr const char* kShapesName = "shapes";
 constexpr std::int64_t kLargestSize = std::int64_t{1} << 40;
-constexpr std::size_t kMostArguments = 64;
+constexpr std::size_t kMaxArguments = 64;
 
 // What PyTorch calls an element's type, and its bytes.
 constexpr std::array<std::pair<std::string_view, int>, 15> kElementBytes = {{{"float", 4},
@@ -272,7 +272,7 @@ std::optional<std::vector<std::string>> texts_in(std::string_view text) {
   std::vector<std::string> texts;
   if (text.empty()) return texts;
   const Json list = Json::parse(text, nullptr, false);
-  if (!list.is_array() || list.size() > kMostArguments) return std::nullopt;
+  if (!list.is_array() || list.size() > kMaxArguments) return std::nullopt;
   for (const Json& each : list) texts.push_back(each.is_string() ? each.get<std::string>() : std::string());
   return texts;
 }
@@ -291,7 +291,7 @@ Work work_of_op(std::string_view name, const OpArguments& arguments) {
 std::optional<OpArguments> op_arguments(std::string_view sizes, std::string_view types,
                                         std::string_view values) {
   const Json list = Json::parse(sizes, nullptr, false);
-  if (!list.is_array() || list.size() > kMostArguments) return std::nullopt;
+  if (!list.is_array() || list.size() > kMaxArguments) return std::nullopt;
   OpArguments arguments;
   for (const Json& each : list) {
     const auto argument = sizes_in(each);

@@ -14,9 +14,9 @@ namespace ridgeline::import {
 namespace {
 
 constexpr std::size_t kReadBytes = 1U << 20U;
-constexpr std::uint64_t kMostPacketBytes = std::uint64_t{1} << 28U;  // one holds the names of a whole trace
-constexpr char kPacketTag = 0x0a;  // of Trace.packet: field 1, with a length
-constexpr std::size_t kMostHeadBytes = 11;
+constexpr std::uint64_t kMaxPacketBytes = std::uint64_t{1} << 28U;  // one holds the names of a whole trace
+constexpr char kPacketTag = 0x0a;                                   // of Trace.packet: field 1, with a length
+constexpr std::size_t kMaxHeadBytes = 11;
 
 }  // namespace
 
@@ -63,7 +63,7 @@ bool PacketStream::fill(std::size_t bytes) {
 bool PacketStream::next() {
   if (cut_) return false;
   if (!fill(1)) return false;
-  (void)fill(kMostHeadBytes);
+  (void)fill(kMaxHeadBytes);
   std::size_t head = 1;
   std::uint64_t size = 0;
   bool whole = false;
@@ -72,7 +72,7 @@ bool PacketStream::next() {
     size |= std::uint64_t{byte & 0x7fU} << shift;
     whole = byte < 0x80U;
   }
-  if (buffer_[place_] != kPacketTag || !whole || size > kMostPacketBytes ||
+  if (buffer_[place_] != kPacketTag || !whole || size > kMaxPacketBytes ||
       !fill(head + static_cast<std::size_t>(size))) {
     cut_ = true;
     return false;

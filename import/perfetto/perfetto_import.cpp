@@ -17,7 +17,7 @@ namespace ridgeline::import {
 
 namespace {
 
-constexpr std::size_t kMostCategories = 32;
+constexpr std::size_t kMaxTrackCategories = 32;
 constexpr std::string_view kWaitsTrack = "Waits for the GPU";  // of our own export
 
 std::optional<std::int64_t> decimal_in(std::string_view text) {
@@ -106,7 +106,7 @@ class PerfettoReader {
   };
 
   void leave_out(std::string_view what) {
-    if (left_out_.size() < kMostCategories || left_out_.contains(what))
+    if (left_out_.size() < kMaxTrackCategories || left_out_.contains(what))
       ++left_out_.try_emplace(std::string(what)).first->second;
   }
 
@@ -269,9 +269,9 @@ class PerfettoReader {
   };
   // Tracks of one thread hang below it.
   [[nodiscard]] std::optional<Thread> thread_of(std::uint64_t uuid) const {
-    constexpr int kMostParents = 16;
+    constexpr int kMaxParents = 16;
     Thread thread;
-    for (int depth = 0; depth < kMostParents; ++depth) {
+    for (int depth = 0; depth < kMaxParents; ++depth) {
       const auto found = tracks_.find(uuid);
       if (found == tracks_.end()) return std::nullopt;
       const PerfettoTrack& track = found->second;

@@ -16,9 +16,9 @@ constexpr std::string_view kNcclDomain = "NCCL";
 constexpr std::string_view kNcclKernel = "nccl";
 // A payload of NCCL's is a few numbers.
 constexpr std::size_t kLongestNcclPayloadBytes = 64;
-constexpr std::size_t kMostCallsOfGroup = 4096;
-constexpr std::uint64_t kMostMessageBytes = std::uint64_t{1} << 50;
-constexpr std::int64_t kMostRanksOfGroup = 1'000'000;
+constexpr std::size_t kMaxCallsOfGroup = 4096;
+constexpr std::uint64_t kMaxMessageBytes = std::uint64_t{1} << 50;
+constexpr std::int64_t kMaxRanksOfGroup = 1'000'000;
 
 constexpr std::pair<std::string_view, CollectiveFunction> kNcclCalls[] = {
     {"ncclAllReduce", CollectiveFunction::all_reduce},
@@ -142,7 +142,7 @@ void RecordedCollectives::on_range_end(const spool::NvtxRangeRecord& range) {
         break;
       case PathKind::call:
         if (group.depth > 0 && !launches_of_range_.contains(range.range_id) &&
-            group.calls.size() < kMostCallsOfGroup)
+            group.calls.size() < kMaxCallsOfGroup)
           group.calls.push_back(call_in(path->second.function, range.range_id));
         break;
       case PathKind::makes_group:
@@ -171,7 +171,7 @@ RecordedCollectives::NcclCall RecordedCollectives::call_in(CollectiveFunction fu
     groups_.try_emplace(*call.group);
   }
   const auto size = number_at<std::uint64_t>(bytes, has_hash ? 8 : 0);
-  if (size <= kMostMessageBytes) call.bytes = static_cast<std::int64_t>(size);
+  if (size <= kMaxMessageBytes) call.bytes = static_cast<std::int64_t>(size);
   return call;
 }
 
@@ -198,7 +198,7 @@ void RecordedCollectives::note_group(std::uint64_t range_id) {
   const std::string& bytes = payload->second;
   const auto ranks = number_at<std::int32_t>(bytes, 8);
   const auto rank = number_at<std::int32_t>(bytes, 12);
-  if (ranks < 1 || ranks > kMostRanksOfGroup || rank < 0 || rank >= ranks) return;
+  if (ranks < 1 || ranks > kMaxRanksOfGroup || rank < 0 || rank >= ranks) return;
   NcclGroup& group = groups_[number_at<std::uint64_t>(bytes, 0)];
   group.ranks = ranks;
   group.rank = rank;

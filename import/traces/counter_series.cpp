@@ -23,7 +23,7 @@ std::string_view unit_of_metric(std::string_view name) {
 }  // namespace
 
 bool CounterSeries::add(const Value& value) {
-  if (values_ >= most_values_) return false;
+  if (values_ >= max_values_) return false;
   Device& device = devices_[value.device];
   auto metric = device.metrics.find(value.metric);
   if (metric == device.metrics.end()) {

@@ -13,7 +13,7 @@ namespace ridgeline::import {
 
 class CounterSeries {
  public:
-  explicit CounterSeries(std::size_t most_values) : most_values_(most_values) {}
+  explicit CounterSeries(std::size_t max_values) : max_values_(max_values) {}
 
   struct Value {
     std::int64_t time_ns = 0;  ///< end of the time that it is of
@@ -41,7 +41,7 @@ class CounterSeries {
   static ForeignSamples samples_of(std::uint32_t number, Device& device);
 
   std::map<std::uint32_t, Device> devices_;
-  std::size_t most_values_;  // 24 bytes each
+  std::size_t max_values_;  // 24 bytes each
   std::size_t values_ = 0;
 };
 

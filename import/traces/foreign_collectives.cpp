@@ -15,9 +15,9 @@ namespace ridgeline::import {
 
 namespace {
 
-constexpr std::int64_t kMostElements = std::int64_t{1} << 50;
-constexpr std::int64_t kMostGroupRanks = 1 << 24;
-constexpr std::size_t kMostForeignGroups = 1U << 16;
+constexpr std::int64_t kMaxElements = std::int64_t{1} << 50;
+constexpr std::int64_t kMaxGroupRanks = 1 << 24;
+constexpr std::size_t kMaxForeignGroups = 1U << 16;
 
 std::optional<std::int64_t> count_in(std::string_view text, std::int64_t most) {
   std::int64_t value = 0;
@@ -86,7 +86,7 @@ std::optional<std::vector<std::int64_t>> ranks_in(std::string_view members) {
     const std::size_t end = std::min(members.find(','), members.size());
     std::string_view each = members.substr(0, end);
     each.remove_prefix(std::min(each.size(), each.find_first_not_of(' ')));
-    const auto rank = count_in(each, kMostGroupRanks);
+    const auto rank = count_in(each, kMaxGroupRanks);
     if (!rank) return std::nullopt;
     ranks.push_back(*rank);
     members.remove_prefix(std::min(members.size(), end + 1));
@@ -106,11 +106,11 @@ bool CollectiveArguments::take(std::string_view key, std::string_view value) {
   } else if (key == "Process Group Ranks") {
     members = value;
   } else if (key == "In msg nelems") {
-    in_elements = count_in(value, kMostElements);
+    in_elements = count_in(value, kMaxElements);
   } else if (key == "Out msg nelems") {
-    out_elements = count_in(value, kMostElements);
+    out_elements = count_in(value, kMaxElements);
   } else if (key == "Group size") {
-    group_ranks = count_in(value, kMostGroupRanks);
+    group_ranks = count_in(value, kMaxGroupRanks);
   } else if (key == "Seq") {
     sequence = count_in(value, INT64_MAX);
   } else {
@@ -121,7 +121,7 @@ bool CollectiveArguments::take(std::string_view key, std::string_view value) {
 
 void ForeignCollectives::note_group(std::string_view name, std::string_view members,
                                     std::optional<std::int64_t> ranks) {
-  if (groups_.size() >= kMostForeignGroups && !groups_.contains(name)) return;
+  if (groups_.size() >= kMaxForeignGroups && !groups_.contains(name)) return;
   Group& group = groups_[std::string(name)];
   if (group.members.empty()) group.members = std::string(members);
   if (!group.ranks && ranks && *ranks > 0) group.ranks = ranks;
@@ -136,7 +136,7 @@ std::optional<ForeignCollective> ForeignCollectives::collective_of(const Collect
                                .group = std::string(arguments.group)};
   const auto elements = elements_of(*function, arguments);
   const auto each = scalar_bytes(arguments.type);
-  if (elements && each && *elements <= kMostElements && *elements > 0) collective.bytes = *elements * *each;
+  if (elements && each && *elements <= kMaxElements && *elements > 0) collective.bytes = *elements * *each;
   if (!arguments.group.empty()) note_group(arguments.group, arguments.members, arguments.group_ranks);
   return collective;
 }

@@ -69,8 +69,8 @@ bool is_packet(std::string_view head) {
   std::size_t at = 1;
   while (at < head.size() && at < 11 && static_cast<unsigned char>(head[at]) >= 0x80U) ++at;
   ProtoFields fields(head.substr(std::min(at + 1, head.size())));
-  constexpr std::uint32_t kMostFields = 1000;
-  return (fields.next() || fields.field() > 0) && fields.field() < kMostFields;
+  constexpr std::uint32_t kMaxFields = 1000;
+  return (fields.next() || fields.field() > 0) && fields.field() < kMaxFields;
 }
 
 bool has_nsys_ending(std::string_view path) {

@@ -148,8 +148,8 @@ void insert_rows(Database& database, const Job& job) {
 // Nothing that is computed with them can overflow, and nothing refers to what is not there.
 constexpr std::int64_t kLongestOfJobNs = 1'000'000'000'000'000;
 constexpr std::int64_t kLatestOfJobNs = 2'200'000'000'000'000'000;
-constexpr std::int64_t kMostRanks = 1'000'000;
-constexpr std::int64_t kMostBlocks = 1'000'000'000'000'000'000;
+constexpr std::int64_t kMaxRanks = 1'000'000;
+constexpr std::int64_t kMaxBlocks = 1'000'000'000'000'000'000;
 
 void require(bool good, std::string_view what) {
   if (!good) throw Error(ErrorKind::corrupt, fmt::format("a merged job is damaged: {}", what));
@@ -170,8 +170,7 @@ std::unordered_set<Id> ids_of(const Rows& rows) {
 
 void check_names(const Job& job, const std::unordered_set<Id>& communicators) {
   for (const JobRank& rank : job.ranks)
-    require(!rank.world_size || (*rank.world_size > 0 && *rank.world_size <= kMostRanks),
-            "a number of ranks");
+    require(!rank.world_size || (*rank.world_size > 0 && *rank.world_size <= kMaxRanks), "a number of ranks");
   for (const JobClock& clock : job.clocks) {
     for (const auto& ns : {clock.offset_ns, clock.base_ns, clock.low_ns, clock.high_ns})
       require(!ns || is_time(*ns), "a time of a clock");
@@ -202,7 +201,7 @@ void check(const Job& job) {
   const auto kernels = ids_of(job.kernels);
   for (const JobKernelStep& row : job.kernel_steps) {
     require(ranks.contains(row.rank) && kernels.contains(row.kernel_id), "a kernel");
-    require(is_length(row.time_ns) && is_length(row.launches) && row.blocks >= 0 && row.blocks < kMostBlocks,
+    require(is_length(row.time_ns) && is_length(row.launches) && row.blocks >= 0 && row.blocks < kMaxBlocks,
             "a sum of a kernel");
   }
 }

@@ -140,9 +140,9 @@ class Recorded(unittest.TestCase):
         self.assertIn("device of another process", " ".join(self.wrong("UPDATE launch SET device_id = 1")))
         self.assertIn("2 devices", " ".join(self.wrong("UPDATE launch SET device_id = 2 WHERE id % 2 = 0")))
 
-    def one_gpu(self, uuid, most_w):
+    def one_gpu(self, uuid, max_w):
         watch = power.PowerWatch()
-        watch.most_w = most_w
+        watch.max_w = max_w
         return programs.judge_one_gpu(self.path, uuid, watch)[0]
 
     def test_a_program_that_sees_one_gpu(self):
@@ -240,8 +240,8 @@ class Machine(unittest.TestCase):
     def test_the_most_of_what_nvidia_smi_prints(self):
         watch = power.PowerWatch()
         watch.read([f"{FIRST}, 80.5", f"{SECOND}, 75.1", f"{FIRST}, 640.25", f"{SECOND}, [N/A]", f"{SECOND}, 76"])
-        self.assertEqual(watch.most_w, {FIRST: 640.25, SECOND: 76.0})
-        watch.most_w[SECOND], wrong = 630.0, []
+        self.assertEqual(watch.max_w, {FIRST: 640.25, SECOND: 76.0})
+        watch.max_w[SECOND], wrong = 630.0, []
         self.assertIn("undecided", watch.judge(FIRST, 640, wrong))
         self.assertEqual(wrong, [])
 

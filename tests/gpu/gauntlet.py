@@ -254,7 +254,7 @@ def counted_steps(capture):
         return 0, 0
 
 
-def judge(checks, kinds, least_runs):
+def judge(checks, kinds, min_runs):
     """A row a kind and one of all. `kinds`: as Kind.document() has them."""
     for kind in kinds:
         name = f"gauntlet-{kind['kind']}"
@@ -267,8 +267,8 @@ def judge(checks, kinds, least_runs):
             checks.add(name, True, "no run in this time")
     runs, wrong, counted = (sum(kind[key] for kind in kinds) for key in ("runs", "wrong", "counted"))
     never = [kind["kind"] for kind in kinds if kind["runs"] and not kind["counted"]]
-    checks.add("gauntlet", wrong == 0 and counted > 0 and runs >= least_runs,
-               f"{runs} runs{f' of {least_runs}' if runs < least_runs else ''}, {wrong} wrong, {counted} replay steps counted"
+    checks.add("gauntlet", wrong == 0 and counted > 0 and runs >= min_runs,
+               f"{runs} runs{f' of {min_runs}' if runs < min_runs else ''}, {wrong} wrong, {counted} replay steps counted"
                + (f"; nothing was ever counted of {', '.join(never)}" if never else ""))
 
 

@@ -9,7 +9,7 @@ class PowerWatch:
     """Most power of each card from start() to stop()."""
 
     def __init__(self):
-        self.most_w = {}  # UUID -> watts
+        self.max_w = {}  # UUID -> watts
         self.printed = self.process = None
 
     def start(self):
@@ -28,14 +28,14 @@ class PowerWatch:
         for line in lines:
             uuid, _, watts = line.partition(",")
             try:
-                self.most_w[uuid.strip()] = max(float(watts), self.most_w.get(uuid.strip(), 0.0))
+                self.max_w[uuid.strip()] = max(float(watts), self.max_w.get(uuid.strip(), 0.0))
             except ValueError:
                 continue  # "[N/A]", or a line cut off by the end
 
     def judge(self, uuid, recorded_w, wrong):
         """Adds to `wrong` if the recorded maximum is nearer to another card's than to that of `uuid`; says what was compared."""
-        others = [watts for other, watts in self.most_w.items() if other != uuid]
-        mine = self.most_w.get(uuid)
+        others = [watts for other, watts in self.max_w.items() if other != uuid]
+        mine = self.max_w.get(uuid)
         if mine is None or not others:
             wrong.append("nvidia-smi says no power of the cards")
             return "nothing to compare"

@@ -53,12 +53,12 @@ class Program:
     """How a program is started and what its capture must hold."""
 
     def __init__(self, command, processes=1, source="period", graphs=False, takes_gpus=1, ranks=0, samples=True, watched=False,
-                 limit_s=120, least_steps=5, status=0, sampled_devices=0, tiers=None, first=None, steps_in_all=0):
+                 limit_s=120, min_steps=5, status=0, sampled_devices=0, tiers=None, first=None, steps_in_all=0):
         self.command, self.limit_s, self.status = command, limit_s, status
         self.watched = watched  # sees one GPU of several, and whether the clocks are that one's is looked at
         self.processes = processes  # that use the GPU
         self.source = source  # where its steps come from; None: anywhere
-        self.least_steps = least_steps  # of the timeline, a process
+        self.min_steps = min_steps  # of the timeline, a process
         self.steps_in_all = steps_in_all  # of all phases
         self.graphs = graphs  # must kernels come out of graphs
         self.takes_gpus = takes_gpus
@@ -80,7 +80,7 @@ def programs(options):
         return Program([sys.executable, os.path.join(here, name + ".py"), *arguments], **more)
 
     # Over before there is time for samples and counters, which is said; the steps are found all the same.
-    short = {"tiers": ("T0",), "least_steps": 0, "steps_in_all": 60, "limit_s": 90}
+    short = {"tiers": ("T0",), "min_steps": 0, "steps_in_all": 60, "limit_s": 90}
 
     return {
         "trainer": Program([*trainer, "--no-cuda-graph", "--steps", "150"], source="nvtx"),
@@ -94,8 +94,8 @@ def programs(options):
         "triton": kind("triton_kernels"),
         "cupy": kind("cupy_solver", first="gemv"),
         "lightning": kind("lightning_fit"),
-        "bert": kind("bert_lengths", source=None, least_steps=0),
-        "server": kind("server", source=None, least_steps=0),
+        "bert": kind("bert_lengths", source=None, min_steps=0),
+        "server": kind("server", source=None, min_steps=0),
         "lstm": kind("lstm"),
         "llama": kind("llama_decode", source=None),
         "train-ranges": kind("train_ranges", source="nvtx"),
@@ -106,24 +106,24 @@ def programs(options):
         "graph-transformer": kind("graph_transformer", graphs=True),
         "graph-transformer-70": kind("graph_transformer", "70", graphs=True, **short),
         "two-processes": kind("two_processes", processes=2, limit_s=180),
-        "moe": kind("moe", source=None, least_steps=0),
+        "moe": kind("moe", source=None, min_steps=0),
         "reinforcement": kind("reinforcement", source=None),
-        "batched-decode": kind("batched_decode", source=None, least_steps=0),
-        "speculative": kind("speculative", source=None, least_steps=0),
+        "batched-decode": kind("batched_decode", source=None, min_steps=0),
+        "speculative": kind("speculative", source=None, min_steps=0),
         "evaluation": kind("evaluation"),
         "diffusion": kind("diffusion"),
         "recompile": kind("recompile", limit_s=240),
         "gan": kind("gan"),
         "vision-workers": kind("vision_workers"),
         "graph-network": kind("graph_network"),
-        "gaussian-process": kind("gaussian_process", source=None, least_steps=0),
+        "gaussian-process": kind("gaussian_process", source=None, min_steps=0),
         "data-grid": kind("data_grid"),
         "accumulate": kind("accumulate"),
-        "buckets": kind("buckets", source=None, least_steps=0),
-        "decode": kind("decode", source=None, least_steps=0),
-        "threads": kind("threads", source=None, least_steps=0),
+        "buckets": kind("buckets", source=None, min_steps=0),
+        "decode": kind("decode", source=None, min_steps=0),
+        "threads": kind("threads", source=None, min_steps=0),
         "sleeper": kind("sleeper"),
-        "short": Program([options.exiter, "--how", "return", "--after", "50"], source="nvtx", least_steps=0, status=7, limit_s=60, tiers=("T0",)),
+        "short": Program([options.exiter, "--how", "return", "--after", "50"], source="nvtx", min_steps=0, status=7, limit_s=60, tiers=("T0",)),
         "torchrun": Program([*torchrun, options.python_program, "--json", "-B", "8", "-T", "512", "--steps", "200"], processes=2, ranks=2,
                             takes_gpus=2, limit_s=180),
         "collectives": Program([*torchrun, options.python_program, "--json", "-B", "8", "-T", "512", "--steps", "100", "--nvtx"],
@@ -306,7 +306,7 @@ def judge(checks, name, ridgeline, capture, done, program, uuids, watch, alone):
         wrong.append(f"{facts.processes} processes, {program.processes} expected")
     if program.source and program.source not in facts.sources:
         wrong.append(f"steps come from {', '.join(sorted(facts.sources)) or 'nowhere'}, not {program.source}")
-    if facts.steps.get("timeline", 0) < program.least_steps * program.processes:
+    if facts.steps.get("timeline", 0) < program.min_steps * program.processes:
         wrong.append(f"{facts.steps.get('timeline', 0)} timeline steps")
     if sum(facts.steps.values()) < program.steps_in_all:
         wrong.append(f"{sum(facts.steps.values())} steps, {program.steps_in_all} expected")

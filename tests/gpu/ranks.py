@@ -111,10 +111,10 @@ def check_losses(checks, trainer):
             checks.add(name, False, bad)
             continue
         loss, norm = deviation(curve(b), curve(a), 1), norm_deviation(precision, curve(b), curve(a))
-        most_loss, most_norm = TOLERANCE[precision]
-        checks.add(name, loss <= most_loss and norm <= most_norm,
+        max_loss, max_norm = TOLERANCE[precision]
+        checks.add(name, loss <= max_loss and norm <= max_norm,
                    f"2 ranks beside 1 at the same global batch, {STEPS} steps: loss {a[0]['loss']:.4f} -> {a[-1]['loss']:.4f}, largest difference "
-                   f"{loss:.1e} (at most {most_loss:.0e}), of the norm {norm:.1e} (at most {most_norm:.0e}{'' if precision == 'fp32' else ', median and first steps'})")
+                   f"{loss:.1e} (at most {max_loss:.0e}), of the norm {norm:.1e} (at most {max_norm:.0e}{'' if precision == 'fp32' else ', median and first steps'})")
 
 
 def check_bits(checks, trainer):

@@ -124,6 +124,17 @@ class CheckStyle(SmallTree):
         self.assertEqual(out.count("docs/page.md:"), 2, "what a page quotes is the program's")
         self.assertNotIn("log.md", out)
 
+    def test_bounds_are_min_and_max(self):
+        wrong = ["constexpr int kMostRanks = 3;", "int f(int least_steps);", "double most_hz = 2e9;  // the highest", "constexpr int kFewest = 2;"]
+        right = ["constexpr double kMostlyNew = 0.6, kMostOfIt = 0.6;", 'out["least_pairs"] = min_pairs;', "// the least_pairs of the document",
+                 "const auto most = most_of(times);", "int at_least = 3;"]
+        self.write("store/thing.cpp", "\n".join(wrong + right) + "\n")
+        self.write("tests/gpu/thing.py", "least_runs = 3\nmin_runs = 3  # least_runs\n")
+        out = self.run_check()[1]
+        found = [line.split(": ")[0:2] for line in out.splitlines() if "min_, max_" in line]
+        self.assertEqual(found, [["store/thing.cpp:1", "kMostRanks"], ["store/thing.cpp:2", "least_steps"], ["store/thing.cpp:3", "most_hz"],
+                                 ["store/thing.cpp:4", "kFewest"], ["tests/gpu/thing.py:1", "least_runs"]], out)
+
     def test_long_comments_are_broken_up_to_the_next_item(self):
         self.write("store/thing.h", "// thing.h\n#pragma once\n\n///  1. " + "word " * 30 + "end\n///     goes on.\n///  2. next\nint f();\n")
         self.assertEqual(self.run_check("--fix")[0], 0)

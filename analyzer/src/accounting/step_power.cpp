@@ -18,7 +18,7 @@ namespace ridgeline::analyzer {
 namespace {
 
 constexpr double kOfNormal95 = 1.96;
-constexpr std::size_t kFewestPoints = 6;
+constexpr std::size_t kMinPoints = 6;
 constexpr double kMinSpread = 0.005;          // of 1/clock, standard deviation over mean
 constexpr double kMinError = 0.02;            // of a slope: clocks are read some ten times a second
 constexpr double kAtRoof = 0.60;              // of a roof: below, latency holds the launch
@@ -123,7 +123,7 @@ std::map<std::size_t, std::vector<ClockPoint>> Power::points_by_row() const {
   }
   std::map<std::size_t, std::vector<ClockPoint>> points;
   // clock_share() takes no fewer: steps of millions of launches, of which there are few, are not gone through.
-  if (peers.size() < kFewestPoints) return points;
+  if (peers.size() < kMinPoints) return points;
   std::unordered_map<std::int64_t, std::size_t> row_of;  // by ordinal
   row_of.reserve(in_.utilisation.launches.size());
   for (std::size_t r = 0; r < ranking_.rows.size(); ++r) {
@@ -329,7 +329,7 @@ void Power::energy() {
 ToldShare clock_share(const std::vector<ClockPoint>& points, const ClockShare& prior) {
   const ToldShare alone{{prior.beta, prior.error}, false};
   const auto n = static_cast<double>(points.size());
-  if (points.size() < kFewestPoints) return alone;
+  if (points.size() < kMinPoints) return alone;
   double mean_x = 0, mean_y = 0;
   for (const ClockPoint& point : points) {
     if (point.clock_hz <= 0) return alone;

@@ -9,7 +9,7 @@ namespace ridgeline::analyzer {
 namespace {
 
 // Repetitions: few are enough where the slowest part sets the pace at once; more where it takes a while to.
-constexpr std::size_t kFewest = 2;
+constexpr std::size_t kMin = 2;
 constexpr std::size_t kFirst = 8;
 constexpr std::size_t kMax = 64;
 // Means over all and over the later half of the repetitions that differ by less are the same pace.
@@ -80,7 +80,7 @@ StepSimulation::StepSimulation(StepGraph graph, const Options& options)
   }
   const auto affordable = static_cast<std::size_t>(
       std::max<std::int64_t>(options_.max_visits / static_cast<std::int64_t>(graph_.size() + 1), 0));
-  const std::size_t most = std::clamp(affordable, kFewest, kMax);
+  const std::size_t most = std::clamp(affordable, kMin, kMax);
   std::vector<std::int64_t> starts_ns;
   const auto mean = [&](std::size_t from, std::size_t to) {
     return static_cast<double>(starts_ns[to] - starts_ns[from]) / static_cast<double>(to - from);

@@ -29,7 +29,7 @@ constexpr std::int64_t kClockReachNs = 500'000'000;
 // Longer than any recording: times beyond are no times.
 constexpr std::int64_t kLongestRecordingNs = 1'000'000'000'000'000;
 constexpr std::int64_t kLatestTimeNs = 2'200'000'000'000'000'000;
-constexpr std::int64_t kMostRanks = 1'000'000;
+constexpr std::int64_t kMaxRanks = 1'000'000;
 
 bool usable(std::int64_t start_ns, std::int64_t end_ns) {
   return start_ns > 0 && end_ns >= start_ns && end_ns < kLatestTimeNs &&
@@ -37,9 +37,10 @@ bool usable(std::int64_t start_ns, std::int64_t end_ns) {
 }
 
 std::int64_t blocks_of(const store::Dim3& grid) {
-  constexpr double kMost = 1e15;
-  return static_cast<std::int64_t>(std::clamp(
-      static_cast<double>(grid.x) * static_cast<double>(grid.y) * static_cast<double>(grid.z), 0.0, kMost));
+  constexpr double kMaxBlocks = 1e15;
+  return static_cast<std::int64_t>(
+      std::clamp(static_cast<double>(grid.x) * static_cast<double>(grid.y) * static_cast<double>(grid.z), 0.0,
+                 kMaxBlocks));
 }
 
 // Words that differ from rank to rank are numbers: ranks, ports, devices.
@@ -128,7 +129,7 @@ class Extraction {
     for (const auto& [id, group] : communicators_) {
       if (group.process_id == process && group.ranks.value_or(0) > size.value_or(0)) size = group.ranks;
     }
-    if (size && (*size < 1 || *size > kMostRanks)) return std::nullopt;
+    if (size && (*size < 1 || *size > kMaxRanks)) return std::nullopt;
     return size;
   }
 

@@ -17,13 +17,13 @@ namespace {
 
 // A phase of less than this share of the step is held to this share, not to one of itself.
 constexpr double kShortPhase = 0.1;
-constexpr std::size_t kFewestForRange = 3;
+constexpr std::size_t kMinForRange = 3;
 constexpr double kLowQuantile = 0.05, kHighQuantile = 0.95;
 
 GainRange range_of_gains(std::vector<double> values) {
   GainRange estimate;
   estimate.value = median(values);
-  if (values.size() < kFewestForRange) return estimate;
+  if (values.size() < kMinForRange) return estimate;
   estimate.low = quantile(values, kLowQuantile);
   estimate.high = quantile(std::move(values), kHighQuantile);
   return estimate;

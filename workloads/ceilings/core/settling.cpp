@@ -6,7 +6,7 @@
 namespace ridgeline::ceilings {
 
 namespace {
-constexpr std::size_t kFewestReadings = 5;
+constexpr std::size_t kMinReadings = 5;
 constexpr double kMaxOfMedian = 1.25;
 constexpr double kMaxWaited = 0.2;
 }  // namespace
@@ -18,7 +18,7 @@ bool settled(std::span<const Point> clocks, const SettlingRule& rule) {
   const auto first =
       std::find_if(clocks.begin(), clocks.end(), [&](const Point& p) { return p.x >= now - rule.look_s; });
   const auto seen = clocks.subspan(static_cast<std::size_t>(first - clocks.begin()));
-  if (seen.size() < kFewestReadings) return false;
+  if (seen.size() < kMinReadings) return false;
   double mean = 0;
   for (const Point& p : seen) mean += p.y / static_cast<double>(seen.size());
   return mean > 0 && std::fabs(slope(seen)) * rule.look_s / mean < rule.max_change;

@@ -42,26 +42,25 @@ constexpr Launcher kLaunchers[] = {
     {"MPI", "PMI_RANK", "PMI_SIZE", "MPI_LOCALRANKID"},
 };
 
-constexpr int kMostRanks = 1 << 20;
-constexpr int kMostPorts = 65535;
+constexpr int kMaxRanks = 1 << 20;
+constexpr int kMaxPorts = 65535;
 
 int port_of(const Variables& variables) {
-  if (is_set(variables("RIDGELINE_PORT"))) return number_of(variables, "RIDGELINE_PORT", 1, kMostPorts);
-  if (is_set(variables("MASTER_PORT"))) return number_of(variables, "MASTER_PORT", 1, kMostPorts - 1) + 1;
+  if (is_set(variables("RIDGELINE_PORT"))) return number_of(variables, "RIDGELINE_PORT", 1, kMaxPorts);
+  if (is_set(variables("MASTER_PORT"))) return number_of(variables, "MASTER_PORT", 1, kMaxPorts - 1) + 1;
   return kUsualPort;
 }
 
 // Whether the launcher says that all ranks are on this host.
 bool on_one_host(const Variables& variables) {
   if (is_set(variables("SLURM_STEP_NUM_NODES"))) {
-    return number_of(variables, "SLURM_STEP_NUM_NODES", 1, kMostRanks) == 1;
+    return number_of(variables, "SLURM_STEP_NUM_NODES", 1, kMaxRanks) == 1;
   }
   for (const char* local : {"LOCAL_WORLD_SIZE", "OMPI_COMM_WORLD_LOCAL_SIZE", "MPI_LOCALNRANKS"}) {
     if (!is_set(variables(local))) continue;
     for (const Launcher& launcher : kLaunchers) {
       if (is_set(variables(launcher.size))) {
-        return number_of(variables, local, 1, kMostRanks) ==
-               number_of(variables, launcher.size, 1, kMostRanks);
+        return number_of(variables, local, 1, kMaxRanks) == number_of(variables, launcher.size, 1, kMaxRanks);
       }
     }
   }
@@ -88,7 +87,7 @@ std::optional<RankPlace> place_from_environment(const Variables& variables) {
     if (!is_set(variables(launcher.rank)) || !is_set(variables(launcher.size))) continue;
     RankPlace place;
     place.launcher = launcher.name;
-    place.size = number_of(variables, launcher.size, 1, kMostRanks);
+    place.size = number_of(variables, launcher.size, 1, kMaxRanks);
     place.rank = number_of(variables, launcher.rank, 0, place.size - 1);
     place.local_rank = is_set(variables(launcher.local_rank))
                            ? number_of(variables, launcher.local_rank, 0, place.size - 1)
