@@ -34,18 +34,17 @@ TEST(Documents, TextFitsItsWidth) {
   sampled.exclude_attention = true;
   sampled.t1_outlier = 0.05;
   for (const FabricatedCapture& options : {FabricatedCapture{}, hostile, refused, sampled}) {
+    const TemporaryCapture capture(options);
     analyzer::AnalysisOptions how;
     for (const auto key : {analyzer::RankingKey::kernel, analyzer::RankingKey::launch,
                            analyzer::RankingKey::nvtx_path, analyzer::RankingKey::kernel_class,
                            analyzer::RankingKey::family, analyzer::RankingKey::kernel_and_grid}) {
       how.ranking.key = key;
-      const TemporaryCapture capture(options, how);
+      const analyzer::Analysis analysis = analyzer::testing::analyze(capture.model, how).value();
       for (const int columns : {80, 100, 160}) {
-        expect_width(ranking_document(capture.model, capture.analysis, as(Format::text, columns)).text(),
-                     columns);
+        expect_width(ranking_document(capture.model, analysis, as(Format::text, columns)).text(), columns);
       }
     }
-    const TemporaryCapture capture(options);
     for (const int columns : {80, 100, 160}) {
       expect_width(check_document(capture.model, capture.analysis, all_of(as(Format::text, columns))).text(),
                    columns);
