@@ -1,9 +1,14 @@
 #include "fabricated_capture.h"
 
 #include <algorithm>
+#include <filesystem>
+#include <string>
+#include <system_error>
+#include <utility>
 #include <vector>
 
 #include "ridgeline/store/capture_writer.h"
+#include "support/temporary_directory.h"
 
 namespace ridgeline::testing {
 namespace {
@@ -522,6 +527,23 @@ class Fabricator {
   std::int64_t first_sample_ns_ = 0, last_sample_ns_ = 0;
 };
 
+// What this process has written: most tests ask for the capture without options.
+class WrittenCaptures {
+ public:
+  const std::string& file_of(const FabricatedCapture& options) {
+    for (const auto& [written, file] : files_) {
+      if (written == options) return file;
+    }
+    const std::string file = directory_.file(std::to_string(files_.size()) + ".ridge");
+    Fabricator(file, options).write();
+    return files_.emplace_back(options, file).second;
+  }
+
+ private:
+  TemporaryDirectory directory_;
+  std::vector<std::pair<FabricatedCapture, std::string>> files_;
+};
+
 }  // namespace
 
 std::int64_t launches_per_step(const FabricatedCapture& options) {
@@ -529,7 +551,9 @@ std::int64_t launches_per_step(const FabricatedCapture& options) {
 }
 
 void write_fabricated_capture(const std::string& path, const FabricatedCapture& options) {
-  Fabricator(path, options).write();
+  static WrittenCaptures written;
+  std::error_code failed;  // there is a file, or no folder: the writer says so
+  if (!std::filesystem::copy_file(written.file_of(options), path, failed)) Fabricator(path, options).write();
 }
 
 }  // namespace ridgeline::testing

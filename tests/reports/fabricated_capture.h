@@ -41,12 +41,14 @@ struct FabricatedCapture {
   int ranks = 1;            // processes with a device each; those after the first are a little slower
   bool graphs = false;      // the launches of forward and backward are nodes of one CUDA graph
   bool overlap = false;     // bias gradients run on a second stream, beside the product after them
+
+  bool operator==(const FabricatedCapture&) const = default;
 };
 
 /// Launches of one step with those options.
 [[nodiscard]] std::int64_t launches_per_step(const FabricatedCapture& options);
 
-/// Throws Error(io).
+/// Throws Error(io). What a process asks for a second time is a copy of the first.
 void write_fabricated_capture(const std::string& path, const FabricatedCapture& options = {});
 
 }  // namespace ridgeline::testing
