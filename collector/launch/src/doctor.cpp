@@ -187,8 +187,9 @@ DoctorCheck check_agent(const std::optional<std::string>& path) {
   }
   check.status = CheckStatus::fail;
   check.detail = path ? fmt::format("{} cannot be read", *path)
-                      : "libridgeline_agent.so is not beside this program: it was built without CUPTI";
-  check.remedy = "build Ridgeline where the CUDA toolkit with CUPTI is installed";
+                      : "libridgeline_agent.so is not beside this program: it was not built";
+  check.remedy =
+      "cmake --build build --target ridgeline_agent, where the CUDA toolkit with CUPTI is installed";
   return check;
 }
 

@@ -472,9 +472,10 @@ Result<RecordSummary> record(const RecordOptions& options) {
   if (!agent || access(agent->c_str(), R_OK) != 0) {
     return Failure{
         ErrorKind::environment,
-        fmt::format("the agent library {} is not there: build Ridgeline where the CUDA toolkit with CUPTI "
-                    "is installed (see ridgeline doctor)",
-                    agent.value_or("libridgeline_agent.so"))};
+        fmt::format(
+            "the agent library {} is not there: it is built where the CUDA toolkit with CUPTI is, in a "
+            "clone by `cmake --build build --target ridgeline_agent` (see ridgeline doctor)",
+            agent.value_or("libridgeline_agent.so"))};
   }
   if (!is_shared_library(*agent)) {
     return usage(
