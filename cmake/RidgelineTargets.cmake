@@ -166,8 +166,8 @@ endfunction()
 # entry of ctest, `<module>.<file>: Suite.Case`, with label cpu. TEXT: these files compare a document with the source. Their
 # label cpu-text matches `ctest -L cpu`; scripts/mutate leaves out what matches `text`. COST: seconds of a case that takes long
 # and should begin early. With RIDGELINE_UNITY_TESTS several files are compiled as one, which halves the time of building
-# all of them: names in a module's unnamed namespaces differ, and suites are of one file each. APART: each case has a process of its
-# own whatever RIDGELINE_TEST_ENTRIES says, for what is once per process.
+# all of them: names in a module's unnamed namespaces differ. APART: each case has a process of its own whatever
+# RIDGELINE_TEST_ENTRIES says, for what is once per process.
 function(ridgeline_add_tests module)
   cmake_parse_arguments(ARG "APART" "PROGRAM;TIMEOUT;COST" "FILES;TEXT;LINK;INCLUDE;DEFINE;DEPENDS" ${ARGN})
   if(NOT ARG_PROGRAM)
