@@ -16,6 +16,15 @@
 #include <iterator>
 #include <limits>
 
+// GCC says it by a macro, Clang by a feature.
+#if defined(__SANITIZE_ADDRESS__)
+#define RIDGELINE_FUZZ_WITH_ADDRESS_SANITIZER
+#elif defined(__has_feature)
+#if __has_feature(address_sanitizer)
+#define RIDGELINE_FUZZ_WITH_ADDRESS_SANITIZER
+#endif
+#endif
+
 namespace ridgeline::fuzz {
 
 namespace {
@@ -218,7 +227,7 @@ int main(int argc, char** argv, std::vector<Target> targets) {
     std::fprintf(stderr, "no target %s\n", options.only.c_str());
     return 2;
   }
-#if !defined(__SANITIZE_ADDRESS__)
+#if !defined(RIDGELINE_FUZZ_WITH_ADDRESS_SANITIZER)
   const rlimit memory{kMaxMemoryBytes, kMaxMemoryBytes};
   setrlimit(RLIMIT_AS, &memory);  // an AddressSanitizer reserves terabytes
 #endif
