@@ -5,6 +5,8 @@
 #include <array>
 #include <regex>
 #include <set>
+#include <string>
+#include <vector>
 
 #include "capture_file.h"
 #include "support/temporary_directory.h"
@@ -23,6 +25,37 @@ TEST(Migrate, AnEmptyFileReachesTheCurrentVersion) {
   EXPECT_EQ(database.scalar_int64("PRAGMA user_version"), schema_version());
   EXPECT_EQ(database.scalar_int64("PRAGMA application_id"), kApplicationId);
   EXPECT_GT(database.scalar_int64("SELECT count(*) FROM sqlite_master WHERE type = 'view'"), 4);
+}
+
+// A process makes its second file by the statements that the migrations came to in the first.
+TEST(Migrate, EveryFileOfAProcessIsWhatTheMigrationsMakeStepByStep) {
+  const auto schema = [](const Database& database) {
+    std::vector<std::string> rows;
+    Statement row =
+        database.prepare("SELECT type, name, tbl_name, coalesce(sql, '') FROM sqlite_master ORDER BY rowid");
+    while (row.step())
+      rows.push_back(row.text(0) + " " + row.text(1) + " " + row.text(2) + " " + row.text(3));
+    rows.push_back(std::to_string(database.scalar_int64("PRAGMA user_version")));
+    rows.push_back(std::to_string(database.scalar_int64("PRAGMA application_id")));
+    return rows;
+  };
+  TemporaryDirectory directory;
+  Database by_step(directory.file("by-step"), OpenMode::create);
+  for (std::size_t steps = 1; steps < migrations().size(); ++steps)
+    migrate(by_step, migrations().first(steps), kNoViews);
+  migrate(by_step, migrations(), views_sql());
+  EXPECT_GT(schema(by_step).size(), 60U);
+  for (const char* name : {"first", "second"}) {
+    Database database(directory.file(name), OpenMode::create);
+    migrate(database, migrations(), views_sql());
+    EXPECT_EQ(schema(database), schema(by_step)) << name;
+  }
+  // A file that has something in it already is brought up step by step.
+  Database other(directory.file("other"), OpenMode::create);
+  other.execute("CREATE TABLE mine(i INTEGER)");
+  migrate(other, migrations(), views_sql());
+  EXPECT_EQ(other.scalar_int64("PRAGMA user_version"), schema_version());
+  EXPECT_EQ(other.scalar_int64("SELECT count(*) FROM mine"), 0);
 }
 
 TEST(Migrate, OnlyTheMissingStepsRun) {
