@@ -516,6 +516,19 @@ TEST(Manifest, SurvivesARoundTripWithBadText) {
   EXPECT_EQ(spool::write_manifest(directory / "nowhere", manifest).failure().kind, ErrorKind::io);
 }
 
+TEST(Manifest, HasWholeNumbersOnly) {
+  TemporaryDirectory directory;
+  for (const char* text : {R"({"manifest_version": 1, "ranks": [{"pid": 1e300, "rank": 0}]})",
+                           R"({"manifest_version": 1, "start_ns": 0.5})", R"({"manifest_version": 1.0})"}) {
+    std::ofstream(directory / spool::kManifestName) << text;
+    const auto read = spool::read_manifest(directory.path());
+    ASSERT_FALSE(read.ok()) << text;
+    EXPECT_EQ(read.failure().kind, ErrorKind::corrupt);
+    EXPECT_NE(read.failure().message.find("a number of it is not whole"), std::string::npos)
+        << read.failure().message;
+  }
+}
+
 TEST(OutputName, SpeaksOfTheProgram) {
   EXPECT_EQ(default_output_name({"./bin/gpt2_train", "-x"}).rfind("gpt2_train-", 0), 0u);
   EXPECT_EQ(default_output_name({"python3", "-u", "dir/train.py"}).rfind("train-", 0), 0u);

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
@@ -31,6 +32,12 @@ void get(const Json& object, const char* key, T& value) {
 template <typename T>
 void get(const Json& object, const char* key, std::optional<T>& value) {
   if (auto found = object.find(key); found != object.end()) value = found->get<T>();
+}
+
+// Whether its numbers are whole, as those of every manifest are: what becomes of 1e300 as an integer is undefined.
+bool has_whole_numbers(const Json& value) {
+  if (!value.is_structured()) return !value.is_number_float();
+  return std::all_of(value.begin(), value.end(), has_whole_numbers);
 }
 
 Json words_of(TierSet tiers) {
@@ -118,6 +125,10 @@ Result<std::optional<LaunchManifest>> read_manifest(const std::string& directory
   LaunchManifest manifest;
   try {
     const Json json = Json::parse(text.value());
+    if (!has_whole_numbers(json)) {
+      return Failure{ErrorKind::corrupt,
+                     fmt::format("{} cannot be understood: a number of it is not whole", path)};
+    }
     int version = 0;
     get(json, "manifest_version", version);
     if (version < 1 || version > kManifestVersion) {
