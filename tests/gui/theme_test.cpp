@@ -16,15 +16,15 @@ using analyzer::KernelBound;
 using testing::opened_window;
 using testing::wait_for;
 
-constexpr double kLeastDifference = 10;  // CIEDE2000
-constexpr double kLeastContrast = 4.5;   // WCAG 2.2, 1.4.3
+constexpr double kMinDifference = 10;  // CIEDE2000
+constexpr double kMinContrast = 4.5;   // WCAG 2.2, 1.4.3
 
 // In which of the sights two colours of a set are too near to each other.
 void expect_apart(const std::vector<QColor>& colours, const std::string& what) {
   for (std::size_t i = 0; i < colours.size(); ++i) {
     for (std::size_t j = 0; j < i; ++j) {
       for (const testing::Sight sight : testing::kSights)
-        EXPECT_GE(testing::difference(colours[i], colours[j], sight), kLeastDifference)
+        EXPECT_GE(testing::difference(colours[i], colours[j], sight), kMinDifference)
             << what << " " << j << " and " << i << ", sight " << static_cast<int>(sight);
     }
   }
@@ -74,7 +74,7 @@ TEST_P(ThemeTest, PhasesCanBeToldApart) {
 
 TEST_P(ThemeTest, TextCanBeReadWhereverItIsWritten) {
   const auto expect_read = [](const QColor& text, const QColor& ground, const char* what) {
-    EXPECT_GE(contrast(text, ground), kLeastContrast)
+    EXPECT_GE(contrast(text, ground), kMinContrast)
         << what << " " << text.name().toStdString() << " on " << ground.name().toStdString();
   };
   for (const QColor& ground : {t_.window, t_.base, t_.alternate, t_.panel}) {
@@ -96,7 +96,7 @@ TEST_P(ThemeTest, WhatIsWrittenOnAColourCanBeRead) {
     for (int green = 0; green < 256; green += 15) {
       for (int blue = 0; blue < 256; blue += 15) {
         const QColor ground(red, green, blue);
-        ASSERT_GE(contrast(Theme::on(ground), ground), kLeastContrast) << ground.name().toStdString();
+        ASSERT_GE(contrast(Theme::on(ground), ground), kMinContrast) << ground.name().toStdString();
       }
     }
   }

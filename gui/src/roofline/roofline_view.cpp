@@ -24,9 +24,9 @@ namespace {
 
 constexpr double kRight = 16, kTop = 14, kBottom = 40, kStrip = 76;
 constexpr double kRoofName = 20;
-constexpr double kLeastRatio = 1.05;  // between the ends of an axis, however far it is zoomed
-constexpr double kLeastDrag = 5;      // pixels that tell a drag from a click
-constexpr std::size_t kHeap = 3;      // so many dots at one place are a list
+constexpr double kMinZoomRatio = 1.05;  // between the ends of an axis, however far it is zoomed
+constexpr double kMinZoomDrag = 5;      // pixels that tell a drag from a click
+constexpr std::size_t kHeap = 3;        // so many dots at one place are a list
 constexpr double kZoomOfKey = 0.8;
 constexpr std::size_t kTooltipDots = 6;
 
@@ -34,7 +34,7 @@ constexpr std::size_t kTooltipDots = 6;
 std::pair<double, double> zoomed(double low, double high, double at, double factor, double least,
                                  double most) {
   const double from = at * std::pow(low / at, factor), to = at * std::pow(high / at, factor);
-  if (to / from < kLeastRatio) return {low, high};
+  if (to / from < kMinZoomRatio) return {low, high};
   return {std::max(from, least), std::min(to, most)};
 }
 
@@ -224,7 +224,7 @@ void RooflineView::reach_item(int item) {
 void RooflineView::mouseMoveEvent(QMouseEvent* event) {
   const QPointF at = event->position();
   const QPointF moved = at - drag_from_;
-  if (drag_ == Drag::press && std::hypot(moved.x(), moved.y()) >= kLeastDrag) drag_ = Drag::box;
+  if (drag_ == Drag::press && std::hypot(moved.x(), moved.y()) >= kMinZoomDrag) drag_ = Drag::box;
   if (drag_ == Drag::box) {
     const QRectF graph = frame(rect()).graph;
     drag_to_ = {std::clamp(at.x(), graph.left(), graph.right()),
@@ -259,8 +259,8 @@ void RooflineView::mouseReleaseEvent(QMouseEvent* event) {
     const Frame f = frame(rect());
     const RooflineWindow to{f.value_x(box.left()), f.value_x(box.right()), f.value_y(box.bottom()),
                             f.value_y(box.top())};
-    const bool wide = box.width() >= kLeastDrag && box.height() >= kLeastDrag;
-    if (wide && to.high_x / to.low_x >= kLeastRatio && to.high_y / to.low_y >= kLeastRatio) zoom_to(to);
+    const bool wide = box.width() >= kMinZoomDrag && box.height() >= kMinZoomDrag;
+    if (wide && to.high_x / to.low_x >= kMinZoomRatio && to.high_y / to.low_y >= kMinZoomRatio) zoom_to(to);
     update();
   }
 }
