@@ -92,7 +92,7 @@ class Commits(unittest.TestCase):
         self.assertTrue(any("of the budget is left" in line for line in documents["comment"]["said"]), documents["comment"]["said"])
 
     def test_the_trainer_against_itself(self):
-        done, rows, out = self.rows("--only", "a-a", "--trainer", "/bin/true", "--seconds", "10")
+        done, rows, out = self.rows("--only", "a-a", "--trainer", "/bin/true", "--seconds", "30")
         self.assertIn("with an alarm", rows["a-a"]["detail"], done.stdout + done.stderr)
         with open(os.path.join(out, "a-a.json"), encoding="utf-8") as file:
             self.assertGreaterEqual(len(json.load(file)["a_a"]), 1)
