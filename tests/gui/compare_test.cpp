@@ -387,5 +387,119 @@ TEST_F(RecordDialogTest, AFailureIsSaid) {
   EXPECT_TRUE(dialog_->status().contains("4"));
 }
 
+TEST(RecordingPlan, WordsReachAnotherMachineAsTheyAre) {
+  RecordingPlan plan;
+  plan.host = "far";
+  plan.program = "./train";
+  plan.arguments = {"two words", "it's", "$HOME"};
+  plan.capture = "/tmp/ridgeline-none.ridge";
+  plan.directory = "/no/such/folder";  // of that machine
+  plan.environment = {"A=b c"};
+  EXPECT_TRUE(plan.complaint().isEmpty());
+  const QStringList words = plan.remote_command("/opt/ridgeline");
+  EXPECT_EQ(words.mid(2, 4), QStringList({"record_over_ssh", "far", plan.capture, "/opt/ridgeline"}));
+  EXPECT_EQ(words.back(),
+            R"('--directory' '/no/such/folder' '--' 'env' 'A=b c' './train' 'two words' 'it'\''s' '$HOME')");
+  plan.host = "-oProxyCommand=x";
+  EXPECT_TRUE(plan.complaint().contains("no machine"));
+}
+
+// What plays ssh runs here what it is given, but for a machine that is not there.
+class RemoteRecordDialogTest : public RecordDialogTest {
+ protected:
+  void SetUp() override {
+    RecordDialogTest::SetUp();
+    const QDir folder(directory_.path());
+    ASSERT_TRUE(folder.mkdir("bin") && folder.mkdir("temporary"));
+    QFile ssh(folder.filePath("bin/ssh"));
+    ASSERT_TRUE(ssh.open(QIODevice::WriteOnly));
+    ssh.write("#!/bin/sh\n[ \"$1\" != nowhere ] || exit 255\nshift\nexec sh -c \"$*\"\n");
+    ssh.close();
+    ASSERT_TRUE(ssh.setPermissions(QFile::ReadOwner | QFile::WriteOwner | QFile::ExeOwner));
+    path_ = qgetenv("PATH");
+    temporary_ = qgetenv("TMPDIR");
+    qputenv("PATH", folder.filePath("bin").toUtf8() + ":/usr/bin:/bin");
+    qputenv("TMPDIR", folder.filePath("temporary").toUtf8());
+    plan_.host = "far";
+  }
+  void TearDown() override {
+    qputenv("PATH", path_);
+    if (temporary_.isNull()) {
+      qunsetenv("TMPDIR");
+    } else {
+      qputenv("TMPDIR", temporary_);
+    }
+  }
+  void has_agent() {
+    QFile agent(directory_.filePath("libridgeline_agent.so"));
+    ASSERT_TRUE(agent.open(QIODevice::WriteOnly));
+    agent.write("the agent");
+  }
+  // Neither here nor there.
+  [[nodiscard]] QStringList left_behind() const {
+    return QDir(directory_.filePath("temporary")).entryList(QDir::AllEntries | QDir::NoDotAndDotDot);
+  }
+  void run_to_its_end() {
+    dialog_->set_plan(plan_);
+    dialog_->start();
+    ASSERT_TRUE(wait_for([&] { return !dialog_->running() && !dialog_->status().startsWith("recording"); }));
+  }
+  QByteArray path_, temporary_;
+};
+
+TEST_F(RemoteRecordDialogTest, CarriesWhatIsMissingRecordsAndFetches) {
+  has_agent();
+  plan_.arguments = {"two words", "it's"};
+  run_to_its_end();
+  const std::string said = dialog_->output().toStdString();
+  EXPECT_TRUE(dialog_->status().startsWith("Recorded")) << dialog_->status().toStdString() << said;
+  EXPECT_TRUE(QFileInfo::exists(plan_.capture));
+  EXPECT_NE(said.find("far: carrying ridgeline and its agent"), std::string::npos) << said;
+  EXPECT_NE(said.find("recording.ridge -- env COLOUR=blue train two words it's"), std::string::npos) << said;
+  EXPECT_NE(said.find("far: fetching the capture"), std::string::npos) << said;
+  EXPECT_TRUE(left_behind().isEmpty()) << left_behind().join(' ').toStdString();
+  EXPECT_TRUE(dialog_->machine().contains("far")) << "what this machine can measure is not what is recorded";
+}
+
+TEST_F(RemoteRecordDialogTest, TakesTheProgramThatIsThere) {
+  ASSERT_TRUE(QFile::link(directory_.filePath("ridgeline"), directory_.filePath("bin/ridgeline")));
+  run_to_its_end();
+  EXPECT_TRUE(dialog_->status().startsWith("Recorded")) << dialog_->output().toStdString();
+  EXPECT_FALSE(dialog_->output().contains("carrying"));
+}
+
+TEST_F(RemoteRecordDialogTest, StoppingEndsItInOrderAndFetches) {
+  has_agent();
+  plan_.arguments = {"endless"};
+  dialog_->set_plan(plan_);
+  dialog_->start();
+  ASSERT_TRUE(wait_for([&] { return dialog_->output().contains("asked"); }))
+      << dialog_->output().toStdString();
+  dialog_->stop();
+  ASSERT_TRUE(wait_for([&] { return !dialog_->running() && dialog_->status().startsWith("Stopped"); }))
+      << dialog_->status().toStdString();
+  EXPECT_TRUE(dialog_->output().contains("ended in order")) << dialog_->output().toStdString();
+  EXPECT_TRUE(QFileInfo::exists(plan_.capture));
+  EXPECT_TRUE(left_behind().isEmpty()) << left_behind().join(' ').toStdString();
+}
+
+TEST_F(RemoteRecordDialogTest, WhatCannotBeIsSaid) {
+  plan_.host = "nowhere";
+  run_to_its_end();
+  EXPECT_TRUE(dialog_->status().contains("exit status 4")) << dialog_->status().toStdString();
+  EXPECT_TRUE(dialog_->output().contains("ssh does not get there")) << dialog_->output().toStdString();
+  plan_.host = "far";  // where no ridgeline is, and no agent here
+  run_to_its_end();
+  EXPECT_TRUE(dialog_->status().contains("exit status 4")) << dialog_->status().toStdString();
+  EXPECT_TRUE(dialog_->output().contains("no agent to carry")) << dialog_->output().toStdString();
+  has_agent();
+  plan_.arguments = {"failing"};
+  run_to_its_end();
+  EXPECT_TRUE(dialog_->status().startsWith("Nothing was recorded (exit status 4)"))
+      << dialog_->status().toStdString();
+  EXPECT_FALSE(QFileInfo::exists(plan_.capture + ".part"));
+  EXPECT_TRUE(left_behind().isEmpty()) << left_behind().join(' ').toStdString();
+}
+
 }  // namespace
 }  // namespace ridgeline::gui

@@ -1,6 +1,7 @@
 #include "app/record_dialog.h"
 
 #include <QDir>
+#include <QFile>
 #include <QFileDialog>
 #include <QFileInfo>
 #include <QFormLayout>
@@ -8,6 +9,7 @@
 #include <QTimer>
 
 #include "models/text.h"
+#include "ridgeline/base/error.h"
 #include "ridgeline/base/schedule.h"
 #include "style/theme.h"
 
@@ -15,7 +17,8 @@ namespace ridgeline::gui {
 namespace {
 
 constexpr int kMaxLines = 5000;
-constexpr int kPatienceMs = 10'000;  // from asking it to end to ending it
+constexpr int kPatienceMs = 10'000;         // from asking it to end to ending it
+constexpr int kRemotePatienceMs = 600'000;  // likewise, with the capture to be fetched
 
 // As QProcess::splitCommand() reads it.
 QString quoted(QString argument) {
@@ -23,15 +26,40 @@ QString quoted(QString argument) {
   return '"' + argument.replace('"', "\"\"\"") + '"';
 }
 
+// As a shell reads one word.
+QString shell_word(QString word) {
+  return '\'' + word.replace('\'', "'\\''") + '\'';
+}
+
+// What follows `record -o CAPTURE`.
+QStringList recorded_words(const RecordingPlan& plan) {
+  QStringList words;
+  if (!plan.schedule.isEmpty()) words << "--schedule" << plan.schedule;
+  if (plan.stalls) words << "--stalls";
+  if (!plan.directory.isEmpty()) words << "--directory" << plan.directory;
+  words << "--";
+  // Variables of another machine are set by its own program.
+  if (!plan.host.isEmpty() && !plan.environment.isEmpty()) {
+    words << "env";
+    for (const QString& variable : plan.environment) words << variable.trimmed();
+  }
+  return words << plan.program << plan.arguments;
+}
+
 }  // namespace
 
 QStringList RecordingPlan::command() const {
-  QStringList words = {"record", "-o", capture};
-  if (!schedule.isEmpty()) words << "--schedule" << schedule;
-  if (stalls) words << "--stalls";
-  if (!directory.isEmpty()) words << "--directory" << directory;
-  words << "--" << program << arguments;
-  return words;
+  return QStringList{"record", "-o", capture} + recorded_words(*this);
+}
+
+QStringList RecordingPlan::remote_command(const QString& ridgeline) const {
+  QFile script(":/record_over_ssh.sh");
+  if (!script.open(QIODevice::ReadOnly))
+    throw Error(ErrorKind::internal, "the script that records over ssh is not in this program");
+  QStringList words;
+  for (const QString& word : recorded_words(*this)) words << shell_word(word);
+  return {"-c",           QString::fromUtf8(script.readAll()), "record_over_ssh", host, capture, ridgeline,
+          words.join(' ')};
 }
 
 QString RecordingPlan::complaint() const {
@@ -39,7 +67,8 @@ QString RecordingPlan::complaint() const {
   if (capture.isEmpty()) return RecordDialog::tr("Say where the capture goes.");
   if (QFileInfo::exists(capture))
     return RecordDialog::tr("%1 is already there: choose another name.").arg(capture);
-  if (!directory.isEmpty() && !QFileInfo(directory).isDir())
+  if (host.startsWith('-')) return RecordDialog::tr("“%1” is no machine that ssh knows.").arg(host);
+  if (host.isEmpty() && !directory.isEmpty() && !QFileInfo(directory).isDir())
     return RecordDialog::tr("There is no folder %1.").arg(directory);
   for (const QString& variable : environment) {
     if (variable.indexOf('=') <= 0) return RecordDialog::tr("“%1” is not NAME=VALUE.").arg(variable);
@@ -50,7 +79,9 @@ QString RecordingPlan::complaint() const {
 RecordDialog::RecordDialog(QString ridgeline, QWidget* parent)
     : QDialog(parent),
       ridgeline_(std::move(ridgeline)),
-      machine_(new QLabel(tr("Checking what this machine can measure…"), this)),
+      this_machine_(tr("Checking what this machine can measure…")),
+      machine_(new QLabel(this_machine_, this)),
+      host_(new QLineEdit(this)),
       program_(new QLineEdit(this)),
       arguments_(new QLineEdit(this)),
       directory_(new QLineEdit(this)),
@@ -82,6 +113,9 @@ RecordDialog::RecordDialog(QString ridgeline, QWidget* parent)
     words->setBuddy(field);
     return words;
   };
+  host_->setPlaceholderText(tr("this one; or NAME as in “ssh NAME”"));
+  form->addRow(tr("&Machine"), host_);
+  connect(host_, &QLineEdit::textChanged, this, &RecordDialog::show_machine);
   form->addRow(label(tr("&Program"), program_), with_browse(program_, [this] {
                  const QString path = QFileDialog::getOpenFileName(this, tr("Program"));
                  if (!path.isEmpty()) program_->setText(path);
@@ -172,17 +206,29 @@ void RecordDialog::ask_doctor() {
     const QString said = shown_lines(doctor_.readAll().toStdString()).trimmed();
     // Its last paragraph is the conclusion.
     const QString last = said.section("\n\n", -1).simplified();
-    machine_->setText((code == 0 ? QString() : QString("▲ ")) + last);
+    this_machine_ = (code == 0 ? QString() : QString("▲ ")) + last;
     machine_->setToolTip(said);
+    show_machine();
     output_->setPlainText(said + "\n");
   });
-  connect(&doctor_, &QProcess::errorOccurred, this,
-          [this] { machine_->setText(tr("%1: %2").arg(ridgeline_, doctor_.errorString())); });
+  connect(&doctor_, &QProcess::errorOccurred, this, [this] {
+    this_machine_ = tr("%1: %2").arg(ridgeline_, doctor_.errorString());
+    show_machine();
+  });
   doctor_.start(ridgeline_, {"doctor"});
+}
+
+// What this machine can measure says nothing of another.
+void RecordDialog::show_machine() {
+  const QString host = host_->text().trimmed();
+  machine_->setText(host.isEmpty()
+                        ? this_machine_
+                        : tr("Recorded on %1 by ssh; its output says what it cannot measure.").arg(host));
 }
 
 RecordingPlan RecordDialog::plan() const {
   RecordingPlan plan;
+  plan.host = host_->text().trimmed();
   plan.program = program_->text().trimmed();
   plan.arguments = QProcess::splitCommand(arguments_->text());
   plan.directory = directory_->text().trimmed();
@@ -194,6 +240,7 @@ RecordingPlan RecordDialog::plan() const {
 }
 
 void RecordDialog::set_plan(const RecordingPlan& plan) {
+  host_->setText(plan.host);
   program_->setText(plan.program);
   QStringList arguments;
   for (const QString& argument : plan.arguments) arguments << quoted(argument);
@@ -212,8 +259,10 @@ void RecordDialog::start() {
     return;
   }
   QProcessEnvironment environment = QProcessEnvironment::systemEnvironment();
-  for (const QString& variable : plan.environment)
-    environment.insert(variable.section('=', 0, 0).trimmed(), variable.section('=', 1));
+  if (plan.host.isEmpty()) {
+    for (const QString& variable : plan.environment)
+      environment.insert(variable.section('=', 0, 0).trimmed(), variable.section('=', 1));
+  }
   process_.setProcessEnvironment(environment);
   output_->clear();
   status_->setText(tr("recording…"));
@@ -221,7 +270,11 @@ void RecordDialog::start() {
   start_->setEnabled(false);
   stop_->setEnabled(true);
   open_->setEnabled(false);
-  process_.start(ridgeline_, plan.command());
+  if (plan.host.isEmpty()) {
+    process_.start(ridgeline_, plan.command());
+  } else {
+    process_.start("sh", plan.remote_command(ridgeline_));
+  }
 }
 
 // The recording ends in order: what was recorded until then becomes the capture.
@@ -230,7 +283,7 @@ void RecordDialog::stop() {
   status_->setText(tr("ending the recording…"));
   stopped_ = true;
   process_.terminate();
-  QTimer::singleShot(kPatienceMs, this, [this] {
+  QTimer::singleShot(plan().host.isEmpty() ? kPatienceMs : kRemotePatienceMs, this, [this] {
     if (running()) process_.kill();
   });
 }

@@ -1,4 +1,4 @@
-// record_dialog.h: runs `ridgeline record` and shows what it says.
+// record_dialog.h: runs `ridgeline record`, here or on another machine, and shows what it says.
 //
 // Lifecycle: 1. the form 2. start(): the program runs, its output appears as it comes 3. stop(), or its end
 // 4. the capture can be opened. What the machine lets be measured (`ridgeline doctor`) is asked when the dialog opens.
@@ -16,6 +16,7 @@ namespace ridgeline::gui {
 
 /// What a recording is started with.
 struct RecordingPlan {
+  QString host;  ///< as `ssh` takes it; "": this machine
   QString program;
   QStringList arguments;
   QString directory;
@@ -23,8 +24,10 @@ struct RecordingPlan {
   QString schedule;         ///< "": the default one
   QString capture;
   bool stalls = false;
-  /// Arguments of `ridgeline`.
+  /// Arguments of `ridgeline`, here.
   [[nodiscard]] QStringList command() const;
+  /// Arguments of `sh` that record on the host and fetch the capture; `ridgeline` is carried if the host has none.
+  [[nodiscard]] QStringList remote_command(const QString& ridgeline) const;
   /// What is missing or wrong, one sentence; "": nothing.
   [[nodiscard]] QString complaint() const;
 };
@@ -52,10 +55,13 @@ class RecordDialog : public QDialog {
 
  private:
   void ask_doctor();
+  void show_machine();
   void finished(int exit_code);
 
   QString ridgeline_;
+  QString this_machine_;  // what doctor says of it
   QLabel* machine_;
+  QLineEdit* host_;
   QLineEdit* program_;
   QLineEdit* arguments_;
   QLineEdit* directory_;
