@@ -100,6 +100,14 @@ TEST(Window, ChosenNvtxRangesAreAskedAboutInAllTheirInstances) {
   EXPECT_FALSE(chip->isVisibleTo(ranking));
 }
 
+TEST(Window, NamesHaveRoomInANarrowRanking) {
+  const auto window = opened_window(bundled_capture());
+  TableView* table = ranking_of(*window)->table();
+  table->resize(400, 300);
+  const auto key = static_cast<int>(table->table_model()->table()->column("key"));
+  EXPECT_GE(table->columnWidth(key), 240);
+}
+
 TEST(Window, GroupsByClass) {
   const auto window = opened_window(bundled_capture());
   RankingPanel* ranking = ranking_of(*window);

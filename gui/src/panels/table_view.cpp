@@ -20,6 +20,10 @@
 namespace ridgeline::gui {
 namespace {
 
+constexpr int kFewestColumns = 8;        // characters of a name that is cut
+constexpr int kLeastNameWidth = 240;     // pixels, at least: names of kernels differ at their ends
+constexpr int kLeastElasticWidth = 160;  // likewise of other columns that are cut
+
 QString elided(const QString& text, reports::Elide how, int columns) {
   switch (how) {
     case reports::Elide::kernel_name:
@@ -44,8 +48,13 @@ void CellDelegate::initStyleOption(QStyleOptionViewItem* option, const QModelInd
   QStyledItemDelegate::initStyleOption(option, index);
   const auto how = static_cast<reports::Elide>(index.data(kElideRole).toInt());
   if (how != reports::Elide::never) {
-    const int advance = std::max(option->fontMetrics.averageCharWidth(), 1);
-    option->text = elided(option->text, how, (option->rect.width() - 10) / advance);
+    // Letters differ in width: what is still too long would be cut a second time, elsewhere.
+    const int room = option->rect.width() - 10;
+    const QString whole = option->text;
+    int columns = room / std::max(option->fontMetrics.averageCharWidth(), 1);
+    option->text = elided(whole, how, columns);
+    while (columns > kFewestColumns && option->fontMetrics.horizontalAdvance(option->text) > room)
+      option->text = elided(whole, how, --columns);
   }
   const auto style = static_cast<reports::Style>(index.data(kStyleRole).toInt());
   if (style == reports::Style::strong) option->font.setBold(true);
@@ -165,7 +174,7 @@ void TableView::fit_columns() {
     fixed.push_back({column, natural_width(column), heads[i].drop_order});
     used += fixed.back().width;
   }
-  const int least = 240 * static_cast<int>(elastic.size());
+  const int least = kLeastNameWidth * static_cast<int>(elastic.size());
   std::stable_sort(fixed.begin(), fixed.end(),
                    [](const Fixed& a, const Fixed& b) { return a.drop_order < b.drop_order; });
   while (!fixed.empty() && fixed.back().drop_order > 0 && used + least > viewport()->width()) {
@@ -176,7 +185,8 @@ void TableView::fit_columns() {
   }
   for (const Fixed& each : fixed) setColumnWidth(each.column, each.width);
   for (const int column : elastic)
-    setColumnWidth(column, std::max((viewport()->width() - used) / static_cast<int>(elastic.size()), 160));
+    setColumnWidth(column, std::max((viewport()->width() - used) / static_cast<int>(elastic.size()),
+                                    column == elastic.front() ? kLeastNameWidth : kLeastElasticWidth));
 }
 
 void TableView::resizeEvent(QResizeEvent* event) {
