@@ -20,9 +20,9 @@
 namespace ridgeline::gui {
 namespace {
 
-constexpr int kFewestColumns = 8;        // characters of a name that is cut
-constexpr int kLeastNameWidth = 240;     // pixels, at least: names of kernels differ at their ends
-constexpr int kLeastElasticWidth = 160;  // likewise of other columns that are cut
+constexpr int kMinColumns = 8;         // characters of a name that is cut
+constexpr int kMinNameWidth = 240;     // pixels, at least: names of kernels differ at their ends
+constexpr int kMinElasticWidth = 160;  // likewise of other columns that are cut
 
 QString elided(const QString& text, reports::Elide how, int columns) {
   switch (how) {
@@ -53,7 +53,7 @@ void CellDelegate::initStyleOption(QStyleOptionViewItem* option, const QModelInd
     const QString whole = option->text;
     int columns = room / std::max(option->fontMetrics.averageCharWidth(), 1);
     option->text = elided(whole, how, columns);
-    while (columns > kFewestColumns && option->fontMetrics.horizontalAdvance(option->text) > room)
+    while (columns > kMinColumns && option->fontMetrics.horizontalAdvance(option->text) > room)
       option->text = elided(whole, how, --columns);
   }
   const auto style = static_cast<reports::Style>(index.data(kStyleRole).toInt());
@@ -174,7 +174,7 @@ void TableView::fit_columns() {
     fixed.push_back({column, natural_width(column), heads[i].drop_order});
     used += fixed.back().width;
   }
-  const int least = kLeastNameWidth * static_cast<int>(elastic.size());
+  const int least = kMinNameWidth * static_cast<int>(elastic.size());
   std::stable_sort(fixed.begin(), fixed.end(),
                    [](const Fixed& a, const Fixed& b) { return a.drop_order < b.drop_order; });
   while (!fixed.empty() && fixed.back().drop_order > 0 && used + least > viewport()->width()) {
@@ -186,7 +186,7 @@ void TableView::fit_columns() {
   for (const Fixed& each : fixed) setColumnWidth(each.column, each.width);
   for (const int column : elastic)
     setColumnWidth(column, std::max((viewport()->width() - used) / static_cast<int>(elastic.size()),
-                                    column == elastic.front() ? kLeastNameWidth : kLeastElasticWidth));
+                                    column == elastic.front() ? kMinNameWidth : kMinElasticWidth));
 }
 
 void TableView::resizeEvent(QResizeEvent* event) {
