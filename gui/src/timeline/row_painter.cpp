@@ -13,6 +13,7 @@ namespace {
 constexpr int kMinLabel = 30;         // pixels of an event that is named
 constexpr double kMinEventWidth = 3;  // pixels of an event that is drawn by itself
 constexpr double kMinHeight = 0.16;
+constexpr int kMinLetters = 8;  // of a name that is cut by its meaning
 constexpr int kMaxLabels = 20'000;
 constexpr int kFoldedHeight = 20;
 
@@ -203,10 +204,14 @@ void ImageRowPainter::paint_events(const TimelineScene& scene, std::size_t row, 
     painter.fillRect(box, colour);
     painter.fillRect(QRectF(to - 0.6, 1, 0.6, height), ground);
     if (to - from < kMinLabel) continue;
-    const int columns = std::max(static_cast<int>((to - from - 6) / column), 8);
-    const QString& text = label(name, events.name(i), std::min(columns, 400));
-    const QColor ink = Theme::on(colour);
-    painter.setPen(ink);
+    const double room = to - from - 5;
+    int columns = std::clamp(static_cast<int>(room / column), kMinLetters, 400);
+    QString text = label(name, events.name(i), columns);
+    // Letters differ in width, and in a small box the fewest are too many: dots say so.
+    while (columns > kMinLetters && metrics.horizontalAdvance(text) > room)
+      text = label(name, events.name(i), --columns);
+    if (metrics.horizontalAdvance(text) > room) text = metrics.elidedText(text, Qt::ElideRight, room);
+    painter.setPen(Theme::on(colour));
     painter.drawText(box.adjusted(3, 0, -2, 0), Qt::AlignLeft | Qt::AlignVCenter | Qt::TextSingleLine, text);
   }
 }
