@@ -1,0 +1,125 @@
+#include "history_judged.h"
+
+#include <algorithm>
+#include <boost/math/distributions/students_t.hpp>
+#include <cmath>
+#include <map>
+
+#include "history_cards.h"
+#include "ridgeline/base/statistics.h"
+
+namespace ridgeline::comparison {
+namespace {
+
+constexpr std::size_t kMaxRunsBefore = 20;
+// Differences of runs say how runs differ from this many degrees of freedom on. Before, what they say is as good as
+// nothing, and runs are taken to differ by the guess, or by what the two there are do if that is more.
+constexpr double kEnoughFreedom = 2;
+constexpr double kGuessedDeviation = 0.01;
+constexpr double kInterval = 0.975;       // one-sided, of the interval
+constexpr double kMinDeviation = 0.0005;  // runs that agree to the last digit are luck, or rounded
+
+using ByCard = std::map<std::size_t, std::vector<double>>;  // logarithms
+
+// A single run that was disturbed, or ran other code, hides what the others show: a value is moved to four
+// deviations of its card's median, as far as there are enough to say what is far.
+std::vector<double> without_outliers(const std::vector<double>& logs, std::span<const std::size_t> cards,
+                                     const std::vector<std::size_t>& runs) {
+  constexpr double kFar = 4;
+  constexpr double kMinSpread = 0.001;
+  constexpr double kOfNormal = 1.4826;  // standard deviations in a median absolute deviation
+  constexpr std::size_t kEnough = 8;
+  ByCard of_card;
+  for (const std::size_t i : runs) of_card[cards[i]].push_back(logs[i]);
+  std::vector<double> result;
+  for (const std::size_t i : runs) {
+    const std::vector<double>& mates = of_card[cards[i]];
+    const double centre = median(mates);
+    const double far = kFar * std::max(kMinSpread, kOfNormal * median_absolute_deviation(mates));
+    result.push_back(mates.size() < kEnough ? logs[i] : std::clamp(logs[i], centre - far, centre + far));
+  }
+  return result;
+}
+
+// What values of identical code differ by.
+struct Spread {
+  double variance = 0;
+  double freedom = 0;  // of Student's t
+  bool guessed = false;
+};
+
+Spread spread_of(const ByCard& of_card, double guessed_freedom) {
+  double squares = 0, freedom = 0, widest = 0;
+  for (const auto& [card, logs] : of_card) {
+    const double centre = mean(logs);
+    for (const double log : logs) squares += (log - centre) * (log - centre);
+    freedom += static_cast<double>(logs.size() - 1);
+    const auto [low, high] = std::minmax_element(logs.begin(), logs.end());
+    widest = std::max(widest, *high - *low);
+  }
+  if (freedom >= kEnoughFreedom)
+    return {std::max(squares / freedom, kMinDeviation * kMinDeviation), freedom, false};
+  const double deviation = std::max(kGuessedDeviation, widest);
+  return {deviation * deviation, guessed_freedom, true};
+}
+
+double quantile_of(const Spread& spread, double probability) {
+  return boost::math::quantile(boost::math::students_t(spread.freedom), probability);
+}
+double two_sided_p(const Spread& spread, double deviations) {
+  const double below = -std::abs(deviations);
+  return 2 * boost::math::cdf(boost::math::students_t(spread.freedom), below);
+}
+
+}  // namespace
+
+std::vector<std::size_t> runs_before(const NewestSeries& series) {
+  std::vector<std::size_t> before;
+  for (std::size_t i = series.logs.size() - 1; i-- > series.since && before.size() < kMaxRunsBefore;) {
+    if (std::isfinite(series.logs[i])) before.push_back(i);
+  }
+  return before;
+}
+
+// The difference of the value and the mean of the others, against what such differences are by chance: the prediction
+// interval of one more value.
+std::optional<Judged> judged(const NewestSeries& series, std::span<const std::size_t> cards, std::size_t at,
+                             const std::vector<std::size_t>& others, double guessed_freedom) {
+  const double value = series.logs[at];
+  if (!std::isfinite(value) || others.empty()) return std::nullopt;
+  const std::vector<double> clipped = without_outliers(series.logs, cards, others);
+  ByCard of_card;
+  for (std::size_t i = 0; i < others.size(); ++i) of_card[cards[others[i]]].push_back(clipped[i]);
+  const Spread spread = spread_of(of_card, guessed_freedom);
+  const double variance = spread.variance;
+  Judged result;
+  result.spread = std::sqrt(variance);
+  result.guessed = spread.guessed;
+  std::vector<double> logs;
+  double error = 0;
+  if (const auto own = of_card.find(cards[at]); own != of_card.end()) {
+    logs = own->second;
+    error = variance * (1 + 1 / static_cast<double>(logs.size()));
+  } else {
+    logs = clipped;
+    const double card = card_noise(series.logs, cards).card;
+    error = variance * (1 + 1 / static_cast<double>(logs.size())) +
+            card * card * (1 + 1 / static_cast<double>(of_card.size()));
+    result.other_cards = true;
+  }
+  result.before = logs.size();
+  const double difference = value - mean(logs);
+  const double deviation = std::sqrt(error);
+  const double half = quantile_of(spread, kInterval) * deviation;
+  result.p = two_sided_p(spread, difference / deviation);
+  result.change.series = series.name;
+  result.change.value_ns = std::exp(value);
+  result.change.before_ns = std::exp(median(logs));
+  result.change.ratio = std::expm1(difference);
+  result.change.low_ratio = std::expm1(difference - half);
+  result.change.high_ratio = std::expm1(difference + half);
+  result.change.confidence = 1 - result.p;
+  return result;
+}
+
+}  // namespace ridgeline::comparison
