@@ -63,12 +63,12 @@ Spread spread_of(const ByCard& of_card, double guessed_freedom) {
   return {deviation * deviation, guessed_freedom, true};
 }
 
-double quantile_of(const Spread& spread, double probability) {
-  return boost::math::quantile(boost::math::students_t(spread.freedom), probability);
+double quantile_of(double freedom, double probability) {
+  return boost::math::quantile(boost::math::students_t(freedom), probability);
 }
-double two_sided_p(const Spread& spread, double deviations) {
+double two_sided_p(double freedom, double deviations) {
   const double below = -std::abs(deviations);
-  return 2 * boost::math::cdf(boost::math::students_t(spread.freedom), below);
+  return 2 * boost::math::cdf(boost::math::students_t(freedom), below);
 }
 
 }  // namespace
@@ -81,43 +81,50 @@ std::vector<std::size_t> runs_before(const NewestSeries& series) {
   return before;
 }
 
-// The difference of the value and the mean of the others, against what such differences are by chance: the prediction
-// interval of one more value.
-std::optional<Judged> judged(const NewestSeries& series, std::span<const std::size_t> cards, std::size_t at,
-                             const std::vector<std::size_t>& others, double guessed_freedom) {
+std::optional<Deviation> deviation_of(const NewestSeries& series, std::span<const std::size_t> cards,
+                                      std::size_t at, const std::vector<std::size_t>& others,
+                                      double guessed_freedom) {
   const double value = series.logs[at];
   if (!std::isfinite(value) || others.empty()) return std::nullopt;
   const std::vector<double> clipped = without_outliers(series.logs, cards, others);
   ByCard of_card;
   for (std::size_t i = 0; i < others.size(); ++i) of_card[cards[others[i]]].push_back(clipped[i]);
   const Spread spread = spread_of(of_card, guessed_freedom);
-  const double variance = spread.variance;
-  Judged result;
-  result.spread = std::sqrt(variance);
-  result.guessed = spread.guessed;
-  std::vector<double> logs;
+  Deviation result{
+      .spread = std::sqrt(spread.variance), .freedom = spread.freedom, .guessed = spread.guessed};
   double error = 0;
   if (const auto own = of_card.find(cards[at]); own != of_card.end()) {
-    logs = own->second;
-    error = variance * (1 + 1 / static_cast<double>(logs.size()));
+    result.logs = own->second;
+    error = spread.variance * (1 + 1 / static_cast<double>(result.logs.size()));
   } else {
-    logs = clipped;
+    result.logs = clipped;
     const double card = card_noise(series.logs, cards).card;
-    error = variance * (1 + 1 / static_cast<double>(logs.size())) +
+    error = spread.variance * (1 + 1 / static_cast<double>(result.logs.size())) +
             card * card * (1 + 1 / static_cast<double>(of_card.size()));
     result.other_cards = true;
   }
-  result.before = logs.size();
-  const double difference = value - mean(logs);
-  const double deviation = std::sqrt(error);
-  const double half = quantile_of(spread, kInterval) * deviation;
-  result.p = two_sided_p(spread, difference / deviation);
+  result.difference = value - mean(result.logs);
+  result.error = std::sqrt(error);
+  result.p = two_sided_p(spread.freedom, result.difference / result.error);
+  return result;
+}
+
+std::optional<Judged> judged(const NewestSeries& series, std::span<const std::size_t> cards, std::size_t at,
+                             const std::vector<std::size_t>& others, double guessed_freedom) {
+  const std::optional<Deviation> found = deviation_of(series, cards, at, others, guessed_freedom);
+  if (!found) return std::nullopt;
+  Judged result{.p = found->p,
+                .spread = found->spread,
+                .guessed = found->guessed,
+                .before = found->logs.size(),
+                .other_cards = found->other_cards};
+  const double half = quantile_of(found->freedom, kInterval) * found->error;
   result.change.series = series.name;
-  result.change.value_ns = std::exp(value);
-  result.change.before_ns = std::exp(median(logs));
-  result.change.ratio = std::expm1(difference);
-  result.change.low_ratio = std::expm1(difference - half);
-  result.change.high_ratio = std::expm1(difference + half);
+  result.change.value_ns = std::exp(series.logs[at]);
+  result.change.before_ns = std::exp(median(found->logs));
+  result.change.ratio = std::expm1(found->difference);
+  result.change.low_ratio = std::expm1(found->difference - half);
+  result.change.high_ratio = std::expm1(found->difference + half);
   result.change.confidence = 1 - result.p;
   return result;
 }

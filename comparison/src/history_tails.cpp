@@ -25,7 +25,7 @@ Tails tails_of(std::span<const NewestSeries> series, std::span<const std::size_t
     for (std::size_t i = 0; i < before.size(); ++i) {
       std::vector<std::size_t> others = before;
       others.erase(others.begin() + static_cast<std::ptrdiff_t>(i));
-      const std::optional<Judged> run = judged(one, cards, before[i], others, kNoGuess);
+      const std::optional<Deviation> run = deviation_of(one, cards, before[i], others, kNoGuess);
       if (!run || run->guessed || run->other_cards) continue;
       Least& least = of_run[before[i]];
       least.p = std::min(least.p, run->p);
