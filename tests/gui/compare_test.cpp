@@ -329,6 +329,7 @@ class RecordDialogTest : public ::testing::Test {
     ASSERT_TRUE(script.open(QIODevice::WriteOnly));
     script.write(
         "#!/bin/sh\n"
+        "while [ \"$1\" = doctor ] && [ -e \"$0.busy\" ]; do sleep 0.05; done\n"
         "if [ \"$1\" = doctor ]; then echo 'fail gpu'; echo; echo 'nothing can be recorded here: no GPU'; "
         "exit 4; fi\n"
         "echo \"asked: $* with $COLOUR\"\n"
@@ -377,6 +378,21 @@ TEST_F(RecordDialogTest, StoppingEndsItInOrder) {
   ASSERT_TRUE(wait_for([&] { return !dialog_->running() && dialog_->status().startsWith("Stopped"); }));
   EXPECT_TRUE(dialog_->output().contains("ended in order"));
   EXPECT_TRUE(QFileInfo::exists(plan_.capture));
+}
+
+// The machine's answer may come when the recording has begun.
+TEST_F(RecordDialogTest, ALateAnswerOfTheMachineLeavesTheRecordingsOutput) {
+  const QString script = directory_.filePath("ridgeline");
+  QFile busy(script + ".busy");
+  ASSERT_TRUE(busy.open(QIODevice::WriteOnly));
+  dialog_ = std::make_unique<RecordDialog>(script);
+  dialog_->set_plan(plan_);
+  dialog_->start();
+  ASSERT_TRUE(wait_for([&] { return dialog_->status().startsWith("Recorded"); }));
+  EXPECT_FALSE(dialog_->machine().startsWith("▲"));
+  ASSERT_TRUE(busy.remove());
+  ASSERT_TRUE(wait_for([&] { return dialog_->machine().startsWith("▲"); }));
+  EXPECT_TRUE(dialog_->output().contains("asked: record -o")) << dialog_->output().toStdString();
 }
 
 TEST_F(RecordDialogTest, AFailureIsSaid) {

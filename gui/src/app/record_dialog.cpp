@@ -209,7 +209,7 @@ void RecordDialog::ask_doctor() {
     this_machine_ = (code == 0 ? QString() : QString("▲ ")) + last;
     machine_->setToolTip(said);
     show_machine();
-    output_->setPlainText(said + "\n");
+    if (!started_) output_->setPlainText(said + "\n");
   });
   connect(&doctor_, &QProcess::errorOccurred, this, [this] {
     this_machine_ = tr("%1: %2").arg(ridgeline_, doctor_.errorString());
@@ -267,6 +267,7 @@ void RecordDialog::start() {
   output_->clear();
   status_->setText(tr("recording…"));
   stopped_ = false;
+  started_ = true;
   start_->setEnabled(false);
   stop_->setEnabled(true);
   open_->setEnabled(false);

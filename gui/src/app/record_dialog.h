@@ -75,6 +75,7 @@ class RecordDialog : public QDialog {
   QPushButton* stop_;
   QPushButton* open_;
   bool stopped_ = false;  // by its user
+  bool started_ = false;  // the output is a recording's
   QProcess process_;
   QProcess doctor_;
 };
