@@ -4,6 +4,7 @@
 #include <boost/math/distributions/students_t.hpp>
 #include <cmath>
 #include <map>
+#include <utility>
 
 #include "history_cards.h"
 #include "ridgeline/base/statistics.h"
@@ -111,20 +112,16 @@ std::optional<Deviation> deviation_of(const NewestSeries& series, std::span<cons
 
 std::optional<Judged> judged(const NewestSeries& series, std::span<const std::size_t> cards, std::size_t at,
                              const std::vector<std::size_t>& others, double guessed_freedom) {
-  const std::optional<Deviation> found = deviation_of(series, cards, at, others, guessed_freedom);
+  std::optional<Deviation> found = deviation_of(series, cards, at, others, guessed_freedom);
   if (!found) return std::nullopt;
-  Judged result{.p = found->p,
-                .spread = found->spread,
-                .guessed = found->guessed,
-                .before = found->logs.size(),
-                .other_cards = found->other_cards};
-  const double half = quantile_of(found->freedom, kInterval) * found->error;
+  Judged result{std::move(*found), {}};
+  const double half = quantile_of(result.freedom, kInterval) * result.error;
   result.change.series = series.name;
   result.change.value_ns = std::exp(series.logs[at]);
-  result.change.before_ns = std::exp(median(found->logs));
-  result.change.ratio = std::expm1(found->difference);
-  result.change.low_ratio = std::expm1(found->difference - half);
-  result.change.high_ratio = std::expm1(found->difference + half);
+  result.change.before_ns = std::exp(median(result.logs));
+  result.change.ratio = std::expm1(result.difference);
+  result.change.low_ratio = std::expm1(result.difference - half);
+  result.change.high_ratio = std::expm1(result.difference + half);
   result.change.confidence = 1 - result.p;
   return result;
 }

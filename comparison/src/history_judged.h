@@ -30,26 +30,21 @@ struct Deviation {
   bool other_cards = false;  ///< the others are of other cards
 };
 
-struct Judged {
+struct Judged : Deviation {
   NewestChange change;
-  double p = 1;              ///< two-sided, of values that scatter normally
-  double spread = 0;         ///< standard deviation of the others' logarithms on one card
-  bool guessed = false;      ///< the spread is a guess, for there are too few others
-  std::size_t before = 0;    ///< how many others it is compared with
-  bool other_cards = false;  ///< those are of other cards
 };
 
 /// The runs before the newest since the last change that have a value, the latest first, at most 20.
 [[nodiscard]] std::vector<std::size_t> runs_before(const NewestSeries& series);
 
-/// Run `at` against `others`, as far as it takes to say how likely it is.
+/// Run `at` against `others`; none where either has no value. `cards`: a number for each run's card.
+/// `guessed_freedom`: degrees of freedom that a guessed spread is worth.
 [[nodiscard]] std::optional<Deviation> deviation_of(const NewestSeries& series,
                                                     std::span<const std::size_t> cards, std::size_t at,
                                                     const std::vector<std::size_t>& others,
                                                     double guessed_freedom);
 
-/// Run `at` against `others`; none where either has no value. `cards`: a number for each run's card.
-/// `guessed_freedom`: degrees of freedom that a guessed spread is worth.
+/// Likewise, with what is said of the change.
 [[nodiscard]] std::optional<Judged> judged(const NewestSeries& series, std::span<const std::size_t> cards,
                                            std::size_t at, const std::vector<std::size_t>& others,
                                            double guessed_freedom);

@@ -37,7 +37,7 @@ NewestRun newest_run(std::span<const NewestSeries> series, std::span<const std::
   };
   const std::optional<Judged> step = newest(series.front(), kGuessedFreedom);
   if (!step) return run;
-  run.runs_before = step->before;
+  run.runs_before = step->logs.size();
   run.other_cards = step->other_cards;
   run.spread_ratio = step->spread;
   run.spread_guessed = step->guessed;
