@@ -8,6 +8,7 @@
 
 #include "output.h"
 #include "ranks_answer.h"
+#include "ridgeline/queries/job_what_if_query.h"
 #include "ridgeline/queries/ranks_query.h"
 #include "verb.h"
 
@@ -19,10 +20,22 @@ struct RanksArguments {
   std::string capture;
   std::string by = "rank";
   std::string alone;
+  std::vector<std::string> what_if;
   PrintOptions print;
 };
 
+int run_job_what_if(const RanksArguments& arguments) {
+  if (arguments.print.format == "html")
+    throw Error(ErrorKind::usage, "--what-if has no page: leave --format html out");
+  print(arguments.print,
+        queries::ask_job_what_if(arguments.capture, arguments.what_if, document_options(arguments.print))
+            .value()
+            .document);
+  return 0;
+}
+
 int run_ranks(const RanksArguments& arguments) {
+  if (!arguments.what_if.empty()) return run_job_what_if(arguments);
   queries::RanksQuery query;
   query.view = reports::parse_ranks_view(arguments.by).value();
   query.alone = arguments.alone;
@@ -67,6 +80,12 @@ Verb add_ranks(Command program) {
   app.add_option("--alone", arguments->alone,
                  "Capture of the same program with one rank: what a step takes longer than that, by cause")
       .type_name("CAPTURE");
+  app.add_option(
+         "--what-if", arguments->what_if,
+         "Say what a step would take instead, once for each: overlap, links=2, bucket=25MB, no-skew, several "
+         "with commas; buckets: a row of sizes")
+      .one_value_each()
+      .type_name("CHANGE");
   add_print_options(app, arguments->print, true, {"html"});
   return {app, [arguments] { return run_ranks(*arguments); }};
 }

@@ -4,30 +4,11 @@
 #include <set>
 #include <utility>
 
+#include "job_capture_query.h"
 #include "ridgeline/analyzer/ranks/job_capture.h"
 #include "ridgeline/reports/version.h"
 
 namespace ridgeline::queries {
-namespace {
-
-// A capture of one host has its ranks on one clock; a merged job says how clocks stand.
-Result<store::Job> job_of(const std::string& path) {
-  Result<store::Job> job = analyzer::ranks_of(path);
-  if (job.ok() && job.value().clocks.empty()) {
-    store::Job whole = analyzer::merged({std::move(job).value()}).value();
-    analyzer::align_clocks(whole);
-    return whole;
-  }
-  return job;
-}
-
-Failure naming(const std::string& path, const Failure& failure) {
-  if (failure.message.find(path) != std::string::npos) return failure;
-  return {failure.kind, path + ": " + failure.message};
-}
-
-}  // namespace
-
 Result<DocumentAnswer> ask_ranks(const std::string& path, const RanksQuery& query,
                                  const reports::DocumentOptions& how) {
   try {

@@ -8,6 +8,7 @@
 #include "ridgeline/reports/explain_document.h"
 #include "ridgeline/reports/history_documents.h"
 #include "ridgeline/reports/interventions_document.h"
+#include "ridgeline/reports/job_what_if_document.h"
 #include "ridgeline/reports/ladder_documents.h"
 #include "ridgeline/reports/ranks_document.h"
 #include "ridgeline/reports/replayed_document.h"
@@ -35,6 +36,7 @@ const std::vector<DeclaredTable>& declared_tables() {
     static const analyzer::InterventionAnalysis kInterventions;
     static const analyzer::ReplayedInSitu kReplayed;
     static const analyzer::JobAnalysis kJob;
+    static const analyzer::JobWhatIf kJobWhatIf;
     using Key = analyzer::RankingKey;
     const analyzer::RankingKeys every_key({Key::layer, Key::phase, Key::nvtx_path, Key::kernel_class,
                                            Key::family, Key::kernel, Key::kernel_and_grid, Key::launch});
@@ -72,6 +74,7 @@ const std::vector<DeclaredTable>& declared_tables() {
         {"kernels-over-ranks", "rows of `ranks --by kernel`, most time first",
          kernels_over_ranks_table(kJob)},
         {"job-account", "rows of `ranks --by account`", job_account_table(kJob)},
+        {"job-what-if", "rows of `ranks --what-if`, one for each change", job_what_if_table(kJobWhatIf)},
         {"launches", "launches of the step, in `report --format json`", launches_table(kModel, kAnalysis)},
         {"compare", "rows of `compare`, largest difference of the step first", compare_table(kChanges)},
         {"parts", "the step and its parts, of `compare`", step_metrics_table(kEndpoints)},

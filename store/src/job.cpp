@@ -78,12 +78,11 @@ void read_rows(const Database& database, Job& job) {
     job.steps.push_back({step.int64(0), step.int64(1), step.int64(2), step.int64(3), step.int64(4),
                          step.int64(5), step.int64(6), step.int64(7), step.int64(8), step.int64(9),
                          step.int64(10), step.optional_real(11), step.int64(12)});
+  const bool ready = database.scalar_int64("PRAGMA user_version") >= kReadyTimesAreKept;
   Statement call = database.prepare(
-      "SELECT rank, step_index, position, site_id, ordinal, start_offset_ns, duration_ns, "
-      "kernels_before_end, hidden "
-      "FROM "
-      "job_call"
-      " ORDER BY rank, step_index, position");
+      fmt::format("SELECT rank, step_index, position, site_id, ordinal, start_offset_ns, duration_ns, "
+                  "kernels_before_end, hidden, {} FROM job_call ORDER BY rank, step_index, position",
+                  ready ? "ready_offset_ns" : "NULL"));
   while (call.step()) {
     job.calls.push_back({call.int64(0),
                          call.int64(1),
@@ -93,7 +92,8 @@ void read_rows(const Database& database, Job& job) {
                          call.int64(5),
                          call.int64(6),
                          call.int64(7),
-                         {}});
+                         {},
+                         call.optional_int64(9)});
     if (!call.is_null(8)) job.calls.back().hidden_ns = spans_of(call.text(8));
   }
   Statement of = database.prepare(
@@ -132,12 +132,12 @@ void insert_rows(Database& database, const Job& job) {
                   row.copy_ns, row.idle_ns, row.communication_ns, row.copy_beside_ns, row.launches,
                   row.sm_clock_hz, row.clock_samples)
         .run();
-  Statement call = database.prepare("INSERT INTO job_call VALUES (?,?,?,?,?,?,?,?,?)");
+  Statement call = database.prepare("INSERT INTO job_call VALUES (?,?,?,?,?,?,?,?,?,?)");
   for (const JobCall& row : job.calls) {
     std::optional<std::string> hidden;
     if (!row.hidden_ns.empty()) hidden = spans_text(row.hidden_ns);
     call.bind_all(row.rank, row.step_index, row.position, row.site_id, row.ordinal, row.start_offset_ns,
-                  row.duration_ns, row.kernels_before_end, hidden)
+                  row.duration_ns, row.kernels_before_end, hidden, row.ready_offset_ns)
         .run();
   }
   Statement of = database.prepare("INSERT INTO job_kernel_step VALUES (?,?,?,?,?,?)");
@@ -196,6 +196,9 @@ void check(const Job& job) {
     require(
         is_length(call.start_offset_ns) && is_length(call.duration_ns) && is_length(call.kernels_before_end),
         "a time of a collective");
+    require(!call.ready_offset_ns ||
+                (*call.ready_offset_ns > -kLongestOfJobNs && *call.ready_offset_ns < kLongestOfJobNs),
+            "the time from which a collective could have begun");
     require(std::all_of(call.hidden_ns.begin(), call.hidden_ns.end(), is_length), "a length of a collective");
   }
   const auto kernels = ids_of(job.kernels);

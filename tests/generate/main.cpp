@@ -45,6 +45,14 @@ int main(int argc, char** argv) {
   app.add_option("--hosts-of", job.ranks_per_host, "Ranks of a host")->check(CLI::PositiveNumber);
   app.add_option("--rank-steps", job.steps, "Steps of the job")->check(CLI::PositiveNumber);
   app.add_option("--layers", job.layers, "Buckets of a step")->check(CLI::PositiveNumber);
+  app.add_option("--bucket-bytes", job.bucket_bytes,
+                 "A bucket closes at so many bytes of gradients; 0: with each layer")
+      ->check(CLI::NonNegativeNumber);
+  app.add_option("--embedding-bytes", job.embedding_bytes,
+                 "Of gradients that one kernel completes at the end")
+      ->check(CLI::NonNegativeNumber);
+  app.add_option("--links", job.links, "Links are so many times as fast")->check(CLI::PositiveNumber);
+  app.add_flag("--free-transfers", job.free_transfers, "Collectives end when the last rank is in them");
   app.add_option("--cause", job.cause, "Why a rank is late")->transform(CLI::CheckedTransformer(causes));
   app.add_option("--straggler", job.straggler, "Which rank that is");
   app.add_option("--late-ns", job.late_ns, "By how much");

@@ -7,6 +7,7 @@
 #include <stdexcept>
 
 #include "generate/generate.h"
+#include "ridgeline/base/statistics.h"
 #include "ridgeline/store/capture_writer.h"
 #include "ridgeline/store/collectives.h"
 
@@ -18,6 +19,7 @@ constexpr double kBaseClockHz = 1.755e9;
 constexpr double kRankBusBytesPerS = 330e9;
 constexpr std::int64_t kRankBucketBytes = 28'311'552;  // a layer's matrices of GPT-2 124M, FP32
 constexpr double kRankLatencyNs = 8000;
+constexpr std::int64_t kBetweenCallsNs = 200;
 constexpr std::int64_t kComputeStream = 7;
 constexpr std::int64_t kCommunicationStream = 21;
 
@@ -49,6 +51,9 @@ constexpr std::array<KernelOf, 4> kBackward = {{{"_Z13gelu_backwardPKfPfi", 36'0
                                                 {"_Z13gemm_gradientPKfPfi", 390'000, 768},
                                                 {"_Z18attention_backwardPKfPfi", 260'000, 384},
                                                 {"_Z18layernorm_backwardPKfPfi", 40'000, 1024}}};
+// Of a layer's gradients, what each kernel of its backward pass completes.
+constexpr std::array<double, 4> kGradientShare = {0.05, 0.65, 0.27, 0.03};
+constexpr KernelOf kEmbeddingBackward = {"_Z18embedding_backwardPKfPfi", 240'000, 1024};
 constexpr KernelOf kOptimiser = {"_Z12adamw_updatePKfPfi", 180'000, 4096};
 constexpr const char* kReduceKernel =
     "_Z40ncclDevKernel_AllReduce_Sum_f32_RING_LL24ncclDevKernelArgsStorageILm4096EE";
@@ -59,6 +64,7 @@ struct RanLaunch {
   double start_ns = 0, end_ns = 0;
   bool communicates = false;
   std::int64_t bytes = 0;
+  std::int64_t call = 0;  // its place in the program: the host is far ahead
 };
 struct RanCopy {
   double start_ns = 0, end_ns = 0;
@@ -94,8 +100,8 @@ class RankProgram {
       for (const KernelOf& kernel : kForward) launch(kernel);
     }
   }
-  // A layer of the backward pass; then its gradients are ready.
-  [[nodiscard]] double backward() {
+  // What a layer of the backward pass begins with.
+  void begin_layer() {
     if (gaps_left_ > 0) {
       now_ += job_.late_ns / job_.layers;
       --gaps_left_;
@@ -105,7 +111,10 @@ class RankProgram {
       step_.copies.push_back({now_, now_ + each});
       now_ += each;
     }
-    for (const KernelOf& kernel : kBackward) launch(kernel);
+  }
+  // A kernel of the backward pass; then its gradients are ready.
+  [[nodiscard]] double backward(const KernelOf& kernel) {
+    launch(kernel);
     return now_;
   }
   // When its part of a collective begins on its stream.
@@ -198,6 +207,8 @@ class RankCapture {
   }
 
   void add(int index, RanStep step) {
+    for (std::size_t i = 0; i < step.launches.size(); ++i)
+      step.launches[i].call = static_cast<std::int64_t>(i);
     std::stable_sort(step.launches.begin(), step.launches.end(),
                      [](const RanLaunch& a, const RanLaunch& b) { return a.start_ns < b.start_ns; });
     if (index == 3 && rank_ == job_.reordered) reorder(step);
@@ -210,6 +221,7 @@ class RankCapture {
     row.gpu_start_ns = at(step.launches.front().start_ns);
     row.gpu_end_ns = at(last_end(step));
     step_ = writer_.add(row);
+    host_start_ns_ = *row.host_start_ns;
     std::int64_t ordinal = 0;
     int calls = 0;
     for (const RanLaunch& launch : step.launches) {
@@ -217,6 +229,7 @@ class RankCapture {
       if (!lost) add_launch(launch, ordinal++);
       if (launch.communicates) ++next_call_;
     }
+    correlation_ += static_cast<std::int64_t>(step.launches.size());
     for (const RanCopy& copy : step.copies) add_copy(copy);
     end_ns_ = step.host_end_ns;
   }
@@ -272,13 +285,13 @@ class RankCapture {
     row.device_id = device_;
     row.context_id = 1;
     row.stream_id = launch.communicates ? kCommunicationStream : kComputeStream;
-    row.correlation_id = ++correlation_;
+    row.correlation_id = correlation_ + 1 + launch.call;
     ++launches_;
     row.kernel_id = writer_.kernel_id(launch.kernel);
     row.start_ns = at(launch.start_ns);
     row.end_ns = at(launch.end_ns);
-    row.host_start_ns = row.start_ns - 9000;
-    row.host_end_ns = row.start_ns - 6000;
+    row.host_start_ns = host_start_ns_ + kBetweenCallsNs * launch.call;
+    row.host_end_ns = *row.host_start_ns + kBetweenCallsNs / 2;
     row.grid.x = launch.blocks;
     row.block.x = 256;
     row.registers_per_thread = 64;
@@ -316,6 +329,7 @@ class RankCapture {
   std::optional<store::Id> communicator_;
   std::int64_t launches_ = 0;
   std::int64_t correlation_ = 0;
+  std::int64_t host_start_ns_ = 0;  // of the step
   std::int64_t next_call_ = 0;
   double end_ns_ = 0;
 };
@@ -327,8 +341,9 @@ std::string file_of(const std::string& directory, int rank) {
 }
 
 double transfer_ns(const RankJob& job, std::int64_t bytes) {
+  if (job.free_transfers) return 0;
   const double factor = 2.0 * (job.ranks - 1) / job.ranks;
-  return kRankLatencyNs + factor * static_cast<double>(bytes) / kRankBusBytesPerS * 1e9;
+  return kRankLatencyNs + factor * static_cast<double>(bytes) / (kRankBusBytesPerS * job.links) * 1e9;
 }
 
 // All ranks enter a collective; once the last is there, it takes its time.
@@ -344,16 +359,58 @@ void collective(std::vector<RankProgram>& programs, const std::vector<double>& r
     programs[r].communicate(start[r], arrival + duration_ns, bytes);
 }
 
+// Gradients as they become ready on all ranks, reduced in buckets.
+class Buckets {
+ public:
+  Buckets(const RankJob& job, std::vector<RankProgram>& programs, RankRandom& random)
+      : job_(job), programs_(programs), random_(random) {}
+
+  void complete(const std::vector<double>& ready_ns, std::int64_t bytes, bool ends_layer) {
+    ready_ns_ = ready_ns;
+    open_bytes_ += bytes;
+    if (job_.bucket_bytes > 0 ? open_bytes_ >= job_.bucket_bytes : ends_layer) reduce();
+  }
+  void finish() {
+    if (open_bytes_ > 0) reduce();
+  }
+
+ private:
+  void reduce() {
+    const double noise = 1 + 0.01 * random_.uniform();
+    collective(programs_, ready_ns_, transfer_ns(job_, open_bytes_) * noise, open_bytes_);
+    open_bytes_ = 0;
+  }
+
+  const RankJob& job_;
+  std::vector<RankProgram>& programs_;
+  RankRandom& random_;
+  std::vector<double> ready_ns_;
+  std::int64_t open_bytes_ = 0;
+};
+
 void run_step(const RankJob& job, std::vector<RankProgram>& programs, int straggler, RankRandom& random) {
   std::vector<double> ready(programs.size());
   for (std::size_t r = 0; r < programs.size(); ++r) programs[r].begin_step(static_cast<int>(r) == straggler);
+  Buckets buckets(job, programs, random);
+  const auto backward = [&](const KernelOf& kernel, std::int64_t bytes, bool ends_layer) {
+    for (std::size_t r = 0; r < programs.size(); ++r) ready[r] = programs[r].backward(kernel);
+    buckets.complete(ready, bytes, ends_layer);
+  };
   for (int layer = 0; layer < job.layers; ++layer) {
-    for (std::size_t r = 0; r < programs.size(); ++r) ready[r] = programs[r].backward();
-    collective(programs, ready, transfer_ns(job, kRankBucketBytes) * (1 + 0.01 * random.uniform()),
-               kRankBucketBytes);
+    for (RankProgram& program : programs) program.begin_layer();
+    std::int64_t left = kRankBucketBytes;
+    for (std::size_t i = 0; i < kBackward.size(); ++i) {
+      const bool last = i + 1 == kBackward.size();
+      const auto share = static_cast<std::int64_t>(kGradientShare[i] * static_cast<double>(kRankBucketBytes));
+      const std::int64_t bytes = last ? left : share;
+      left -= bytes;
+      backward(kBackward[i], bytes, last);
+    }
   }
+  if (job.embedding_bytes > 0) backward(kEmbeddingBackward, job.embedding_bytes, true);
+  buckets.finish();
   for (std::size_t r = 0; r < programs.size(); ++r) ready[r] = programs[r].communication_end_ns();
-  collective(programs, ready, kRankLatencyNs, 8);
+  collective(programs, ready, job.free_transfers ? 0 : kRankLatencyNs, 8);
   for (RankProgram& program : programs) program.end_step();
 }
 
@@ -393,12 +450,17 @@ RankJobTruth generate_rank_job(const RankJob& job, const std::string& directory)
   }
   // Written rank by rank when all have run: a process has fewer files open at once than a job has ranks.
   std::vector<std::vector<RanStep>> ran(programs.size());
+  std::vector<double> begins;
   for (int step = 0; step < job.steps; ++step) {
     const int straggler = job.cause == RankCause::none ? -1 : job.rotating ? step % job.ranks : job.straggler;
     truth.straggler.push_back(straggler);
     run_step(job, programs, straggler, random);
     for (std::size_t r = 0; r < programs.size(); ++r) ran[r].push_back(programs[r].step());
+    begins.push_back(ran[0].back().host_start_ns);
   }
+  std::vector<double> lengths;
+  for (std::size_t i = 2; i < begins.size(); ++i) lengths.push_back(begins[i] - begins[i - 1]);
+  truth.step_ns = upper_median(std::move(lengths));
   for (int rank = 0; rank < job.ranks; ++rank) {
     if (std::find(job.lost.begin(), job.lost.end(), rank) != job.lost.end()) continue;
     const auto at = static_cast<std::size_t>(rank);

@@ -17,7 +17,12 @@ struct RankJob {
   int ranks = 2;
   int ranks_per_host = 8;
   int steps = 20;
-  int layers = 6;                     // a bucket each
+  int layers = 6;  // a bucket each, unless bucket_bytes says otherwise
+  /// A bucket closes with the kernel whose gradients make it this large, and with the last; 0: with each layer.
+  std::int64_t bucket_bytes = 0;
+  std::int64_t embedding_bytes = 0;  // of gradients that one kernel completes at the end of the backward pass
+  double links = 1;                  // times as fast; latency stays
+  bool free_transfers = false;       // collectives end when the last rank has entered
   RankCause cause = RankCause::none;  // of what the straggler does more or slower
   bool rotating = false;              // the straggler is rank (step mod ranks), else always the same
   int straggler = 1;
@@ -41,6 +46,8 @@ struct RankJobTruth {
   std::vector<int> straggler;  // of each step; -1: none
   double transfer_ns = 0;      // of a bucket once all are there
   std::int64_t bucket_bytes = 0;
+  double step_ns =
+      0;  // on the true clock: median over steps, the first left out, from the first rank's beginning to the next
 };
 
 /// Writes rank0000.ridge and so on into the directory, which must exist. Throws std::runtime_error.

@@ -144,6 +144,10 @@ def of_job(job, captures, alone):
         yield f"ranks-by-{view}.txt", ["ranks", job, "--by", view], 100
         yield f"ranks-by-{view}.csv", ["ranks", job, "--by", view, "--columns", "all", "--format", "csv"], 100
     yield "ranks-alone.txt", ["ranks", job, "--by", "account", "--alone", alone], 100
+    changes = [word for change in ("overlap", "links=2", "links=0.5", "no-skew,links=2", "bucket=1MB", "bucket=55MB") for word in ("--what-if", change)]
+    for extension, name in (("txt", "text"), ("json", "json"), ("csv", "csv"), ("md", "markdown")):
+        yield f"ranks-what-if.{extension}", ["ranks", job, *changes, "--format", name], 100
+    yield "ranks-what-if-misread.txt", ["ranks", job, "--what-if", "bucket=25"], 100
     yield "ranks.html", ["ranks", job, "--format", "html"], 100
     yield "ranks-of-one.txt", ["ranks", captures[0]], 100
     yield "merge-some.txt", ["merge", captures[0], captures[3], "-o", "some.ridge"], 100

@@ -24,7 +24,7 @@ Job small_job() {
   job.kernels = {{1, "gemm"}};
   job.steps = {{0, 4, 1000, 100, 60, 30, 6, 4, 40, 2, 3, 1.7e9, 1},
                {1, 4, 990, 100, 60, 30, 6, 4, 40, 0, 3, std::nullopt, 0}};
-  job.calls = {{0, 4, 0, 1, 17, 20, 40, 5, {0, 10, 30}}, {1, 4, 0, 2, std::nullopt, 25, 35, 0, {}}};
+  job.calls = {{0, 4, 0, 1, 17, 20, 40, 5, {0, 10, 30}, 12}, {1, 4, 0, 2, std::nullopt, 25, 35, 0, {}}};
   job.kernel_steps = {{0, 4, 1, 3, 96, 60}, {1, 4, 1, 3, 96, 60}};
   return job;
 }
@@ -51,6 +51,8 @@ TEST(StoredJobs, ComeBackAsTheyWere) {
   EXPECT_EQ(job.sites[1].function, std::nullopt);
   EXPECT_EQ(job.calls[0].hidden_ns, (std::vector<std::int64_t>{0, 10, 30}));
   EXPECT_EQ(job.calls[0].kernels_before_end, 5);
+  EXPECT_EQ(job.calls[0].ready_offset_ns, 12);
+  EXPECT_EQ(job.calls[1].ready_offset_ns, std::nullopt);
   EXPECT_EQ(job.steps[0].copy_beside_ns, 2);
   EXPECT_TRUE(job.calls[1].hidden_ns.empty());
   EXPECT_EQ(job.steps[0].sm_clock_hz, 1.7e9);
@@ -68,6 +70,7 @@ TEST(StoredJobs, WhatCannotBeIsDamage) {
        {"UPDATE job_call SET hidden = '1 x' WHERE rank = 0",
         "UPDATE job_call SET hidden = '9999999999999999999'", "UPDATE job_call SET duration_ns = -1",
         "UPDATE job_call SET start_offset_ns = 9223372036854775807",
+        "UPDATE job_call SET ready_offset_ns = 9223372036854775807",
         "UPDATE job_step SET start_ns = 9223372036854775807", "UPDATE job_step SET idle_ns = -5",
         "UPDATE job_kernel_step SET time_ns = 9223372036854775807",
         "UPDATE job_rank SET world_size = 4000000000",
@@ -86,6 +89,21 @@ TEST(StoredJobs, WhatCannotBeIsDamage) {
     ASSERT_FALSE(job.ok());
     EXPECT_EQ(job.failure().kind, ErrorKind::corrupt);
   }
+}
+
+TEST(StoredJobs, OfVersion13HaveNoTimesOfReadiness) {
+  const TemporaryDirectory directory;
+  const std::string path = directory.file("job.ridge");
+  store::Run run;
+  run.clock = "cupti";
+  write_job(path, run, small_job()).value();
+  Database(path, OpenMode::read_write)
+      .execute("ALTER TABLE job_call DROP COLUMN ready_offset_ns; PRAGMA user_version = " +
+               std::to_string(kReadyTimesAreKept - 1));
+  const Job job = read_job(path).value();
+  ASSERT_EQ(job.calls.size(), 2U);
+  EXPECT_EQ(job.calls[0].hidden_ns.size(), 3U);
+  EXPECT_EQ(job.calls[0].ready_offset_ns, std::nullopt);
 }
 
 TEST(StoredJobs, ACaptureOfOneRankIsNone) {

@@ -77,6 +77,7 @@ class Costs {
     waited_.resize(costs_.parts.size());
     transferred_.resize(costs_.parts.size());
     costs_.times_last.resize(view.ranks());
+    costs_.waited_for.resize(view.job().calls.size());
     for (std::size_t i = 0; i < view.steps().size(); ++i) step_places_[view.steps()[i]] = i;
   }
 
@@ -207,7 +208,9 @@ class Costs {
       else if (waits)
         wait = duration - in.shortest_ns;
       add_call(view_.job().calls[at], wait, sums);
-      if (waited_for(rank, view_.job().calls[at], values)) add_wait(rank, at, wait);
+      if (!waited_for(rank, view_.job().calls[at], values)) continue;
+      costs_.waited_for[at] = true;
+      add_wait(rank, at, wait);
     }
     const auto n = static_cast<double>(collective.ranks);
     values.duration.push_back(sums.duration / n);

@@ -28,6 +28,7 @@ struct CollectiveCosts {
   std::vector<std::int64_t> times_last;               ///< by rank: collectives in which it entered last
   std::int64_t told = 0;                              ///< collectives of which that could be told
   std::vector<std::optional<double>> clock_error_ns;  ///< by rank
+  std::vector<bool> waited_for;  ///< by place in Job::calls: the next kernel waits for it
 };
 
 [[nodiscard]] CollectiveCosts collective_costs(const JobView& view, const Matching& matching);

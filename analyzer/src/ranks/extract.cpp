@@ -9,6 +9,7 @@
 #include <tuple>
 #include <unordered_map>
 
+#include "ranks/readiness.h"
 #include "ranks/spans.h"
 #include "ridgeline/analyzer/ranks/job_capture.h"
 #include "ridgeline/base/collective_name.h"
@@ -170,7 +171,7 @@ class Extraction {
     row.device = devices_[launches.front().device_id];
     split(filter_of(process.id, steps), launches);
     for (const Window& window : windows(steps, launches)) add_step(*process.rank, window, launches);
-    add_calls(*process.rank, steps, launches);
+    add_calls(process, steps, launches);
     add_kernels(*process.rank, steps, launches);
   }
 
@@ -307,19 +308,31 @@ class Extraction {
     return at.first->second;
   }
 
-  void add_calls(std::int64_t rank, const std::vector<store::Step>& steps,
+  ranks::Readiness readiness_of(store::Id process, const std::vector<store::Launch>& launches) const {
+    ranks::Readiness readiness(store::Order(capture_).graph_edges(process));
+    for (const store::Launch& launch : launches) {
+      if (!communicates(launch)) readiness.add(launch);
+    }
+    readiness.finish();
+    return readiness;
+  }
+
+  void add_calls(const store::Process& process, const std::vector<store::Step>& steps,
                  const std::vector<store::Launch>& launches) {
+    const ranks::Readiness readiness = readiness_of(process.id, launches);
     std::unordered_map<store::Id, std::int64_t> index;
     for (const store::Step& step : steps) index[step.id] = step.step_index;
     std::map<std::int64_t, std::vector<store::JobCall>> by_step;
     for (const store::Launch& launch : launches) {
       if (!communicates(launch)) continue;
       store::JobCall call;
-      call.rank = rank;
+      call.rank = *process.rank;
       call.step_index = index.at(*launch.step_id);
       call.site_id = site_of(launch, call.ordinal);
       call.start_offset_ns = launch.start_ns - starts_.at(*launch.step_id);
       call.duration_ns = launch.end_ns - launch.start_ns;
+      if (const auto ready = readiness.ready_ns(launch))
+        call.ready_offset_ns = *ready - starts_.at(*launch.step_id);
       std::int64_t at = launch.start_ns;
       for (const Span& span : ranks::clipped(compute_, {launch.start_ns, launch.end_ns})) {
         call.hidden_ns.push_back(span.start_ns - at);

@@ -82,6 +82,9 @@ struct JobCall {
   std::int64_t kernels_before_end = 0;  ///< that compute, from the step's first, and began before its end
   /// Lengths from the start: without kernels beside it, with, without, …; empty: none beside it.
   std::vector<std::int64_t> hidden_ns;
+  /// From the step's start: the last kernel that computes and that it follows, by order of calls or by edges
+  /// of its CUDA graph, ended then. Empty: not known.
+  std::optional<std::int64_t> ready_offset_ns = {};
 };
 
 struct JobKernelStep {

@@ -41,6 +41,8 @@ inline constexpr int kInterventionsAreKept = 12;
 
 /// From this version on collectives are kept (collectives.h), and jobs of many ranks (job.h).
 inline constexpr int kJobsAreKept = 13;
+/// From this version on a collective of a job has the time from which it could have begun.
+inline constexpr int kReadyTimesAreKept = 14;
 
 /// The version this build writes: the last migration's.
 [[nodiscard]] int schema_version();

@@ -1,0 +1,364 @@
+#include "ranks/job_replay.h"
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <queue>
+#include <unordered_map>
+
+#include "ranks/spans.h"
+#include "ridgeline/base/statistics.h"
+
+namespace ridgeline::analyzer::ranks {
+
+namespace {
+
+// Between two collectives that a rank waits for it does nothing of its own: so long a pause at most belongs to them.
+constexpr std::int64_t kLongestBetweenWaits = 20'000;
+constexpr double kUsualDelayNs =
+    2'500;  // from readiness to the start, where no call of the communicator shows it
+// Ends and begins on one stream are recorded so exactly.
+constexpr double kSameTimeNs = 1'000;
+
+// A rank's clock less the time that it waits.
+class OwnTime {
+ public:
+  OwnTime(std::int64_t origin_ns, Spans pauses) : origin_ns_(origin_ns), pauses_(std::move(pauses)) {
+    std::int64_t before = 0;
+    for (const Span& pause : pauses_) {
+      before_.push_back(before);
+      before += pause.end_ns - pause.start_ns;
+    }
+    all_ = before;
+  }
+  [[nodiscard]] double at(std::int64_t time_ns) const {
+    const auto after = std::partition_point(pauses_.begin(), pauses_.end(),
+                                            [&](const Span& pause) { return pause.end_ns <= time_ns; });
+    std::int64_t paused = all_;
+    if (after != pauses_.end()) {
+      paused = before_[static_cast<std::size_t>(after - pauses_.begin())];
+      if (time_ns > after->start_ns) paused += time_ns - after->start_ns;
+    }
+    return static_cast<double>(time_ns - origin_ns_ - paused);
+  }
+
+ private:
+  std::int64_t origin_ns_;
+  Spans pauses_;
+  std::vector<std::int64_t> before_;
+  std::int64_t all_ = 0;
+};
+
+class ChainBuilder {
+ public:
+  ChainBuilder(const JobView& view, const Matching& matching, const CollectiveCosts& costs)
+      : view_(view), costs_(costs) {
+    for (const store::JobSite& site : view.job().sites) sites_[site.id] = site;
+    for (const MatchedCollective& collective : matching.collectives) {
+      if (collective.ranks > 0) of_step_[collective.step_index].push_back(&collective);
+    }
+    for (auto& [step, collectives] : of_step_)
+      std::stable_sort(collectives.begin(), collectives.end(),
+                       [&](const auto* a, const auto* b) { return mean_begin(*a) < mean_begin(*b); });
+  }
+
+  [[nodiscard]] std::vector<StepChain> run() {
+    std::vector<StepChain> chains;
+    const std::vector<std::int64_t>& steps = view_.steps();
+    for (std::size_t first = 0; first < steps.size();) {
+      std::size_t end = first + 1;
+      while (end < steps.size() && steps[end] == steps[end - 1] + 1) ++end;
+      chains.push_back(chain(first, end));
+      first = end;
+    }
+    return chains;
+  }
+
+ private:
+  [[nodiscard]] const store::JobCall& call(std::int64_t at) const {
+    return view_.job().calls[static_cast<std::size_t>(at)];
+  }
+  [[nodiscard]] double mean_begin(const MatchedCollective& collective) const {
+    double sum = 0;
+    for (const std::int64_t at : collective.calls) {
+      if (at != kNoCall) sum += static_cast<double>(call(at).start_offset_ns);
+    }
+    return sum / static_cast<double>(collective.ranks);
+  }
+  // From the end of the last kernel beside it to its own end.
+  [[nodiscard]] Span tail(std::int64_t at) const {
+    std::int64_t covered = 0;
+    for (const std::int64_t length : call(at).hidden_ns) covered += length;
+    return {view_.start_ns(static_cast<std::size_t>(at)) + covered,
+            view_.end_ns(static_cast<std::size_t>(at))};
+  }
+
+  StepChain chain(std::size_t first, std::size_t end) {
+    StepChain chain;
+    groups_.clear();
+    chain.steps.resize(end - first);
+    for (std::size_t i = first; i < end; ++i) {
+      ReplayedStep& step = chain.steps[i - first];
+      step.place = i;
+      step.begin.resize(view_.ranks());
+      step.end.resize(view_.ranks());
+      for (const MatchedCollective* collective : of_step_[view_.steps()[i]])
+        step.calls.push_back(replayed(*collective));
+    }
+    for (std::size_t rank = 0; rank < view_.ranks(); ++rank) fill_rank(chain, first, rank);
+    chain.groups = groups_.size();
+    fill_usual_delays(chain);
+    return chain;
+  }
+
+  [[nodiscard]] ReplayedCall replayed(const MatchedCollective& collective) {
+    const store::JobSite& site = sites_.at(collective.site_id);
+    ReplayedCall out;
+    out.group = groups_.try_emplace(site.communicator_id, groups_.size()).first->second;
+    out.communicator_id = site.communicator_id;
+    out.function = site.function;
+    out.bytes = site.bytes;
+    out.all_wait = synchronises(site.function) && collective.ranks > 1;
+    out.ranks.resize(view_.ranks());
+    double shortest = -1;
+    for (const std::int64_t at : collective.calls) {
+      if (at == kNoCall) continue;
+      const auto duration = static_cast<double>(call(at).duration_ns);
+      if (shortest < 0 || duration < shortest) shortest = duration;
+    }
+    out.transfer_ns = shortest;
+    return out;
+  }
+
+  // What a rank waits for in the chain, and between two waits with no kernel between them.
+  [[nodiscard]] Spans pauses(const StepChain& chain, std::size_t rank) const {
+    Spans all;
+    std::int64_t kernels = -1;
+    std::int64_t end_ns = 0;
+    for (const ReplayedStep& step : chain.steps) {
+      kernels = -1;
+      for (const MatchedCollective* collective : of_step_.at(view_.steps()[step.place])) {
+        const std::int64_t at = collective->calls[rank];
+        if (at == kNoCall || !costs_.waited_for[static_cast<std::size_t>(at)]) continue;
+        const Span wait = tail(at);
+        if (wait.end_ns <= wait.start_ns) continue;
+        if (kernels == call(at).kernels_before_end && wait.start_ns > end_ns &&
+            wait.start_ns - end_ns <= kLongestBetweenWaits)
+          all.push_back({end_ns, wait.start_ns});
+        all.push_back(wait);
+        kernels = call(at).kernels_before_end;
+        end_ns = std::max(end_ns, wait.end_ns);
+      }
+    }
+    return united(std::move(all));
+  }
+
+  void fill_rank(StepChain& chain, std::size_t first, std::size_t rank) {
+    const OwnTime own(view_.step(rank, first).start_ns, pauses(chain, rank));
+    std::vector<std::optional<std::int64_t>> ended(groups_.size());
+    for (ReplayedStep& step : chain.steps) {
+      const store::JobStep& row = view_.step(rank, step.place);
+      step.begin[rank] = own.at(row.start_ns);
+      step.end[rank] = own.at(row.start_ns + row.duration_ns);
+      const auto& collectives = of_step_[view_.steps()[step.place]];
+      for (std::size_t i = 0; i < collectives.size(); ++i) {
+        const std::int64_t at = collectives[i]->calls[rank];
+        if (at != kNoCall) fill_call(step.calls[i], at, rank, own, row.start_ns, ended);
+      }
+    }
+  }
+
+  void fill_call(ReplayedCall& out, std::int64_t at, std::size_t rank, const OwnTime& own,
+                 std::int64_t step_start_ns, std::vector<std::optional<std::int64_t>>& ended) {
+    const auto place = static_cast<std::size_t>(at);
+    const std::int64_t start = view_.start_ns(place);
+    ReplayedCall::OfRank& of = out.ranks[rank];
+    of.there = true;
+    of.ready_known = call(at).ready_offset_ns.has_value();
+    const std::int64_t ready =
+        of.ready_known ? std::min(start, step_start_ns + *call(at).ready_offset_ns) : start;
+    of.ready = own.at(ready);
+    of.alone_ns = static_cast<double>(call(at).duration_ns);
+    // One that kernels run beside to its end is not told from one that nothing waits for: few steps show the
+    // difference.
+    const Span wait = tail(at);
+    if (costs_.waited_for[place] && wait.end_ns > wait.start_ns)
+      of.stops = own.at(wait.start_ns);
+    else if (costs_.waited_for[place])
+      of.may_stop = own.at(wait.end_ns);
+    std::optional<std::int64_t>& before = ended[out.group];
+    const bool queued = before && *before > ready && static_cast<double>(start - *before) > -kSameTimeNs;
+    // The other of the two is filled from calls that show it.
+    of.after_ready_ns = queued ? -1 : static_cast<double>(start - ready);
+    of.after_queue_ns = queued ? std::max(0.0, static_cast<double>(start - *before)) : -1;
+    before = std::max(before.value_or(0), view_.end_ns(place));
+  }
+
+  static void fill_usual_delays(StepChain& chain) {
+    std::vector<std::vector<double>> ready(chain.groups), queue(chain.groups);
+    const auto each = [&](const auto& action) {
+      for (ReplayedStep& step : chain.steps) {
+        for (ReplayedCall& call : step.calls) {
+          for (ReplayedCall::OfRank& of : call.ranks) {
+            if (of.there) action(call.group, of);
+          }
+        }
+      }
+    };
+    each([&](std::size_t group, const ReplayedCall::OfRank& of) {
+      if (of.after_ready_ns >= 0 && of.ready_known) ready[group].push_back(of.after_ready_ns);
+      if (of.after_queue_ns >= 0) queue[group].push_back(of.after_queue_ns);
+    });
+    std::vector<double> usual_ready, usual_queue;
+    for (std::size_t group = 0; group < chain.groups; ++group) {
+      usual_ready.push_back(ready[group].empty() ? kUsualDelayNs : median(std::move(ready[group])));
+      usual_queue.push_back(queue[group].empty() ? std::min(kUsualDelayNs, usual_ready.back())
+                                                 : median(std::move(queue[group])));
+    }
+    each([&](std::size_t group, ReplayedCall::OfRank& of) {
+      if (of.after_ready_ns < 0) of.after_ready_ns = usual_ready[group];
+      if (of.after_queue_ns < 0) of.after_queue_ns = usual_queue[group];
+    });
+  }
+
+  const JobView& view_;
+  const CollectiveCosts& costs_;
+  std::unordered_map<store::Id, store::JobSite> sites_;
+  std::map<std::int64_t, std::vector<const MatchedCollective*>> of_step_;
+  std::map<store::Id, std::size_t> groups_;
+};
+
+// A rank as it goes on: what it still has to stop for, by its own time.
+class RankState {
+ public:
+  explicit RankState(std::size_t groups) : free_at_(groups, 0) {}
+
+  void stop(double own, double arrival, double end) { stops_.push({own, arrival, end}); }
+  // Real time at which the rank has come so far.
+  double reach(double own) {
+    while (!stops_.empty() && stops_.top().own <= own) {
+      const Stop stop = stops_.top();
+      stops_.pop();
+      const double there = stop.own + paused_;
+      if (stop.end <= there) continue;
+      const double transfer = std::min(stop.end - there, stop.end - stop.arrival);
+      transfer_ += transfer;
+      wait_ += stop.end - there - transfer;
+      paused_ += stop.end - there;
+    }
+    return own + paused_;
+  }
+  [[nodiscard]] double& free_at(std::size_t group) { return free_at_[group]; }
+  // Since the last time it was asked.
+  std::pair<double, double> take_waits() { return {std::exchange(wait_, 0), std::exchange(transfer_, 0)}; }
+
+ private:
+  struct Stop {
+    double own, arrival, end;
+    bool operator<(const Stop& other) const { return own > other.own; }
+  };
+  std::priority_queue<Stop> stops_;
+  std::vector<double> free_at_;
+  double paused_ = 0;
+  double wait_ = 0, transfer_ = 0;
+};
+
+void simulate_call(const ReplayedCall& call, std::vector<RankState>& ranks, std::vector<double>& begins) {
+  double arrival = 0;
+  for (std::size_t r = 0; r < ranks.size(); ++r) {
+    const ReplayedCall::OfRank& of = call.ranks[r];
+    if (!of.there) continue;
+    begins[r] = std::max(ranks[r].reach(of.ready) + of.after_ready_ns,
+                         ranks[r].free_at(call.group) + of.after_queue_ns);
+    arrival = std::max(arrival, begins[r]);
+  }
+  for (std::size_t r = 0; r < ranks.size(); ++r) {
+    const ReplayedCall::OfRank& of = call.ranks[r];
+    if (!of.there) continue;
+    const double all_in = call.all_wait ? arrival : begins[r];
+    const double end = all_in + (call.all_wait ? call.transfer_ns : of.alone_ns);
+    ranks[r].free_at(call.group) = end;
+    if (of.stops) ranks[r].stop(*of.stops, all_in, end);
+  }
+}
+
+}  // namespace
+
+std::vector<StepChain> recorded_chains(const JobView& view, const Matching& matching,
+                                       const CollectiveCosts& costs) {
+  return ChainBuilder(view, matching, costs).run();
+}
+
+std::vector<SimulatedStep> simulated(const StepChain& chain) {
+  std::vector<SimulatedStep> out;
+  if (chain.steps.empty()) return out;
+  const std::size_t n = chain.steps.front().begin.size();
+  std::vector<RankState> ranks(n, RankState(chain.groups));
+  std::vector<double> begins(n), reached(n);
+  for (std::size_t r = 0; r < n; ++r) reached[r] = ranks[r].reach(chain.steps.front().begin[r]);
+  for (const ReplayedStep& step : chain.steps) {
+    for (const ReplayedCall& call : step.calls) simulate_call(call, ranks, begins);
+    SimulatedStep result;
+    result.place = step.place;
+    std::vector<double> durations;
+    for (std::size_t r = 0; r < n; ++r) {
+      const double end = ranks[r].reach(step.end[r]);
+      durations.push_back(end - reached[r]);
+      reached[r] = end;
+      const auto [wait, transfer] = ranks[r].take_waits();
+      result.exposed_wait_ns += wait / static_cast<double>(n);
+      result.exposed_transfer_ns += transfer / static_cast<double>(n);
+      result.max_wait_ns = std::max(result.max_wait_ns, wait);
+      result.max_transfer_ns = std::max(result.max_transfer_ns, transfer);
+    }
+    result.duration_ns = median(std::move(durations));
+    out.push_back(result);
+  }
+  return out;
+}
+
+void take_skew_out(StepChain& chain) {
+  if (chain.steps.empty()) return;
+  const std::size_t n = chain.steps.front().begin.size();
+  std::vector<double> lengths;  // of each step, on every rank
+  std::vector<double> begins = {0};
+  for (const ReplayedStep& step : chain.steps) {
+    std::vector<double> own(n);
+    for (std::size_t r = 0; r < n; ++r) own[r] = step.end[r] - step.begin[r];
+    lengths.push_back(median(std::move(own)));
+    begins.push_back(begins.back() + lengths.back());
+  }
+  const std::vector<ReplayedStep> as_recorded = [&] {
+    std::vector<ReplayedStep> edges(chain.steps.size());
+    for (std::size_t i = 0; i < edges.size(); ++i) {
+      edges[i].begin = chain.steps[i].begin;
+      edges[i].end = chain.steps[i].end;
+    }
+    return edges;
+  }();
+  // A place may lie in a later step than that of its call: gathers run beside the next forward pass.
+  const auto moved = [&](std::size_t rank, double own) {
+    const auto after = std::partition_point(as_recorded.begin(), as_recorded.end() - 1,
+                                            [&](const ReplayedStep& step) { return step.end[rank] <= own; });
+    const auto i = static_cast<std::size_t>(after - as_recorded.begin());
+    const double length = after->end[rank] - after->begin[rank];
+    const double since = own - after->begin[rank];
+    return begins[i] + (length > 0 ? since * lengths[i] / length : since);
+  };
+  for (std::size_t i = 0; i < chain.steps.size(); ++i) {
+    for (ReplayedCall& call : chain.steps[i].calls) {
+      for (std::size_t r = 0; r < n; ++r) {
+        ReplayedCall::OfRank& of = call.ranks[r];
+        of.ready = moved(r, of.ready);
+        if (of.stops) of.stops = moved(r, *of.stops);
+        if (of.may_stop) of.may_stop = moved(r, *of.may_stop);
+      }
+    }
+    for (std::size_t r = 0; r < n; ++r) {
+      chain.steps[i].begin[r] = begins[i];
+      chain.steps[i].end[r] = begins[i + 1];
+    }
+  }
+}
+
+}  // namespace ridgeline::analyzer::ranks
