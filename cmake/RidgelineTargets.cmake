@@ -70,7 +70,7 @@ function(ridgeline_unite target)
   endif()
 endfunction()
 
-# ridgeline_front_end(<target>): its C++ reads options and prints, once a run; the optimiser's last passes over the parser's templates are
+# ridgeline_front_end(<target>): its C++ reads options and prints, once a run; the optimizer's last passes over the parser's templates are
 # a third of its compile time and worth nothing.
 function(ridgeline_front_end target)
   target_compile_options(${target} PRIVATE $<$<AND:$<CONFIG:Release>,$<COMPILE_LANGUAGE:CXX>>:-O1>)

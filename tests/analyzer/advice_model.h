@@ -74,7 +74,7 @@ class AdviceModel : public FabricatedModel {
   AdviceReport advised(const AdviceOptions& options = {}) {
     AnalysisOptions how;
     how.advice = options;
-    auto analysis = analyze(done(), how);
+    auto analysis = analyse(done(), how);
     if (!analysis.ok()) throw std::runtime_error(analysis.failure().message);
     return std::move(analysis).value().advice;
   }

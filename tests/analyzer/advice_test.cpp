@@ -340,7 +340,7 @@ TEST(Advice, Casts) {
       << "5 % of the GEMM";
 }
 
-TEST(Advice, Optimiser) {
+TEST(Advice, Optimizer) {
   std::vector<AdviceWork> works = good_step();
   for (int i = 0; i < 150; ++i) {
     works.push_back({.name = "adamw_kernel",

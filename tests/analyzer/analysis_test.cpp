@@ -17,7 +17,7 @@ using ridgeline::testing::TemporaryDirectory;
 using ridgeline::testing::whole_model;
 using store::CaptureWriter;
 using store::Id;
-using testing::analyze;
+using testing::analyse;
 
 store::Run some_run() {
   store::Run run;
@@ -112,7 +112,7 @@ TEST(Analysis, FromFileToVerdict) {
   const std::string path = directory.file("a.ridge");
   write_capture(path);
   const Model model = whole_model(store::Capture::open(path).value());
-  const auto result = analyze(model);
+  const auto result = analyse(model);
   ASSERT_TRUE(result.ok());
   const Analysis& a = result.value();
   EXPECT_EQ(a.accounting.step_ns, 1'000'000);
@@ -167,7 +167,7 @@ TEST(Analysis, EmptyCaptureIsNoData) {
   }
   const Model model = whole_model(store::Capture::open(path).value());
   EXPECT_FALSE(model.run.has_value());
-  const auto result = analyze(model);
+  const auto result = analyse(model);
   ASSERT_FALSE(result.ok());
   EXPECT_EQ(result.failure().kind, ErrorKind::no_data);
 }
@@ -221,7 +221,7 @@ TEST(Analysis, BadTargetsAreUsage) {
   testing::FabricatedModel f;
   f.step(Phase::timeline);
   f.launch("k", 1000, 2000);
-  EXPECT_EQ(analyze(f.done(), {.targets = {.target = 3}}).failure().kind, ErrorKind::usage);
+  EXPECT_EQ(analyse(f.done(), {.targets = {.target = 3}}).failure().kind, ErrorKind::usage);
 }
 
 }  // namespace

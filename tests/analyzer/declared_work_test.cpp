@@ -12,7 +12,7 @@
 namespace ridgeline::analyzer {
 namespace {
 
-using testing::analyze;
+using testing::analyse;
 using testing::FabricatedModel;
 using testing::kDuration;
 using testing::kOperations;
@@ -73,7 +73,7 @@ class Declared : public ::testing::Test {
         {.nvtx_range_id = row.id, .name = "op_cost", .bytes = bytes, .flops = flops});
   }
 
-  Analysis analysed(const AnalysisOptions& options = {}) { return analyze(f.done(), options).value(); }
+  Analysis analysed(const AnalysisOptions& options = {}) { return analyse(f.done(), options).value(); }
 
   static const RankingRow& row(const Analysis& a, const std::string& key) {
     for (const RankingRow& r : a.ranking.rows) {

@@ -13,7 +13,7 @@
 namespace ridgeline::analyzer {
 namespace {
 
-using testing::analyze;
+using testing::analyse;
 using testing::FabricatedModel;
 using testing::kFma;
 using testing::kRead;
@@ -47,7 +47,7 @@ Analysis analysed(FabricatedModel& f, const std::vector<Row>& rows, const Analys
                   {kFma, row.compute_ratio * 100}});
     }
   }
-  return analyze(f.done(), options).value();
+  return analyse(f.done(), options).value();
 }
 
 TEST(KernelTime, EachBoundHasItsTime) {
@@ -177,7 +177,7 @@ TEST(KernelTime, WorkOfTheStepBeforeIsForeign) {
   f.launch("next", 1'100'000, 1'110'000);
   AnalysisOptions options;
   options.steps.step_index = 1;
-  const Analysis a = analyze(f.done(), options).value();
+  const Analysis a = analyse(f.done(), options).value();
   EXPECT_EQ(a.accounting.kernel_busy_ns, 40'000);
   EXPECT_EQ(a.accounting.kernels.foreign_ns, 5'000) << "it has half of the 10 µs in which both ran";
   EXPECT_EQ(a.accounting.kernels.total.unmeasured_ns, 35'000);

@@ -10,7 +10,7 @@
 namespace ridgeline::analyzer {
 namespace {
 
-using testing::analyze;
+using testing::analyse;
 using testing::FabricatedModel;
 
 store::Device h200() {
@@ -136,7 +136,7 @@ TEST(LaunchShape, RowsHaveTheMeanByTimeAndWhatTheirOneKernelSays) {
   add(kProduct, 1'100'000, 10'000, 528);
   add("copy_8x8_kernel", 1'200'000, 10'000, 66);
   AnalysisOptions options;
-  const Analysis by_kernel = analyze(f.done(), options).value();
+  const Analysis by_kernel = analyse(f.done(), options).value();
   for (const RankingRow& row : by_kernel.ranking.rows) {
     const bool product = row.kernel == kProduct;
     EXPECT_DOUBLE_EQ(row.waves.value(), product ? 1.25 : 0.25);
@@ -147,7 +147,7 @@ TEST(LaunchShape, RowsHaveTheMeanByTimeAndWhatTheirOneKernelSays) {
     EXPECT_FALSE(row.tile_waste_ratio.has_value()) << "no product is declared";
   }
   options.ranking.key = RankingKey::nvtx_path;  // one row of both
-  const RankingRow mixed = analyze(f.model, options).value().ranking.rows.at(0);
+  const RankingRow mixed = analyse(f.model, options).value().ranking.rows.at(0);
   EXPECT_EQ(mixed.tile, "");
   EXPECT_DOUBLE_EQ(mixed.waves.value(), (1.25 * 40 + 0.25 * 10) / 50);
 }

@@ -12,7 +12,7 @@
 namespace ridgeline::analyzer {
 namespace {
 
-using testing::analyze;
+using testing::analyse;
 using testing::FabricatedModel;
 using testing::kDuration;
 using testing::kFma;
@@ -129,7 +129,7 @@ TEST(WholeRoofline, RowsAndStepAddUpWithTheirHeadroom) {
                                 {kL2Bytes, 40e6},
                                 {kL2Peak, 2e12},
                                 {kDuration, 100e3}});
-  const Roofline roofline = analyze(f.done()).value().roofline;
+  const Roofline roofline = analyse(f.done()).value().roofline;
   ASSERT_EQ(roofline.points.size(), 1u);
   const RooflinePoint& point = roofline.points[0];
   ASSERT_TRUE(point.sol_ns);
@@ -153,7 +153,7 @@ TEST(WholeRoofline, InstructionsComeBehindTensorOperationsAndBeforeWhatIsDeclare
   f.step(Phase::flops);
   f.launch("k", 12'000'000, 12'300'000).grid = {1, 1, 1};
   f.counters({{kFusedAdds, 1e9}}, Tier::t3);
-  const Roofline roofline = analyze(f.done()).value().roofline;
+  const Roofline roofline = analyse(f.done()).value().roofline;
   const RooflinePoint& point = roofline.points.at(0);
   EXPECT_EQ(point.operations, OperationSource::instructions);
   EXPECT_DOUBLE_EQ(*point.intensity_flop_per_byte, 100) << "2 GFLOP over 20 MB";
@@ -169,7 +169,7 @@ TEST(WholeRoofline, ACacheAboveItsRoofIsAFinding) {
                                 {kL2Bytes, 300e6},
                                 {kL2Peak, 2e12},
                                 {kDuration, 100e3}});
-  const Roofline roofline = analyze(f.done()).value().roofline;
+  const Roofline roofline = analyse(f.done()).value().roofline;
   ASSERT_EQ(roofline.findings.size(), 1u);
   EXPECT_EQ(roofline.findings[0].code, FindingCode::above_cache_roof);
   EXPECT_EQ(roofline.findings[0].roof, Roof::kL2);

@@ -9,7 +9,7 @@
 namespace ridgeline::analyzer {
 namespace {
 
-using testing::analyze;
+using testing::analyse;
 using testing::FabricatedModel;
 using testing::kFma;
 using testing::kOperations;
@@ -60,7 +60,7 @@ const FabricatedModel& measured() {
 }
 
 TEST(Roofline, EveryKernelHasAPoint) {
-  const Analysis a = analyze(measured().model).value();
+  const Analysis a = analyse(measured().model).value();
   const Roofline& roofline = a.roofline;
   ASSERT_EQ(roofline.points.size(), a.ranking.rows.size());
   ASSERT_EQ(roofline.points.size(), 4u);
@@ -95,7 +95,7 @@ TEST(Roofline, EveryKernelHasAPoint) {
 }
 
 TEST(Roofline, OnlyRoofsOfPrecisionsInUse) {
-  const Analysis a = analyze(measured().model).value();
+  const Analysis a = analyse(measured().model).value();
   ASSERT_EQ(a.roofline.compute.size(), 2u) << "FP8 was not used";
   EXPECT_EQ(a.roofline.compute[0].quantity, Quantity::bf16_flops_per_s);
   EXPECT_EQ(a.roofline.compute[1].quantity, Quantity::fp32_flops_per_s);
@@ -117,7 +117,7 @@ TEST(Roofline, APrecisionOfSeveralKernelsIsOneRoof) {
             {{kRead, 2e7}, {kWritten, 0}, {testing::kDuration, 1e5}, {kTensor, 50}, {kOperations, 4e10}});
     }
   }
-  const Analysis a = analyze(f.done()).value();
+  const Analysis a = analyse(f.done()).value();
   EXPECT_EQ(a.roofline.points.size(), 2u);
   ASSERT_EQ(a.roofline.compute.size(), 1u);
   EXPECT_EQ(a.roofline.compute[0].quantity, Quantity::bf16_flops_per_s);
@@ -127,7 +127,7 @@ TEST(Roofline, ADeclarationOfSeveralKernelsIsNoOnesIntensity) {
   FabricatedModel f = measured();
   f.model.nvtx_ranges.front().end_ns = 525;  // holds the copy too
   f.model.index();
-  const Analysis a = analyze(f.model).value();
+  const Analysis a = analyse(f.model).value();
   for (const RooflinePoint& point : a.roofline.points) {
     if (point.key == "norm") {
       EXPECT_EQ(point.operations, OperationSource::none);
@@ -158,7 +158,7 @@ TEST(Roofline, TheTypeOfAKernelIsThatOfMostOperationsOfAllItsLaunches) {
       if (i == 3) f.counters({{kRead, bytes}, {kWritten, 0}, {testing::kDuration, 1e5}, {kTensor, 5}});
     }
   }
-  const Analysis a = analyze(f.done()).value();
+  const Analysis a = analyse(f.done()).value();
   ASSERT_EQ(a.roofline.points.size(), 1u);
   const RooflinePoint& point = a.roofline.points[0];
   EXPECT_EQ(point.operations, OperationSource::counted);

@@ -422,7 +422,7 @@ TEST(Scope, WithoutStepsALaunchsOwnCountersAreItsValues) {
   f.launch("b", 70'000, 90'000);
   AnalysisOptions options;
   options.window_key = RankingKey::kernel_and_grid;
-  const Analysis all = testing::analyze(f.done(), options).value();
+  const Analysis all = testing::analyse(f.done(), options).value();
   EXPECT_EQ(all.ranking.scope, ScopeKind::recording);
   EXPECT_EQ(all.ranking.options.key, RankingKey::kernel_and_grid);
   ASSERT_EQ(all.ranking.rows.size(), 3u) << "a launch configuration is grid and block";

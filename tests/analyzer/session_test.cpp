@@ -18,7 +18,7 @@ namespace {
 
 using ridgeline::testing::TemporaryDirectory;
 using ridgeline::testing::whole_model;
-using testing::analyze;
+using testing::analyse;
 
 class SessionTest : public ::testing::Test {
  protected:
@@ -53,7 +53,7 @@ TEST_F(SessionTest, SaysWhatTheWholeModelSays) {
   make(small());
   Session session = open();
   const Model model = whole();
-  const Analysis all = analyze(model).value();
+  const Analysis all = analyse(model).value();
   const auto ranking = session.ranking().value();
   ASSERT_EQ(ranking->rows.size(), all.ranking.rows.size());
   for (std::size_t i = 0; i < ranking->rows.size(); ++i) {
@@ -99,7 +99,7 @@ TEST_F(SessionTest, TheHostsWaitsAreThoseOfTheWholeModel) {
   }
   const Model model = whole();
   EXPECT_GT(model.synchronisations.size(), 1000U);
-  const Analysis all = analyze(model).value();
+  const Analysis all = analyse(model).value();
   ASSERT_TRUE(all.accounting.gap_synchronisation_ns.has_value());
   Session session = open();
   for (const Scope& scope :
@@ -279,7 +279,7 @@ TEST_F(SessionTest, ManyPeersAreKnownByTheirSums) {
   const auto measured = session.utilisation().value();
   EXPECT_LT(session.reads().launches, launches_ / 4);
   const Model model = whole();
-  const Analysis all = analyze(model).value();
+  const Analysis all = analyse(model).value();
   ASSERT_EQ(measured->launches.size(), all.utilisation.launches.size());
   for (std::size_t i = 0; i < measured->launches.size(); i += 37) {
     const auto& a = measured->launches[i].duration_deviation_ns;
@@ -301,7 +301,7 @@ TEST(SessionOfAnOlderCapture, AnswersAsTheWholeModelDoes) {
   Session session = Session::open(path).value();
   const auto answered = session.analysis().value();
   const Model model = whole_model(store::Capture::open(path).value());
-  const Analysis expected = analyze(model).value();
+  const Analysis expected = analyse(model).value();
   ASSERT_FALSE(expected.ranking.rows.empty());
   EXPECT_EQ(answered->steps.representative.summary.step_index,
             expected.steps.representative.summary.step_index);
@@ -365,7 +365,7 @@ TEST_F(SessionTest, WorkOfOthersInTheStepsTimeCounts) {
       writer.finish();
     }
     const auto answered = Session::open(path).value().analysis().value();
-    const Analysis expected = analyze(whole_model(store::Capture::open(path).value())).value();
+    const Analysis expected = analyse(whole_model(store::Capture::open(path).value())).value();
     const Accounting& a = answered->accounting;
     EXPECT_EQ(a.foreign_busy_ns, outside ? 330'000 : 300'000);
     EXPECT_EQ(a.foreign_busy_ns, expected.accounting.foreign_busy_ns);

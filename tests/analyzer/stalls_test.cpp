@@ -46,7 +46,7 @@ class StallModel : public FabricatedModel {
   StallAnalysis analysed(const StallOptions& options = {}) {
     AnalysisOptions how;
     how.stalls = options;
-    auto analysis = analyze(done(), how);
+    auto analysis = analyse(done(), how);
     if (!analysis.ok()) throw std::runtime_error(analysis.failure().message);
     return std::move(analysis).value().stalls;
   }

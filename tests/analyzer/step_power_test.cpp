@@ -9,7 +9,7 @@
 namespace ridgeline::analyzer {
 namespace {
 
-using testing::analyze;
+using testing::analyse;
 using testing::FabricatedModel;
 using testing::kDuration;
 using testing::kOperations;
@@ -96,7 +96,7 @@ FabricatedModel clocked() {
 
 TEST(StepPower, TheClockCostsWhatFollowsItAndNotWhatMemoryHolds) {
   FabricatedModel f = clocked();
-  const Ranking ranking = analyze(f.done()).value().ranking;
+  const Ranking ranking = analyse(f.done()).value().ranking;
   ASSERT_TRUE(ranking.power.clock);
   const ClockCost& cost = *ranking.power.clock;
   EXPECT_DOUBLE_EQ(cost.reference_hz, kHighest);
@@ -123,7 +123,7 @@ TEST(StepPower, TheClockCostsWhatFollowsItAndNotWhatMemoryHolds) {
 TEST(StepPower, WithoutClocksNothingIsSaid) {
   FabricatedModel f = clocked();
   f.model.clock_samples.clear();
-  const Ranking ranking = analyze(f.done()).value().ranking;
+  const Ranking ranking = analyse(f.done()).value().ranking;
   EXPECT_FALSE(ranking.power.clock);
   for (const RankingRow& row : ranking.rows) EXPECT_FALSE(row.clock_cost_ns);
 }
@@ -146,7 +146,7 @@ store::Ceiling term(const std::string& kind, double value, const char* unit) {
 TEST(StepPower, JoulesAreThoseOfTheModelWithTheDevicesOwn) {
   FabricatedModel f = clocked();
   f.model.ceilings = {term("idle", 100, "W"), term("dram_byte", 1e-10, "J"), term("bf16_op", 5e-13, "J")};
-  const Ranking ranking = analyze(f.done()).value().ranking;
+  const Ranking ranking = analyse(f.done()).value().ranking;
   for (const RankingRow& row : ranking.rows) {
     ASSERT_TRUE(row.energy_j) << row.key;
     const double own = 100 * static_cast<double>(row.time_ns) * 1e-9;
@@ -158,7 +158,7 @@ TEST(StepPower, JoulesAreThoseOfTheModelWithTheDevicesOwn) {
   EXPECT_DOUBLE_EQ(ranking.power.energy->covered_ratio, 1);
   EXPECT_FALSE(ranking.power.energy->measured_j) << "less than two seconds of samples";
   f.model.ceilings.pop_back();
-  const Ranking without = analyze(f.done()).value().ranking;
+  const Ranking without = analyse(f.done()).value().ranking;
   for (const RankingRow& row : without.rows)
     EXPECT_EQ(row.energy_j.has_value(), row.key == "copy") << "absent, not zero";
   EXPECT_FALSE(without.power.energy) << "most of the time is not known";

@@ -9,7 +9,7 @@
 namespace ridgeline::analyzer {
 namespace {
 
-using testing::analyze;
+using testing::analyse;
 using testing::FabricatedModel;
 using testing::kDuration;
 using testing::kGpcCycles;
@@ -41,8 +41,8 @@ FabricatedModel product() {
   return f;
 }
 
-Analysis analyzed(const Model& model, const AnalysisOptions& options = {}) {
-  return analyze(model, options).value();
+Analysis analysed(const Model& model, const AnalysisOptions& options = {}) {
+  return analyse(model, options).value();
 }
 
 TEST(Throughput, CountedOperationsOverTheStepAgainstTheDataSheet) {
@@ -50,7 +50,7 @@ TEST(Throughput, CountedOperationsOverTheStepAgainstTheDataSheet) {
   // What an older program wrote down at the highest clock does not count.
   f.model.device_peaks.push_back(
       {1, Quantity::bf16_flops_per_s, PeakSource::spec, 1070.5e12, "highest clock"});
-  const Throughput t = analyzed(f.done()).throughput;
+  const Throughput t = analysed(f.done()).throughput;
   EXPECT_EQ(t.step_ns, 100'000);
   EXPECT_NEAR(*t.tensor_ops_per_s, 400e12, 1);
   ASSERT_TRUE(t.peak.has_value());
@@ -78,7 +78,7 @@ void declare_flops(FabricatedModel& f) {
 TEST(Throughput, DeclaredFlopsGiveMfu) {
   FabricatedModel f = product();
   declare_flops(f);
-  const Throughput t = analyzed(f.done()).throughput;
+  const Throughput t = analysed(f.done()).throughput;
   EXPECT_DOUBLE_EQ(*t.declared_flops, 30e9);
   EXPECT_NEAR(*t.mfu, 300.0 / 989.4, 1e-9);
   EXPECT_NEAR(*t.hardware, 400.0 / 989.4, 1e-9);
@@ -95,7 +95,7 @@ TEST(Throughput, WithoutCountersTheTypeIsThatOfTheProductsNames) {
     f.step(Phase::timeline);
     f.launch(name, 1'000'000, 1'100'000);
     declare_flops(f);
-    const Throughput t = analyzed(f.done()).throughput;
+    const Throughput t = analysed(f.done()).throughput;
     EXPECT_FALSE(t.tensor_ops.has_value());
     EXPECT_NEAR(*t.declared_flops_per_s, 300e12, 1);
     EXPECT_EQ(t.mfu.has_value(), peak > 0) << name;
@@ -130,13 +130,13 @@ TEST(Throughput, TokensASecondAreThoseThatTheStepDeclares) {
   size_range(f, 3, 860'000, 900'000, 4096, {});  // of another step
   size_range(f, 1, 960'000, 990'000, 8192, {});  // of no step
   f.model.nvtx_ranges.back().step_id.reset();
-  const Throughput t = analyzed(f.done()).throughput;
+  const Throughput t = analysed(f.done()).throughput;
   EXPECT_DOUBLE_EQ(*t.size.tokens, 2024);
   EXPECT_DOUBLE_EQ(*t.size.samples, 2);
   EXPECT_NEAR(*t.tokens_per_s, 2024 / 100e-6, 1e-3);
   EXPECT_NEAR(*t.samples_per_s, 2 / 100e-6, 1e-3);
   EXPECT_FALSE(t.declared_flops.has_value()) << "a size is no work";
-  EXPECT_TRUE(analyzed(f.model).declared_work.empty());
+  EXPECT_TRUE(analysed(f.model).declared_work.empty());
 }
 
 TEST(Throughput, ASizeIsKnownWithoutAnyCounterAndOnEveryThread) {
@@ -145,7 +145,7 @@ TEST(Throughput, ASizeIsKnownWithoutAnyCounterAndOnEveryThread) {
   f.launch("k", 1'000'000, 3'000'000);
   size_range(f, 1, 800'000, 900'000, {}, 8);
   size_range(f, 1, 800'000, 900'000, {}, 4, 2);
-  const Throughput t = analyzed(f.done()).throughput;
+  const Throughput t = analysed(f.done()).throughput;
   EXPECT_NEAR(*t.samples_per_s, 12 / 2e-3, 1e-6);
   EXPECT_FALSE(t.tokens_per_s.has_value());
   EXPECT_FALSE(t.mfu.has_value());
@@ -155,7 +155,7 @@ TEST(Throughput, UnknownWhereALaunchHasNoCount) {
   FabricatedModel g;
   g.step(Phase::timeline);
   g.launch("k", 1'000'000, 1'100'000);
-  const Throughput t = analyzed(g.done()).throughput;
+  const Throughput t = analysed(g.done()).throughput;
   EXPECT_FALSE(t.tensor_ops.has_value());
   EXPECT_FALSE(t.peak.has_value());
 }
@@ -163,7 +163,7 @@ TEST(Throughput, UnknownWhereALaunchHasNoCount) {
 TEST(Throughput, PipeClockAndDataSheetStandInOneRow) {
   FabricatedModel f = product();
   f.model.clock_samples.push_back({1, 1'050'000, 1'500'000'000, {}, {}, {}, 0x4});
-  const RankingRow row = analyzed(f.done()).ranking.rows.at(0);
+  const RankingRow row = analysed(f.done()).ranking.rows.at(0);
   EXPECT_DOUBLE_EQ(*row.sm_clock_hz, 1.5e9);
   EXPECT_EQ(row.clock_tier, TierSet(Tier::t1));
   EXPECT_DOUBLE_EQ(*row.replay_clock_hz, 1.8e9);
@@ -173,7 +173,7 @@ TEST(Throughput, PipeClockAndDataSheetStandInOneRow) {
   EXPECT_EQ(row.clock_limit, "power limit");
   // At its highest clock nothing holds it back.
   f.model.devices[0].max_sm_clock_hz = 1'520'000'000;
-  EXPECT_EQ(analyzed(f.model).ranking.rows.at(0).clock_limit, "");
+  EXPECT_EQ(analysed(f.model).ranking.rows.at(0).clock_limit, "");
 }
 
 TEST(Peaks, TheClockIsThatOfTheAnalysedSteps) {

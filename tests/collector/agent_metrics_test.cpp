@@ -120,7 +120,7 @@ TEST_F(MetricSets, TakeTheOtherNameWhereAChipLacksTheFirst) {
   EXPECT_NE(r.left_out[0].find("no.sum|nor.sum"), std::string::npos);
 }
 
-// What is stored is described: the catalogue is what docs/metrics.md is held to.
+// What is stored is described: the catalog is what docs/metrics.md is held to.
 TEST(MetricCatalogue, DescribesEveryBuiltInMetric) {
   std::vector<MetricSet> sets = built_in_metric_sets();
   sets.push_back(sampled_metric_set());

@@ -64,7 +64,7 @@ class Program {
   std::int64_t last_tick_ = 0;
 };
 
-// 12 layers forward and back, an optimiser over parameters of several sizes: 313 launches as the trainer's.
+// 12 layers forward and back, an optimizer over parameters of several sizes: 313 launches as the trainer's.
 constexpr std::uint32_t kEmbedding = 1, kClassifier = 90, kNorm = 100, kUpdate = 101;
 void trainer_step(Program& p, std::int64_t pause_ns = 2'000'000) {
   p.launch(kEmbedding, 128, pause_ns);

@@ -54,7 +54,7 @@ constexpr std::array<KernelOf, 4> kBackward = {{{"_Z13gelu_backwardPKfPfi", 36'0
 // Of a layer's gradients, what each kernel of its backward pass completes.
 constexpr std::array<double, 4> kGradientShare = {0.05, 0.65, 0.27, 0.03};
 constexpr KernelOf kEmbeddingBackward = {"_Z18embedding_backwardPKfPfi", 240'000, 1024};
-constexpr KernelOf kOptimiser = {"_Z12adamw_updatePKfPfi", 180'000, 4096};
+constexpr KernelOf kOptimizer = {"_Z12adamw_updatePKfPfi", 180'000, 4096};
 constexpr const char* kReduceKernel =
     "_Z40ncclDevKernel_AllReduce_Sum_f32_RING_LL24ncclDevKernelArgsStorageILm4096EE";
 
@@ -129,8 +129,8 @@ class RankProgram {
   [[nodiscard]] double communication_end_ns() const { return communication_end_ns_; }
   void end_step() {
     now_ = std::max(now_, communication_end_ns_) + 1500;
-    launch(kOptimiser);
-    launch(kOptimiser);
+    launch(kOptimizer);
+    launch(kOptimizer);
     step_.host_end_ns = now_;
   }
   [[nodiscard]] const RanStep& step() const { return step_; }
@@ -138,7 +138,7 @@ class RankProgram {
  private:
   // Of the time of a step in kernels, how much the straggler's is longer.
   [[nodiscard]] double slowness() const {
-    double all = 2 * kOptimiser.ns;
+    double all = 2 * kOptimizer.ns;
     for (const KernelOf& kernel : kForward) all += job_.layers * kernel.ns;
     for (const KernelOf& kernel : kBackward) all += job_.layers * kernel.ns;
     return job_.late_ns / all;

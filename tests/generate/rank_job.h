@@ -1,7 +1,7 @@
 // rank_job.h: jobs of many ranks that nobody ran, one capture a rank, with stragglers whose cause is known.
 //
 // Data-parallel training: forward, backward with a bucket reduced behind each layer on a stream of its own, one small
-// reduction of the norm, the optimiser. All ranks are simulated together on one true clock, so that waits are what they
+// reduction of the norm, the optimizer. All ranks are simulated together on one true clock, so that waits are what they
 // would be; each host then reads it on a clock of its own. The same options and seed give the same job.
 #pragma once
 

@@ -7,7 +7,7 @@ usage: planted.py [--defect NAME] [--fp32] [--light] [--steps N]
 
 Without a defect the step is: a batch that was copied from pinned memory beside the step before, some milliseconds of GEMMs, a chain of
 small kernels as one CUDA graph, a reduction by as many blocks as the device can hold, half a millisecond of Python while the GPU is
-busy, and a fused optimiser. Each defect changes one of these. Launches cost nothing while the CPU is ahead of the GPU: their defect is
+busy, and a fused optimizer. Each defect changes one of these. Launches cost nothing while the CPU is ahead of the GPU: their defect is
 planted into a light step (--light), with a tenth of the GEMMs and five times the small kernels.
 """
 import argparse
@@ -60,8 +60,8 @@ class Step:
         for parameter in self.small_parameters:
             parameter.grad = torch.randn_like(parameter)
         how = {"foreach": False, "fused": False} if defect == "optimiser" else {"fused": True}
-        self.small_optimiser = torch.optim.AdamW(self.small_parameters, lr=1e-4, **how)
-        self.optimiser = torch.optim.SGD(self.layers.parameters(), lr=1e-6, fused=True)
+        self.small_optimizer = torch.optim.AdamW(self.small_parameters, lr=1e-4, **how)
+        self.optimizer = torch.optim.SGD(self.layers.parameters(), lr=1e-6, fused=True)
         self.input = torch.randn(rows, WIDTH, device=device, dtype=kind)
         pinned = defect != "pageable-copy"
         self.host = torch.zeros(BATCH_BYTES, dtype=torch.uint8, pin_memory=pinned)
@@ -116,9 +116,9 @@ class Step:
             self.graph.replay()
         else:
             self.small_kernels()
-        self.small_optimiser.step()
-        self.optimiser.step()
-        self.optimiser.zero_grad()
+        self.small_optimizer.step()
+        self.optimizer.step()
+        self.optimizer.zero_grad()
         torch.cuda.nvtx.range_pop()
 
     def ms(self, steps, warm=6):

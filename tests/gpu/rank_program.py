@@ -4,7 +4,7 @@
 usage: rank_program.py [--ranks N] [--steps N] [--cause none|host-gaps|more-work|copies] [--late-rank R] [--late-ms MS] [--large-mib N]
 
 Starts one process a GPU with the variables that torchrun sets. A step is forward, backward (buckets reduced beside it), one all-reduce of
---large-mib with nothing beside it, and the optimiser. What makes a rank late comes before its forward pass: the host sleeps while the device has
+--large-mib with nothing beside it, and the optimizer. What makes a rank late comes before its forward pass: the host sleeps while the device has
 nothing to do, the same matrix product again and again, or copies from the host. Each rank prints one JSON line: what it was late by, as its own
 events measured it, and the bus bandwidth of the large all-reduce where no rank is late, as nccl-tests define it.
 """

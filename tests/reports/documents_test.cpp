@@ -40,7 +40,7 @@ TEST(Documents, TextFitsItsWidth) {
                            analyzer::RankingKey::nvtx_path, analyzer::RankingKey::kernel_class,
                            analyzer::RankingKey::family, analyzer::RankingKey::kernel_and_grid}) {
       how.ranking.key = key;
-      const analyzer::Analysis analysis = analyzer::testing::analyze(capture.model, how).value();
+      const analyzer::Analysis analysis = analyzer::testing::analyse(capture.model, how).value();
       for (const int columns : {80, 100, 160}) {
         expect_width(ranking_document(capture.model, analysis, as(Format::text, columns)).text(), columns);
       }

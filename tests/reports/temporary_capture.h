@@ -16,7 +16,7 @@ struct TemporaryCapture {
     path = directory.file("capture.ridge");
     write_fabricated_capture(path, options);
     model = whole_model(store::Capture::open(path).value());
-    analysis = analyzer::testing::analyze(model, how).value();
+    analysis = analyzer::testing::analyse(model, how).value();
   }
 
   TemporaryDirectory directory;

@@ -237,7 +237,7 @@ class Program(unittest.TestCase):
         self.assertEqual(found[(5, ">", ">=")], "killed")
         self.assertEqual(found[(5, "0u", "1u")], "survived")
         self.assertEqual(found[(9, "+", "-")], "killed", "it never ends")
-        self.assertEqual(found[(6, "3", "4")], "equivalent", "the optimiser makes the same code")
+        self.assertEqual(found[(6, "3", "4")], "equivalent", "the optimizer makes the same code")
         self.assertIn("store/src/toy.cpp:3: arithmetic: `-` -> `+`", out)
         self.assertRegex(out, r"store +\d+ +\d+ +\d+\.\d%")
         self.assertEqual((self.root / "store/src/toy.cpp").read_text(), TOY_CPP, "the user's tree is left alone")

@@ -124,6 +124,23 @@ class CheckStyle(SmallTree):
         self.assertEqual(out.count("docs/page.md:"), 2, "what a page quotes is the program's")
         self.assertNotIn("log.md", out)
 
+    def test_one_spelling(self):
+        wrong = ["// The optimiser of a step.", "// What is initialized first.", 'fail("the behavior of a kernel");', "// A color, in the center.",
+                 "// It was canceled.", "// How people analyze it.", "// A synchronization.", "// What was learnt."]
+        right = ["// The optimizer, whose class is \"optimiser\", as `optimiser` says.", "// cudaStreamSynchronize() and torch.cuda.synchronize().",
+                 "// The sanitizers resized what the analyzer analysed: its size.", "box.center();",
+                 'set("color");', "style(\"color:red;text-align:center\");", "// optimiser.cpp: a file's name.",
+                 'says("CUDA C++ Best Practices Guide, Execution Configuration Optimizations");', "// The behaviour of an initialised neighbour."]
+        self.write("store/thing.cpp", "\n".join(wrong + right) + "\n")
+        self.write("docs/page.md", "A page says it too: the optimiser.\n```\noptimiser 3\n```\nAnd `optimiser`.\n")
+        self.write("tests/gpu/thing.py", "x = optimiser  # of the optimiser\n")
+        out = self.run_check()[1]
+        found = [int(line.split(":")[1]) for line in out.splitlines() if line.startswith("store/thing.cpp")]
+        self.assertEqual(sorted(set(found)), list(range(1, len(wrong) + 1)), out)
+        self.assertIn("store/thing.cpp:1: 'optimiser': write optimizer", out)
+        self.assertEqual(out.count("docs/page.md:"), 1, out)
+        self.assertEqual(out.count("thing.py:1: 'optimiser'"), 1, out)
+
     def test_bounds_are_min_and_max(self):
         wrong = ["constexpr int kMostRanks = 3;", "int f(int least_steps);", "double most_hz = 2e9;  // the highest", "constexpr int kFewest = 2;"]
         right = ["constexpr double kMostlyNew = 0.6, kMostOfIt = 0.6;", 'out["least_pairs"] = min_pairs;', "// the least_pairs of the document",

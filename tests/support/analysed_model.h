@@ -8,7 +8,7 @@
 namespace ridgeline::analyzer::testing {
 
 /// As Session::analysis() answers of a capture. The model must outlive the call only.
-inline Result<Analysis> analyze(const Model& model, const AnalysisOptions& options = {}) {
+inline Result<Analysis> analyse(const Model& model, const AnalysisOptions& options = {}) {
   try {
     const std::shared_ptr<const Model> borrowed(std::shared_ptr<const Model>(), &model);
     return ScopeAnalysis(borrowed, options, {}, {}).together(Session::kEverything, {});

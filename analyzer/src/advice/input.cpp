@@ -68,7 +68,7 @@ LaunchTraits traits_of(const Model& model, const store::Launch& site) {
   note(T::kFetchesWork,
        names_one_of(kernel, {"persistent", "stream_k", "streamk", "nvjet", "hopper_matmul"}));
   note(T::kSoftmax, is_softmax_name(kernel));
-  note(T::kOptimiser, kernel_class == KernelClass::optimiser ||
+  note(T::kOptimizer, kernel_class == KernelClass::optimiser ||
                           names_one_of(model.string(site.nvtx_path_id), {"optim", "adam", "sgd"}));
   if (kernel_class == KernelClass::gemm) {
     traits.bits |= gemm_bits(kernel);

@@ -46,7 +46,7 @@ struct LaunchTraits {
   static constexpr std::uint32_t kBias = 64;        ///< adds a bias, and nothing else
   static constexpr std::uint32_t kAdd = 128;        ///< adds two things, a bias perhaps
   static constexpr std::uint32_t kFp32Name = 256;   ///< a GEMM of FP32 by its name
-  static constexpr std::uint32_t kOptimiser = 512;  ///< by its class, or its range's name
+  static constexpr std::uint32_t kOptimizer = 512;  ///< by its class, or its range's name
   std::uint32_t bits = 0;
   Precision precision = Precision::any;  ///< of a GEMM, by its name
   std::optional<LaunchShape> shape;

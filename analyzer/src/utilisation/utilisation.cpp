@@ -63,7 +63,7 @@ class Analyzer {
                                  : joins() && !(replay_.steps().empty() && sample_.steps().empty() &&
                                                 cold_.steps().empty());
     result_.launches.reserve(steps_.representative.launches.size());
-    for (const LaunchIndex index : steps_.representative.launches) analyze(index);
+    for (const LaunchIndex index : steps_.representative.launches) analyse(index);
     for (const store::Device& device : model_.devices) {
       if (const auto clock_hz = roofs_.timeline_clock(device.id)) result_.sm_clock_hz[device.id] = *clock_hz;
     }
@@ -202,7 +202,7 @@ class Analyzer {
             .launch = static_cast<std::uint32_t>(index)};
   }
 
-  void analyze(LaunchIndex index) {
+  void analyse(LaunchIndex index) {
     LaunchUtilisations::Row row = outline(index);
     if (any_measured_) {
       const store::Launch launch = model_.launches[index];

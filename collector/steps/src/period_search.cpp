@@ -385,16 +385,16 @@ bool PeriodSearch::repeats_vary(const Candidate& c) const noexcept {
   constexpr std::uint32_t kBuckets = 256;
   const Period& p = c.period;
   std::uint32_t usual[kBuckets] = {}, between = 0, variants = 0;
-  bool learnt = false;
+  bool learned = false;
   const auto count = [&](std::uint32_t from, std::uint32_t to, std::uint32_t* counts) {
     for (std::uint32_t j = from; j < to; ++j) ++counts[scramble(kernel_part(launches_[j].key)) % kBuckets];
   };
   each_segment(p, [&](std::uint32_t from, std::uint32_t to) {
-    learnt = is_repeat(c, from, to);
-    if (learnt) count(from, to, usual);
-    return !learnt;
+    learned = is_repeat(c, from, to);
+    if (learned) count(from, to, usual);
+    return !learned;
   });
-  if (!learnt) return false;
+  if (!learned) return false;
   each_segment(p, [&](std::uint32_t from, std::uint32_t to) {
     if (is_repeat(c, from, to)) return true;
     ++between;
@@ -413,16 +413,16 @@ bool PeriodSearch::repeats_vary(const Candidate& c) const noexcept {
 double PeriodSearch::news_between(const Candidate& c) const noexcept {
   std::uint64_t known[1024] = {};
   std::uint32_t in_between = 0, fresh = 0;
-  bool learnt = false;
+  bool learned = false;
   each_segment(c.period, [&](std::uint32_t from, std::uint32_t to) {
-    learnt = is_repeat(c, from, to);
-    for (std::uint32_t j = from; learnt && j < to; ++j) {
+    learned = is_repeat(c, from, to);
+    for (std::uint32_t j = from; learned && j < to; ++j) {
       const std::uint16_t kernel = kernel_part(launches_[j].key);
       known[kernel >> 6] |= std::uint64_t{1} << (kernel & 63);
     }
-    return !learnt;
+    return !learned;
   });
-  if (!learnt) return -1;
+  if (!learned) return -1;
   each_segment(c.period, [&](std::uint32_t from, std::uint32_t to) {
     if (is_repeat(c, from, to)) return true;
     for (std::uint32_t j = after_repeat(c, from, to); j < to; ++j) {

@@ -31,23 +31,23 @@ template <class P>
 auto Linear<P>::begin_ln1(int l) -> Target {
   const Matrix<T>& kept = x_.layer(l).ln1;
   return kept.data != nullptr ? kept.data
-                              : x_.act.stream.template begin<T>(live::normalized, x_.rows(), x_.c()).data;
+                              : x_.act.stream.template begin<T>(live::normalised, x_.rows(), x_.c()).data;
 }
 template <class P>
 auto Linear<P>::begin_ln2(int l) -> Target {
   const Matrix<T>& kept = x_.layer(l).ln2;
   return kept.data != nullptr ? kept.data
-                              : x_.act.stream.template begin<T>(live::normalized, x_.rows(), x_.c()).data;
+                              : x_.act.stream.template begin<T>(live::normalised, x_.rows(), x_.c()).data;
 }
 template <class P>
 auto Linear<P>::ln1(int l) -> Operand {
   const Matrix<T>& kept = x_.layer(l).ln1;
-  return kept.data != nullptr ? kept : x_.act.stream.template get<T>(live::normalized);
+  return kept.data != nullptr ? kept : x_.act.stream.template get<T>(live::normalised);
 }
 template <class P>
 auto Linear<P>::ln2(int l) -> Operand {
   const Matrix<T>& kept = x_.layer(l).ln2;
-  return kept.data != nullptr ? kept : x_.act.stream.template get<T>(live::normalized);
+  return kept.data != nullptr ? kept : x_.act.stream.template get<T>(live::normalised);
 }
 
 template <class P>
@@ -143,7 +143,7 @@ template <class P>
 auto Linear<P>::normalized_again(const Matrix<T>& kept, const T* inp, const T* weight, const T* bias)
     -> Operand {
   if (kept.data != nullptr) return kept;
-  const Matrix<T> again = x_.act.narrow.template begin<T>(live::normalized, x_.rows(), x_.c());
+  const Matrix<T> again = x_.act.narrow.template begin<T>(live::normalised, x_.rows(), x_.c());
   float* no_statistics = nullptr;
   launch_layernorm_forward(again.data, no_statistics, no_statistics, inp, weight, bias, x_.rows(), x_.c(),
                            x_.stream, x_.switches().kernels);

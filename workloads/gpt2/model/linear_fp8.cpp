@@ -26,7 +26,7 @@ std::string_view live_name(Fp8Tensor tensor) {
     case Fp8Tensor::ln1:
     case Fp8Tensor::ln2:
     case Fp8Tensor::lnf:
-      return live::normalized;
+      return live::normalised;
     case Fp8Tensor::att:
       return live::attended;
     case Fp8Tensor::gelu:

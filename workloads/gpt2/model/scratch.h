@@ -28,7 +28,7 @@ struct Matrix {
 namespace live {
 inline constexpr std::string_view nothing = "nothing";
 inline constexpr std::string_view projection = "what attproj or fcproj yields";
-inline constexpr std::string_view normalized = "a layernorm's output";
+inline constexpr std::string_view normalised = "a layernorm's output";
 inline constexpr std::string_view normalized_gradient = "the gradient of a layernorm's or attention's output";
 inline constexpr std::string_view residual_gradient = "the gradient on the residual stream";
 inline constexpr std::string_view qkv = "queries, keys and values";

@@ -1,4 +1,4 @@
-// optimiser.cpp: an optimiser that launches one or several short kernels a tensor. Fused or multi-tensor ones take the
+// optimiser.cpp: an optimizer that launches one or several short kernels a tensor. Fused or multi-tensor ones take the
 // time of their bytes.
 #include <map>
 
@@ -17,12 +17,12 @@ constexpr std::size_t kCycle = 24;  // kernels a tensor at most
 constexpr double kGapLow = 0.5, kGapMid = 0.85;
 
 // Launches of a run of elementwise kernels that come again tensor after tensor: few kernels, many launches of each. One
-// kernel alone that is launched again and again is no optimiser's.
+// kernel alone that is launched again and again is no optimizer's.
 void add_if_cyclic(const RuleInput& in, const std::vector<std::uint32_t>& run,
                    std::vector<std::uint32_t>& found) {
   std::map<store::Id, std::size_t> kernels;
   for (const std::uint32_t position : run) ++kernels[in.launches.at(position).site->kernel_id];
-  // A layer's elementwise kernels are few; those of an optimiser are each launched for every tensor.
+  // A layer's elementwise kernels are few; those of an optimizer are each launched for every tensor.
   const bool each_often = std::all_of(kernels.begin(), kernels.end(), [&](const auto& kernel) {
     return kernel.second * 4 * kernels.size() >= run.size();
   });
@@ -52,7 +52,7 @@ void add_runs(const RuleInput& in, std::vector<std::uint32_t>& found) {
   for (const std::uint32_t position : order) {
     const LaunchTraits& traits = in.launches.traits(position);
     const bool in_run = traits.kernel_class == KernelClass::elementwise &&
-                        !traits.is(LaunchTraits::kOptimiser) &&
+                        !traits.is(LaunchTraits::kOptimizer) &&
                         in.input.utilisation.launches.row(position).duration_ns < kShortNs * 5;
     if (!run.empty() && (!in_run || !in.launches.same_stream(run.back(), position))) {
       add_runs_of(in, run, found);
@@ -86,9 +86,9 @@ RuleAnswer judge_optimiser(const RuleInput& in) {
   RuleAnswer answer;
   std::vector<std::uint32_t> launches;
   for (const std::uint32_t position : in.launches.by_stream()) {
-    if (in.launches.is(position, LaunchTraits::kOptimiser)) launches.push_back(position);
+    if (in.launches.is(position, LaunchTraits::kOptimizer)) launches.push_back(position);
   }
-  add_runs(in, launches);  // beside those whose names tell: programs have more than one optimiser
+  add_runs(in, launches);  // beside those whose names tell: programs have more than one optimizer
   std::size_t brief = 0;
   double time_ns = 0, gaps_ns = 0, bytes = 0;
   bool counted = true;
