@@ -51,7 +51,8 @@ Verb add_roofline(Command program) {
   app.add_option("--by", options->by, "What makes a row, as in `rank` (default kernel)").type_name("KEYS");
   app.add_option("--match", options->match, "Kernels whose name holds this; * any text, ? one character")
       .type_name("PATTERN");
-  app.add_flag("--time", options->time, "Draw times at the roofs instead of operations over intensity");
+  app.add_flag("--time", options->time,
+               "Times at each roof, memory against arithmetic, instead of operations over intensity");
   add_print_options(app, options->print, true, {"svg", "html"});
   app.option("--format").description("How to print (default: what the name of -o ends in, else text)");
   return {app, [options, app] {

@@ -4,6 +4,8 @@
 #include <fmt/format.h>
 
 #include <memory>
+#include <string>
+#include <utility>
 
 #include "charts.h"
 #include "document_parts.h"
@@ -16,6 +18,7 @@
 #include "ridgeline/reports/escape.h"
 #include "ridgeline/reports/finding_text.h"
 #include "ridgeline/reports/json_writer.h"
+#include "roofline_parts.h"
 
 namespace ridgeline::reports {
 namespace {
@@ -73,8 +76,25 @@ std::string roofs_used_line(const Roofline& roofline) {
              : "Roofs: " + text + fmt::format("; launches {} at least.", time_text(roofline.launch_floor_ns));
 }
 
-Table sorted(Table table, const DocumentOptions& options) {
+// Memory against arithmetic, of all kernels together.
+std::string sides_line(const Roofline& roofline) {
+  const auto memory = time_at(roofline.step, analyzer::RoofLevel::dram);
+  const auto pipes = time_at(roofline.step, analyzer::RoofLevel::pipe);
+  if (!memory || !pipes || *memory <= 0 || *pipes <= 0) return "";
+  const bool arithmetic = *pipes >= *memory;
+  return fmt::format(
+      "Memory against arithmetic: at DRAM's roof the bytes of all kernels take {}, at the pipes' roofs their "
+      "operations {}: {:.1f} times as long for the {}.",
+      time_text(*memory), time_text(*pipes), arithmetic ? *pipes / *memory : *memory / *pipes,
+      arithmetic ? "operations" : "bytes");
+}
+
+// The picture's axes as columns: time at each roof.
+constexpr const char* kTimeColumns = "kernel,time_ns,dram_ns,l2_ns,l1_ns,pipe_ns,issue_ns,sol_ns,bound";
+
+Table sorted(Table table, const RooflineShown& shown, DocumentOptions options) {
   if (options.sort.empty()) table.sort("-headroom_ns");
+  if (shown.time && options.columns.empty()) options.columns = kTimeColumns;
   return chosen(std::move(table), options);
 }
 
@@ -91,10 +111,11 @@ Document roofline_document(const analyzer::Model& model, const analyzer::Analysi
                            const RooflineShown& shown, const DocumentOptions& options) {
   const auto roofline = std::make_shared<const Roofline>(matching(analysis.roofline, shown.match));
   const bool for_people = options.format == Format::text || options.format == Format::markdown;
-  Table table = sorted(roofline_table(*roofline), options);
+  Table table = sorted(roofline_table(*roofline), for_people ? shown : RooflineShown{}, options);
   if (for_people && !options.all && options.top == 0) table.keep(kRowsShown);
   const std::string cut = for_people ? cut_line(table, "kernel") : "";
   const std::string light = light_line(*roofline, analysis.ranking.scope);
+  const std::string sides = shown.time ? sides_line(*roofline) : "";
   switch (options.format) {
     case Format::csv: {
       const Document rows = csv_document(table);
@@ -113,7 +134,7 @@ Document roofline_document(const analyzer::Model& model, const analyzer::Analysi
       });
     case Format::markdown: {
       std::string out = markdown_headline(model, analysis) + markdown_paragraph(light) +
-                        render_markdown(table) + "\n" + markdown_paragraph(cut) +
+                        markdown_paragraph(sides) + render_markdown(table) + "\n" + markdown_paragraph(cut) +
                         markdown_paragraph(roofs_used_line(*roofline));
       for (const analyzer::Finding& finding : roofline->findings)
         out += markdown_paragraph(finding_text(finding) + ".");
@@ -124,7 +145,7 @@ Document roofline_document(const analyzer::Model& model, const analyzer::Analysi
   }
   const TextStyle& style = options.text;
   return Document(headline(model, analysis, style) + "\n" + render_text(table, style) +
-                  paragraph(cut, style) + "\n" + paragraph(light, style) +
+                  paragraph(cut, style) + "\n" + paragraph(light, style) + paragraph(sides, style) +
                   paragraph(roofs_used_line(*roofline), style) + finding_lines(*roofline, style));
 }
 

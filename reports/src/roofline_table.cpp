@@ -6,6 +6,7 @@
 
 #include "ridgeline/base/units.h"
 #include "ridgeline/reports/roofline_document.h"
+#include "roofline_parts.h"
 
 namespace ridgeline::reports {
 namespace {
@@ -15,15 +16,6 @@ using PointColumns = std::vector<Column<RooflinePoint>>;
 
 Column<RooflinePoint> number(ColumnHead head, std::optional<double> RooflinePoint::*of, Form form) {
   return {std::move(head), [of, form](const RooflinePoint& p) { return Cell::number(p.*of, form); }};
-}
-
-// Of the launches' time what it would be at that level's roof alone.
-std::optional<double> time_at(const RooflinePoint& point, analyzer::RoofLevel level) {
-  std::optional<double> longest;
-  for (const analyzer::RoofTime& time : point.roofs) {
-    if (time.roof.level == level) longest = std::max(longest.value_or(0), time.time_ns);
-  }
-  return longest;
 }
 
 std::optional<double> share_at(const RooflinePoint& point, analyzer::RoofLevel level) {
@@ -226,6 +218,14 @@ const PointColumns& point_columns() {
 
 }  // namespace
 
+std::optional<double> time_at(const RooflinePoint& point, analyzer::RoofLevel level) {
+  std::optional<double> longest;
+  for (const analyzer::RoofTime& time : point.roofs) {
+    if (time.roof.level == level) longest = std::max(longest.value_or(0), time.time_ns);
+  }
+  return longest;
+}
+
 std::string roof_words(const analyzer::Roof& roof) {
   if (roof.level != analyzer::RoofLevel::pipe || roof.precision == analyzer::Precision::any)
     return std::string(to_string(roof));
@@ -235,7 +235,9 @@ std::string roof_words(const analyzer::Roof& roof) {
 Table roofline_table(const analyzer::Roofline& roofline) {
   Table table(point_columns(), roofline.points.size(),
               [&roofline](std::size_t i) -> const RooflinePoint& { return roofline.points[i]; });
-  table.add_total(total_cells(point_columns(), roofline.step, Total::all));
+  Table::Cells all = total_cells(point_columns(), roofline.step, Total::all);
+  all[table.column("kernel")] = Cell::text("all");
+  table.add_total(std::move(all));
   return table;
 }
 

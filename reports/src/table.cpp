@@ -54,6 +54,36 @@ std::string_view without_unit(std::string_view key) {
   return key;
 }
 
+bool is_digit(char c) {
+  return c >= '0' && c <= '9';
+}
+
+// Significant digits of the number at `at`, which goes to its end.
+std::string_view digits_at(std::string_view text, std::size_t& at) {
+  while (at < text.size() && text[at] == '0') ++at;
+  const std::size_t from = at;
+  while (at < text.size() && is_digit(text[at])) ++at;
+  return text.substr(from, at - from);
+}
+
+// "layer 2" before "layer 10": numbers by their value, the rest by its bytes.
+bool text_less(std::string_view a, std::string_view b) {
+  std::size_t i = 0, j = 0;
+  while (i < a.size() && j < b.size()) {
+    if (is_digit(a[i]) && is_digit(b[j])) {
+      const std::string_view x = digits_at(a, i), y = digits_at(b, j);
+      if (x.size() != y.size()) return x.size() < y.size();
+      if (x != y) return x < y;
+      continue;
+    }
+    if (a[i] != b[j]) return static_cast<unsigned char>(a[i]) < static_cast<unsigned char>(b[j]);
+    ++i;
+    ++j;
+  }
+  if ((i < a.size()) != (j < b.size())) return j < b.size();
+  return a < b;  // "layer 02" and "layer 2" are two
+}
+
 // Numbers by their value, whatever their type, before texts.
 bool less(const Scalar& a, const Scalar& b) {
   const auto number = [](const Scalar& value) -> std::optional<double> {
@@ -65,7 +95,7 @@ bool less(const Scalar& a, const Scalar& b) {
   const auto x = number(a), y = number(b);
   if (x && y) return *x < *y;
   if (x || y) return x.has_value();
-  return std::get<std::string>(a) < std::get<std::string>(b);
+  return text_less(std::get<std::string>(a), std::get<std::string>(b));
 }
 
 }  // namespace

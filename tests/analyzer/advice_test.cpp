@@ -317,6 +317,29 @@ TEST(Advice, UglyDimension) {
   EXPECT_TRUE(healthy(advised(good_step_and({fast})), AdviceRule::ugly_dimension)) << "it does not suffer";
 }
 
+TEST(Advice, UglyDimensionSaysWhatItIsPaddedTo) {
+  const AdviceWork gemm{.name = "nvjet_tst_64x64_64x4_TNT",
+                        .kernel_class = KernelClass::gemm,
+                        .duration_ns = 600'000,
+                        .dram_ratio = 0.1,
+                        .tensor_pct = 25,
+                        .tensor_ops = 1e11,
+                        .declared_bytes = 60e6,
+                        .m = 8192,
+                        .n = 50'257,
+                        .k = 768};
+  const AdviceReport report = advised(good_step_and({gemm}));
+  const Advice* advice = found(report, AdviceRule::ugly_dimension);
+  ASSERT_NE(advice, nullptr);
+  EXPECT_EQ(evidence(*advice, "n"), 50'257);
+  EXPECT_EQ(evidence(*advice, "n_padded"), 50'304);
+  EXPECT_EQ(evidence(*advice, "m_padded"), -1) << "a multiple of 16 bytes stays";
+  EXPECT_EQ(evidence(*advice, "k_padded"), -1);
+  AdviceWork padded = gemm;
+  padded.n = 50'304;
+  EXPECT_TRUE(healthy(advised(good_step_and({padded})), AdviceRule::ugly_dimension));
+}
+
 TEST(Advice, SplitK) {
   const AdviceWork reduce{
       .name = "cublasLt::splitKreduce_kernel", .kernel_class = KernelClass::gemm, .duration_ns = 400'000};

@@ -32,6 +32,7 @@ FENCE = re.compile(r"^( *)```(.*)$")
 # What records in a page: `./train` is the trainer of the bundled capture, the others are made up for comparisons.
 PROGRAMS = {
     "train": "bundled",
+    "train-unpadded": "layers=12 declared unpadded",
     "train-before": "codes",
     "train-after": "codes slow=classifier:0.8",
 }

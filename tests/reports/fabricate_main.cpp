@@ -10,7 +10,8 @@ int main(int argc, char** argv) {
     std::fprintf(
         stderr,
         "usage: fabricate_capture FILE "
-        "[refused|losses|fast|nosteps|samples|cold|exclude|disagree|codes|declared|graphs|overlap|ranks=N|"
+        "[refused|losses|fast|unpadded|nosteps|samples|cold|exclude|disagree|codes|declared|graphs|overlap|"
+        "ranks=N|"
         "layers=N|run=N|factor=X|grid=X|copies=N|extra=KERNEL|slow=KERNEL:FACTOR|commit=HASH|driver=VERSION|"
         "start=SECONDS|"
         "hostile]\n");
@@ -22,6 +23,7 @@ int main(int argc, char** argv) {
     if (word == "refused") options.tier_refused = true;
     if (word == "losses") options.losses = true;
     if (word == "fast") options.fast = true;
+    if (word == "unpadded") options.unpadded = true;
     if (word == "nosteps") options.step_ranges = false;
     if (word == "samples") options.sample_steps = 6;
     if (word == "cold") options.cold_steps = 2;

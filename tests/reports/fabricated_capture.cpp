@@ -36,6 +36,13 @@ constexpr const char* kCutlass =
     "void "
     "cutlass::Kernel2<cutlass_80_tensorop_bf16_s16816gemm_relu_bf16_128x128_64x3_nn_align8>(cutlass_80_"
     "tensorop_bf16_s16816gemm_relu_bf16_128x128_64x3_nn_align8::Params)";
+// What cuBLAS takes where a row has no multiple of eight elements.
+constexpr const char* kUnaligned =
+    "void "
+    "cutlass::Kernel2<cutlass_80_tensorop_bf16_s16816gemm_bf16_128x128_32x4_tn_align1>(cutlass_80_"
+    "tensorop_bf16_s16816gemm_bf16_128x128_32x4_tn_align1::Params)";
+constexpr double kUnalignedTensor = 0.28;
+constexpr std::int64_t kTokens = 32'768, kVocabulary = 50'257, kChannels = 768;
 constexpr const char* kFlashForward =
     "cudnn_generated_fort_native_sdpa_sm90_flash_fprop_wgmma_f16_knob_3i_64x128x64_4x1x1_kernel0_0";
 constexpr const char* kFlashBackward =
@@ -62,6 +69,10 @@ constexpr const char* kReduceAdd =
 constexpr const char* kTranspose =
     "void at::native::vectorized_elementwise_kernel<4, at::native::CUDAFunctor_add<c10::BFloat16>, "
     "std::array<char*, 3ul> >(int, at::native::CUDAFunctor_add<c10::BFloat16>, std::array<char*, 3ul>)";
+
+bool is_lm_head(const Op& op) {
+  return std::string_view(op.range).ends_with("/ lm_head");
+}
 
 std::vector<Op> ops_of_step(const FabricatedCapture& options) {
   std::vector<Op> ops;
@@ -110,6 +121,15 @@ std::vector<Op> ops_of_step(const FabricatedCapture& options) {
        "optimizer / adamw", 548.0, 0.83, 0, 0.10});
   if (!options.extra_kernel.empty())
     ops.push_back({options.extra_kernel.c_str(), "optimizer / extra", 1000.0, 0.30, 0, 0.05});
+  if (options.unpadded) {
+    for (Op& op : ops) {
+      if (!is_lm_head(op)) continue;
+      op.time_us *= op.tensor / kUnalignedTensor;
+      op.dram *= kUnalignedTensor / op.tensor;
+      op.tensor = kUnalignedTensor;
+      op.kernel = kUnaligned;
+    }
+  }
   if (options.fast) {
     for (Op& op : ops) (op.tensor > 0 ? op.tensor : op.dram) = 0.90;
   }
@@ -385,10 +405,16 @@ class Fabricator {
     range.start_ns = *launch.host_start_ns - 100;
     range.end_ns = *launch.host_start_ns + 100;
     const double seconds = op.time_us * 1e-6;
-    writer_.add(store::Annotation{.nvtx_range_id = writer_.add(range),
-                                  .name = "op_cost",
-                                  .bytes = 0.8 * op.dram * kDramPeak_bytes_per_s * seconds,
-                                  .flops = op.tensor * kBf16Peak_flops_per_s * seconds * 0.96});
+    store::Annotation work{.nvtx_range_id = writer_.add(range),
+                           .name = "op_cost",
+                           .bytes = 0.8 * op.dram * kDramPeak_bytes_per_s * seconds,
+                           .flops = op.tensor * kBf16Peak_flops_per_s * seconds * 0.96};
+    if (options_.unpadded && is_lm_head(op)) {
+      work.m = kTokens;
+      work.n = kVocabulary;
+      work.k = kChannels;
+    }
+    writer_.add(work);
   }
 
   bool excluded(const Op& op) const {

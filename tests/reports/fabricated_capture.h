@@ -24,6 +24,7 @@ struct FabricatedCapture {
   bool step_ranges = true;         // false: no steps at all
   bool declared = false;           // a range for each launch declares 80 % of the bytes it moves
   bool fast = false;               // every kernel at 90 % of its roof
+  bool unpadded = false;  // the vocabulary is 50257 wide: GEMMs of lm_head load one element at a time
   /// Of comparisons: runs differ as runs do (0.2 % each kernel), by their number; 0: no such noise.
   int run = 0;
   double factor = 1;        // on every kernel's time

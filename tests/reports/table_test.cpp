@@ -268,6 +268,20 @@ TEST(SortTable, UpwardAndDownwardWithTheMissingLast) {
   }
 }
 
+TEST(SortTable, NumbersInNamesCountByTheirValue) {
+  const std::vector<std::string> names = {
+      "layer 10", "layer 2 · forward", "layer 2",    "k128x64", "layer 02",
+      "layer 1",  "k64x128",           "layer 10 b", "layer",   "k64x64"};
+  Table table(std::vector<Column<std::string>>{{{.key = "kernel", .header = "kernel", .help = "k"},
+                                                [](const std::string& name) { return Cell::text(name); }}},
+              names.size(), [&names](std::size_t i) -> const std::string& { return names[i]; });
+  table.sort("kernel");
+  std::vector<std::string> sorted;
+  for (std::size_t i = 0; i < table.size(); ++i) sorted.push_back(table.cell(i, "kernel").words());
+  EXPECT_EQ(sorted, (std::vector<std::string>{"k64x64", "k64x128", "k128x64", "layer", "layer 1", "layer 02",
+                                              "layer 2", "layer 2 · forward", "layer 10", "layer 10 b"}));
+}
+
 TEST(SortTable, EqualRowsKeepTheirOrder) {
   Table table = numbered();
   table.sort("-note");

@@ -19,16 +19,15 @@ void check_numbers(const WhatIfRequest& request) {
   const auto refuse_number = [](const std::string& what) { throw QueryFailed{{ErrorKind::usage, what}}; };
   if (request.transforms.empty())
     refuse_number(
-        "nothing is to be different: name kernels as 'attention*=1.5x', or give --roof, --fuse, --precision, "
-        "--graph "
-        "or --hide-copies");
+        "nothing is to be different: name kernels as 'attention*=1.5x', or give --at-roof, --fuse, "
+        "--precision, --graph or --hide-copies");
   for (const Transform& transform : request.transforms) {
     if (const auto* faster = std::get_if<Faster>(&transform);
         faster != nullptr && !(faster->times >= 1 / kMaxTimes && faster->times <= kMaxTimes))
       refuse_number(fmt::format("'{}={}x': between 0.001x and 1000x", faster->kernels, faster->times));
     if (const auto* roof = std::get_if<AtRoof>(&transform);
         roof != nullptr && !(roof->ratio > 0 && roof->ratio <= 1))
-      refuse_number("--roof: above 0 and at most 100 per cent of the roof");
+      refuse_number("--at-roof: above 0 and at most 100 per cent of the roof");
   }
 }
 

@@ -66,6 +66,19 @@ std::map<Precision, double> best_pipes(const RuleInput& in) {
   return best;
 }
 
+// The GEMM's dimensions, and what the ugly ones become.
+void say_dimensions(Proposal& proposal, const GemmShape& gemm, std::int64_t bytes_each) {
+  const struct {
+    const char *name, *padded;
+    std::int64_t size;
+  } dimensions[] = {{"m", "m_padded", gemm.m}, {"n", "n_padded", gemm.n}, {"k", "k_padded", gemm.k}};
+  for (const auto& dimension : dimensions) {
+    proposal.say(dimension.name, static_cast<double>(dimension.size));
+    if ((dimension.size * bytes_each) % kWideLoadBytes != 0)
+      proposal.say(dimension.padded, static_cast<double>(padded_size(dimension.size)));
+  }
+}
+
 }  // namespace
 
 RuleAnswer judge_ugly_dimension(const RuleInput& in) {
@@ -77,6 +90,7 @@ RuleAnswer judge_ugly_dimension(const RuleInput& in) {
     TimeMean pipe, alignment;
     double unknown_ns = 0, reference = kUsualPipe;
     std::optional<GemmShape> gemm;
+    std::int64_t bytes_each = 0;
     for (const std::uint32_t position : row.launches) {
       const LaunchView launch = in.launches.at(position);
       if (launch.verdict->status == LaunchStatus::too_short || !launch.is(LaunchTraits::kGemm)) continue;
@@ -95,6 +109,7 @@ RuleAnswer judge_ugly_dimension(const RuleInput& in) {
       pipe.add(*used, time_ns);
       if (dimension.alignment) alignment.add(static_cast<double>(*dimension.alignment), time_ns);
       gemm = dimension.gemm;
+      bytes_each = static_cast<std::int64_t>(value_bytes(precision));
       proposal.add_launch(
           position,
           gain_of(std::max(time_ns * (1 - *used / reference * dimension.growth), 0.0), kUglyLow, kUglyMid));
@@ -105,11 +120,7 @@ RuleAnswer judge_ugly_dimension(const RuleInput& in) {
     proposal.say("tensor_pipe_ratio", pipe.value());
     proposal.say("reference_pipe_ratio", reference);
     if (alignment.time_ns() > 0) proposal.say("alignment_elements", alignment.value());
-    if (gemm) {
-      proposal.say("m", static_cast<double>(gemm->m));
-      proposal.say("n", static_cast<double>(gemm->n));
-      proposal.say("k", static_cast<double>(gemm->k));
-    }
+    if (gemm) say_dimensions(proposal, *gemm, bytes_each);
     answer.proposals.push_back(std::move(proposal));
   }
   return answer;
