@@ -9,6 +9,10 @@
 #include "ridgeline/reports/version.h"
 
 namespace ridgeline::queries {
+namespace {
+constexpr std::size_t kPageRows = 32;  // of the picture of one step
+}
+
 Result<DocumentAnswer> ask_ranks(const std::string& path, const RanksQuery& query,
                                  const reports::DocumentOptions& how) {
   try {
@@ -23,7 +27,12 @@ Result<DocumentAnswer> ask_ranks(const std::string& path, const RanksQuery& quer
     Result<analyzer::JobAnalysis> analysed = analyzer::analyse_job(job.value(), alone ? &*alone : nullptr);
     if (!analysed.ok()) return naming(path, analysed.failure());
     const auto analysis = std::make_shared<const analyzer::JobAnalysis>(std::move(analysed).value());
-    if (query.page) return DocumentAnswer{reports::Document(reports::ranks_page(*analysis))};
+    if (query.page) {
+      const Result<analyzer::JobStepRows> step =
+          analyzer::job_step_rows(job.value(), *analysis, analyzer::telling_step(*analysis), kPageRows);
+      return DocumentAnswer{
+          reports::Document(reports::ranks_page(*analysis, step.ok() ? &step.value() : nullptr))};
+    }
     reports::Document document = reports::ranks_document(*analysis, query.view, how);
     return DocumentAnswer{reports::Document(
         [analysis, document = std::move(document)](const reports::Sink& out) { document.write(out); })};

@@ -9,6 +9,7 @@
 #include "ridgeline/base/units.h"
 #include "ridgeline/reports/escape.h"
 #include "ridgeline/reports/ranks_document.h"
+#include "ridgeline/reports/ranks_pictures.h"
 #include "ridgeline/reports/svg.h"
 #include "ridgeline/reports/version.h"
 
@@ -23,7 +24,10 @@ constexpr std::size_t kPageRows = 200;
 // Of cells: seven shades, blue for early, red for late, of what is enough to be named.
 constexpr const char* kRanksStyle =
     "svg .h-3{fill:#2f6fde}svg .h-2{fill:#8fb1ec}svg .h-1{fill:#cddcf6}svg .h0{fill:var(--track)}"
-    "svg .h1{fill:#f6cfc9}svg .h2{fill:#ea8478}svg .h3{fill:#c3271b}";
+    "svg .h1{fill:#f6cfc9}svg .h2{fill:#ea8478}svg .h3{fill:#c3271b}"
+    "svg .own{fill:var(--track)}svg .wait{fill:#e08a1e}svg .transfer{fill:#2f6fde}svg "
+    ".join{stroke:currentColor;opacity:.35}"
+    "svg .skew{fill:#8fb1ec}svg .late{fill:#c3271b}svg .waits{stroke:currentColor;stroke-width:1.5}";
 
 // Of ranks and steps that share a cell: the latest, with its sign.
 double cell_of(const JobAnalysis& of, std::size_t first_rank, std::size_t last_rank, std::size_t first_step,
@@ -43,6 +47,26 @@ int shade(double lateness_ns, double threshold_ns) {
   const double ratio = threshold_ns > 0 ? std::abs(lateness_ns) / threshold_ns : 0;
   const int level = ratio >= 2 ? 3 : ratio >= 1 ? 2 : ratio >= 0.5 ? 1 : 0;
   return lateness_ns < 0 ? -level : level;
+}
+
+std::string skew_section(const JobAnalysis& of) {
+  return fmt::format(
+      "<section>\n<h2>Skew over steps</h2>\n<figure>{}<figcaption>Columns: how much later the slowest rank "
+      "is than the "
+      "others, red where that is named. Line: what a rank waits for others, mean over "
+      "ranks.</figcaption></figure>\n"
+      "</section>\n",
+      skew_picture(of));
+}
+
+std::string step_section(const analyzer::JobStepRows& step) {
+  return fmt::format(
+      "<section>\n<h2>One step, rank by rank</h2>\n<figure>{}<figcaption>{} Orange: in a collective, waiting "
+      "for the last "
+      "rank; blue: transfer; low where kernels compute beside it. Lines join the calls of one "
+      "collective.</figcaption>"
+      "</figure>\n</section>\n",
+      step_rows_picture(step), html_escape(step_rows_sentence(step)));
 }
 
 std::string table_section(const char* title, const char* caption, Table table, const HtmlTable& how) {
@@ -92,7 +116,7 @@ std::string lateness_picture(const JobAnalysis& of) {
   return svg.finish();
 }
 
-std::string ranks_page(const JobAnalysis& of) {
+std::string ranks_page(const JobAnalysis& of, const analyzer::JobStepRows* step) {
   std::string out = fmt::format(
       "<!DOCTYPE html>\n<html lang=\"en\" xmlns=\"http://www.w3.org/1999/xhtml\">\n<head>\n<meta "
       "charset=\"utf-8\"/>\n"
@@ -125,6 +149,8 @@ std::string ranks_page(const JobAnalysis& of) {
       html_escape(time_text(of.late_threshold_ns)),
       of.ranks.size() > kMaxPictureRows ? " Several ranks share a row: the one that is furthest off is shown."
                                         : ""));
+  out.append(skew_section(of));
+  if (step != nullptr) out.append(step_section(*step));
   HtmlTable kernels;
   kernels.name_key = "kernel";
   kernels.noun = "kernel";

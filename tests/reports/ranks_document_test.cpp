@@ -5,6 +5,7 @@
 
 #include "generate/rank_job.h"
 #include "ridgeline/analyzer/ranks/job_capture.h"
+#include "ridgeline/reports/ranks_pictures.h"
 #include "support/temporary_directory.h"
 #include "xml_checker.h"
 
@@ -67,6 +68,39 @@ TEST(RanksDocument, ThePageIsWellFormedAndItsPictureHasACellForEachRankAndStep) 
   for (std::size_t at = picture.find("<rect"); at != std::string::npos; at = picture.find("<rect", at + 1))
     ++cells;
   EXPECT_EQ(cells, 15U);
+}
+
+TEST(RanksDocument, ThePageShowsOneStepRankByRankAndSkewOverSteps) {
+  generate::RankJob options;
+  options.ranks = 3;
+  options.steps = 5;
+  options.layers = 2;
+  options.cause = generate::RankCause::copies;
+  const ridgeline::testing::TemporaryDirectory directory;
+  std::vector<store::Job> parts;
+  for (const std::string& file : generate::generate_rank_job(options, directory.path()).files)
+    parts.push_back(analyzer::ranks_of(file).value());
+  store::Job job = analyzer::merged(std::move(parts)).value();
+  analyzer::align_clocks(job);
+  const analyzer::JobAnalysis analysis = analyzer::analyse_job(job).value();
+  const analyzer::JobStepRows step =
+      analyzer::job_step_rows(job, analysis, analyzer::telling_step(analysis), 32).value();
+  const std::string page = ranks_page(analysis, &step);
+  EXPECT_EQ(ridgeline::testing::check_xml(page).error, "");
+  EXPECT_NE(page.find("One step, rank by rank"), std::string::npos);
+  const std::string rows = step_rows_picture(step);
+  const auto count = [](const std::string& text, const std::string& what) {
+    std::size_t found = 0;
+    for (std::size_t at = text.find(what); at != std::string::npos; at = text.find(what, at + 1)) ++found;
+    return found;
+  };
+  EXPECT_EQ(count(rows, "class=\"own\""), 3U);
+  EXPECT_EQ(count(rows, "class=\"join\""), 2U * step.collectives.size());
+  EXPECT_NE(rows.find("all_reduce, 28.31 MB"), std::string::npos) << rows.substr(0, 2000);
+  EXPECT_GT(count(rows, "class=\"wait\""), 0U);
+  const std::string skew = skew_picture(analysis);
+  EXPECT_EQ(count(skew, "<rect"), 5U);
+  EXPECT_EQ(count(skew, "class=\"late\""), static_cast<std::size_t>(analysis.late_steps));
 }
 
 TEST(RanksDocument, ManyRanksShareRowsOfThePictureAndTheLatestIsShown) {

@@ -6,6 +6,7 @@
 #include <map>
 #include <unordered_map>
 
+#include "ranks/aligned_clocks.h"
 #include "ranks/spans.h"
 #include "ridgeline/analyzer/ranks/job_capture.h"
 #include "ridgeline/base/statistics.h"
@@ -63,16 +64,11 @@ struct PlaceValues {
 
 class Costs {
  public:
-  Costs(const JobView& view, const Matching& matching) : view_(view), matching_(matching) {
+  Costs(const JobView& view, const Matching& matching) : view_(view), matching_(matching), clocks_(view) {
     for (const store::JobSite& site : view.job().sites) sites_[site.id] = site;
     for (const store::JobCommunicator& group : view.job().communicators) groups_[group.id] = group;
-    std::map<std::string, std::size_t> clocks;
-    for (std::size_t i = 0; i < view.job().clocks.size(); ++i) clocks[view.job().clocks[i].host] = i;
-    for (const store::JobRank& rank : view.job().ranks) {
-      const auto clock = clocks.find(clock_of(rank));
-      clock_of_.push_back(clock == clocks.end() ? nullptr : &view.job().clocks[clock->second]);
-      costs_.clock_error_ns.push_back(error_of(clock_of_.back()));
-    }
+    for (std::size_t rank = 0; rank < view.ranks(); ++rank)
+      costs_.clock_error_ns.push_back(clocks_.error_ns(rank));
     costs_.parts.resize(view.ranks() * view.steps().size());
     waited_.resize(costs_.parts.size());
     transferred_.resize(costs_.parts.size());
@@ -106,20 +102,6 @@ class Costs {
   }
 
  private:
-  static std::optional<double> error_of(const store::JobClock* clock) {
-    if (clock == nullptr || !clock->low_ns || !clock->high_ns) return std::nullopt;
-    return static_cast<double>(std::max(-*clock->low_ns, *clock->high_ns));
-  }
-
-  // On the reference's clock, from some instant that is the same for all ranks.
-  [[nodiscard]] double aligned_ns(std::size_t rank, std::int64_t own_ns) const {
-    const store::JobClock& clock = *clock_of_[rank];
-    const auto since = static_cast<double>(own_ns - clock.base_ns.value_or(0));
-    const std::int64_t origin = view_.job().steps.front().start_ns;
-    return static_cast<double>(own_ns - clock.offset_ns.value_or(0) - origin) -
-           clock.drift_ppb.value_or(0) * 1e-9 * since;
-  }
-
   struct Entered {
     bool by_clocks = false;
     double last_ns = 0;  // arrival of the last, aligned
@@ -150,10 +132,10 @@ class Costs {
         in.by_clocks = false;
         continue;
       }
-      several = several || (one != nullptr && one != clock_of_[rank]);
-      one = clock_of_[rank];
+      several = several || (one != nullptr && one != clocks_.clock(rank));
+      one = clocks_.clock(rank);
       worst = std::max(worst, *costs_.clock_error_ns[rank]);
-      const double start = aligned_ns(rank, view_.start_ns(call));
+      const double start = clocks_.aligned_ns(rank, view_.start_ns(call));
       in.first_ns = std::min(in.first_ns, start);
       if (start > in.last_ns) {
         in.last_ns = start;
@@ -204,7 +186,7 @@ class Costs {
       const auto duration = static_cast<double>(view_.job().calls[at].duration_ns);
       double wait = 0;
       if (by_clocks)
-        wait = std::clamp(in.last_ns - aligned_ns(rank, view_.start_ns(at)), 0.0, duration);
+        wait = std::clamp(in.last_ns - clocks_.aligned_ns(rank, view_.start_ns(at)), 0.0, duration);
       else if (waits)
         wait = duration - in.shortest_ns;
       add_call(view_.job().calls[at], wait, sums);
@@ -345,7 +327,7 @@ class Costs {
   const Matching& matching_;
   std::unordered_map<store::Id, store::JobSite> sites_;
   std::unordered_map<store::Id, store::JobCommunicator> groups_;
-  std::vector<const store::JobClock*> clock_of_;
+  AlignedClocks clocks_;
   std::unordered_map<std::int64_t, std::size_t> step_places_;
   std::vector<Spans> waited_, transferred_;  // by rank and step: from waited-for collectives
   CollectiveCosts costs_;

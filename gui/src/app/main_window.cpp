@@ -7,6 +7,7 @@
 #include <QFileInfo>
 #include <QMimeData>
 #include <QTimer>
+#include <set>
 
 #include "app/focus_ring.h"
 #include "compare/compare_panel.h"
@@ -20,6 +21,8 @@
 #include "panels/sql_panel.h"
 #include "panels/step_panel.h"
 #include "panels/what_if_panel.h"
+#include "ranks/ranks_panel.h"
+#include "ridgeline/queries/job_query.h"
 #include "roofline/roofline_panel.h"
 #include "search/command_box.h"
 #include "style/theme.h"
@@ -77,7 +80,11 @@ MainWindow::MainWindow(const Options& options, QWidget* parent)
   connect(welcome_, &WelcomePage::record_asked, this, &MainWindow::record_program);
   connect(error_, &ErrorPage::open_asked, this, &MainWindow::choose_file);
   connect(error_, &ErrorPage::retry_asked, this, [this] { open(document_->path()); });
-  connect(loading_, &LoadingPage::cancelled, this, [this] { document_->cancel_loading(); });
+  connect(loading_, &LoadingPage::cancelled, this, [this] {
+    if (document_->state() != CaptureDocument::State::empty) return document_->cancel_loading();
+    drop_panels();
+    show_page(welcome_);
+  });
   show_page(welcome_);
 }
 
@@ -169,7 +176,52 @@ void MainWindow::open(const QString& path) {
   setWindowTitle(QFileInfo(path).fileName() + " – Ridgeline");
   loading_->begin(path);
   show_page(loading_);
-  document->load();
+  const Result<bool> merged = queries::is_merged_job(path.toStdString());
+  if (merged && merged.value())
+    open_job(path);
+  else
+    document->load();
+}
+
+// A merged job has no launches: its ranks are the whole page, and lead to the captures that have them.
+void MainWindow::open_job(const QString& path) {
+  ranks_ = new RanksPanel(path, this);
+  panels_["ranks"] = ranks_;
+  content_ = ranks_;
+  pages_->addWidget(ranks_);
+  connect(ranks_, &RanksPanel::loaded, this, [this, path] {
+    show_page(content_);
+    docks_["log"]->hide();  // the ranks need the room
+    remember(path);
+    log_->note(Severity::info, tr("opened %1").arg(path));
+    emit opened();
+  });
+  connect(ranks_, &RanksPanel::failed, this, [this, path](const Failure& failure) {
+    failure_ = failure;
+    error_->show_failure(path, failure);
+    log_->note(Severity::error, path + ": " + shown(failure.message));
+    show_page(error_);
+    emit opening_failed();
+  });
+  // The panel is gone when the capture is opened.
+  connect(ranks_, &RanksPanel::capture_asked, this, &MainWindow::open, Qt::QueuedConnection);
+}
+
+// Of a capture with several ranks.
+void MainWindow::build_ranks() {
+  std::set<std::int64_t> ranks;
+  for (const store::Process& process : document_->recording()->processes) {
+    if (process.rank) ranks.insert(*process.rank);
+  }
+  if (ranks.size() < 2) return;
+  ranks_ = new RanksPanel(document_->path(), this);
+  panels_["ranks"] = ranks_;
+  connect(ranks_, &RanksPanel::window_asked, this, [this](qint64 start_ns, qint64 end_ns) {
+    selection_.show({start_ns, end_ns});
+    show_panel("timeline");
+  });
+  add_dock("ranks", tr("Ranks"), ranks_, Qt::BottomDockWidgetArea);
+  tabifyDockWidget(docks_["ranking"], docks_["ranks"]);
 }
 
 void MainWindow::drop_compare() {
@@ -185,7 +237,7 @@ void MainWindow::drop_panels() {
   drop_compare();
   // Those in docks first: some refer to the timeline's scene.
   for (const auto& [name, panel] : panels_) {
-    if (!docks_.contains(name)) continue;
+    if (!docks_.contains(name) || panel == content_) continue;
     docks_[name]->setWidget(nullptr);
     delete panel;
   }
@@ -193,6 +245,7 @@ void MainWindow::drop_panels() {
   timeline_ = nullptr;
   sql_ = nullptr;
   kernel_ = nullptr;
+  ranks_ = nullptr;
   second_.reset();
   delete content_;
   content_ = nullptr;
@@ -266,6 +319,7 @@ void MainWindow::arrange_docks() {
   tabifyDockWidget(docks_["ranking"], docks_["findings"]);
   tabifyDockWidget(docks_["ranking"], docks_["sql"]);
   tabifyDockWidget(docks_["ranking"], docks_["log"]);
+  build_ranks();
   tabifyDockWidget(docks_["step"], docks_["kernel"]);
   tabifyDockWidget(docks_["step"], docks_["what-if"]);
   show_page(content_);
@@ -374,7 +428,7 @@ bool MainWindow::settled() const {
   return document_ && !document_->busy() && !exporter_.busy() &&
          (timeline_ == nullptr || !timeline_->busy()) && (sql_ == nullptr || !sql_->busy()) &&
          (kernel_ == nullptr || !kernel_->busy()) && (!second_ || !second_->busy()) &&
-         (compare_ == nullptr || !compare_->busy());
+         (compare_ == nullptr || !compare_->busy()) && (ranks_ == nullptr || !ranks_->busy());
 }
 
 void MainWindow::dragEnterEvent(QDragEnterEvent* event) {

@@ -26,6 +26,7 @@ class CommandBox;
 class ComparePanel;
 class KernelPanel;
 class RankingPanel;
+class RanksPanel;
 class RooflinePanel;
 class SqlPanel;
 class TimelinePanel;
@@ -84,6 +85,8 @@ class MainWindow : public QMainWindow {
   void connect_box();
   void show_page(QWidget* page);
   void build_panels();
+  void open_job(const QString& path);
+  void build_ranks();
   void arrange_docks();
   void drop_panels();
   void drop_compare();
@@ -123,6 +126,7 @@ class MainWindow : public QMainWindow {
   SqlPanel* sql_ = nullptr;
   KernelPanel* kernel_ = nullptr;
   ComparePanel* compare_ = nullptr;
+  RanksPanel* ranks_ = nullptr;  // of a job, or of a capture with several ranks
   LogPanel* log_;
   std::map<QString, QDockWidget*> docks_;
   std::map<QString, QWidget*> panels_;

@@ -16,7 +16,7 @@ Opens a capture (*.ridge) in a window: timeline, roofline, ranking. With two, or
   --theme THEME      light, dark or system (default)
   --screenshot FILE  write a PNG and end, without a window
   --panel PANEL      what of: window (default), timeline, roofline, ranking, kernel, step, advice, gaps,
-                     findings, what-if or compare
+                     findings, what-if, ranks or compare
   --size WxH         how large (default 1400x900)
   --help, --version
 )";
@@ -24,8 +24,8 @@ Opens a capture (*.ridge) in a window: timeline, roofline, ranking. With two, or
 }  // namespace
 
 const QStringList& panel_names() {
-  static const QStringList kNames = {"window", "timeline", "roofline", "ranking", "kernel", "step",
-                                     "advice", "gaps",     "findings", "what-if", "compare"};
+  static const QStringList kNames = {"window", "timeline", "roofline", "ranking", "kernel",  "step",
+                                     "advice", "gaps",     "findings", "what-if", "compare", "ranks"};
   return kNames;
 }
 

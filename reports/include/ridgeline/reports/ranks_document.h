@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "ridgeline/analyzer/ranks/job_analysis.h"
+#include "ridgeline/analyzer/ranks/job_step.h"
 #include "ridgeline/base/error.h"
 #include "ridgeline/reports/documents.h"
 #include "ridgeline/reports/table.h"
@@ -35,8 +36,10 @@ enum class RanksView { rank, step, collective, kernel, account };
 /// Throws Error(usage) for an unknown column. Refers to the analysis. JSON has all views, whichever is asked for.
 [[nodiscard]] Document ranks_document(const analyzer::JobAnalysis& analysis, RanksView view,
                                       const DocumentOptions& options);
-/// One page without scripts: sentences, lateness of ranks over steps as a picture, all tables.
-[[nodiscard]] std::string ranks_page(const analyzer::JobAnalysis& analysis);
+/// One page without scripts: sentences, lateness of ranks and skew over steps as pictures, all tables. `step`: one step
+/// rank by rank, as a picture; nullptr: none.
+[[nodiscard]] std::string ranks_page(const analyzer::JobAnalysis& analysis,
+                                     const analyzer::JobStepRows* step = nullptr);
 /// Lateness of ranks (down) over steps (right); of many ranks several share a row, the latest of them.
 [[nodiscard]] std::string lateness_picture(const analyzer::JobAnalysis& analysis);
 

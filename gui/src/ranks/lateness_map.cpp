@@ -1,0 +1,153 @@
+#include "ranks/lateness_map.h"
+
+#include <QHelpEvent>
+#include <QMouseEvent>
+#include <QPainter>
+#include <QToolTip>
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+#include "models/text.h"
+#include "ridgeline/base/units.h"
+#include "style/theme.h"
+
+namespace ridgeline::gui {
+namespace {
+
+constexpr double kMapLeft = 58;
+constexpr double kMapFoot = 18;
+constexpr double kMapMargin = 4;
+constexpr int kMinCellHeight = 4;  // what a hand still hits
+constexpr double kLabelHeight = 14;
+constexpr double kStrongest = 2;  // times what is named: the full colour
+
+// Red is late, blue is early; what is far below what would be named stays the ground's.
+QColor map_colour(double lateness_ns, double threshold_ns) {
+  const Theme& t = theme();
+  const double share =
+      threshold_ns > 0 ? std::clamp(std::abs(lateness_ns) / (kStrongest * threshold_ns), 0.0, 1.0) : 0;
+  return mixed(lateness_ns > 0 ? t.bad : t.accent, t.alternate, share);
+}
+
+}  // namespace
+
+LatenessMap::LatenessMap(QWidget* parent) : ItemChart(parent) {
+  setFocusPolicy(Qt::StrongFocus);
+  setAccessibleName(tr("Lateness of each rank in each step"));
+}
+
+void LatenessMap::set_analysis(std::shared_ptr<const analyzer::JobAnalysis> analysis) {
+  analysis_ = std::move(analysis);
+  chosen_ = -1;
+  setMinimumHeight(static_cast<int>(ranks()) * kMinCellHeight + static_cast<int>(kMapFoot + 2 * kMapMargin));
+  items_changed();
+}
+
+void LatenessMap::set_chosen(std::size_t rank, std::size_t step) {
+  chosen_ = rank < ranks() && step < steps() ? static_cast<int>(rank * steps() + step) : -1;
+  update();
+}
+
+QRectF LatenessMap::area() const {
+  return {kMapLeft, kMapMargin, std::max(1.0, width() - kMapLeft - kMapMargin),
+          std::max(1.0, height() - kMapFoot - 2 * kMapMargin)};
+}
+
+int LatenessMap::item_count() const {
+  return static_cast<int>(ranks() * steps());
+}
+
+double LatenessMap::lateness_of(int item) const {
+  const auto at = static_cast<std::size_t>(item);
+  return analysis_->step_costs[at % steps()].rank_lateness_ns[at / steps()];
+}
+
+QString LatenessMap::item_text(int item) const {
+  const auto at = static_cast<std::size_t>(item);
+  const double lateness = lateness_of(item);
+  return tr("rank %1, step %2: %3 %4")
+      .arg(analysis_->ranks[at / steps()])
+      .arg(analysis_->step_costs[at % steps()].step_index)
+      .arg(plain(time_text(std::abs(lateness))),
+           lateness < 0 ? tr("earlier than the others") : tr("later than the others"));
+}
+
+QRectF LatenessMap::item_rect(int item) const {
+  const QRectF all = area();
+  const auto at = static_cast<std::size_t>(item);
+  const double wide = all.width() / static_cast<double>(steps());
+  const double tall = all.height() / static_cast<double>(ranks());
+  return {all.left() + wide * static_cast<double>(at % steps()),
+          all.top() + tall * static_cast<double>(at / steps()), wide, tall};
+}
+
+int LatenessMap::item_at(const QPointF& at) const {
+  const QRectF all = area();
+  if (item_count() == 0 || !all.contains(at)) return -1;
+  const auto step =
+      std::min(static_cast<std::size_t>((at.x() - all.left()) / all.width() * static_cast<double>(steps())),
+               steps() - 1);
+  const auto rank =
+      std::min(static_cast<std::size_t>((at.y() - all.top()) / all.height() * static_cast<double>(ranks())),
+               ranks() - 1);
+  return static_cast<int>(rank * steps() + step);
+}
+
+void LatenessMap::choose_item(int item) {
+  chosen_ = item;
+  const auto at = static_cast<std::size_t>(item);
+  emit cell_chosen(at / steps(), at % steps());
+}
+
+void LatenessMap::paintEvent(QPaintEvent* event) {
+  QPainter painter(this);
+  const Theme& t = theme();
+  painter.setFont(small_font(0.85));
+  if (item_count() == 0) {
+    painter.setPen(t.faint);
+    painter.drawText(rect(), Qt::AlignCenter, tr("no steps that all ranks have"));
+    return;
+  }
+  const double tall = item_rect(0).height();
+  const auto label_every = std::max<std::size_t>(1, static_cast<std::size_t>(std::ceil(kLabelHeight / tall)));
+  const double gap = tall > 2 * kMinCellHeight ? 1 : 0;
+  for (std::size_t rank = 0; rank < ranks(); ++rank) {
+    const QRectF first = item_rect(static_cast<int>(rank * steps()));
+    if (first.bottom() < event->rect().top() - kLabelHeight ||
+        first.top() > event->rect().bottom() + kLabelHeight)
+      continue;
+    for (std::size_t step = 0; step < steps(); ++step) {
+      const int item = static_cast<int>(rank * steps() + step);
+      painter.fillRect(item_rect(item).adjusted(0, 0, -gap, -gap),
+                       map_colour(lateness_of(item), analysis_->late_threshold_ns));
+    }
+    if (rank % label_every != 0) continue;
+    painter.setPen(t.faint);
+    painter.drawText(QRectF(0, first.center().y() - kLabelHeight / 2, kMapLeft - 6, kLabelHeight),
+                     Qt::AlignRight | Qt::AlignVCenter, tr("rank %1").arg(analysis_->ranks[rank]));
+  }
+  painter.setPen(t.faint);
+  const QRectF foot(kMapLeft, height() - kMapFoot, width() - kMapLeft - kMapMargin, kMapFoot);
+  painter.drawText(foot, Qt::AlignLeft, tr("step %1").arg(analysis_->step_costs.front().step_index));
+  painter.drawText(foot, Qt::AlignRight, tr("step %1").arg(analysis_->step_costs.back().step_index));
+  if (chosen_ >= 0) {
+    painter.setPen(QPen(t.selected, 2));
+    painter.drawRect(item_rect(chosen_).adjusted(0, 0, -1, -1));
+  }
+  paint_current(painter);
+}
+
+void LatenessMap::mousePressEvent(QMouseEvent* event) {
+  choose(item_at(event->position()));
+}
+
+bool LatenessMap::event(QEvent* event) {
+  if (event->type() != QEvent::ToolTip) return ItemChart::event(event);
+  const auto* help = static_cast<QHelpEvent*>(event);
+  const int item = item_at(help->pos());
+  if (item >= 0) QToolTip::showText(help->globalPos(), item_text(item), this);
+  return true;
+}
+
+}  // namespace ridgeline::gui
