@@ -188,7 +188,7 @@ class NcuJoiner {
 
   void fill(const JoinedStep& step, const std::map<store::Id, store::Kernel>& kernels,
             const std::string& source, store::AddedCounters& added) {
-    const NcuJoin join = join_ncu(all_, kernels, step.launches);
+    const NcuJoin join = join_ncu(all_, kernels, step.launches, step.step_id.has_value());
     if (join.pairs.empty())
       throw Error(
           ErrorKind::no_data,
@@ -222,7 +222,8 @@ class NcuJoiner {
                                                       {"launches", join.pairs.size()},
                                                       {"of_launches", all_.launches.size()},
                                                       {"kernels", joined_kernels.size()},
-                                                      {"metrics", used.size()}});
+                                                      {"metrics", used.size()},
+                                                      {"by_order", join.by_order}});
     added.status = {
         .process_id = step.process_id, .tier = Tier::t2, .status = TierOutcome::partial, .reason = joined};
     say(Severity::info, joined, step, added);

@@ -4,7 +4,6 @@
 #include <cstdint>
 #include <map>
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include "ncu/ncu_csv.h"
@@ -25,20 +24,15 @@ struct NcuJoin {
     store::Id launch_id = 0;   ///< several profiled launches may be of one: passes over the step
   };
   std::vector<Pair> pairs;
+  std::int64_t by_order = 0;           ///< of the pairs: known by the launches around it, not by the name
   std::vector<NcuLeftOver> unmatched;  ///< no such launch
   std::vector<NcuLeftOver> ambiguous;  ///< of several kernels
   std::vector<NcuLeftOver>
       by_kind;  ///< joined, though there are not as many as were profiled, nor a multiple
 };
 
-/// `launches` in the order in which they were launched.
+/// `launches` in the order in which they were launched; `repeats`: they are a step, and another like it follows.
 [[nodiscard]] NcuJoin join_ncu(const NcuResults& results, const std::map<store::Id, store::Kernel>& kernels,
-                               const std::vector<store::Launch>& launches);
-
-/// A demangled name as all demanglers would write it: without blanks, "void" and the several names of the unnamed
-/// namespace.
-[[nodiscard]] std::string comparable_name(std::string_view name);
-/// The function alone: without namespaces, template arguments and parameters.
-[[nodiscard]] std::string plain_function_name(std::string_view name);
+                               const std::vector<store::Launch>& launches, bool repeats);
 
 }  // namespace ridgeline::import

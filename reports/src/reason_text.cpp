@@ -297,9 +297,13 @@ std::string joined_text(const Reason& reason) {
   const auto launches = [&] { return counted(number("launches"), "launch", "launches"); };
   switch (reason.code) {
     case Code::counters_joined:
-      return fmt::format("{} of {} that {} counted are joined onto the step: {}, {} (tier T2)", launches(),
-                         number("of_launches"), reason.word("source"), counted(number("kernels"), "kernel"),
-                         counted(number("metrics"), "metric"));
+      return fmt::format(
+          "{} of {} that {} counted are joined onto the step: {}, {} (tier T2){}", launches(),
+          number("of_launches"), reason.word("source"), counted(number("kernels"), "kernel"),
+          counted(number("metrics"), "metric"),
+          number("by_order") == 0
+              ? ""
+              : fmt::format("; {} are known by what was launched around them", number("by_order")));
     case Code::counters_unmatched:
       return fmt::format("{} that were counted have no launch of that name, grid and block in the step: {}",
                          launches(), below(reason, "; "));

@@ -8,7 +8,6 @@
 #include <fstream>
 
 #include "ncu/ncu_csv.h"
-#include "ncu/ncu_join.h"
 #include "ncu/ncu_numbers.h"
 #include "ridgeline/analyzer/session/session.h"
 #include "ridgeline/analyzer/utilisation/replayed_in_situ.h"
@@ -69,16 +68,6 @@ TEST(NcuNumbers, ValuesAndUnitsAreBroughtToThoseOfCaptures) {
   EXPECT_EQ(scaled("cycle/nsecond").unit, "Hz");
   EXPECT_EQ(scaled("%").unit, "percent");
   EXPECT_FALSE(scaled_unit("furlong").has_value());
-}
-
-TEST(NcuNames, DemanglersMayDiffer) {
-  EXPECT_EQ(comparable_name("void <unnamed>::add<(int)4>(float *, int)"),
-            comparable_name("(anonymous namespace)::add<(int)4>(float*, int)"));
-  EXPECT_EQ(
-      plain_function_name("void at::native::(anonymous namespace)::elementwise<4, F<float>>(int, F<float>)"),
-      "elementwise");
-  EXPECT_EQ(plain_function_name("std::enable_if<true, int>::type ns::k<2>(int)"), "k");
-  EXPECT_EQ(plain_function_name("gemm_kernel"), "gemm_kernel");
 }
 
 // --- A capture to join onto ---

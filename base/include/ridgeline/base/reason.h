@@ -126,7 +126,7 @@ enum class ReasonCode : std::uint8_t {
   import_dram_without_peak,
 
   /// Counters of another run, joined onto launches of a capture.
-  counters_joined,      ///< `source`, `launches`, `of_launches`, `kernels`, `metrics`
+  counters_joined,      ///< `source`, `launches`, `of_launches`, `kernels`, `metrics`, `by_order`
   counters_unmatched,   ///< `launches`; below: of what, each a counters_of_kernel
   counters_ambiguous,   ///< `launches`; below: likewise, with `candidates`
   counters_by_kind,     ///< `kernels`; below: likewise: there are not as many launches in the step
