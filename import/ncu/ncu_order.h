@@ -19,8 +19,8 @@ struct LaunchOrder {
 };
 
 /// The kind of each profiled launch that is asked for; empty where the order does not say it. Said is what the longest
-/// sequence of launches that fit, without a gap, makes it, if every other kind has one that is shorter by several launches, and
-/// none that is longer on either side. Work and time grow as the product of the two lengths; above a bound nothing is said.
+/// sequence of launches that fit, without a gap, makes it, if that of every other kind is shorter by several launches,
+/// and none is longer on either side. Work grows as the product of the two lengths; above a bound nothing is said.
 [[nodiscard]] std::vector<std::optional<std::size_t>> kinds_by_order(const LaunchOrder& order);
 
 }  // namespace ridgeline::import

@@ -125,11 +125,11 @@ class Three:
     def path(self, name):
         return str(self.out / name)
 
-    def step(self, name, command, timeout=150):
+    def step(self, name, command, timeout=150, fine=(0,)):
         begin = time.monotonic()
         done = run(command, env={"LC_ALL": "C"}, timeout=timeout)
         self.seconds[name] = time.monotonic() - begin
-        if done.status != 0:
+        if done.status not in fine:
             self.checks.add(f"three-{name}", False, f"exit {done.status}: {done.tail()}")
         return done
 
@@ -193,13 +193,13 @@ class Three:
         shown = json.loads(done["onto"].out[done["onto"].out.index("{"):])
         self.checks.add("three-replay", bool(shown.get("rows")), f"replay beside run: {len(shown.get('rows', []))} kernels and grids; said: "
                         + " | ".join(done["onto"].said())[:300])
-        compared = self.step("compare", [ridgeline, "compare", self.path("three-torch.ridge"), self.path("three-ours.ridge"), "--format", "json"])
-        document = compared.last_json() if compared.status == 0 else None
-        if document is None and compared.status == 0:
-            document = json.loads(compared.out)
+        # One run a side has no verdict (3), and two tools' runs may differ (1): what is asked here is which kernels are the same.
+        compared = self.step("compare", [ridgeline, "compare", self.path("three-torch.ridge"), self.path("three-ours.ridge"), "--format", "json"],
+                             fine=(0, 1, 3))
+        document = json.loads(compared.out) if compared.out.startswith("{") else None
         matched = (document or {}).get("matched_ratio")
         self.checks.add("three-compare", matched is not None and matched >= LEAST_MATCHED,
-                        f"compare matches {matched} of the kernel time; verdict {(document or {}).get('verdict')}: {(document or {}).get('text')}")
+                        f"compare (exit {compared.status}) matches {matched} of the kernel time; verdict {(document or {}).get('verdict')}: {(document or {}).get('text')}")
         ranked = {name: json.loads(self.step(f"rank-{name}", [ridgeline, "rank", self.path(f"three-{name}.ridge"), "--format", "json"]).out or "{}")
                   for name in ("ours", "torch")}
         declared = (ranked["torch"].get("throughput") or {}).get("declared_flops")

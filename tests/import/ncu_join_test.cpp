@@ -77,9 +77,10 @@ TEST(NcuNames, TemplateArgumentsAreOneTextWhoeverPrintsThem) {
   for (const TwoNames& names : kAll)
     EXPECT_EQ(template_text(names.printed), template_text(names.demangled)) << names.printed;
   for (const TwoNames& one : kAll)
-    for (const TwoNames& other : kAll)
-      if (one.printed != other.printed)
-        EXPECT_NE(template_text(one.printed), template_text(other.demangled)) << one.printed;
+    for (const TwoNames& other : kAll) {
+      if (one.printed == other.printed) continue;
+      EXPECT_NE(template_text(one.printed), template_text(other.demangled)) << one.printed;
+    }
   EXPECT_EQ(template_text(kAdd.demangled),
             "vectorized_elementwise_kernel<4,CUDAFunctor_add<float>,array<char*,3>>");
   EXPECT_EQ(template_text(kProduct.printed), "") << "a function without arguments is known by its name";
@@ -257,10 +258,10 @@ TEST_F(NcuJoined, FilesAndProcessesAreSequencesOfTheirOwn) {
 
 // --- Order alone ---
 
-// Random steps of few kinds, of which a class has two or three; launches are left out and put in. What is said is right.
+// Random steps of few kinds, of which a class has two or three; every other round launches are left out and put in.
 TEST(NcuOrder, WhatIsSaidIsRight) {
   std::mt19937 random(7);
-  std::size_t asked = 0, said = 0;
+  std::size_t asked = 0, said = 0, wrong = 0;
   for (int round = 0; round < 300; ++round) {
     LaunchOrder order;
     const std::size_t kinds = 4 + random() % 5;
@@ -281,15 +282,20 @@ TEST(NcuOrder, WhatIsSaidIsRight) {
     }
     for (const std::size_t kind : truth) order.profiled.push_back(kind % (kinds / 2));
     const auto told = kinds_by_order(order);
-    std::size_t wrong = 0;
+    std::size_t wrong_here = 0;
     for (std::size_t i = 0; i < truth.size(); ++i) {
       ++asked;
       if (!told[i]) continue;
       ++said;
-      wrong += *told[i] != truth[i];
+      wrong_here += *told[i] != truth[i] ? 1 : 0;
     }
-    if (round % 2 == 0) EXPECT_EQ(wrong, 0u) << "round " << round << ": nothing is missing or new there";
+    wrong += wrong_here;
+    if (round % 2 == 0) {
+      EXPECT_EQ(wrong_here, 0u) << "round " << round << ": nothing is missing or new there";
+    }
   }
+  // A launch that takes the place of one that is missing, and looks like it, cannot be told from it.
+  EXPECT_LT(wrong, said / 500);
   EXPECT_GT(said, asked / 2);
 }
 
