@@ -9,7 +9,7 @@ namespace ridgeline::import {
 namespace {
 
 constexpr std::size_t kMaxCells = 400'000'000;
-constexpr std::uint32_t kLeastAdvance = 4;  // launches: a chance likeness of neighbours is shorter
+constexpr std::uint32_t kMinAdvance = 4;  // launches: a chance likeness of neighbours is shorter
 
 // How far launches fit without a gap, this one included.
 struct Reach {
@@ -66,12 +66,12 @@ std::optional<std::size_t> decided(const std::vector<Reach>& reaches) {
       reaches.begin(), reaches.end(), [](const Reach& a, const Reach& b) { return a.length() < b.length(); });
   for (const Reach& other : reaches) {
     if (other.kind == best.kind) continue;
-    if (other.length() + kLeastAdvance > best.length() || other.before > best.before ||
+    if (other.length() + kMinAdvance > best.length() || other.before > best.before ||
         other.after > best.after)
       return std::nullopt;
   }
   // Where the name leaves one kind, though it contradicts it, its neighbours must agree.
-  return best.length() > kLeastAdvance ? std::optional(best.kind) : std::nullopt;
+  return best.length() > kMinAdvance ? std::optional(best.kind) : std::nullopt;
 }
 
 }  // namespace
