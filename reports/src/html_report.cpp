@@ -132,6 +132,14 @@ std::string tiles(const analyzer::Analysis& analysis) {
   return out + "</div>\n";
 }
 
+// What to do first, what it gives and how sure that is, before any figure.
+std::string first_box(const std::vector<std::string>& lines) {
+  if (lines.empty()) return "";
+  std::string out = "<div class=\"first\">\n";
+  for (const std::string& line : lines) out += paragraph(line);
+  return out + "</div>\n";
+}
+
 std::string header(const analyzer::Model& model, const analyzer::Analysis& analysis) {
   std::string out = "<header>\n<h1>" + html_escape(bounded(program_name(model), kLongestFact)) + "</h1>\n";
   out += paragraph(run_line(model), "soft");
@@ -146,12 +154,26 @@ std::string header(const analyzer::Model& model, const analyzer::Analysis& analy
     }
   };
   add(pace_notices(analysis.quality));
-  for (const std::string& line : first_lines(analysis.advice, analysis.quality))
-    out += paragraph(line, "first");
+  out += first_box(first_lines(analysis.advice, analysis.quality));
   out += fmt::format("<p class=\"verdict {}\">{}</p>\n", css, html_escape(verdict_sentence(analysis)));
   out += tiles(analysis) + fix_first(analysis);
   add(other_notices(analysis.quality, Severity::warning));
   return out + "</header>\n";
+}
+
+std::string advice_lines(const AdviceSaid& said) {
+  std::string out = paragraph(said.heading);
+  for (const std::string& line : said.lines) out += paragraph(line, "soft");
+  return out;
+}
+
+// What is folded away: rules that found nothing are most of them.
+std::string rest_words(const analyzer::AdviceReport& report) {
+  std::string text = counted(static_cast<std::int64_t>(report.healthy.size()), "rule") + " found nothing";
+  if (!report.unknown.empty()) text += fmt::format(", {} cannot say", report.unknown.size());
+  if (!report.small.empty())
+    text += ", " + counted(static_cast<std::int64_t>(report.small.size()), "smaller case");
+  return text;
 }
 
 // The cases with what is after them; nothing if nobody asked.
@@ -163,11 +185,15 @@ std::string advice_section(const analyzer::Model& model, const analyzer::Analysi
   how.largest_bars = {"net_mid_ns"};
   how.noun = "case";
   if (!report.advice.empty()) out += html_table(advice_table(report, false), how);
-  for (const AdviceSaid& one : advice_said(model, report, true)) {
-    out += paragraph(one.heading);
-    for (const std::string& line : one.lines) out += paragraph(line, "soft");
-  }
+  const std::vector<AdviceSaid> said = advice_said(model, report, true);
+  const std::size_t cases = report.advice.size();
+  for (std::size_t i = 0; i < cases; ++i) out += advice_lines(said[i]);
   out += paragraph(advice_closing(report, true), "soft");
+  if (said.size() > cases) {
+    out += fmt::format("<details><summary>{}</summary>\n", html_escape(rest_words(report)));
+    for (std::size_t i = cases; i < said.size(); ++i) out += advice_lines(said[i]);
+    out += "</details>\n";
+  }
   return out + "</section>\n";
 }
 

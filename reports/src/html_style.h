@@ -32,7 +32,7 @@ td.r,th.r{white-space:nowrap!important}td.name{font-size:7.5px!important;overflo
 body{margin:0;background:var(--bg);color:var(--text);font:14px/1.5 system-ui,-apple-system,"Segoe UI",Roboto,"DejaVu Sans",sans-serif}
 main{max-width:1330px;margin:0 auto;padding:28px 24px 60px}
 h1{font-size:22px;margin:0 0 2px}h2{font-size:17px;margin:36px 0 6px}
-p{margin:6px 0}.soft,figcaption{color:var(--soft)}figcaption{font-size:12.5px;margin-top:6px}
+p{margin:6px 0;overflow-wrap:anywhere}.soft,figcaption{color:var(--soft)}figcaption{font-size:12.5px;margin-top:6px}
 code,.mono,td.name,svg .kernel{font-family:ui-monospace,SFMono-Regular,Menlo,Consolas,"DejaVu Sans Mono",monospace;font-size:12px}
 .program{overflow-wrap:anywhere}
 dl.facts{display:grid;grid-template-columns:max-content 1fr;gap:2px 16px;margin:12px 0;font-size:13px}
@@ -40,6 +40,8 @@ dl.facts dt{color:var(--soft)}dl.facts dd{margin:0;overflow-wrap:anywhere}
 .verdict{border-left:5px solid;padding:12px 16px;margin:12px 0 10px;font-size:16px;border-radius:4px}
 .verdict.met{border-color:var(--good);background:var(--good-bg)}.verdict.missed{border-color:var(--bad);background:var(--bad-bg)}
 .verdict.unknown{border-color:var(--fair);background:var(--fair-bg)}
+.first{border-left:5px solid var(--gemm);background:var(--panel);padding:10px 16px;margin:12px 0 10px;border-radius:4px;overflow-wrap:anywhere}
+.first p{margin:2px 0}.first p:first-child{font-size:16px;font-weight:600}
 .notice{border-left:5px solid var(--line);background:var(--panel);padding:6px 14px;margin:6px 0;border-radius:4px;overflow-wrap:anywhere}
 .notice b{text-transform:capitalize}.notice.error{border-color:var(--bad);background:var(--bad-bg)}.notice.warning{border-color:var(--fair);background:var(--fair-bg)}
 .tiles{display:grid;grid-template-columns:repeat(auto-fit,minmax(150px,1fr));gap:10px;margin:12px 0}
@@ -67,6 +69,8 @@ svg .pale{fill-opacity:.35}
 svg .dot-name{font-size:11.5px}svg .level{fill-opacity:.9;stroke:var(--bg);stroke-width:.6}svg .level-l1{fill-opacity:.35}
 svg .level-line{stroke:var(--soft);stroke-width:1}svg .roof-cache{stroke:var(--soft);stroke-width:1.4}
 svg .step-dot{fill:none;stroke:var(--text);stroke-width:2.2}svg .step-name{font-size:11.5px;font-weight:600}
+/* Names are read across the lines that they lie on. */
+svg .dot-name,svg .step-name,svg .roof-label{paint-order:stroke;stroke:var(--bg);stroke-width:3px;stroke-linejoin:round}
 svg .m-dram{fill:var(--elementwise)}svg .m-tensor{fill:var(--gemm)}
 .k-gemm{fill:var(--gemm);background:var(--gemm)}.k-attention{fill:var(--attention);background:var(--attention)}
 .k-normalisation{fill:var(--normalisation);background:var(--normalisation)}.k-elementwise{fill:var(--elementwise);background:var(--elementwise)}

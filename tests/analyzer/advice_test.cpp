@@ -91,6 +91,25 @@ TEST(Advice, EveryRuleAnswersExactlyOnceOrByCases) {
   }
 }
 
+// Nothing seen is not the same as nothing there.
+TEST(Advice, WithoutCountersRulesThatNeedThemCannotSay) {
+  const std::vector<AdviceWork> works =
+      good_step_and({{.name = "many_registers_kernel", .duration_ns = 400'000, .registers = 255}});
+  AdviceModel counted;
+  counted.program(works);
+  const AdviceReport with = counted.advised();
+  EXPECT_EQ(lacks(with, AdviceRule::narrow_access), AdviceNeed::sectors);
+  EXPECT_EQ(lacks(with, AdviceRule::l2_fit), AdviceNeed::declared_work);
+  EXPECT_EQ(lacks(with, AdviceRule::occupancy), AdviceNeed::stalls);
+  AdviceModel uncounted;
+  uncounted.with_counters = uncounted.with_samples = false;
+  uncounted.program(works);
+  const AdviceReport without = uncounted.advised();
+  for (const AdviceRule rule : {AdviceRule::narrow_access, AdviceRule::l2_fit, AdviceRule::occupancy})
+    EXPECT_EQ(lacks(without, rule), AdviceNeed::counters) << to_string(rule);
+  EXPECT_TRUE(without.advice.empty());
+}
+
 TEST(Advice, TailWave) {
   // 330 blocks of 1024 threads: 264 fit, so that 1.25 waves take the time of two.
   AdviceWork tail{

@@ -91,6 +91,27 @@ TEST(HtmlReport, NamesTheKernelsToFixFirst) {
   EXPECT_LT(html.find("Ranking: what to optimise next"), html.find("About this recording"));
 }
 
+// What to do, what it gives and how sure that is come before any figure; rules that found nothing are folded away.
+TEST(HtmlReport, BeginsWithWhatToDoFirst) {
+  FabricatedCapture unpadded;
+  unpadded.declared = unpadded.unpadded = true;
+  const TemporaryCapture capture(unpadded);
+  const std::string html = html_report(capture.model, capture.analysis);
+  const std::size_t box = html.find("<div class=\"first\">");
+  ASSERT_NE(box, std::string::npos);
+  EXPECT_LT(box, html.find("<p class=\"verdict"));
+  EXPECT_LT(box, html.find("<div class=\"tiles\">"));
+  const std::string first = html.substr(box, html.find("</div>", box) - box);
+  EXPECT_NE(first.find("Pad the dimension"), std::string::npos) << first;
+  EXPECT_NE(first.find("It would give about"), std::string::npos) << first;
+  EXPECT_NE(first.find("from what was measured"), std::string::npos) << first;
+  const std::size_t folded = html.find("rules found nothing");
+  ASSERT_NE(folded, std::string::npos);
+  EXPECT_LT(html.rfind("<details>", folded), folded);
+  EXPECT_LT(folded, html.find("healthy: cold-start"));
+  EXPECT_LT(html.find("1. ugly-dimension"), folded);
+}
+
 // What a reader may skip is marked, and nothing bears an empty mark.
 TEST(HtmlReport, MarksWhatStandsBack) {
   const TemporaryCapture capture;

@@ -49,7 +49,10 @@ bool by_sectors(const RuleInput& in, const RankingRow& row, RuleAnswer& answer) 
 
 RuleAnswer judge_narrow_access(const RuleInput& in) {
   RuleAnswer answer;
-  const RankingRow* unknown = nullptr;
+  const RankingRow *unknown = nullptr, *uncounted = nullptr;
+  const auto longer = [](const RankingRow& row, const RankingRow* than) {
+    return than == nullptr || row.time_ns > than->time_ns;
+  };
   for (const RankingRow& row : in.input.ranking.rows) {
     if (row.kernel_class == KernelClass::communication || row.bound == KernelBound::too_short) continue;
     if (by_sectors(in, row, answer)) continue;
@@ -59,13 +62,15 @@ RuleAnswer judge_narrow_access(const RuleInput& in) {
       continue;
     }
     // A GEMM's loads are the library's.
+    if (row.kernel_class == KernelClass::gemm || row.kernel_class == KernelClass::attention) continue;
     const bool may_be = row.bound == KernelBound::latency || row.bound_roof == Roof::kL2;
-    if (may_be && row.kernel_class != KernelClass::gemm && row.kernel_class != KernelClass::attention &&
-        (unknown == nullptr || row.time_ns > unknown->time_ns))
-      unknown = &row;
+    if (may_be && longer(row, unknown)) unknown = &row;
+    if (row.bound == KernelBound::unmeasured && longer(row, uncounted)) uncounted = &row;
   }
   if (unknown != nullptr)
     answer.cannot_say(AdviceNeed::sectors, unknown->kernel, static_cast<double>(unknown->time_ns));
+  else if (uncounted != nullptr)
+    answer.cannot_say(AdviceNeed::counters, uncounted->kernel, static_cast<double>(uncounted->time_ns));
   return answer;
 }
 

@@ -33,11 +33,12 @@ const KernelStalls* stalls_of(const RuleInput& in, std::size_t row) {
 
 RuleAnswer judge_occupancy(const RuleInput& in) {
   RuleAnswer answer;
-  double unknown_ns = 0;
-  std::string unknown;
+  double unknown_ns = 0, uncounted_ns = 0;
+  std::string unknown, uncounted;
   for (std::size_t r = 0; r < in.input.ranking.rows.size(); ++r) {
     const RankingRow& row = in.input.ranking.rows[r];
-    if (row.bound != KernelBound::latency || row.launches.empty()) continue;
+    const bool counted = row.bound != KernelBound::unmeasured;
+    if ((counted && row.bound != KernelBound::latency) || row.launches.empty()) continue;
     if (row.kernel_class == KernelClass::communication) continue;
     if (row.roofs.of(Roof::kTensor).value_or(0) > kPipeByDesign) continue;
     const LaunchView first = in.launches.at(row.launches.front());
@@ -50,6 +51,14 @@ RuleAnswer judge_occupancy(const RuleInput& in) {
     // A grid that fills one wave or less has no more blocks to place.
     const auto& shape = first.traits->shape;
     if (!shape || shape->waves <= 1) continue;
+    if (!counted) {
+      // Few warps are how those are written that keep the tensor pipe busy.
+      if (row.kernel_class == KernelClass::gemm || row.kernel_class == KernelClass::attention) continue;
+      if (static_cast<double>(row.time_ns) <= uncounted_ns) continue;
+      uncounted_ns = static_cast<double>(row.time_ns);
+      uncounted = row.kernel;
+      continue;
+    }
     const KernelStalls* stalls = stalls_of(in, r);
     if (stalls == nullptr) {
       if (static_cast<double>(row.time_ns) > unknown_ns) {
@@ -80,7 +89,10 @@ RuleAnswer judge_occupancy(const RuleInput& in) {
     proposal.say("registers", static_cast<double>(first.site->registers_per_thread));
     answer.proposals.push_back(std::move(proposal));
   }
-  if (unknown_ns > 0) answer.cannot_say(AdviceNeed::stalls, unknown, unknown_ns);
+  if (unknown_ns > 0)
+    answer.cannot_say(AdviceNeed::stalls, unknown, unknown_ns);
+  else if (uncounted_ns > 0)
+    answer.cannot_say(AdviceNeed::counters, uncounted, uncounted_ns);
   return answer;
 }
 
