@@ -6,7 +6,8 @@ usage: job.py --ridgeline RIDGELINE --trainer GPT2_TRAIN [--out DIR] [--json FIL
 Cases: trainer (gpt2_train --ranks 2, with and without overlap: the bytes of its all-reduces are those of its gradients, overlap hides what the
 run without it exposes, nobody is late), healthy (PyTorch's DistributedDataParallel: nobody is late; the bus bandwidth of a large all-reduce is
 the program's own), host-gaps, more-work, copies (the same with a rank that is late by a known time: named, with its cause and that time), merge
-(a capture of ranks merged by itself says the same; with another run's it is refused). All need two GPUs. About 80 seconds.
+(a capture of ranks merged by itself says the same; with another run's it is refused), sweep (the trainer with buckets of 1 MiB; what
+`ranks --what-if` says of larger ones beside runs with them). All need two GPUs. About 80 seconds, and 70 more for sweep.
 """
 import argparse
 import json
@@ -22,6 +23,9 @@ PARAMETERS = 124_475_904  # of the model 124M as it is trained, vocabulary padde
 LEAST_BUS_BYTES_PER_S = 300e9  # of a large all-reduce between two GPUs with all their NVLinks
 CAUSES = {"host-gaps": "host_gaps", "more-work": "more_work", "copies": "copies"}
 LATE_MS = 6.0
+SWEEP_MIB = (8, 25, 60, 128, 500)
+MOST_OFF = 0.05  # of the measured step
+MOST_OFF_BEST = 0.03
 MOST_BETWEEN_CARDS = 0.05  # of a step: so much two cards with equal work may differ by, which is then said, and no fault
 
 
@@ -97,6 +101,50 @@ def check_trainer(checks, options):
         for name, answer in answers.items()))
 
 
+def sweep_program(options, bucket_mib):
+    nccl = ["--nccl-library", options.nccl_library] if options.nccl_library else []
+    return [options.trainer, "--model", "124M", "-B", "8", "-T", "1024", "--steps", "60", "--ranks", "2", "--matmul-search", "off", "--matmul-cache",
+            "none", "--bucket-mib", str(bucket_mib), *nccl]
+
+
+def check_sweep(checks, options):
+    """What is predicted of larger buckets from a run with small ones, beside runs with those."""
+    _, capture, small = recorded(options, "sweep-1", sweep_program(options, 1), 10, 40)
+    if isinstance(small, str):
+        return checks.add("sweep", False, small)
+    changes = [word for mib in SWEEP_MIB for word in ("--what-if", f"bucket={mib}MiB")]
+    asked = run([options.ridgeline, "ranks", capture, *changes, "--what-if", "overlap", "--what-if", "links=2", "--format", "json"], timeout=60)
+    if asked.status != 0:
+        return checks.add("sweep", False, f"ranks --what-if: exit {asked.status}: {asked.tail()}")
+    answer = json.loads(asked.out)
+    with open(os.path.join(options.out, "job-sweep.json"), "w") as file:
+        file.write(asked.out)
+    print("--- sweep\n" + run([options.ridgeline, "ranks", capture, *changes, "--what-if", "overlap", "--what-if", "links=2"], timeout=60).out, flush=True)
+    wrong, lines, measured, predicted = [], [], {}, {}
+    for mib, row in zip(SWEEP_MIB, answer["rows"]):
+        _, _, run_anew = recorded(options, f"sweep-{mib}", sweep_program(options, mib), 10, 40)
+        if isinstance(run_anew, str):
+            wrong.append(f"{mib} MiB: {run_anew}")
+            continue
+        measured[mib] = part_ns(run_anew, "duration")
+        if row["step_ns"] is None:
+            lines.append(f"{mib} MiB {measured[mib] / 1e6:.2f} ms, refused ({row['refusal']})")
+            continue
+        predicted[mib] = row["step_ns"]
+        off = predicted[mib] / measured[mib] - 1
+        lines.append(f"{mib} MiB {measured[mib] / 1e6:.2f} ms, predicted {predicted[mib] / 1e6:.2f} ({100 * off:+.1f} %)")
+        if abs(off) > MOST_OFF:
+            wrong.append(f"{mib} MiB is {100 * off:+.1f} % off")
+    if not predicted:
+        wrong.append("nothing was predicted")
+    elif measured[min(predicted, key=predicted.get)] > (1 + MOST_OFF_BEST) * min(measured[mib] for mib in predicted):
+        wrong.append("the size that was predicted to be the best is not")
+    replay = answer["replay"]
+    checks.add("sweep", not wrong, ("; ".join(wrong) + "; " if wrong else "") + f"1 MiB {part_ns(small, 'duration') / 1e6:.2f} ms, simulated "
+               f"{100 * replay['replay_error_ratio']:.2f} % off, {replay['calls_without_ready']} of {replay['calls']} calls without readiness; " +
+               ", ".join(lines))
+
+
 def program_answer(options, cause):
     program = [sys.executable, os.path.join(HERE, "rank_program.py"), "--cause", cause, "--late-ms", str(LATE_MS), "--late-rank", "1"]
     done, capture, answer = recorded(options, cause if cause != "none" else "healthy", program, 8, 24)
@@ -164,7 +212,7 @@ def main():
     parser.add_argument("--only", help="these cases, comma-separated")
     parser.add_argument("--nccl-library")
     options = parser.parse_args()
-    names = chosen(parser, options.only, ["trainer", "healthy", *CAUSES, "merge"])
+    names = chosen(parser, options.only, ["trainer", "healthy", *CAUSES, "merge", "sweep"])
     checks, count = Checks(), gpus()
     seconds, captures = {}, []
     if count < 2:
@@ -176,6 +224,8 @@ def main():
             check_trainer(checks, options)
         elif name == "healthy":
             captures.append(check_healthy(checks, options))
+        elif name == "sweep":
+            check_sweep(checks, options)
         elif name in CAUSES:
             captures.append(check_late(checks, options, name))
         else:
