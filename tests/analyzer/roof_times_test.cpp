@@ -22,8 +22,8 @@ using testing::kTensor;
 using testing::kWritten;
 
 constexpr const char* kHalfOperations = "sm__ops_path_tensor_op_hgmma_src_fp16.sum";
-constexpr const char* kL2Bytes = "lts__t_bytes.sum";
-constexpr const char* kL2Peak = "lts__t_bytes.sum.peak_sustained_elapsed.per_second";
+constexpr const char* kL2Traffic = "lts__t_bytes.sum";
+constexpr const char* kL2PeakRate = "lts__t_bytes.sum.peak_sustained_elapsed.per_second";
 constexpr const char* kFusedAdds = "smsp__sass_thread_inst_executed_op_ffma_pred_on.sum";
 
 // A timeline step with one launch of 100 µs in that grid, and a replay step that counts it.
@@ -60,8 +60,8 @@ TEST(RoofTimes, TheLongestOfTheTimesAtItsRoofsIsTheSpeedOfLight) {
                                 {kTensor, 50},
                                 {kFma, 5},
                                 {kOperations, 4e10},
-                                {kL2Bytes, 60e6},
-                                {kL2Peak, 2e12},
+                                {kL2Traffic, 60e6},
+                                {kL2PeakRate, 2e12},
                                 {kDuration, 100e3}});
   const LaunchRoofTimes times = times_of(f);
   EXPECT_DOUBLE_EQ(time_at(times, RoofLevel::dram), 20e3) << "20 MB at 1 TB/s";
@@ -126,8 +126,8 @@ TEST(WholeRoofline, RowsAndStepAddUpWithTheirHeadroom) {
                                 {kWritten, 0},
                                 {kTensor, 50},
                                 {kOperations, 4e10},
-                                {kL2Bytes, 40e6},
-                                {kL2Peak, 2e12},
+                                {kL2Traffic, 40e6},
+                                {kL2PeakRate, 2e12},
                                 {kDuration, 100e3}});
   const Roofline roofline = analyse(f.done()).value().roofline;
   ASSERT_EQ(roofline.points.size(), 1u);
@@ -166,8 +166,8 @@ TEST(WholeRoofline, ACacheAboveItsRoofIsAFinding) {
                                 {kWritten, 0},
                                 {kTensor, 50},
                                 {kOperations, 4e10},
-                                {kL2Bytes, 300e6},
-                                {kL2Peak, 2e12},
+                                {kL2Traffic, 300e6},
+                                {kL2PeakRate, 2e12},
                                 {kDuration, 100e3}});
   const Roofline roofline = analyse(f.done()).value().roofline;
   ASSERT_EQ(roofline.findings.size(), 1u);

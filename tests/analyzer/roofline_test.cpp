@@ -135,6 +135,36 @@ TEST(Roofline, ADeclarationOfSeveralKernelsIsNoOnesIntensity) {
   }
 }
 
+// Counted 4e10; up to 5 % apart the sources speak of the same work.
+TEST(Roofline, SourcesOfOperationsThatDisagreeAreAFindingAndTheCountedAreTaken) {
+  for (const auto& [declared, disagree] : {std::pair(4e10, false), std::pair(3.82e10, false),
+                                           std::pair(3.6e10, true), std::pair(4.4e10, true)}) {
+    FabricatedModel f = measured();
+    store::NvtxRange range = f.model.nvtx_ranges.front();
+    range.id = 2;
+    range.start_ns = 498;
+    range.end_ns = 502;
+    f.model.nvtx_ranges.insert(f.model.nvtx_ranges.begin(), range);
+    f.model.annotations.push_back({2, 2, "norm", 2e7, declared});
+    f.model.index();
+    const Roofline roofline = analyse(f.model).value().roofline;
+    std::vector<Finding> found;
+    for (const Finding& finding : roofline.findings) {
+      if (finding.code == FindingCode::operations_disagree) found.push_back(finding);
+    }
+    ASSERT_EQ(found.size(), disagree ? 1U : 0U) << declared;
+    for (const RooflinePoint& point : roofline.points) {
+      if (point.key != "product") continue;
+      EXPECT_EQ(point.operations, OperationSource::counted);
+      EXPECT_DOUBLE_EQ(*point.flops_per_s, 4e14);
+    }
+    if (!disagree) continue;
+    EXPECT_EQ(found[0].subject.name, "product");
+    EXPECT_DOUBLE_EQ(found[0].value("counted"), 4e10);
+    EXPECT_DOUBLE_EQ(found[0].value("declared"), declared);
+  }
+}
+
 // The type that a kernel does most of its operations in is the sum over its launches, and so is all that moved.
 TEST(Roofline, TheTypeOfAKernelIsThatOfMostOperationsOfAllItsLaunches) {
   FabricatedModel f;
