@@ -71,7 +71,10 @@ void declare_ladder(const Command& app, LadderArguments& o) {
       .type_name("N");
   app.add_flag("--keep-trees", o.keep_trees, "Keep the checkouts");
   app.add_flag("--keep-captures", o.keep_captures, "Keep every capture, not only the first of each program");
-  app.add_option("--show", o.show, "Print the runs of an earlier ladder (runs.json), and measure nothing")
+  app.add_option(
+         "--show", o.show,
+         "Print the runs of an earlier ladder (runs.json), and measure nothing; with -o its documents are "
+         "written anew")
       .type_name("FILE");
   add_table_options(app, o.print);
 }
@@ -139,7 +142,15 @@ int ladder_exit_code(const LadderRecord& record, const LadderResult& result) {
   return 0;
 }
 
-int run_ladder(const LadderArguments& o) {
+// Of runs that are shown, the documents are written where somebody asks for them.
+void make_folder(const std::string& directory) {
+  std::error_code failed;
+  std::filesystem::create_directories(directory, failed);
+  if (failed || !std::filesystem::is_directory(directory))
+    throw Error(ErrorKind::usage, directory + ": no folder can be made there: " + failed.message());
+}
+
+int run_ladder(const LadderArguments& o, bool folder_given) {
   if (o.file.empty() == o.show.empty())
     throw Error(ErrorKind::usage,
                 "name a ladder to climb, or the runs of one with --show: ridgeline ladder LADDER.toml");
@@ -153,11 +164,15 @@ int run_ladder(const LadderArguments& o) {
     record = measured(o, file, questions);
   }
   const LadderResult result = comparison::analyse_ladder(record).value();
-  if (o.show.empty()) write_documents(o.directory, record, result);
+  const bool written = o.show.empty() || folder_given;
+  if (!o.show.empty() && written) make_folder(o.directory);
+  if (written) write_documents(o.directory, record, result);
   print(o.print, reports::ladder_document(record, result, document_options(o.print)));
-  if (o.show.empty())
-    write_message("ladder",
-                  fmt::format("ladder.html, .svg, .csv, .json and {} are in {}", kRunsFile, o.directory));
+  if (written)
+    write_message(
+        "ladder",
+        fmt::format("ladder.html, .svg, .csv{} are in {}",
+                    o.show.empty() ? fmt::format(", .json and {}", kRunsFile) : " and .json", o.directory));
   return ladder_exit_code(record, result);
 }
 
@@ -168,7 +183,7 @@ Verb add_ladder(Command program) {
   const Command app = program.add_subcommand(
       "ladder", "What each of several changes to a program is worth: ridgeline ladder LADDER.toml [OPTIONS]");
   declare_ladder(app, *options);
-  return {app, [options] { return run_ladder(*options); }};
+  return {app, [options, app] { return run_ladder(*options, app.option("--output").given()); }};
 }
 
 }  // namespace ridgeline::cli

@@ -170,6 +170,19 @@ std::string ladder_svg(const LadderRecord& record, const LadderResult& result, b
   return out;
 }
 
+namespace {
+
+// Of the climb as a whole: faster, slower, or not known.
+const char* whole_css(const LadderResult& result) {
+  const LadderEstimate& whole = result.whole;
+  if (whole.rounds == 0) return "unknown";
+  return whole.log_ratio - whole.half_width.value_or(0) > 0   ? "met"
+         : whole.log_ratio + whole.half_width.value_or(0) < 0 ? "missed"
+                                                              : "unknown";
+}
+
+}  // namespace
+
 std::string ladder_html(const LadderRecord& record, const LadderResult& result) {
   std::string out =
       "<!DOCTYPE html>\n<html lang=\"en\" xmlns=\"http://www.w3.org/1999/xhtml\">\n<head>\n<meta "
@@ -183,7 +196,8 @@ std::string ladder_html(const LadderRecord& record, const LadderResult& result) 
   out += "</style>\n</head>\n<body>\n<main>\n<h1>What each rung is worth</h1>\n";
   out += ladder_paragraph(ladder_headline(record), "soft");
   const std::vector<std::string> notes = ladder_notes(record, result);
-  out += fmt::format("<div class=\"verdict met\"><b>{}</b></div>\n", html_escape(notes.front()));
+  out += fmt::format("<div class=\"verdict {}\"><b>{}</b></div>\n", whole_css(result),
+                     html_escape(notes.front()));
   for (std::size_t i = 1; i < notes.size(); ++i)
     out += fmt::format("<div class=\"notice\">{}</div>\n", html_escape(notes[i]));
   out += "<section>\n<figure>" + ladder_svg(record, result, false) +

@@ -117,10 +117,11 @@ void add_failures(const LadderRecord& record, std::vector<std::string>& notes) {
   std::int64_t failed = 0;
   for (const auto& program : record.programs) {
     if (program.failure.empty() || ++failed > kFailuresShown) continue;
-    notes.push_back(fmt::format("Left out, it {}: {}", program.failure, program.command));
+    notes.push_back(fmt::format("Not measured: {} ({})", program.command, program.failure));
   }
   if (failed > kFailuresShown)
-    notes.push_back(fmt::format("{} did not run either.", counted(failed - kFailuresShown, "other program")));
+    notes.push_back(
+        fmt::format("{} could not be measured either.", counted(failed - kFailuresShown, "other program")));
   std::int64_t unsettled = 0;
   for (const auto& run : record.runs) unsettled += run.settled ? 0 : 1;
   if (unsettled > 0)

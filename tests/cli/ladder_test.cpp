@@ -52,6 +52,14 @@ TEST_F(Ladder, ClimbsAProgramAndLeavesItsDocuments) {
   const Outcome shown = run({"ladder", "--show", "out/runs.json"});
   EXPECT_EQ(shown.code, 0);
   EXPECT_EQ(shown.out, outcome.out);
+  EXPECT_FALSE(std::filesystem::exists(file("ridgeline-ladder"))) << "nobody asked for documents";
+  const Outcome again = run({"ladder", "--show", "out/runs.json", "-o", "again/below"});
+  EXPECT_EQ(again.code, 0) << again.err;
+  for (const char* document : {"ladder.json", "ladder.csv", "ladder.svg", "ladder.html"})
+    EXPECT_EQ(read_file(file(std::string("again/below/") + document)),
+              read_file(file(std::string("out/") + document)))
+        << document;
+  expect_error({"ladder", "--show", "out/runs.json", "-o", "out/runs.json"}, 2, "out/runs.json");
 }
 
 TEST_F(Ladder, FitsIntoEightyColumns) {

@@ -69,7 +69,7 @@ TEST(LadderDocuments, SayWhatWentWrong) {
   });
   const std::string text = ladder_document(all.record, all.result, {.text = {.columns = 300}}).text();
   for (const char* part :
-       {"Left out, it ended with 3: no such kernel: ./program 2", "In 1 of 42 runs neither the clock",
+       {"Not measured: ./program 2 (ended with 3: no such kernel)", "In 1 of 42 runs neither the clock",
         "rung 3: a was chosen in rounds of its own, which count for nothing else (a 40.000 ms, b did not "
         "run).",
         "the loss differs by 6.", "no further one fitted in the time", "not run", "differs"})
