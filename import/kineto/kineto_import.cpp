@@ -3,12 +3,14 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <charconv>
 #include <cmath>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <set>
 #include <unordered_map>
+#include <utility>
 
 #include "kineto/json_stream.h"
 #include "kineto/op_shapes.h"
@@ -95,6 +97,19 @@ store::Dim3 dim_in(std::string_view text) {
   return dim;
 }
 
+// Before 2023 torch.profiler called the categories otherwise.
+std::string_view category_of_today(std::string_view category) {
+  static constexpr std::array<std::pair<std::string_view, std::string_view>, 5> kBefore = {
+      {{"Kernel", "kernel"},
+       {"Memcpy", "gpu_memcpy"},
+       {"Memset", "gpu_memset"},
+       {"Runtime", "cuda_runtime"},
+       {"Operator", "cpu_op"}}};
+  for (const auto& [before, today] : kBefore)
+    if (category == before) return today;
+  return category;
+}
+
 std::uint32_t low_half(std::optional<std::int64_t> value) {
   return static_cast<std::uint32_t>(value.value_or(0));
 }
@@ -155,6 +170,7 @@ class KinetoReader {
       }
     }
     if (members.malformed() || event.phase == 0) return false;
+    event.category = category_of_today(event.category);
     if (event.phase == 'M') return take_name(event);
     if (event.phase == 'X') return take_span(event);
     if (event.phase == 'C' && event.category == "hardware_counters") return take_counter(event);
@@ -289,7 +305,7 @@ class KinetoReader {
         args.grid = members.value();
       } else if (key == "block") {
         args.block = members.value();
-      } else if (key == "External id") {
+      } else if (key == "External id" || key == "external id") {
         args.external_id = number();
       } else {
         (void)args.collective.take(key, members.value());

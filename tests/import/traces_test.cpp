@@ -373,6 +373,24 @@ TEST_F(Traces, AKinetoTraceBecomesStepsRangesAndLaunches) {
   EXPECT_EQ(capture.nvtx_ranges().size(), 6u);
 }
 
+// torch.profiler before 2023: other words for the same.
+TEST_F(Traces, CategoriesOfOlderTracesAreKnown) {
+  std::string text = kineto(kineto_steps());
+  for (const auto& [today, before] : std::map<std::string, std::string>{{"kernel", "Kernel"},
+                                                                        {"gpu_memcpy", "Memcpy"},
+                                                                        {"cuda_runtime", "Runtime"},
+                                                                        {"cpu_op", "Operator"}}) {
+    const std::string now = "\"cat\": \"" + today + "\"", then = "\"cat\": \"" + before + "\"";
+    for (std::size_t at = text.find(now); at != std::string::npos; at = text.find(now, at + then.size()))
+      text.replace(at, now.size(), then);
+  }
+  write("older", text);
+  const store::Capture capture = imported("older");
+  EXPECT_EQ(sums_of(capture), (Sums{6, 6 * 4123, 3, 3 * 4096}));
+  EXPECT_EQ(capture.launches()[0].host_start_ns, 1'700'000'000'000'110'500);
+  EXPECT_EQ(capture.nvtx_ranges().size(), 6u);
+}
+
 TEST_F(Traces, PackedTracesAndPlainOnesAreTheSame) {
   const std::string text = kineto(kineto_steps());
   const gzFile file = gzopen((directory_ / "packed").c_str(), "wb");
