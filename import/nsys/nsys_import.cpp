@@ -151,6 +151,12 @@ class NsysReader {
     }
   }
 
+  // What its demangler refused stands there as it was.
+  static KernelName written_name(std::string text) {
+    const bool mangled = text.starts_with("_Z");
+    return {.text = std::move(text), .mangled = mangled};
+  }
+
   std::uint32_t kernel_number(std::optional<std::int64_t> mangled, std::optional<std::int64_t> demangled) {
     const auto [found, fresh] = kernel_numbers_.try_emplace(
         std::pair(mangled.value_or(-1), demangled.value_or(-1)), static_cast<std::uint32_t>(kernels_.size()));
@@ -160,7 +166,7 @@ class NsysReader {
       if (plain)
         kernels_.push_back({.text = name, .mangled = true});
       else
-        kernels_.push_back({.text = demangled ? string_of(*demangled) : name, .mangled = false});
+        kernels_.push_back(written_name(demangled ? string_of(*demangled) : name));
     }
     return found->second;
   }

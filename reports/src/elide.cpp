@@ -514,6 +514,25 @@ std::vector<std::string> elide_paths(const std::vector<std::string>& paths, int 
   return out;
 }
 
+namespace {
+
+// Names that part in more places than there is room for, or in what people are not shown, as overloads do in their
+// parameters: the first that is listed is #1.
+void number_what_looks_alike(const std::vector<std::string>& names, int columns,
+                             std::vector<std::string>& out) {
+  for (const auto& [shown, members] : places_of(out)) {
+    std::map<std::string_view, std::size_t> number_of;
+    for (const std::size_t i : members) number_of.try_emplace(names[i], number_of.size() + 1);
+    if (number_of.size() < 2) continue;
+    for (const std::size_t i : members) {
+      const std::string mark = " #" + std::to_string(number_of[names[i]]);
+      out[i] = elide_end(out[i], columns - display_width(mark)) + mark;
+    }
+  }
+}
+
+}  // namespace
+
 std::vector<std::string> elide_kernel_names(const std::vector<std::string>& demangled_names, int columns) {
   // Code and grid stay whole: what is shortened is the names before them.
   std::vector<std::string> names;
@@ -582,6 +601,7 @@ std::vector<std::string> elide_kernel_names(const std::vector<std::string>& dema
     }
     if (!changed) break;
   }
+  number_what_looks_alike(demangled_names, columns, out);
   return out;
 }
 

@@ -11,6 +11,9 @@
 #include <cstdlib>
 #include <memory>
 #include <optional>
+#include <utility>
+
+#include "short_names.h"
 
 namespace ridgeline::store {
 
@@ -108,13 +111,24 @@ std::optional<std::string> demangle_apart(const std::string& mangled) {
   return text;
 }
 
+std::optional<std::string> demangle_bounded(const std::string& mangled) {
+  return may_explode(mangled) ? demangle_apart(mangled) : demangle(mangled);
+}
+
 }  // namespace
 
 std::string demangled(std::string_view mangled) {
   const std::string text(mangled);
   // Without this test the demangler reads plain names as types: "f" is float to it.
   if (!mangled.starts_with("_Z") || mangled.size() > kMaxMangledBytes) return text;
-  return (may_explode(mangled) ? demangle_apart(text) : demangle(text)).value_or(text);
+  if (auto plain = demangle_bounded(text)) return *std::move(plain);
+  // The demangler refuses names of more than 1024 bytes.
+  const std::optional<ShortNames> names = with_short_names(mangled);
+  if (!names || names->mangled.size() >= mangled.size()) return text;
+  const std::optional<std::string> plain = demangle_bounded(names->mangled);
+  if (!plain) return text;
+  std::string whole = with_own_names(*plain, *names);
+  return whole.size() <= kMaxBytes ? whole : text;
 }
 
 }  // namespace ridgeline::store

@@ -150,6 +150,25 @@ TEST(ElideKernelName, FitsAnyWidthAndText) {
   }
 }
 
+// Overloads part in what is not shown, and names of one pattern in more places than there is room for.
+TEST(ElideKernelNames, WhatStillLooksAlikeIsNumbered) {
+  EXPECT_EQ(elide_kernel_names({"void a(int)", "void a(float)", "void b(int)", "void a(int)"}, 24),
+            (std::vector<std::string>{"a #1", "a #2", "b", "a #1"}));
+  std::vector<std::string> names;
+  for (const char* tile : {"64x64", "64x128", "128x64"})
+    for (const char* stages : {"3", "4"})
+      for (const char* layout : {"nn", "nt", "tn"})
+        names.push_back(
+            std::string("sm80_xmma_wgrad_implicit_gemm_tf32f32_tf32f32_f32_nhwckrsc_nhwc_tilesize") + tile +
+            "x32_stage" + stages + "_warpsize2x2x1_g1_tensor16x8x8_alignc4_" + layout + "_execute_kernel");
+  for (int columns = 16; columns <= 120; ++columns) {
+    const auto shown = elide_kernel_names(names, columns);
+    const std::set<std::string> different(shown.begin(), shown.end());
+    EXPECT_EQ(different.size(), names.size()) << columns;
+    for (const std::string& text : shown) EXPECT_LE(display_width(text), columns) << text;
+  }
+}
+
 TEST(ElideKernelNames, DifferentNamesStayDifferent) {
   const std::vector<std::string> names = {
       "void at::native::vectorized_elementwise_kernel<4, at::native::CUDAFunctor_add<float>, "

@@ -288,4 +288,37 @@ TEST(KernelIdentity, ManyReferencesAloneAreNoReasonToGiveUp) {
   EXPECT_EQ(identify_kernel(name + "EvT_").demangled_name, "void f<a<int>" + arguments + " >(a<int>)");
 }
 
+// The demangler of libstdc++ refuses names of more than 1024 bytes, which those of CUTLASS often are.
+TEST(KernelIdentity, LongNamesAreDemangled) {
+  const std::string name =
+      "_ZN19cutlass_cudnn_train6KernelINS_4conv6kernel23ImplicitGemmConvolutionINS1_11threadblock22Implicit"
+      "GemmMultistageINS_4gemm9GemmShapeILi128ELi128ELi32EEENS4_52Conv2dWgradOutputGradientTileAccessIterat"
+      "orOptimizedINS_11MatrixShapeILi128ELi32EEENS_10tfloat32_tENS_9transform29PitchLinearWarpRakedThreadM"
+      "apINS_16PitchLinearShapeILi128ELi32EEELi128ENSF_ILi8ELi4EEELi4EEENS_12AlignedArrayISC_Li4ELi16EEEEEN"
+      "SD_11threadblock25RegularTileAccessIteratorISB_SC_NS_6layout40ColumnMajorTensorOpMultiplicandCongruo"
+      "usILi32ELi32EEELi1ESI_Li16EEELNS_4arch14CacheOperation4KindE0ENS4_48Conv2dWgradActivationTileAccessI"
+      "teratorOptimizedINSA_ILi32ELi128EEESC_SI_SK_EENSN_ISW_SC_NSO_37RowMajorTensorOpMultiplicandCongruous"
+      "ILi32ELi32EEELi0ESI_Li16EEELSU_0ENS6_11threadblock9MmaPolicyINS6_4warp11MmaTensorOpINS7_ILi64ELi64EL"
+      "i32EEESC_SQ_SC_SZ_fNSO_8RowMajorENS13_17MmaTensorOpPolicyINSS_3MmaINS7_ILi16ELi8ELi8EEELi32ESC_S16_S"
+      "C_NSO_11ColumnMajorEfS16_NSS_13OpMultiplyAddEEENSA_ILi1ELi1EEEEELi1ELb0EbEENSA_ILi0ELi0EEES1G_Li1EEE"
+      "Li4EbEENS_8epilogue11threadblock8EpilogueIS8_S1F_Li1ENS1K_22PredicatedTileIteratorINS1K_26OutputTile"
+      "OptimalThreadMapINS1K_15OutputTileShapeILi128ELi8ELi2ELi1ELi1EEENS1O_ILi1ELi8ELi1ELi1ELi8EEELi128ELi"
+      "4ELi32EEEfLb0ENSO_9NoPermuteELb0EEENS1J_4warp24FragmentIteratorTensorOpIS15_S19_fNS_5ArrayIfLi4ELb1E"
+      "EES16_EENS1U_20TileIteratorTensorOpIS15_S19_fS16_EENS1K_18SharedLoadIteratorINS1R_18CompactedThreadM"
+      "apEfLi16EEENS1J_6thread17LinearCombinationIfLi4EffLNS24_9ScaleType4KindE0ELNS_15FloatRoundStyleE2EEE"
+      "NSA_ILi0ELi8EEELi2ELi1EEENS11_30GemmIdentityThreadblockSwizzleILi4EEELNS1_8OperatorE2ENS1_17Conv2dPr"
+      "oblemSizeELNS1_9GroupModeE0EEEEEvNT_6ParamsE";
+  ASSERT_GT(name.size(), 1024U);
+  const std::string plain = identify_kernel(name).demangled_name;
+  EXPECT_TRUE(
+      plain.starts_with("void cutlass_cudnn_train::Kernel<cutlass_cudnn_train::conv::kernel::"
+                        "ImplicitGemmConvolution<cutlass_cudnn_train::conv::threadblock::"
+                        "ImplicitGemmMultistage<cutlass_cudnn_train::gemm::GemmShape<128, 128, 32>, "))
+      << plain;
+  EXPECT_NE(plain.find("(cutlass_cudnn_train::arch::CacheOperation::Kind)0"), std::string::npos) << plain;
+  EXPECT_TRUE(plain.ends_with("::Params)")) << plain;
+  const std::string cut = name.substr(0, name.size() - 9);
+  EXPECT_EQ(identify_kernel(cut).demangled_name, cut) << "what is cut stays as it is";
+}
+
 }  // namespace
