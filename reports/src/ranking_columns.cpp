@@ -78,9 +78,8 @@ Style roof_style(const RankingLine& line, RoofLevel level) {
   return utilisation_style(*row.nearest_roof_ratio, line.options->target, line.options->stretch);
 }
 
-// Nothing saved and nothing known are not the same.
-Cell saving(const RankingLine& line, double value, Form form) {
-  return line.row->unmeasured_calls < line.row->calls ? Cell::number(value, form) : Cell::missing();
+Cell saving(const RankingLine& line, std::optional<double> value, Form form) {
+  return saving_is_known(*line.row) ? Cell::number(value, form) : Cell::missing();
 }
 
 // What a field of the row says, its standard error, and which tiers it rests on.
@@ -100,7 +99,8 @@ Column<RankingLine> number(ColumnHead head, Number RankingRow::*of, Form form) {
   return {std::move(head), [of, form](const RankingLine& l) { return Cell::number(l.row->*of, form); }};
 }
 
-Column<RankingLine> saving(ColumnHead head, double RankingRow::*of, Form form = Form::milliseconds) {
+template <typename Number>
+Column<RankingLine> saving(ColumnHead head, Number RankingRow::*of, Form form = Form::milliseconds) {
   return {std::move(head), [of, form](const RankingLine& l) { return saving(l, l.row->*of, form); }};
 }
 
@@ -306,7 +306,7 @@ void add_savings(RankingColumns& columns, const RankingView& view) {
   columns.push_back(saving_at(view.options.target, {.key = "saved_target_ns", .shown = of_step},
                               &RankingRow::saved_target_ns));
   columns.push_back(
-      number({.key = "reached_target_ns",
+      saving({.key = "reached_target_ns",
               .header = "reaches",
               .unit = std::string(simulated_noun(view.scope)) + ", ms",
               .help = "what the step itself would be shorter by if this row alone reached the target, as "
@@ -315,7 +315,7 @@ void add_savings(RankingColumns& columns, const RankingView& view) {
               .title = "of it reaches the " + std::string(simulated_noun(view.scope)),
               .shown = view.simulated,
               .total = Total::all},
-             &RankingRow::reached_target_ns, Form::milliseconds));
+             &RankingRow::reached_target_ns));
   columns.push_back(saving_at(
       view.options.stretch, {.key = "saved_stretch_ns", .drop_order = view.sampled ? 5 : 0, .shown = of_step},
       &RankingRow::saved_stretch_ns));
@@ -337,14 +337,14 @@ void add_savings(RankingColumns& columns, const RankingView& view) {
 }
 
 void add_other_savings(RankingColumns& columns) {
-  columns.push_back(number(
+  columns.push_back(saving(
       extra({.key = "reached_stretch_ns",
              .header = "reaches",
              .unit = "step, ms",
              .help = "what the step itself would be shorter by if this row alone reached the stretch goal, "
                      "as simulated",
              .total = Total::all}),
-      &RankingRow::reached_stretch_ns, Form::milliseconds));
+      &RankingRow::reached_stretch_ns));
   columns.push_back(saving(extra({.key = "saved_target_ratio",
                                   .header = "saving",
                                   .unit = "%",
@@ -646,6 +646,10 @@ void add_cold(RankingColumns& columns) {
 }
 
 }  // namespace
+
+bool saving_is_known(const RankingRow& row) {
+  return row.measured_calls > 0 || row.unmeasured_calls == 0;
+}
 
 std::vector<Column<RankingLine>> ranking_columns(const RankingView& view) {
   RankingColumns columns;

@@ -27,6 +27,7 @@ RankingRow rest_row(const analyzer::Ranking& ranking, std::span<const std::size_
     rest.saved_target_ns += row.saved_target_ns;
     rest.saved_stretch_ns += row.saved_stretch_ns;
     rest.saved_target_latency_ns += row.saved_target_latency_ns;
+    rest.measured_calls += row.measured_calls;
     rest.unmeasured_calls += row.unmeasured_calls;
   }
   return rest;
@@ -45,8 +46,8 @@ RankingRow sum_row(const analyzer::Ranking& ranking) {
     sum.reached_target_ns = ranking.reach->target_ns;
     sum.reached_stretch_ns = ranking.reach->stretch_ns;
   }
-  // Launches that are too short or have no roof say nothing about a saving either.
-  sum.unmeasured_calls = t.measured_calls > 0 ? t.unmeasured_calls : t.calls;
+  sum.measured_calls = t.measured_calls;
+  sum.unmeasured_calls = t.unmeasured_calls;
   sum.work = t.work;
   return sum;
 }
@@ -77,9 +78,8 @@ const analyzer::KernelBudget* budget_of(const CheckLine& line) {
 
 using CheckColumns = std::vector<Column<CheckLine>>;
 
-Cell saving_cell(const CheckLine& l, double saving_ns) {
-  return l.row->unmeasured_calls < l.row->calls ? Cell::number(saving_ns, Form::milliseconds)
-                                                : Cell::missing();
+Cell saving_cell(const CheckLine& l, std::optional<double> saving_ns) {
+  return saving_is_known(*l.row) ? Cell::number(saving_ns, Form::milliseconds) : Cell::missing();
 }
 
 void add_verdict(CheckColumns& columns, analyzer::ScopeKind scope) {
@@ -153,15 +153,14 @@ void add_saving(CheckColumns& columns, bool simulated, analyzer::ScopeKind scope
                       .title = "saving",
                       .drop_order = 4},
                      [](const CheckLine& l) { return saving_cell(l, l.row->saved_target_ns); }});
-  columns.push_back(
-      {{.key = "reached_target_ns",
-        .header = "reaches",
-        .unit = std::string(simulated_noun(scope)) + ", ms",
-        .help = "what of it reaches the step, as in `rank`",
-        .title = "reaches the " + std::string(simulated_noun(scope)),
-        .drop_order = 2,
-        .shown = simulated},
-       [](const CheckLine& l) { return Cell::number(l.row->reached_target_ns, Form::milliseconds); }});
+  columns.push_back({{.key = "reached_target_ns",
+                      .header = "reaches",
+                      .unit = std::string(simulated_noun(scope)) + ", ms",
+                      .help = "what of it reaches the step, as in `rank`",
+                      .title = "reaches the " + std::string(simulated_noun(scope)),
+                      .drop_order = 2,
+                      .shown = simulated},
+                     [](const CheckLine& l) { return saving_cell(l, l.row->reached_target_ns); }});
   columns.push_back({extra({.key = "saved_target_exposed_ns",
                             .header = "exposed",
                             .unit = "ms",
