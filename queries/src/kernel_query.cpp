@@ -14,6 +14,7 @@
 
 #include "ridgeline/analyzer/model/nvtx_path.h"
 #include "ridgeline/reports/elide.h"
+#include "ridgeline/reports/why_text.h"
 #include "ridgeline/store/activity.h"
 
 namespace ridgeline::queries {
@@ -134,6 +135,13 @@ void say_of_recording(const analyzer::Model& model, const analyzer::Analysis& an
 }
 
 }  // namespace
+
+KernelWhy why_kernel(const ScopeAnswer& answer, std::size_t row) {
+  const analyzer::RankingRow& of = answer.ranking->rows.at(row);
+  KernelWhy why{.sentence = {}, .hold = analyzer::kernel_hold(*answer.model, *answer.utilisation, of)};
+  why.sentence = reports::why_sentence(*answer.ranking, of, why.hold);
+  return why;
+}
 
 Result<std::size_t> choose_kernel(const analyzer::Ranking& ranking, std::string_view text) {
   if (text.empty())

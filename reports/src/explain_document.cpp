@@ -17,6 +17,7 @@
 #include "ridgeline/reports/elide.h"
 #include "ridgeline/reports/escape.h"
 #include "ridgeline/reports/tables.h"
+#include "ridgeline/reports/why_text.h"
 
 namespace ridgeline::reports {
 namespace {
@@ -24,7 +25,6 @@ namespace {
 using analyzer::Analysis;
 using analyzer::KernelBound;
 using analyzer::KernelExplanation;
-using analyzer::KernelLimit;
 using analyzer::RankingRow;
 
 constexpr std::size_t kConfigurationsShown = 5;
@@ -38,59 +38,6 @@ analyzer::AdviceReport own_advice(const Analysis& analysis, const KernelExplanat
   own.unknown = explanation.unknown;
   own.healthy.clear();
   return own;
-}
-
-std::string joined_words(const std::vector<std::string>& words) {
-  std::string text;
-  for (std::size_t i = 0; i < words.size(); ++i)
-    text.append(i == 0 ? "" : i + 1 == words.size() ? " and " : ", ").append(words[i]);
-  return text;
-}
-
-std::string limit_text(const KernelLimit& limit) {
-  return fmt::format("{} ({})", to_string(limit.roof), percent_text(limit.use.value));
-}
-
-std::string unmeasured_sentence(const RankingRow& row) {
-  const std::string why = absence_text(row.why);
-  return "How near it is to any roof was not measured" + (why.empty() ? std::string(".") : ": " + why + ".");
-}
-
-std::string tie_sentence(const KernelExplanation& explanation) {
-  std::vector<std::string> as_near;
-  for (const KernelLimit& limit : explanation.limits)
-    if (limit.as_near && !limit.nearest) as_near.push_back(limit_text(limit));
-  if (as_near.empty()) return "";
-  return fmt::format("{} {} as near: whichever is relieved alone, the others hold it.", joined_words(as_near),
-                     as_near.size() == 1 ? "is" : "are");
-}
-
-std::string bound_sentence(const Analysis& analysis, const RankingRow& row,
-                           const KernelExplanation& explanation) {
-  const auto nearest = std::find_if(explanation.limits.begin(), explanation.limits.end(),
-                                    [](const KernelLimit& limit) { return limit.nearest; });
-  const std::string at = nearest == explanation.limits.end() ? "" : limit_text(*nearest);
-  const std::string least = percent_text(analysis.ranking.options.bounds.min_ratio, 0);
-  switch (row.bound) {
-    case KernelBound::memory:
-    case KernelBound::compute: {
-      const std::string roof(row.bound_roof ? to_string(*row.bound_roof) : "a roof");
-      return fmt::format("{}-bound: {} holds most of its time.{}",
-                         row.bound == KernelBound::memory ? "Memory" : "Compute", roof,
-                         at.empty() ? "" : " The nearest roof is " + at + ".");
-    }
-    case KernelBound::latency:
-      return fmt::format(
-          "Latency-bound: no roof is used to {} or more{}. Dependences, too few warps or waits hold it.",
-          least, at.empty() ? "" : "; the nearest is " + at);
-    case KernelBound::too_short:
-      return "Too short for any roof: a launch takes the device some microseconds however little it does.";
-    case KernelBound::no_roof:
-      return "No roof applies: it is communication, or does no work to speak of.";
-    case KernelBound::unmeasured:
-      return unmeasured_sentence(row);
-  }
-  return "";
 }
 
 std::string clock_sentence(const RankingRow& row) {
@@ -115,7 +62,7 @@ std::string stall_sentence(const Analysis& analysis, const KernelExplanation& ex
   }
   return fmt::format("Its warps issue in {} of {} and wait for {}.", percent_text(stalls.issuing_share),
                      counted(stalls.samples, "sample"),
-                     reasons.empty() ? std::string("nothing") : joined_words(reasons));
+                     reasons.empty() ? std::string("nothing") : listed_words(reasons));
 }
 
 std::string saving_sentence(const Analysis& analysis, const RankingRow& row, const KernelExplanation& of) {
@@ -172,7 +119,7 @@ std::string text_of(const analyzer::Model& model, const Analysis& analysis, cons
          "\n" + paragraph(saving_sentence(analysis, row, of), style) + "\n";
   out += heading("What holds it", style);
   for (const std::string& sentence : holding_sentences(analysis, of)) out += paragraph(sentence, style);
-  if (!of.limits.empty()) out += "\n" + render_text(limits_table(of), style);
+  if (!of.hold.limits.empty()) out += "\n" + render_text(limits_table(of), style);
   out += "\n" + heading("Evidence", style) +
          render_text(chosen(evidence_table(analysis, of), options), style) +
          paragraph(coverage_sentence(row), style);
@@ -285,7 +232,7 @@ std::vector<std::string> holding_sentences(const Analysis& analysis, const Kerne
   const RankingRow& row = analysis.ranking.rows.at(explanation.row);
   std::vector<std::string> all;
   for (std::string sentence :
-       {bound_sentence(analysis, row, explanation), tie_sentence(explanation), clock_sentence(row),
+       {why_sentence(analysis.ranking, row, explanation.hold), clock_sentence(row),
         row.measured_calls > 0 ? stall_sentence(analysis, explanation) : std::string()}) {
     if (!sentence.empty()) all.push_back(std::move(sentence));
   }

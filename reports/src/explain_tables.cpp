@@ -157,6 +157,13 @@ std::string limit_mark(const KernelLimit& limit) {
   return mark;
 }
 
+std::string limiters_text(const analyzer::Occupancy& occupancy) {
+  std::string text;
+  for (const analyzer::OccupancyLimiter limiter : occupancy.limiters())
+    text.append(text.empty() ? "" : ", ").append(to_string(limiter));
+  return text;
+}
+
 std::string dim_text(const store::Dim3& dim) {
   return fmt::format("{},{},{}", dim.x, dim.y, dim.z);
 }
@@ -215,7 +222,7 @@ Table limits_table(const KernelExplanation& explanation) {
         .align = Align::left},
        [](const KernelLimit& l) { return Cell::text(limit_mark(l)); }},
   };
-  const auto& limits = explanation.limits;
+  const auto& limits = explanation.hold.limits;
   return {std::move(columns), limits.size(), [&limits](std::size_t i) { return limits[i]; }};
 }
 
@@ -236,18 +243,18 @@ Table configurations_table(const KernelExplanation& explanation) {
                      [](const C& c) { return Cell::number(c.idle_ratio, Form::percent); }});
   columns.push_back(
       {{.key = "occupancy_ratio", .header = "occup.", .unit = "%", .help = "theoretical occupancy"},
-       [](const C& c) { return Cell::number(c.occupancy_ratio, Form::percent); }});
-  columns.push_back({{.key = "occupancy_limiter",
-                      .header = "held by",
-                      .help = "what keeps an SM from holding more blocks: `warps`, `blocks`, `registers`, "
-                              "`shared memory`",
-                      .align = Align::left,
-                      .drop_order = 1},
-                     [](const C& c) {
-                       return c.occupancy_limiter ? Cell::text(std::string(to_string(*c.occupancy_limiter)))
-                                                  : Cell::missing();
-                     }});
-  const auto& list = explanation.configurations;
+       [](const C& c) {
+         return c.occupancy ? Cell::number(c.occupancy->ratio(), Form::percent) : Cell::missing();
+       }});
+  columns.push_back(
+      {{.key = "occupancy_limiter",
+        .header = "held by",
+        .help = "what keeps an SM from holding more blocks: `warps`, `blocks`, `registers`, "
+                "`shared memory`; all that limit alike",
+        .align = Align::left,
+        .drop_order = 1},
+       [](const C& c) { return c.occupancy ? Cell::text(limiters_text(*c.occupancy)) : Cell::missing(); }});
+  const auto& list = explanation.hold.configurations;
   return {std::move(columns), list.size(), [&list](std::size_t i) { return list[i]; }};
 }
 

@@ -71,6 +71,24 @@ TEST(Occupancy, SaysWhatLimits) {
   }
 }
 
+// Who relieves one of several limits gains nothing, so all of them are named.
+TEST(Occupancy, NamesEveryLimitThatAllowsNoBlockMore) {
+  using Limiters = std::vector<OccupancyLimiter>;
+  const auto limiters = [](std::int64_t threads, std::int64_t registers, std::int64_t shared_bytes) {
+    const auto occupancy = theoretical_occupancy(launch_with(threads, registers, shared_bytes), "9.0");
+    return occupancy ? occupancy->limiters() : Limiters{};
+  };
+  EXPECT_EQ(limiters(128, 168, 0), Limiters{OccupancyLimiter::registers});
+  EXPECT_EQ(limiters(384, 168, 200 * 1024),
+            (Limiters{OccupancyLimiter::registers, OccupancyLimiter::shared_memory}))
+      << "one block by either";
+  EXPECT_EQ(limiters(32, 64, 6272), (Limiters{OccupancyLimiter::blocks, OccupancyLimiter::registers,
+                                              OccupancyLimiter::shared_memory}))
+      << "32 blocks by each";
+  EXPECT_EQ(limiters(32, 64, 6016), (Limiters{OccupancyLimiter::blocks, OccupancyLimiter::registers}));
+  EXPECT_EQ(limiters(1024, 32, 0), (Limiters{OccupancyLimiter::warps, OccupancyLimiter::registers}));
+}
+
 // Blocks of a thread, of a warp row of 1024 threads, and of 20 KiB.
 TEST(Occupancy, KnowsTheCapabilities) {
   const struct {

@@ -135,6 +135,26 @@ TEST_F(KernelQueryTest, EveryRoofThatIsAsNearIsNamed) {
   EXPECT_GT(ties, 0) << "the capture has kernels between two roofs";
 }
 
+// The window says it, and `explain` begins with it.
+TEST_F(KernelQueryTest, WhyIsTheSameSentenceForEveryClient) {
+  const std::string bundled = std::string(RIDGELINE_SOURCE_DIR) + "/examples/gpt2-h200.ridge";
+  analyzer::Session session = analyzer::Session::open(bundled).value();
+  const Overview overview = ask_overview(session).value();
+  CaptureQueries queries(bundled);
+  reports::DocumentOptions how;
+  how.format = reports::Format::json;
+  for (std::size_t row = 0; row < overview.step->ranking->rows.size(); ++row) {
+    const KernelWhy why = why_kernel(*overview.step, row);
+    const json explained =
+        json::parse(queries.ask(ExplainQuery{"#" + std::to_string(row + 1)}, how).value().document.text());
+    EXPECT_EQ(explained["holds"][0].get<std::string>(), why.sentence);
+    ASSERT_FALSE(why.hold.configurations.empty());
+    std::int64_t calls = 0;
+    for (const analyzer::LaunchConfiguration& of : why.hold.configurations) calls += of.calls;
+    EXPECT_EQ(calls, overview.step->ranking->rows[row].calls);
+  }
+}
+
 TEST_F(KernelQueryTest, WhatWasNotMeasuredIsAbsentAndSaid) {
   testing::FabricatedCapture refused;
   refused.tier_refused = true;

@@ -69,6 +69,14 @@ std::int64_t blocks_by_shared_memory(const SmLimits& sm, const store::Launch& la
 
 }  // namespace
 
+std::vector<OccupancyLimiter> Occupancy::limiters() const {
+  std::vector<OccupancyLimiter> list;
+  for (const auto& word : Vocabulary<OccupancyLimiter>::kWords) {
+    if ((limiter_bits >> static_cast<unsigned>(word.value) & 1U) != 0) list.push_back(word.value);
+  }
+  return list;
+}
+
 std::optional<Occupancy> theoretical_occupancy(const store::Launch& launch,
                                                std::string_view compute_capability) {
   const auto sm = std::find_if(std::begin(kSmLimits), std::end(kSmLimits), [&](const SmLimits& limits) {
@@ -84,8 +92,14 @@ std::optional<Occupancy> theoretical_occupancy(const store::Launch& launch,
       blocks_by_shared_memory(*sm, launch)};
   const auto tightest = std::min_element(fit.begin(), fit.end());
   if (*tightest <= 0) return std::nullopt;
-  return Occupancy{*tightest, *tightest * warps, sm->warps,
-                   static_cast<OccupancyLimiter>(tightest - fit.begin())};
+  Occupancy occupancy{.blocks = *tightest,
+                      .warps = *tightest * warps,
+                      .max_warps = sm->warps,
+                      .limiter = static_cast<OccupancyLimiter>(tightest - fit.begin()),
+                      .limiter_bits = 0};
+  for (std::size_t i = 0; i < fit.size(); ++i)
+    if (fit[i] == *tightest) occupancy.limiter_bits |= static_cast<std::uint8_t>(1U << i);
+  return occupancy;
 }
 
 }  // namespace ridgeline::analyzer

@@ -1,16 +1,13 @@
 #include "panels/kernel_facts.h"
 
 #include <algorithm>
-#include <array>
-#include <map>
 
 #include "models/text.h"
-#include "ridgeline/analyzer/ranking/launch_shape.h"
-#include "ridgeline/analyzer/ranking/occupancy.h"
 #include "ridgeline/base/units.h"
 #include "ridgeline/reports/absence_text.h"
 #include "ridgeline/reports/error_text.h"
 #include "ridgeline/reports/tables.h"
+#include "ridgeline/reports/why_text.h"
 #include "style/theme.h"
 
 namespace ridgeline::gui {
@@ -119,54 +116,35 @@ void add_work(const RankingRow& row, Facts& facts) {
   }
 }
 
-// The ways in which it was launched, the most frequent first.
-void add_launches(const ScopeAnswer& answer, const RankingRow& row, Facts& facts) {
-  struct Way {
-    store::Launch launch;
-    std::int64_t calls = 0;
-  };
-  std::map<std::array<std::int64_t, 8>, Way> ways;  // by grid, block, registers and shared memory
-  for (const std::size_t i : row.launches) {
-    const store::Launch launch = answer.model->launches[answer.utilisation->launches[i].launch];
-    Way& way = ways[{launch.grid.x, launch.grid.y, launch.grid.z, launch.block.x, launch.block.y,
-                     launch.block.z, launch.registers_per_thread, launch.dynamic_smem_bytes}];
-    if (way.calls++ == 0) way.launch = launch;
-  }
-  std::vector<const Way*> order;
-  for (const auto& [key, way] : ways) order.push_back(&way);
-  std::stable_sort(order.begin(), order.end(),
-                   [](const Way* a, const Way* b) { return a->calls > b->calls; });
-  if (order.empty()) return;
-  const store::Launch& first = order[0]->launch;
+// The way of launching it that takes most of its time.
+void add_launches(const analyzer::KernelHold& hold, const RankingRow& row, Facts& facts) {
+  if (hold.configurations.empty()) return;
+  const analyzer::LaunchConfiguration& first = hold.configurations.front();
   QString text = QString("grid %1, block %2").arg(dims(first.grid), dims(first.block));
   if (first.cluster) text += ", cluster " + dims(*first.cluster);
-  if (order.size() > 1) text += QString("; %1 other ways").arg(order.size() - 1);
+  if (const auto others = static_cast<std::int64_t>(hold.configurations.size()) - 1; others > 0)
+    text += "; " + plain(counted(others, "other way", "other ways"));
   facts.emplace_back("Launch", text);
   facts.emplace_back("Resources", QString("%1 registers, %2 of shared memory")
                                       .arg(first.registers_per_thread)
                                       .arg(bytes_of(static_cast<double>(first.static_smem_bytes) +
                                                     static_cast<double>(first.dynamic_smem_bytes))));
-  const store::Device* device = answer.model->device(first.device_id);
-  const auto most = analyzer::theoretical_occupancy(
-      first, device != nullptr ? device->compute_capability.value_or("") : "");
   QStringList occupancy;
   if (const auto achieved = row.metrics.of("occupancy_ratio"))
     occupancy << share(achieved->value) + " achieved";
-  if (most)
+  if (first.occupancy)
     occupancy << QString("%1 possible (%2 of %3 warps), limited by %4")
-                     .arg(share(most->ratio()))
-                     .arg(most->warps)
-                     .arg(most->max_warps)
-                     .arg(plain(to_string(most->limiter)));
+                     .arg(share(first.occupancy->ratio()))
+                     .arg(first.occupancy->warps)
+                     .arg(first.occupancy->max_warps)
+                     .arg(plain(reports::limiters_words(*first.occupancy)));
   if (!occupancy.isEmpty()) facts.emplace_back("Occupancy", occupancy.join(", "));
-  if (device == nullptr) return;
-  if (const auto shape = analyzer::launch_shape(*device, first))
-    facts.emplace_back("Waves", plain(fixed(shape->waves, 2)) + " of the device");
+  if (first.waves) facts.emplace_back("Waves", plain(fixed(*first.waves, 2)) + " of the device");
 }
 
 }  // namespace
 
-Facts kernel_facts(const ScopeAnswer& answer, std::size_t ranking_row) {
+Facts kernel_facts(const ScopeAnswer& answer, std::size_t ranking_row, const analyzer::KernelHold& hold) {
   const RankingRow& row = answer.ranking->rows.at(ranking_row);
   const analyzer::RankingOptions& options = answer.ranking->options;
   Facts facts;
@@ -198,7 +176,7 @@ Facts kernel_facts(const ScopeAnswer& answer, std::size_t ranking_row) {
         (row.busiest_pipe ? plain(std::string(to_string(*row.busiest_pipe))) + ": " : QString()) + text);
   add_metrics(row, facts);
   add_work(row, facts);
-  add_launches(answer, row, facts);
+  add_launches(hold, row, facts);
   if (row.sm_clock_hz) {
     QString clock = plain(clock_text(*row.sm_clock_hz));
     if (!row.clock_limit.empty()) clock += ", held by " + shown(row.clock_limit);

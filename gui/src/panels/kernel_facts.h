@@ -6,13 +6,16 @@
 #include <vector>
 
 #include "models/capture_document.h"
+#include "ridgeline/analyzer/ranking/kernel_hold.h"
 
 namespace ridgeline::gui {
 
 using Facts = std::vector<std::pair<QString, QString>>;
 
 /// Time, bound, saving, utilisation by tier, traffic against what is declared, launch, occupancy, clock: what is known.
-[[nodiscard]] Facts kernel_facts(const ScopeAnswer& answer, std::size_t ranking_row);
+/// `hold` is of that row.
+[[nodiscard]] Facts kernel_facts(const ScopeAnswer& answer, std::size_t ranking_row,
+                                 const analyzer::KernelHold& hold);
 /// A table of two columns, escaped.
 [[nodiscard]] QString facts_html(const Facts& facts);
 

@@ -8,6 +8,7 @@
 #include "panels/kernel_facts.h"
 #include "panels/phase_legend.h"
 #include "ridgeline/base/units.h"
+#include "ridgeline/queries/kernel_query.h"
 #include "ridgeline/reports/context.h"
 #include "ridgeline/reports/elide.h"
 #include "ridgeline/reports/finding_text.h"
@@ -42,6 +43,7 @@ KernelPanel::KernelPanel(CaptureDocument& document, Selection& selection, const 
   auto* column = new QVBoxLayout(page_);
   column->setSpacing(6);
   title_ = heading({}, page_);
+  why_ = new QLabel(page_);
   facts_ = new QLabel(page_);
   place_ = new QLabel(page_);
   strip_title_ = heading(tr("Where it stands in the step"), page_);
@@ -57,19 +59,22 @@ KernelPanel::KernelPanel(CaptureDocument& document, Selection& selection, const 
   steps_->setMinimumHeight(110);
   durations_->setAccessibleName(tr("Durations of its launches"));
   steps_->setAccessibleName(tr("Its time in each step"));
-  for (QLabel* label : {title_, facts_, place_, hot_, findings_}) {
+  for (QLabel* label : {title_, why_, facts_, place_, hot_, findings_}) {
     label->setWordWrap(true);
     label->setTextInteractionFlags(Qt::TextSelectableByMouse);
   }
   title_->setTextFormat(Qt::PlainText);
   title_->setTextInteractionFlags(Qt::NoTextInteraction);  // the tooltip has the name without breaks
   title_->setMinimumWidth(1);
+  why_->setTextFormat(Qt::PlainText);
+  why_->setMinimumWidth(1);
   facts_->setMinimumWidth(1);
   place_->setTextFormat(Qt::PlainText);
   hot_->setTextFormat(Qt::PlainText);
   findings_->setTextFormat(Qt::PlainText);
   facts_->setTextFormat(Qt::RichText);
   column->addWidget(title_);
+  column->addWidget(why_);
   column->addWidget(facts_);
   column->addWidget(strip_title_);
   column->addWidget(strip_);
@@ -130,6 +135,7 @@ void KernelPanel::show_kernel() {
   }
   if (!row) {
     title_->setText(shown(kernel.name));
+    why_->hide();
     facts_->setText(escaped(tr("It was not launched in this part of the capture.").toStdString()));
     stalls_title_->hide();
     stalls_->hide();
@@ -142,7 +148,10 @@ void KernelPanel::show_kernel() {
     title.replace("_", QString("_") + QChar(0x200b)).replace("::", QString("::") + QChar(0x200b));
     if (several > 1) title += tr("\nand %1 more: the longest is shown").arg(several - 1);
     title_->setText(title);
-    facts_->setText(facts_html(kernel_facts(*answer(), *row)));
+    const queries::KernelWhy why = queries::why_kernel(*answer(), *row);
+    why_->setText(shown(why.sentence));
+    why_->show();
+    facts_->setText(facts_html(kernel_facts(*answer(), *row, why.hold)));
     show_stalls(*row);
     QStringList said;
     for (const analyzer::Finding& finding : document_.analysis()->quality.findings) {

@@ -22,6 +22,8 @@ class KernelPanel : public ScopePanel {
   [[nodiscard]] bool busy() const { return worker_.busy(); }
   [[nodiscard]] const HistogramChart* durations() const { return durations_; }
   [[nodiscard]] const SpanStrip* strip() const { return strip_; }
+  /// Why it takes the time that it takes; empty: it was not launched in this part.
+  [[nodiscard]] QString why() const { return why_->isHidden() ? QString() : why_->text(); }
   [[nodiscard]] QString facts() const { return facts_->text(); }
   [[nodiscard]] QString title() const { return title_->text(); }
 
@@ -45,6 +47,7 @@ class KernelPanel : public ScopePanel {
   QWidget* page_;
   QLabel* empty_;
   QLabel* title_;
+  QLabel* why_;
   QLabel* facts_;
   QLabel* place_;
   QLabel* strip_title_;

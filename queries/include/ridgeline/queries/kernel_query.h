@@ -6,7 +6,9 @@
 #include <string_view>
 
 #include "ridgeline/analyzer/model/query_options.h"
+#include "ridgeline/analyzer/ranking/kernel_hold.h"
 #include "ridgeline/analyzer/session/analysis.h"
+#include "ridgeline/queries/scope_query.h"
 #include "ridgeline/reports/ncu_command_document.h"
 #include "ridgeline/store/capture.h"
 
@@ -24,6 +26,14 @@ struct NcuCommandQuery {
   analyzer::Scope scope = {};
   std::int64_t launches = 1;  ///< that are profiled, one after the other
 };
+
+/// Why a row of a ranking takes the time that it takes.
+struct KernelWhy {
+  std::string sentence;  ///< as `ridgeline explain` begins what holds the kernel
+  analyzer::KernelHold hold;
+};
+/// `row` of the answer's ranking; throws std::out_of_range for another.
+[[nodiscard]] KernelWhy why_kernel(const ScopeAnswer& answer, std::size_t row);
 
 /// The row that a text means: its place in the ranking ("3", "#3"), its name in full or as people read it, a pattern
 /// with * and ?, or a part of the name in any case. Failure: usage, with the names that it could have meant.

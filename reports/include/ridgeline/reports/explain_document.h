@@ -10,7 +10,7 @@
 
 namespace ridgeline::reports {
 
-/// What bounds the kernel and every limit that is as near: sentences.
+/// Why in one sentence (why_text.h), then what its clock cost and what its warps waited for.
 [[nodiscard]] std::vector<std::string> holding_sentences(const analyzer::Analysis& analysis,
                                                          const analyzer::KernelExplanation& explanation);
 /// What its launches say: spread, and where its grid leaves the device idle; sentences.

@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <optional>
 #include <string_view>
+#include <vector>
 
 #include "ridgeline/base/vocabulary.h"
 #include "ridgeline/store/records.h"
@@ -22,6 +23,9 @@ struct Occupancy {
   std::int64_t warps = 0;                              ///< of these blocks
   std::int64_t max_warps = 0;                          ///< that an SM can hold
   OccupancyLimiter limiter = OccupancyLimiter::warps;  ///< of several that limit alike, the first enumerator
+  std::uint8_t limiter_bits = 1;  ///< all that allow no block more, by the places of the enumerators
+  /// Those, in the order of the enumerators; never empty. Who relieves one of several gains nothing.
+  [[nodiscard]] std::vector<OccupancyLimiter> limiters() const;
   [[nodiscard]] double ratio() const { return static_cast<double>(warps) / static_cast<double>(max_warps); }
 };
 

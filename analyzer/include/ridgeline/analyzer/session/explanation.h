@@ -6,35 +6,10 @@
 #include <string>
 #include <vector>
 
-#include "ridgeline/analyzer/ranking/occupancy.h"
+#include "ridgeline/analyzer/ranking/kernel_hold.h"
 #include "ridgeline/analyzer/session/analysis.h"
 
 namespace ridgeline::analyzer {
-
-/// How near the kernel is to one roof.
-struct KernelLimit {
-  Roof roof;
-  Measured use;  ///< 0..1, over the launches that have it; without an error where only the ratio is known
-  bool nearest = false;  ///< of the roofs that targets are about
-  bool as_near = false;  ///< within BoundOptions::tie_ratio of the nearest, or above it
-  bool bounds = false;   ///< it bounds most of the kernel's time
-};
-
-/// Launches of one grid, block, registers and shared memory.
-struct LaunchConfiguration {
-  store::Dim3 grid, block;
-  std::optional<store::Dim3> cluster;
-  std::int64_t registers_per_thread = 0;
-  std::int64_t static_smem_bytes = 0;
-  std::int64_t dynamic_smem_bytes = 0;
-  std::int64_t calls = 0;
-  std::int64_t time_ns = 0;
-  std::optional<double> waves;  ///< blocks ÷ what fits on the device at once
-  std::optional<double>
-      idle_ratio;  ///< of the last wave, places without a block; below one wave: SMs without one
-  std::optional<double> occupancy_ratio;  ///< theoretical
-  std::optional<OccupancyLimiter> occupancy_limiter;
-};
 
 /// How the launches' durations differ, ns; of launches with a time.
 struct DurationSpread {
@@ -46,9 +21,8 @@ struct DurationSpread {
 
 /// Indices are into the Analysis that it was made of.
 struct KernelExplanation {
-  std::size_t row = 0;                              ///< of Analysis::ranking
-  std::vector<KernelLimit> limits;                  ///< roofs that were measured, nearest first
-  std::vector<LaunchConfiguration> configurations;  ///< most time first
+  std::size_t row = 0;  ///< of Analysis::ranking
+  KernelHold hold;
   DurationSpread spread;
   std::vector<Advice> advice;           ///< cases about it or some of its launches, most first
   std::vector<Advice> small;            ///< likewise, of those that give less than is shown
