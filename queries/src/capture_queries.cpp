@@ -6,9 +6,11 @@
 
 #include "ridgeline/analyzer/session/explanation.h"
 #include "ridgeline/queries/gap_view.h"
+#include "ridgeline/queries/step_pace_query.h"
 #include "ridgeline/reports/explain_document.h"
 #include "ridgeline/reports/interventions_document.h"
 #include "ridgeline/reports/replayed_document.h"
+#include "ridgeline/reports/steps_document.h"
 #include "ridgeline/reports/what_if_document.h"
 #include "ridgeline/store/job.h"
 
@@ -94,7 +96,9 @@ class CaptureQueries::State {
   DocumentAnswer answer_to(const StepsQuery& query, const reports::DocumentOptions& how,
                            const analyzer::QueryOptions& ask) {
     const Scoped of = scoped(query.scope, Session::kAccounting, ask);
-    return {keeping(reports::steps_document(*of.model, *of.analysis, how), of)};
+    const auto pace = std::make_shared<const std::vector<analyzer::StepPace>>(
+        ask_step_pace(*capture(), of.analysis->steps, ask.stop).value());
+    return {keeping(reports::steps_document(*of.model, *of.analysis, *pace, how), of, pace)};
   }
   DocumentAnswer answer_to(const RooflineQuery& query, const reports::DocumentOptions& how,
                            const analyzer::QueryOptions& ask) {

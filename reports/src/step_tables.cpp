@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <unordered_map>
@@ -11,6 +12,7 @@
 #include "ridgeline/reports/context.h"
 #include "ridgeline/reports/elide.h"
 #include "ridgeline/reports/reason_text.h"
+#include "ridgeline/reports/steps_document.h"
 #include "ridgeline/reports/tables.h"
 
 namespace ridgeline::reports {
@@ -18,7 +20,8 @@ namespace {
 
 struct StepLine {
   const analyzer::StepSummary* step;
-  bool chosen;  // stands for all
+  bool chosen;                     // stands for all
+  const analyzer::StepPace* pace;  // null: not asked for
 };
 
 Cell time_or_missing(std::int64_t ns) {
@@ -120,6 +123,41 @@ void add_launches(StepColumns& columns) {
        }});
 }
 
+// Of a step.
+template <typename T>
+std::function<Cell(const StepLine&)> pace_cell(std::optional<T> analyzer::StepPace::*of, Form form) {
+  return [of, form](const StepLine& l) {
+    const std::optional<T> value = l.pace != nullptr ? l.pace->*of : std::nullopt;
+    return value ? Cell::number(*value, form) : Cell::missing();
+  };
+}
+
+void add_pace(StepColumns& columns) {
+  using Pace = analyzer::StepPace;
+  columns.push_back(
+      {{.key = "steps_per_s", .header = "steps/s", .help = "1 ÷ GPU time", .drop_order = 9, .shown = false},
+       pace_cell(&Pace::steps_per_s, Form::general)});
+  columns.push_back({{.key = "tokens_per_s",
+                      .header = "tokens/s",
+                      .help = "tokens that the program declares for the step ÷ GPU time",
+                      .drop_order = 6},
+                     pace_cell(&Pace::tokens_per_s, Form::general)});
+  columns.push_back({{.key = "samples_per_s",
+                      .header = "samples/s",
+                      .help = "samples that the program declares for the step ÷ GPU time",
+                      .drop_order = 7},
+                     pace_cell(&Pace::samples_per_s, Form::general)});
+  columns.push_back(
+      {{.key = "allocated_bytes",
+        .header = "held",
+        .unit = "GB",
+        .help = "device memory: the most that the process held at once while its host was in the step, "
+                "of what was seen to be taken",
+        .title = "memory held",
+        .drop_order = 5},
+       pace_cell(&Pace::allocated_bytes, Form::gigabytes)});
+}
+
 void add_origin(StepColumns& columns) {
   columns.push_back({{.key = "reason",
                       .header = "reason",
@@ -153,6 +191,7 @@ StepColumns step_columns() {
   add_names(columns);
   add_times(columns);
   add_launches(columns);
+  add_pace(columns);
   add_origin(columns);
   return columns;
 }
@@ -410,10 +449,16 @@ std::vector<Column<GapLine>> gap_columns() {
 }  // namespace
 
 Table steps_table(const analyzer::StepAnalysis& steps) {
-  Table table(step_columns(), steps.steps.size(), [&steps](std::size_t i) {
+  static const std::vector<analyzer::StepPace> kNotAsked;
+  return steps_table(steps, kNotAsked);
+}
+
+Table steps_table(const analyzer::StepAnalysis& steps, const std::vector<analyzer::StepPace>& pace) {
+  Table table(step_columns(), steps.steps.size(), [&steps, &pace](std::size_t i) {
     const analyzer::StepSummary& step = steps.steps[i];
-    return StepLine{
-        &step, !steps.representative.whole_recording && step.step_id == steps.representative.summary.step_id};
+    const bool chosen =
+        !steps.representative.whole_recording && step.step_id == steps.representative.summary.step_id;
+    return StepLine{&step, chosen, i < pace.size() ? &pace[i] : nullptr};
   });
   // Columns that would be empty all the way down are noise.
   const auto any = [&](auto&& has) { return std::any_of(steps.steps.begin(), steps.steps.end(), has); };
@@ -422,6 +467,13 @@ Table steps_table(const analyzer::StepAnalysis& steps) {
   table.show("configuration", any([](const auto& s) { return !s.configuration.empty(); }));
   table.show("source", any([](const auto& s) { return s.source != StepSource::nvtx; }));
   table.show("reason", any([](const auto& s) { return !s.reason.empty(); }));
+  const auto any_pace = [&](auto of) {
+    return std::any_of(pace.begin(), pace.end(),
+                       [&](const analyzer::StepPace& p) { return (p.*of).has_value(); });
+  };
+  table.show("tokens_per_s", any_pace(&analyzer::StepPace::tokens_per_s));
+  table.show("samples_per_s", any_pace(&analyzer::StepPace::samples_per_s));
+  table.show("allocated_bytes", any_pace(&analyzer::StepPace::allocated_bytes));
   return table;
 }
 

@@ -1,4 +1,6 @@
 // steps_document.cpp: the steps by phase, one by one where they stand out, and where the time of one went.
+#include "ridgeline/reports/steps_document.h"
+
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -21,17 +23,59 @@ namespace {
 constexpr std::size_t kStepGapsShown = 5;
 constexpr std::size_t kUnusualShown = 20;
 
+std::string spread_words(const std::optional<analyzer::PaceSummary::Spread>& spread, const char* noun) {
+  if (!spread) return "";
+  std::string text = fmt::format("{} {}/s", rate_text(spread->median), noun);
+  if (spread->steps > 1)
+    text += fmt::format(" (p10 {}, p90 {})", rate_text(spread->p10), rate_text(spread->p90));
+  return text;
+}
+
+std::string held_words(const analyzer::PaceSummary& summary) {
+  if (!summary.max_allocated_bytes) return "";
+  const std::string least = bytes_text(static_cast<double>(*summary.min_allocated_bytes));
+  const std::string most = bytes_text(static_cast<double>(*summary.max_allocated_bytes));
+  return fmt::format("Device memory that it held: {}, of what was seen to be taken.",
+                     least == most ? most : fmt::format("{} to {}", least, most));
+}
+
 }  // namespace
+
+std::string pace_line(const analyzer::StepAnalysis& steps, const std::vector<analyzer::StepPace>& pace) {
+  const analyzer::PaceSummary summary = analyzer::summarise_pace(steps, pace);
+  std::string text;
+  if (const auto& declared = summary.tokens_per_s ? summary.tokens_per_s : summary.samples_per_s) {
+    text = fmt::format("Pace, {} of {}: ", declared->steps > 1 ? "the median" : "that",
+                       counted(declared->steps, "step"));
+    bool first = true;
+    for (const std::string& words :
+         {spread_words(summary.tokens_per_s, "tokens"), spread_words(summary.samples_per_s, "samples"),
+          spread_words(summary.steps_per_s, "steps")}) {
+      if (words.empty()) continue;
+      text.append(first ? "" : ", ").append(words);
+      first = false;
+    }
+    text += ".";
+  }
+  const std::string held = held_words(summary);
+  return text.append(text.empty() || held.empty() ? "" : " ").append(held);
+}
 
 Document steps_document(const analyzer::Model& model, const analyzer::Analysis& analysis,
                         const DocumentOptions& options) {
+  static const std::vector<analyzer::StepPace> kNotAsked;
+  return steps_document(model, analysis, kNotAsked, options);
+}
+
+Document steps_document(const analyzer::Model& model, const analyzer::Analysis& analysis,
+                        const std::vector<analyzer::StepPace>& pace, const DocumentOptions& options) {
   const std::vector<analyzer::StepSummary>& all = analysis.steps.steps;
   const auto phases = analyzer::summarise_phases(all);
   const bool for_people = options.format == Format::text || options.format == Format::markdown;
   // Of a long list people see what stands out; whoever sorts or cuts it has said what they want.
   const bool unusual_only =
       for_people && !options.all && options.sort.empty() && options.top == 0 && all.size() > kRowsShown;
-  Table listed = steps_table(analysis.steps);
+  Table listed = steps_table(analysis.steps, pace);
   if (unusual_only) {
     const auto& representative = analysis.steps.representative;
     listed.pick(analyzer::unusual_steps(
@@ -55,7 +99,8 @@ Document steps_document(const analyzer::Model& model, const analyzer::Analysis& 
       return csv_document(table);
     case Format::markdown: {
       std::string out = markdown_headline(model, analysis) + render_markdown(phases_table(phases)) + "\n" +
-                        render_markdown(table) + "\n" + markdown_paragraph(left_out);
+                        render_markdown(table) + "\n" + markdown_paragraph(left_out) +
+                        markdown_paragraph(pace_line(analysis.steps, pace));
       out += "### " + time_heading(analysis.accounting) + "\n\n" + render_markdown(accounting) + "\n" +
              markdown_paragraph(gap_line(model, analysis)) +
              markdown_paragraph(clock_cost_line(analysis.ranking)) +
@@ -96,7 +141,7 @@ Document steps_document(const analyzer::Model& model, const analyzer::Analysis& 
                    "phase; the median that is analysed is of the others."
                  : ""),
         style);
-    out += "\n";
+    out += paragraph(pace_line(analysis.steps, pace), style) + "\n";
   }
   out += heading(time_heading(analysis.accounting), style) + render_text(accounting, style) +
          paragraph(gap_line(model, analysis), style) + paragraph(clock_cost_line(analysis.ranking), style) +

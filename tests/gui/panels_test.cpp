@@ -14,6 +14,7 @@
 #include "panels/step_panel.h"
 #include "panels/what_if_panel.h"
 #include "reports/fabricated_capture.h"
+#include "ridgeline/queries/kernel_query.h"
 #include "ridgeline/store/database.h"
 #include "roofline/roofline_panel.h"
 #include "support/temporary_directory.h"
@@ -480,6 +481,25 @@ TEST_F(RooflineViewTest, NamesOfTheRoofsStandBesideTheDots) {
   }
 }
 
+// The sizes that the panel has in windows of 1280 x 690, 1440 x 900 and larger, and narrower ones.
+TEST_F(RooflineViewTest, NamesOfTheRoofsLeaveTheLegendFree) {
+  RooflineView view;
+  view.set_plot(view_->plot());
+  for (const QSize& size :
+       {QSize(380, 260), QSize(440, 330), QSize(520, 360), QSize(640, 420), QSize(900, 600)}) {
+    view.resize(size);
+    const std::vector<QRectF> legend = view.legend_places();
+    ASSERT_GT(legend.size(), 3U) << size.width();
+    for (const QRectF& name : view.roof_names())
+      for (const QRectF& words : legend)
+        EXPECT_FALSE(name.intersects(words))
+            << size.width() << " x " << size.height() << ": name at " << name.x() << ", " << name.y()
+            << ", words at " << words.x() << ", " << words.y();
+    for (std::size_t i = 0; i < legend.size(); ++i)
+      for (std::size_t j = 0; j < i; ++j) EXPECT_FALSE(legend[i].intersects(legend[j])) << size.width();
+  }
+}
+
 TEST(RooflineNames, TakeTheFirstPlaceThatIsFreeElseTheLeastCovered) {
   const std::vector<QRectF> places = {{0, 0, 10, 10}, {20, 0, 10, 10}, {40, 0, 10, 10}};
   EXPECT_EQ(free_place(places, {}), places[0]);
@@ -526,6 +546,10 @@ TEST_F(PanelsTest, TheKernelPanelSaysWhatIsKnown) {
   for (const char* words : {"sampled", "± &lt;0.1 (T1)", "minimum traffic", "Roofline time"})
     EXPECT_TRUE(kernel->facts().contains(words)) << words << " in " << kernel->facts().toStdString();
   EXPECT_FALSE(kernel->facts().contains("± 0.0"));
+  EXPECT_EQ(kernel->why().toStdString(), queries::why_kernel(overview(), 0).sentence);
+  EXPECT_TRUE(kernel->why().startsWith("Latency-bound: no roof is used to 60 % or more"))
+      << kernel->why().toStdString();
+  EXPECT_TRUE(kernel->why().endsWith("limited by registers.")) << kernel->why().toStdString();
   EXPECT_FALSE(kernel->durations()->rank());
   // One launch of it: where it stands among its likes.
   const auto launches =
@@ -563,6 +587,22 @@ TEST_F(PanelsTest, BoxesOfTheFlameViewLieInTheirParents) {
     EXPECT_GE(boxes[i].from, boxes[*tree[i].parent].from - 1e-9);
     EXPECT_LE(boxes[i].to, boxes[*tree[i].parent].to + 1e-9);
     EXPECT_EQ(boxes[i].depth, boxes[*tree[i].parent].depth + 1);
+  }
+}
+
+TEST_F(PanelsTest, TheStepsHaveTokensASecondAndLabelsThatDoNotTouch) {
+  const ColumnChart* chart = panel<StepPanel>("step")->steps();
+  wait_for([&] { return chart->lines().size() == 3; });
+  EXPECT_TRUE(chart->lines().back().label.endsWith(" tokens/s")) << chart->lines().back().label.toStdString();
+  for (const ColumnChart::Line& line : chart->lines())
+    EXPECT_FALSE(line.label.contains("memory")) << "of this capture none was recorded";
+  bool said = false;
+  for (int i = 0; i < chart->item_count(); ++i) said = said || chart->item_text(i).contains(" tokens/s");
+  EXPECT_TRUE(said);
+  const std::vector<QRectF> places = chart->line_places();
+  for (std::size_t i = 0; i < places.size(); ++i) {
+    EXPECT_GE(places[i].left(), 0);
+    for (std::size_t j = 0; j < i; ++j) EXPECT_FALSE(places[i].intersects(places[j])) << i << " " << j;
   }
 }
 

@@ -19,6 +19,7 @@ constexpr int kFlameHeight = 19;
 constexpr double kHeadroom = 1.06;  // over the highest column
 constexpr double kSwatch = 13;      // of a legend, with the room after it
 constexpr double kLegendLine = 15;
+constexpr double kStroke = 24;  // of a line beside its label, with the room after it
 
 QString time_words(double ns) {
   return plain(time_text(ns));
@@ -160,11 +161,16 @@ ColumnChart::ColumnChart(QWidget* parent) : ItemChart(parent) {
 
 void ColumnChart::set_points(std::vector<SeriesPoint> points, std::function<QString(double)> text) {
   points_ = std::move(points);
+  most_ = most_of(points_);
   text_ = std::move(text);
   items_changed();
 }
 
 void ColumnChart::set_lines(std::vector<Line> lines) {
+  std::erase_if(lines, [](const Line& line) {
+    return std::none_of(line.values.begin(), line.values.end(),
+                        [](const std::optional<double>& value) { return value.value_or(0) > 0; });
+  });
   lines_ = std::move(lines);
   update();
 }
@@ -194,7 +200,9 @@ std::vector<QRectF> ColumnChart::legend_places() const {
 }
 
 QRectF ColumnChart::graph() const {
-  const QRectF whole = QRectF(rect()).adjusted(6, 18, -6, -6);
+  const std::vector<QRectF> labels = line_places();
+  const double top = labels.empty() ? kLegendLine : labels.back().bottom();
+  const QRectF whole = QRectF(rect()).adjusted(6, top + 2, -6, -6);
   if (legend_.empty()) return whole;
   const double lines = (height() - legend_places().front().top()) / kLegendLine;
   return whole.adjusted(0, 0, 0, -std::min(lines * kLegendLine, whole.height() / 2));
@@ -215,9 +223,11 @@ QString ColumnChart::item_text(int item) const {
 }
 
 // Columns of another magnitude (replay, cold caches) are cut, with a mark.
-double ColumnChart::most() const {
+double ColumnChart::most_of(const std::vector<SeriesPoint>& points) {
+  if (points.empty()) return 1;
   std::vector<double> values;
-  for (const SeriesPoint& point : points_) values.push_back(point.value);
+  values.reserve(points.size());
+  for (const SeriesPoint& point : points) values.push_back(point.value);
   std::sort(values.begin(), values.end());
   return std::max(std::min(values.back(), values[values.size() / 2] * 2) * kHeadroom, 1e-9);
 }
@@ -297,16 +307,38 @@ void ColumnChart::paint_legend(QPainter& painter) const {
   }
 }
 
+// From the right, and below each other where they do not fit beside each other and the axis.
+std::vector<QRectF> ColumnChart::line_places() const {
+  const QFontMetricsF metrics(small_font(0.85));
+  const double axis =
+      text_ && !points_.empty() ? metrics.horizontalAdvance(text_(most() / kHeadroom)) + 10 : 0;
+  std::vector<QRectF> places;
+  double right = width() - 6.0;
+  int row = 0;
+  for (const Line& line : lines_) {
+    const double wide = metrics.horizontalAdvance(line.label) + kStroke + 2;
+    if (right < width() - 6.0 && right - wide < (row == 0 ? 6 + axis : 6)) {
+      right = width() - 6.0;
+      ++row;
+    }
+    // One that is wider than the room beside the axis has a row of its own.
+    if (row == 0 && right - wide < 6 + axis) ++row;
+    places.emplace_back(right - wide, row * kLegendLine, wide, kLegendLine);
+    right -= wide + 10;
+  }
+  return places;
+}
+
 // Told apart by their strokes, for they have the same colour.
 void ColumnChart::paint_lines(QPainter& painter, const QRectF& area) const {
-  constexpr std::array<Qt::PenStyle, 3> kStrokes = {Qt::SolidLine, Qt::DashLine, Qt::DotLine};
+  constexpr std::array<Qt::PenStyle, 4> kStrokes = {Qt::SolidLine, Qt::DashLine, Qt::DotLine,
+                                                    Qt::DashDotDotLine};
   const double wide = area.width() / static_cast<double>(points_.size());
-  double right = area.right();
+  const std::vector<QRectF> places = line_places();
   for (std::size_t n = 0; n < lines_.size(); ++n) {
     const Line& line = lines_[n];
     double high = 0;
     for (const auto& value : line.values) high = std::max(high, value.value_or(0));
-    if (high <= 0) continue;
     QPolygonF polygon;
     for (std::size_t i = 0; i < std::min(line.values.size(), points_.size()); ++i) {
       if (!line.values[i]) continue;
@@ -316,13 +348,11 @@ void ColumnChart::paint_lines(QPainter& painter, const QRectF& area) const {
     painter.setRenderHint(QPainter::Antialiasing);
     painter.setPen(QPen(theme().text, 1.4, kStrokes[n % kStrokes.size()]));
     painter.drawPolyline(polygon);
-    const double words = painter.fontMetrics().horizontalAdvance(line.label);
-    painter.drawLine(QPointF(right - words - 24, 8), QPointF(right - words - 5, 8));
+    const double middle = places[n].center().y();
+    painter.drawLine(QPointF(places[n].left(), middle), QPointF(places[n].left() + kStroke - 5, middle));
     painter.setRenderHint(QPainter::Antialiasing, false);
     painter.setPen(theme().text);
-    painter.drawText(QRectF(right - words - 2, 0, words + 2, 16), Qt::AlignLeft | Qt::AlignVCenter,
-                     line.label);
-    right -= words + 36;
+    painter.drawText(places[n].adjusted(kStroke, 0, 2, 0), Qt::AlignLeft | Qt::AlignVCenter, line.label);
   }
 }
 

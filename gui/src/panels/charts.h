@@ -64,7 +64,11 @@ class ColumnChart : public ItemChart {
     std::vector<std::optional<double>> values;
     QString label;  ///< with its largest value
   };
+  /// Lines without a value above 0 are left out.
   void set_lines(std::vector<Line> lines);
+  [[nodiscard]] const std::vector<Line>& lines() const { return lines_; }
+  /// Where their labels stand, above the columns.
+  [[nodiscard]] std::vector<QRectF> line_places() const;
   /// What the colours are, under the columns.
   using Legend = std::vector<std::pair<QString, QColor>>;
   void set_legend(Legend legend);
@@ -86,7 +90,8 @@ class ColumnChart : public ItemChart {
  private:
   [[nodiscard]] QRectF graph() const;
   [[nodiscard]] int column_at(double x) const;
-  [[nodiscard]] double most() const;  // the value at the upper end
+  [[nodiscard]] double most() const { return most_; }  // the value at the upper end
+  [[nodiscard]] static double most_of(const std::vector<SeriesPoint>& points);
   /// Places of the legend's words, line by line.
   [[nodiscard]] std::vector<QRectF> legend_places() const;
   [[nodiscard]] QRectF column_rect(int column, double largest) const;
@@ -94,6 +99,7 @@ class ColumnChart : public ItemChart {
   void paint_lines(QPainter& painter, const QRectF& area) const;
   void paint_legend(QPainter& painter) const;
   std::vector<SeriesPoint> points_;
+  double most_ = 1;
   std::vector<Line> lines_;
   Legend legend_;
   std::function<QString(double)> text_;

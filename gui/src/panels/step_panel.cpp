@@ -8,6 +8,7 @@
 #include "models/text.h"
 #include "panels/phase_legend.h"
 #include "ridgeline/base/units.h"
+#include "ridgeline/queries/step_pace_query.h"
 #include "ridgeline/reports/context.h"
 #include "ridgeline/reports/finding_text.h"
 #include "style/theme.h"
@@ -170,7 +171,7 @@ StepPanel::StepPanel(CaptureDocument& document, Selection& selection, QWidget* p
   flame_title_ = wrapped_heading(tr("Kernel time by NVTX range, coloured by what bounds it"), page);
   flame_ = new FlameChart(page);
   steps_ = new ColumnChart(page);
-  steps_->setMinimumHeight(150);
+  steps_->setMinimumHeight(180);
   outliers_ = new QLabel(page);
   outliers_->setWordWrap(true);
   outliers_->setTextFormat(Qt::PlainText);
@@ -218,6 +219,7 @@ StepPanel::StepPanel(CaptureDocument& document, Selection& selection, QWidget* p
     flame_->set_hovered(selection_.hovered().kernels.size() == 1 ? boxes_with(selection_.hovered())
                                                                  : std::vector<bool>{});
   });
+  ask_pace();
   connect(back_, &QToolButton::clicked, this, [this] { choose_step(std::nullopt); });
   connect(steps_, &ColumnChart::column_chosen, this, [this](int column_at) {
     const analyzer::StepSummary& step = shown_steps_[static_cast<std::size_t>(column_at)];
@@ -317,6 +319,24 @@ void StepPanel::show_answer(const ScopeAnswer& answer) {
   show_steps();
 }
 
+// Of all steps, so once.
+void StepPanel::ask_pace() {
+  using Pace = std::vector<analyzer::StepPace>;
+  document_.ask<Pace>(
+      this, "step-pace",
+      [path = document_.path().toStdString(), steps = document_.overview()->steps](
+          analyzer::Session&, const analyzer::QueryOptions& how) -> Result<Pace> {
+        const Result<store::Capture> capture = store::Capture::open(path);
+        if (!capture) return capture.failure();
+        return queries::ask_step_pace(capture.value(), *steps, how.stop);
+      },
+      [this](Result<Pace> pace) {
+        if (!pace) return;  // the columns say what is known without
+        pace_ = std::move(pace).value();
+        show_steps();
+      });
+}
+
 void StepPanel::show_steps() {
   const analyzer::StepAnalysis& steps = *document_.overview()->steps;
   std::vector<std::int64_t> outliers;
@@ -331,11 +351,15 @@ void StepPanel::show_steps() {
   outliers_->setVisible(!said.isEmpty());
   const std::int64_t current = chosen_.value_or(steps.representative.summary.step_index);
   std::vector<SeriesPoint> points;
-  std::vector<std::optional<double>> power, clock;
+  std::vector<std::optional<double>> power, clock, rate, held;
+  bool tokens = false;
+  for (const analyzer::StepPace& pace : pace_) tokens = tokens || pace.tokens_per_s;
   shown_steps_.clear();
   std::set<Phase> phases;
-  for (const analyzer::StepSummary& step : steps.steps) {
+  for (std::size_t i = 0; i < steps.steps.size(); ++i) {
+    const analyzer::StepSummary& step = steps.steps[i];
     if (step.process_id != steps.process_id || step.gpu_start_ns == 0) continue;
+    const analyzer::StepPace pace = i < pace_.size() ? pace_[i] : analyzer::StepPace{};
     SeriesPoint point;
     point.value = static_cast<double>(step.gpu_duration_ns);
     point.colour = theme().of(step.phase);
@@ -353,6 +377,13 @@ void StepPanel::show_steps() {
     if (power.back()) point.help += tr(", %1 W").arg(plain(fixed(*power.back(), 0)));
     if (point.part > 0) point.help += tr("\nthe chosen kernel: %1").arg(plain(time_text(point.part)));
     if (clock.back()) point.help += ", " + plain(clock_text(*clock.back()));
+    rate.push_back(tokens ? pace.tokens_per_s : pace.steps_per_s);
+    held.push_back(pace.allocated_bytes ? std::optional(static_cast<double>(*pace.allocated_bytes))
+                                        : std::nullopt);
+    if (rate.back())
+      point.help +=
+          "\n" + plain(reports::rate_text(*rate.back())) + (tokens ? tr(" tokens/s") : tr(" steps/s"));
+    if (held.back()) point.help += tr(", %1 of memory held").arg(plain(bytes_text(*held.back())));
     points.push_back(std::move(point));
     shown_steps_.push_back(step);
   }
@@ -360,7 +391,13 @@ void StepPanel::show_steps() {
   steps_->set_legend(phase_legend(phases));
   const QString watt_words = tr("power, %1 W").arg(plain(fixed(largest_of(power), 0)));
   const QString clock_words = tr("SM clock, %1").arg(plain(clock_text(largest_of(clock))));
-  steps_->set_lines({{std::move(power), watt_words}, {std::move(clock), clock_words}});
+  const QString rate_words =
+      (tokens ? tr("%1 tokens/s") : tr("%1 steps/s")).arg(plain(reports::rate_text(largest_of(rate))));
+  const QString held_words = tr("memory held, %1").arg(plain(bytes_text(largest_of(held))));
+  steps_->set_lines({{std::move(power), watt_words},
+                     {std::move(clock), clock_words},
+                     {std::move(rate), rate_words},
+                     {std::move(held), held_words}});
 }
 
 }  // namespace ridgeline::gui

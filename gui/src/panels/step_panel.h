@@ -6,6 +6,7 @@
 
 #include "panels/charts.h"
 #include "panels/scope_panel.h"
+#include "ridgeline/analyzer/work/step_pace.h"
 
 namespace ridgeline::gui {
 
@@ -16,6 +17,7 @@ class StepPanel : public ScopePanel {
 
   [[nodiscard]] const FlameChart* flame() const { return flame_; }
   [[nodiscard]] QString title() const { return title_->text(); }
+  [[nodiscard]] const ColumnChart* steps() const { return steps_; }
   /// The kernels that were launched inside a range of the tree, and inside what it holds.
   [[nodiscard]] KernelChoice kernels_inside(const std::string& path) const;
   /// The step of that number; empty: the representative.
@@ -29,6 +31,7 @@ class StepPanel : public ScopePanel {
 
  private:
   void show_steps();
+  void ask_pace();
   void choose_part(const std::string& path);
   void find_kernels_of_boxes(const ScopeAnswer& answer);
   [[nodiscard]] std::vector<bool> boxes_with(const KernelChoice& kernel) const;
@@ -45,6 +48,7 @@ class StepPanel : public ScopePanel {
   std::vector<analyzer::StepSummary> shown_steps_;
   std::vector<std::vector<store::Id>> kernels_of_boxes_;  // ascending
   std::map<store::Id, double> kernel_times_;
+  std::vector<analyzer::StepPace> pace_;  // of the overview's steps; empty: not known yet
 };
 
 /// The parts that an accounting adds up to, largest kinds first as people read them.
