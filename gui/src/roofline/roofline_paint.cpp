@@ -14,6 +14,8 @@
 namespace ridgeline::gui {
 namespace {
 
+constexpr double kLegendSwatch = 14;  // with the room after it
+
 QString axis_text(double value) {
   static constexpr std::pair<double, const char*> kUnits[] = {
       {1e15, "P"}, {1e12, "T"}, {1e9, "G"}, {1e6, "M"}, {1e3, "k"}};
@@ -191,7 +193,7 @@ std::vector<QRectF> RooflineView::taken_by_dots(const Frame& f) const {
 // Along its roof, where no dot and no other name is: of a flat one from the right, of a slope from below.
 std::vector<RooflineView::RoofName> RooflineView::place_roof_names(const Frame& f) const {
   const QFontMetricsF metrics(small_font(0.85));
-  std::vector<QRectF> taken = taken_by_dots(f);
+  std::vector<QRectF> taken = taken_by_dots_and_legend(f);
   std::vector<RoofName> names;
   for (const RooflineRoof& roof : plot_.roofs) {
     const auto line = roof.share == 1 ? line_of(roof, f) : std::nullopt;
@@ -254,14 +256,15 @@ void RooflineView::draw_roof_names(QPainter& painter, const Frame& f) const {
 }
 
 // Classes that are there, and what the broken lines are; where no kernel can stand: above the memory's slope.
-void RooflineView::draw_legend(QPainter& painter, const Frame& f) const {
-  const Theme& t = theme();
+std::vector<RooflineView::LegendWords> RooflineView::place_legend(const Frame& f) const {
+  std::vector<LegendWords> legend;
+  if (f.graph.height() < 150) return legend;
+  const QFontMetricsF metrics(small_font(0.85));
   double y = f.graph.top() + (plot_.mode == RooflineMode::time ? 40 : 8);
   const double x = f.graph.left() + 10;
-  painter.setPen(t.faint);
-  if (plot_.mode == RooflineMode::intensity && f.graph.height() >= 150) {
-    painter.drawText(QRectF(x, y - 2, 320, 14), Qt::AlignLeft | Qt::AlignVCenter,
-                     tr("broken lines: 85 % and 70 % of the roof"));
+  if (plot_.mode == RooflineMode::intensity) {
+    const QString words = tr("broken lines: 85 % and 70 % of the roof");
+    legend.push_back({QRectF(x, y - 2, metrics.horizontalAdvance(words) + 2, 14), words, std::nullopt});
     y += 16;
   }
   std::vector<KernelClass> classes;
@@ -275,19 +278,43 @@ void RooflineView::draw_legend(QPainter& painter, const Frame& f) const {
   const double top = y, bottom = f.graph.top() + f.graph.height() * 0.45;
   double column = x, wide = 0;
   for (const KernelClass each : classes) {
-    if (f.graph.height() < 150) break;
     if (y > bottom) {
       column += wide + 24;
       wide = 0;
       y = top;
     }
     const QString words = plain(to_string(each));
-    wide = std::max(wide, 14.0 + painter.fontMetrics().horizontalAdvance(words));
+    const double own = kLegendSwatch + metrics.horizontalAdvance(words) + 2;
+    wide = std::max(wide, own);
     if (column + wide > f.graph.right()) break;
-    painter.fillRect(QRectF(column, y + 2, 9, 9), t.of(each));
-    painter.drawText(QRectF(column + 14, y, 160, 14), Qt::AlignLeft | Qt::AlignVCenter, words);
+    legend.push_back({QRectF(column, y, own, 14), words, each});
     y += 15;
   }
+  return legend;
+}
+
+void RooflineView::draw_legend(QPainter& painter, const Frame& f) const {
+  painter.setPen(theme().faint);
+  for (const LegendWords& words : place_legend(f)) {
+    const double swatch = words.kernel_class ? kLegendSwatch : 0;
+    if (words.kernel_class)
+      painter.fillRect(QRectF(words.place.left(), words.place.top() + 2, 9, 9),
+                       theme().of(*words.kernel_class));
+    painter.drawText(words.place.adjusted(swatch, 0, 0, 0), Qt::AlignLeft | Qt::AlignVCenter, words.text);
+  }
+}
+
+std::vector<QRectF> RooflineView::legend_places() const {
+  std::vector<QRectF> places;
+  for (const LegendWords& words : place_legend(frame(rect()))) places.push_back(words.place);
+  return places;
+}
+
+// What no name may cover.
+std::vector<QRectF> RooflineView::taken_by_dots_and_legend(const Frame& f) const {
+  std::vector<QRectF> taken = taken_by_dots_and_legend(f);
+  for (const LegendWords& words : place_legend(f)) taken.push_back(words.place);
+  return taken;
 }
 
 // Diagonal: where both roofs take as long. From each dot to what it took: at the roof this would have no length.
@@ -299,7 +326,7 @@ void RooflineView::draw_time_marks(QPainter& painter, const Frame& f) const {
   const double from = std::max(f.shows.low_x, f.shows.low_y), to = std::min(f.shows.high_x, f.shows.high_y);
   if (from < to) painter.drawLine(QPointF(f.x(from), f.y(from)), QPointF(f.x(to), f.y(to)));
   painter.setPen(t.faint);
-  std::vector<QRectF> taken = taken_by_dots(f);
+  std::vector<QRectF> taken = taken_by_dots_and_legend(f);
   // From a corner along its side, where no dot is.
   const auto say = [&](const QString& text, bool right, bool from_top) {
     const QSizeF size(painter.fontMetrics().horizontalAdvance(text) + 4, kRoofNameHeight);
@@ -395,7 +422,7 @@ void RooflineView::draw_levels(QPainter& painter, const Frame& f) const {
     painter.drawLine(QPointF(f.x(levels_[i - 1].x), f.y(levels_[i - 1].y)),
                      QPointF(f.x(levels_[i].x), f.y(levels_[i].y)));
   }
-  std::vector<QRectF> taken = taken_by_dots(f);
+  std::vector<QRectF> taken = taken_by_dots_and_legend(f);
   for (const RoofName& name : place_roof_names(f)) taken.push_back(name.covers);
   for (const RooflineDot& level : levels_) {
     if (!f.shows.holds(level.x, level.y)) continue;

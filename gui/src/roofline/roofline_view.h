@@ -39,6 +39,8 @@ class RooflineView : public ItemChart {
   [[nodiscard]] const std::optional<RooflineWindow>& zoomed_to() const { return zoom_; }
   /// Where the names of the roofs stand.
   [[nodiscard]] std::vector<QRectF> roof_names() const;
+  /// Where the words of the legend stand; nothing of the names covers them where there is another place.
+  [[nodiscard]] std::vector<QRectF> legend_places() const;
   /// Where a dot stands; of the strip too.
   [[nodiscard]] QPointF place_of(const RooflineDot& dot, bool strip) const;
   [[nodiscard]] const RooflineDot* dot_at(const QPointF& at) const;
@@ -96,6 +98,13 @@ class RooflineView : public ItemChart {
     QRectF covers;     // on the paper
   };
   [[nodiscard]] std::vector<RoofName> place_roof_names(const Frame& frame) const;
+  struct LegendWords {
+    QRectF place;
+    QString text;
+    std::optional<KernelClass> kernel_class;  // empty: of the lines
+  };
+  [[nodiscard]] std::vector<LegendWords> place_legend(const Frame& frame) const;
+  [[nodiscard]] std::vector<QRectF> taken_by_dots_and_legend(const Frame& frame) const;
   [[nodiscard]] std::vector<QRectF> taken_by_dots(const Frame& frame) const;
   void draw_axes(QPainter& painter, const Frame& frame) const;
   void draw_time_marks(QPainter& painter, const Frame& frame) const;
