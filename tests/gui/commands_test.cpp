@@ -212,6 +212,24 @@ TEST_F(CommandsTest, TheBoxSearchesRunsAndAsks) {
   window_->selection().select_range(std::nullopt);
 }
 
+TEST_F(CommandsTest, GapsAreSearchedByTheirCause) {
+  CommandBox* box = window_->command_box();
+  window_->run("search");
+  QTest::keyClicks(box->field(), "gap: launch");
+  ASSERT_EQ(box->list()->count(), 1);
+  EXPECT_TRUE(box->list()->item(0)->text().startsWith("gap: launch-bound"))
+      << box->list()->item(0)->text().toStdString();
+  QTest::keyClick(box->field(), Qt::Key_Return);
+  EXPECT_FALSE(box->isVisible());
+  ASSERT_TRUE(wait_for([&] { return !view()->finding() && view()->scene().found_count() > 0; }));
+  const analyzer::Accounting& accounting = *window_->document()->overview()->accounting;
+  std::int64_t launch_bound = 0;
+  for (const analyzer::Gap& gap : accounting.gaps)
+    if (gap.kind == analyzer::GapKind::launch_bound) ++launch_bound;
+  EXPECT_GE(static_cast<std::int64_t>(view()->scene().found_count()), launch_bound);
+  window_->timeline()->search_field()->clear();
+}
+
 TEST_F(CommandsTest, SqlThatWritesOrIsNoneIsRefusedInWords) {
   auto* sql = dynamic_cast<SqlPanel*>(window_->panel("sql"));
   for (const char* query : {"DELETE FROM run", "SELEC 1", "SELECT * FROM nowhere"}) {

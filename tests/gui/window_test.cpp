@@ -2,10 +2,13 @@
 #include <QFile>
 #include <QFontDatabase>
 #include <QFontInfo>
+#include <QHeaderView>
 #include <QMimeData>
+#include <QSettings>
 
 #include "generate/generate.h"
 #include "gui/gui_testing.h"
+#include "panels/column_chooser.h"
 #include "panels/elided_label.h"
 #include "panels/overview_bar.h"
 #include "panels/ranking_panel.h"
@@ -106,6 +109,70 @@ TEST(Window, NamesHaveRoomInANarrowRanking) {
   table->resize(400, 300);
   const auto key = static_cast<int>(table->table_model()->table()->column("key"));
   EXPECT_GE(table->columnWidth(key), 240);
+}
+
+TEST(Window, ColumnsAreChosenInGroupsWithASearch) {
+  const auto window = opened_window(bundled_capture());
+  TableView* table = ranking_of(*window)->table();
+  const auto column = static_cast<int>(table->table_model()->table()->column("cold_time_ns"));
+  ASSERT_TRUE(table->isColumnHidden(column));
+  QHeaderView* heads = table->horizontalHeader();
+  emit heads->customContextMenuRequested(QPoint(20, 5));  // as a right click on the head
+  auto* chooser = table->findChild<ColumnChooser*>();
+  ASSERT_NE(chooser, nullptr);
+  ASSERT_TRUE(chooser->isVisible());
+  QTreeWidget* list = chooser->list();
+  int all = 0;
+  QStringList groups;
+  for (int g = 0; g < list->topLevelItemCount(); ++g) {
+    groups << list->topLevelItem(g)->text(0);
+    all += list->topLevelItem(g)->childCount();
+  }
+  EXPECT_EQ(all, table->model()->columnCount()) << "each column once";
+  for (const char* name : {"tiers", "caches", "clock", "shape", "cold", "work"})
+    EXPECT_TRUE(groups.contains(name)) << name << " in " << groups.join(", ").toStdString();
+  QTest::keyClicks(chooser->field(), "cold_time");
+  std::vector<QTreeWidgetItem*> found;
+  for (int g = 0; g < list->topLevelItemCount(); ++g) {
+    for (int i = 0; i < list->topLevelItem(g)->childCount(); ++i) {
+      QTreeWidgetItem* item = list->topLevelItem(g)->child(i);
+      if (!item->isHidden() && !list->topLevelItem(g)->isHidden()) found.push_back(item);
+    }
+  }
+  ASSERT_EQ(found.size(), 1U);
+  EXPECT_EQ(found[0]->parent()->text(0), "cold");
+  // Space on the line, as a click on its box.
+  list->setCurrentItem(found[0]);
+  QTest::keyClick(list, Qt::Key_Space);
+  EXPECT_FALSE(table->isColumnHidden(column));
+  QTest::keyClick(list, Qt::Key_Space);
+  EXPECT_TRUE(table->isColumnHidden(column));
+  QTest::keyClicks(chooser->field(), "no such column");
+  for (int g = 0; g < list->topLevelItemCount(); ++g) EXPECT_TRUE(list->topLevelItem(g)->isHidden());
+  chooser->close();
+}
+
+TEST(Window, HasTheSizeThatItHadWhenOneWasClosed) {
+  QSettings().remove("window");
+  {
+    MainWindow first({});
+    first.take_place();
+    first.show();
+    first.resize(781, 573);
+    first.close();
+  }
+  {
+    MainWindow second({});
+    second.take_place();
+    EXPECT_EQ(second.size(), QSize(781, 573));
+  }
+  Options asked;
+  asked.size = {700, 610};
+  asked.size_given = true;
+  MainWindow third(asked);
+  third.take_place();
+  EXPECT_EQ(third.size(), QSize(700, 610)) << "--size goes before";
+  QSettings().remove("window");
 }
 
 TEST(Window, GroupsByClass) {

@@ -70,7 +70,7 @@ int run(int argc, char** argv) {
     }
     return 0;
   }
-  window.resize(options.value().size);
+  window.take_place();
   window.show();
   if (!options.value().captures.empty()) window.open(options.value().captures.front());
   return QApplication::exec();

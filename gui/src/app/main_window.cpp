@@ -6,6 +6,7 @@
 #include <QFileDialog>
 #include <QFileInfo>
 #include <QMimeData>
+#include <QScreen>
 #include <QTimer>
 #include <set>
 
@@ -102,7 +103,17 @@ bool MainWindow::focusNextPrevChild(bool next) {
 
 void MainWindow::closeEvent(QCloseEvent* event) {
   leave_capture();
+  if (settings_) settings_->setValue("window", saveGeometry());
   QMainWindow::closeEvent(event);
+}
+
+void MainWindow::take_place() {
+  if (settings_ && !options_.size_given && restoreGeometry(settings_->value("window").toByteArray())) return;
+  QSize size = options_.size;
+  // Of a screen that is scaled there is less than its pixels say.
+  if (const QScreen* on = screen(); on != nullptr && settings_ && !options_.size_given)
+    size = size.boundedTo(on->availableGeometry().size());
+  resize(size);
 }
 
 void MainWindow::set_theme(ThemeChoice choice) {

@@ -67,6 +67,8 @@ class MainWindow : public QMainWindow {
   void apply(const ViewState& state);
   /// Writes the view to --view or beside the capture; where that may not be written, to the user's own data.
   void save_view();
+  /// The size and place that the window had when one was last closed; else, or where --size asks for another, that.
+  void take_place();
 
  signals:
   void opened();          ///< the panels are there

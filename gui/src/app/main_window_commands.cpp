@@ -90,6 +90,12 @@ void MainWindow::connect_box() {
     show_panel("sql");
     sql_->run(sql);
   });
+  connect(box_, &CommandBox::gaps_chosen, this, [this](const QString& name) {
+    if (timeline_ == nullptr) return;
+    timeline_->search_name(name);
+    timeline_->view()->next_match();
+    timeline_->view()->setFocus();
+  });
   connect(box_, &CommandBox::name_chosen, this, [this](qint64 index) {
     if (timeline_ == nullptr) return;
     const EventName& name = timeline_->view()->scene().data().names[static_cast<std::size_t>(index)];

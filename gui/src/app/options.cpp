@@ -85,6 +85,7 @@ Result<Options> parse_options(const std::vector<std::string>& arguments) {
       const auto match = kSize.match(value);
       if (!match.hasMatch()) return usage("--size wants a width and a height, as 1400x900");
       options.size = {match.captured(1).toInt(), match.captured(2).toInt()};
+      options.size_given = true;
       if (options.size.width() > 16384 || options.size.height() > 16384)
         return usage("--size is at most 16384x16384");
     }

@@ -20,6 +20,7 @@ struct Options {
   QString screenshot;             ///< write a picture there and end
   QString panel = "window";
   QSize size{1400, 900};
+  bool size_given = false;  ///< else the window has the size and place that it had
   ThemeChoice theme = ThemeChoice::system;
   bool theme_given = false;
   QString ridgeline;  ///< the program that records; "": the one beside this

@@ -12,8 +12,10 @@
 #include <QSaveFile>
 #include <algorithm>
 #include <cmath>
+#include <vector>
 
 #include "models/text.h"
+#include "panels/column_chooser.h"
 #include "ridgeline/reports/elide.h"
 #include "style/theme.h"
 
@@ -307,22 +309,14 @@ void TableView::contextMenuEvent(QContextMenuEvent* event) {
 
 void TableView::column_menu(const QPoint& at) {
   if (!model_.table()) return;
-  QMenu menu(this);
-  const auto& heads = model_.table()->columns();
-  for (std::size_t i = 0; i < heads.size(); ++i) {
-    const int column = static_cast<int>(i);
-    const std::string& title = heads[i].title.empty() ? heads[i].header : heads[i].title;
-    QAction* action = menu.addAction(plain(title) + "  (" + plain(heads[i].key) + ")");
-    action->setToolTip(plain(heads[i].help));
-    action->setCheckable(true);
-    action->setChecked(!isColumnHidden(column));
-    connect(action, &QAction::toggled, this, [this, column](bool on) {
-      setColumnHidden(column, !on);
-      fit_columns();
-    });
-  }
-  menu.setToolTipsVisible(true);
-  menu.exec(mapToGlobal(at));
+  std::vector<bool> shown;
+  for (int i = 0; i < model_.columnCount(); ++i) shown.push_back(!isColumnHidden(i));
+  auto* chooser = new ColumnChooser(*model_.table(), shown, this);
+  connect(chooser, &ColumnChooser::column_toggled, this, [this](std::size_t column, bool on) {
+    setColumnHidden(static_cast<int>(column), !on);
+    fit_columns();
+  });
+  chooser->open_at(mapToGlobal(at));
 }
 
 }  // namespace ridgeline::gui

@@ -8,6 +8,7 @@
 #include "models/table_model.h"
 #include "models/text.h"
 #include "ridgeline/reports/elide.h"
+#include "timeline/timeline_scene.h"
 
 namespace ridgeline::gui {
 namespace {
@@ -49,6 +50,17 @@ std::vector<BoxEntry> matching_names(const TimelineData& data, const QString& te
       if (!pattern.match(shown(name.text)).hasMatch() || !seen.emplace(name.kind, name.text).second) continue;
       entries.push_back({shown(name.text), kind_words(name.kind), {}, static_cast<std::int64_t>(i)});
     }
+  }
+  return entries;
+}
+
+std::vector<BoxEntry> matching_gaps(const QString& text) {
+  std::vector<BoxEntry> entries;
+  if (text.isEmpty()) return entries;
+  const QRegularExpression pattern = pattern_of(text);
+  for (int kind = 0; kind <= static_cast<int>(analyzer::GapKind::tail); ++kind) {
+    const QString name = shown(gap_name(static_cast<analyzer::GapKind>(kind)).text);
+    if (pattern.match(name).hasMatch()) entries.push_back({name, CommandBox::tr("gaps of the GPU"), {}, -1});
   }
   return entries;
 }
@@ -108,7 +120,12 @@ void CommandBox::refresh() {
     list_->item(0)->setFlags(Qt::NoItemFlags);
     for (const QString& before : history_) entries_.push_back({before, tr("asked before"), {}, -1});
   } else if (data_) {
-    entries_ = matching_names(*data_, text.startsWith('/') ? rest : text, kMaxNames);
+    const QString asked = text.startsWith('/') ? rest : text;
+    entries_ = matching_gaps(asked);
+    const std::vector<BoxEntry> names = matching_names(*data_, asked, kMaxNames);
+    // What begins with the word comes first: a kernel may have it anywhere in its name.
+    entries_.insert(asked.startsWith("gap", Qt::CaseInsensitive) ? entries_.end() : entries_.begin(),
+                    names.begin(), names.end());
   }
   for (const BoxEntry& entry : entries_) {
     // Only kernels have names whose ends can be left out; a command is shown whole.
@@ -144,6 +161,8 @@ void CommandBox::choose() {
   hide();
   if (!entry.command.isEmpty()) {
     emit command_chosen(entry.command);
+  } else if (entry.name < 0) {
+    emit gaps_chosen(entry.text);
   } else {
     emit search_asked(text.startsWith('/') ? text.mid(1) : text);
     emit name_chosen(entry.name);

@@ -17,10 +17,12 @@ struct BoxEntry {
   QString text;
   QString hint;            ///< kind of a name, key of a command
   QString command;         ///< KeyMap::Entry::id; "": it is a name
-  std::int64_t name = -1;  ///< into TimelineData::names
+  std::int64_t name = -1;  ///< into TimelineData::names; -1: a command, or gaps
 };
 [[nodiscard]] std::vector<BoxEntry> matching_names(const TimelineData& data, const QString& text,
                                                    std::size_t most);
+/// Kinds of gaps.
+[[nodiscard]] std::vector<BoxEntry> matching_gaps(const QString& text);
 [[nodiscard]] std::vector<BoxEntry> matching_commands(const KeyMap& keys, const QString& text);
 
 class CommandBox : public QFrame {
@@ -37,6 +39,7 @@ class CommandBox : public QFrame {
  signals:
   void command_chosen(const QString& id);
   void name_chosen(qint64 name);
+  void gaps_chosen(const QString& kind);
   /// Everything that matches is to be marked.
   void search_asked(const QString& text);
   void sql_asked(const QString& sql);

@@ -1,5 +1,6 @@
 // event_finder.cpp: looks through all events of a timeline, by another thread than the window's.
 #include <algorithm>
+#include <map>
 
 #include "models/table_model.h"
 #include "models/text.h"
@@ -38,7 +39,24 @@ Result<EventIndices> EventFinder::matching(const QString& text, const std::stop_
       names[i] = pattern.match(shown(data_->names[i].text)).hasMatch();
     }
   }
-  return named(names, stop);
+  Result<EventIndices> found = named(names, stop);
+  if (!found || text.isEmpty()) return found;
+  // Gaps have names of their own: "gap: CPU-bound".
+  const QRegularExpression pattern = pattern_of(text);
+  for (std::size_t r = 0; r < rows_.size(); ++r) {
+    if (rows_[r]->kind != RowKind::gaps) continue;
+    const EventRow& gaps = rows_[r]->events;
+    std::map<std::uint32_t, bool> kinds;
+    for (std::size_t i = 0; i < gaps.size(); ++i) {
+      if (i % kAtOnce == 0 && stop.stop_requested()) return cancelled();
+      const auto [kind, first] = kinds.try_emplace(gaps.name(i), false);
+      if (first)
+        kind->second =
+            pattern.match(shown(gap_name(static_cast<analyzer::GapKind>(kind->first)).text)).hasMatch();
+      if (kind->second) found.value()[r].push_back(static_cast<std::uint32_t>(i));
+    }
+  }
+  return found;
 }
 
 Result<EventIndices> EventFinder::named(const std::vector<bool>& names, const std::stop_token& stop) const {
