@@ -520,13 +520,22 @@ namespace {
 // parameters: the first that is listed is #1.
 void number_what_looks_alike(const std::vector<std::string>& names, int columns,
                              std::vector<std::string>& out) {
+  std::map<std::string, std::vector<std::size_t>> alike;  // by what is left of them beside a number
   for (const auto& [shown, members] : places_of(out)) {
+    std::set<std::string_view> different;
+    for (const std::size_t i : members) different.insert(names[i]);
+    if (different.size() < 2) continue;
+    const int number_columns = 2 + static_cast<int>(std::to_string(names.size()).size());
+    std::vector<std::size_t>& with = alike[elide_end(shown, columns - number_columns)];
+    with.insert(with.end(), members.begin(), members.end());
+  }
+  for (auto& [head, members] : alike) {
+    std::sort(members.begin(), members.end());
     std::map<std::string_view, std::size_t> number_of;
-    for (const std::size_t i : members) number_of.try_emplace(names[i], number_of.size() + 1);
-    if (number_of.size() < 2) continue;
     for (const std::size_t i : members) {
-      const std::string mark = " #" + std::to_string(number_of[names[i]]);
-      out[i] = elide_end(out[i], columns - display_width(mark)) + mark;
+      const std::size_t next = number_of.size() + 1;
+      const std::size_t number = number_of.try_emplace(names[i], next).first->second;
+      out[i] = head + " #" + std::to_string(number);
     }
   }
 }

@@ -8,9 +8,11 @@
 #include "app/screenshot.h"
 #include "compare/compare_dialog.h"
 #include "compare/compare_panel.h"
+#include "generate/generate.h"
 #include "gui/gui_testing.h"
 #include "reports/fabricated_capture.h"
 #include "ridgeline/reports/compare_documents.h"
+#include "roofline/roofline_view.h"
 #include "support/temporary_directory.h"
 
 namespace ridgeline::gui {
@@ -235,6 +237,48 @@ TEST_F(RunsASide, TheVerdictIsThatOfTheCommandLine) {
   compare->table()->setCurrentIndex(compare->table()->model()->index(compare->table()->row_of(slow), 0));
   EXPECT_TRUE(compare->change().startsWith("pairs: +")) << compare->change().toStdString();
   EXPECT_TRUE(compare->change().contains("confidence")) << compare->change().toStdString();
+}
+
+TEST_F(RunsASide, TheSlowerKernelHasItsDurationsOverEachOtherAndAnArrow) {
+  const auto window = compared(a_, b_);
+  ASSERT_NE(window, nullptr);
+  auto* compare = dynamic_cast<ComparePanel*>(window->panel("compare"));
+  std::size_t slow = 0;
+  for (std::size_t i = 0; i < compare->comparison()->kernels.size(); ++i) {
+    if (compare->comparison()->kernels[i].outcome == comparison::Outcome::regressed) slow = i;
+  }
+  compare->table()->setCurrentIndex(compare->table()->model()->index(compare->table()->row_of(slow), 0));
+  ASSERT_TRUE(wait_for([&] { return window->settled() && compare->durations()->item_count() > 0; }));
+  const auto* roofline = compare->findChild<RooflineView*>();
+  ASSERT_NE(roofline, nullptr);
+  ASSERT_FALSE(roofline->before().empty());
+  const std::string name = compare->comparison()->kernels[slow].kernels_b.front();
+  const auto named = [&](const std::vector<RooflineDot>& dots) -> const RooflineDot* {
+    for (const RooflineDot& dot : dots)
+      if (dot.name == name) return &dot;
+    return nullptr;
+  };
+  const RooflineDot* before = named(roofline->before());
+  const RooflineDot* now = named(roofline->plot().dots);
+  ASSERT_TRUE(before != nullptr && now != nullptr) << name;
+  EXPECT_TRUE(before->x != now->x || before->y != now->y) << "an arrow leads from one place to another";
+}
+
+// Twelve times as many launches a step: no figure of such a comparison is about the program's speed.
+TEST(Compare, OtherWorkIsSaidBeforeAnyFigure) {
+  const ridgeline::testing::TemporaryDirectory directory;
+  const auto made = [&](const char* name, std::int64_t launches) {
+    ridgeline::generate::Options options;
+    options.launches_per_step = launches;
+    options.launches = 40 * launches;
+    const std::string path = directory.file(name);
+    ridgeline::generate::generate(options, *ridgeline::generate::make_capture_sink(path));
+    return QString::fromStdString(path);
+  };
+  const auto window = compared({made("a.ridge", 100)}, {made("b.ridge", 1200)});
+  ASSERT_NE(window, nullptr);
+  auto* compare = dynamic_cast<ComparePanel*>(window->panel("compare"));
+  EXPECT_TRUE(compare->notes().contains("do other work")) << compare->notes().toStdString();
 }
 
 TEST_F(RunsASide, AnotherRunIsLookedAtWithTheSameKernel) {

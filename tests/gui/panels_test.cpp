@@ -526,7 +526,7 @@ TEST_F(PanelsTest, FactsHoldEveryMetricThatIsOne) {
   for (const analyzer::Metric metric : analyzer::kAllMetrics)
     ranking->rows.at(0).metrics.set(metric, analyzer::Measured{.value = 0.25});
   answer.ranking = ranking;
-  const Facts facts = kernel_facts(answer, 0);
+  const Facts facts = kernel_facts(answer, 0, queries::why_kernel(answer, 0).hold);
   for (const analyzer::Metric metric : analyzer::kAllMetrics) {
     const analyzer::MetricFact& fact = metric.entry().fact;
     if (fact.line.empty()) continue;

@@ -6,6 +6,8 @@
 #include <filesystem>
 
 #include "reports/fabricated_capture.h"
+#include "ridgeline/queries/step_pace_query.h"
+#include "ridgeline/reports/steps_document.h"
 #include "support/temporary_directory.h"
 
 namespace ridgeline::queries {
@@ -30,13 +32,14 @@ TEST_F(CaptureQueriesTest, AnswersAreTheDocumentsOfReports) {
   const auto ranking = of(analyzer::Session::kAdvice), check = of(analyzer::Session::kCheck),
              steps = of(analyzer::Session::kAccounting), analysis = of(analyzer::Session::kEverything);
   const auto model = session.model().value();
+  const auto pace = ask_step_pace(store::Capture::open(capture_).value(), steps->steps).value();
   for (const reports::Format format :
        {reports::Format::text, reports::Format::json, reports::Format::csv, reports::Format::markdown}) {
     reports::DocumentOptions how;
     how.format = format;
     EXPECT_EQ(text_of(RankingQuery{}, how), reports::ranking_document(*model, *ranking, how).text());
     EXPECT_EQ(text_of(CheckQuery{}, how), reports::check_document(*model, *check, how).text());
-    EXPECT_EQ(text_of(StepsQuery{}, how), reports::steps_document(*model, *steps, how).text());
+    EXPECT_EQ(text_of(StepsQuery{}, how), reports::steps_document(*model, *steps, pace, how).text());
   }
   EXPECT_EQ(text_of(ReportQuery{}), reports::html_report(*model, *analysis));
   EXPECT_EQ(text_of(ReportQuery{.format = reports::ReportFormat::markdown}),

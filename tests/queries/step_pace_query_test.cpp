@@ -76,7 +76,7 @@ TEST(StepPaceQuery, TheStepsDocumentHasIt) {
   }
   EXPECT_GT(with_tokens, 10U);
   const std::string text = queries.ask(StepsQuery{}, {}).value().document.text();
-  EXPECT_NE(text.find("Pace, the median of 11 steps: "), std::string::npos) << text;
+  EXPECT_NE(text.find("Pace, the median of 12 steps: "), std::string::npos) << text;
   EXPECT_NE(text.find("tokens/s"), std::string::npos);
   EXPECT_EQ(text.find("Device memory that it held"), std::string::npos);
 }

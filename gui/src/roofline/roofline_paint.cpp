@@ -312,7 +312,7 @@ std::vector<QRectF> RooflineView::legend_places() const {
 
 // What no name may cover.
 std::vector<QRectF> RooflineView::taken_by_dots_and_legend(const Frame& f) const {
-  std::vector<QRectF> taken = taken_by_dots_and_legend(f);
+  std::vector<QRectF> taken = taken_by_dots(f);
   for (const LegendWords& words : place_legend(f)) taken.push_back(words.place);
   return taken;
 }

@@ -33,6 +33,7 @@ class RooflineView : public ItemChart {
   void set_hovered(std::vector<std::size_t> rows);
   /// Where the same kernels stood in another capture, by name; arrows lead from there.
   void set_before(std::vector<RooflineDot> before);
+  [[nodiscard]] const std::vector<RooflineDot>& before() const { return before_; }
   void draw(QPainter& painter, const QRectF& area) const;
   /// Empty: everything.
   void zoom_to(const std::optional<RooflineWindow>& window);
