@@ -133,6 +133,7 @@ void TableView::set_table(std::shared_ptr<const reports::Table> table, std::shar
   if (same) return;
   keys_ = keys;
   dropped_.clear();
+  asked_.clear();
   const auto& heads = model_.table()->columns();
   for (std::size_t i = 0; i < heads.size(); ++i) setColumnHidden(static_cast<int>(i), !heads[i].shown);
   fit_columns();
@@ -173,7 +174,7 @@ void TableView::fit_columns() {
       elastic.push_back(column);
       continue;
     }
-    fixed.push_back({column, natural_width(column), heads[i].drop_order});
+    fixed.push_back({column, natural_width(column), asked_.contains(column) ? 0 : heads[i].drop_order});
     used += fixed.back().width;
   }
   const int least = kMinNameWidth * static_cast<int>(elastic.size());
@@ -313,7 +314,14 @@ void TableView::column_menu(const QPoint& at) {
   for (int i = 0; i < model_.columnCount(); ++i) shown.push_back(!isColumnHidden(i));
   auto* chooser = new ColumnChooser(*model_.table(), shown, this);
   connect(chooser, &ColumnChooser::column_toggled, this, [this](std::size_t column, bool on) {
-    setColumnHidden(static_cast<int>(column), !on);
+    const int at = static_cast<int>(column);
+    std::erase(dropped_, at);
+    if (on) {
+      asked_.insert(at);
+    } else {
+      asked_.erase(at);
+    }
+    setColumnHidden(at, !on);
     fit_columns();
   });
   chooser->open_at(mapToGlobal(at));

@@ -3,6 +3,7 @@
 
 #include <QStyledItemDelegate>
 #include <QTableView>
+#include <set>
 
 #include "models/table_model.h"
 
@@ -72,6 +73,7 @@ class TableView : public QTableView {
   CellDelegate* delegate_;
   QString keys_;
   std::vector<int> dropped_;  // for lack of width
+  std::set<int> asked_;       // by the user: these stay
   bool following_ = true;
 };
 

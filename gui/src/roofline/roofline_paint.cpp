@@ -193,7 +193,9 @@ std::vector<QRectF> RooflineView::taken_by_dots(const Frame& f) const {
 // Along its roof, where no dot and no other name is: of a flat one from the right, of a slope from below.
 std::vector<RooflineView::RoofName> RooflineView::place_roof_names(const Frame& f) const {
   const QFontMetricsF metrics(small_font(0.85));
-  std::vector<QRectF> taken = taken_by_dots_and_legend(f);
+  std::vector<QRectF> taken = taken_by_dots(f);
+  std::vector<QRectF> legend;
+  for (const LegendWords& words : place_legend(f)) legend.push_back(words.place);
   std::vector<RoofName> names;
   for (const RooflineRoof& roof : plot_.roofs) {
     const auto line = roof.share == 1 ? line_of(roof, f) : std::nullopt;
@@ -220,7 +222,13 @@ std::vector<RooflineView::RoofName> RooflineView::place_roof_names(const Frame& 
           QRectF(foot, head).normalized().adjusted(0, -kRoofNameHeight - 2, 0, roof.flat ? -2 : 0));
       feet.push_back(foot);
     }
-    name.covers = free_place(places, taken);
+    // Clear of all; else of dots and names, for the legend is the one that can be read with a line over it.
+    const auto clear = std::find_if(places.begin(), places.end(), [&](const QRectF& place) {
+      const auto meets = [&](const QRectF& other) { return place.intersects(other); };
+      return f.graph.contains(place) && std::none_of(taken.begin(), taken.end(), meets) &&
+             std::none_of(legend.begin(), legend.end(), meets);
+    });
+    name.covers = clear != places.end() ? *clear : free_place(places, taken);
     const auto which = std::find(places.begin(), places.end(), name.covers) - places.begin();
     name.place = QRectF(feet[static_cast<std::size_t>(which)] - QPointF(0, kRoofNameHeight + 2),
                         QSizeF(wide, kRoofNameHeight));
