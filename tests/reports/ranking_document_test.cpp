@@ -118,7 +118,8 @@ TEST(RankingDocument, UnmeasuredIsUnknownNotZero) {
   bool seen = false;
   for (const json& row : document["rows"]) {
     // Nothing was measured of any: what could be saved is known of those alone that are too short, or have no roof.
-    for (const char* key : {"saved_target_ns", "saved_stretch_ns", "reached_target_ns", "reached_stretch_ns"}) {
+    for (const char* key :
+         {"saved_target_ns", "saved_stretch_ns", "reached_target_ns", "reached_stretch_ns"}) {
       if (row["unmeasured_calls"] > 0) {
         EXPECT_TRUE(row[key].is_null()) << key << " of " << row["kernel"];
       } else if (!row[key].is_null()) {
