@@ -104,7 +104,7 @@ std::vector<LaunchConfiguration> configurations_of(const Model& model, const Uti
   }
   std::vector<LaunchConfiguration> list;
   list.reserve(by_shape.size());
-  for (auto& [shape, of] : by_shape) list.push_back(std::move(of));
+  for (const auto& [shape, of] : by_shape) list.push_back(of);
   std::stable_sort(list.begin(), list.end(), [](const LaunchConfiguration& a, const LaunchConfiguration& b) {
     return a.time_ns > b.time_ns;
   });

@@ -78,8 +78,9 @@ QRectF LatenessMap::item_rect(int item) const {
   const auto at = static_cast<std::size_t>(item);
   const double wide = all.width() / static_cast<double>(steps());
   const double tall = all.height() / static_cast<double>(ranks());
-  return {all.left() + wide * static_cast<double>(at % steps()),
-          all.top() + tall * static_cast<double>(at / steps()), wide, tall};
+  const std::size_t step = at % steps(), rank = at / steps();
+  return {all.left() + wide * static_cast<double>(step), all.top() + tall * static_cast<double>(rank), wide,
+          tall};
 }
 
 int LatenessMap::item_at(const QPointF& at) const {
