@@ -74,6 +74,19 @@ TEST(StreamsThatWait, NoHoldIsGivenBetweenTheCallsBeginAndItsEnd) {
   EXPECT_TRUE(w.waits.hold());
 }
 
+TEST(StreamsThatWait, AnAnnouncementIsRenewedOrSaysThatItWasForgotten) {
+  Watched w;
+  w.waits.will_wait(7);
+  w.cupti.clock_ns += HostWaits::kLongestAnnouncementNs / 2;
+  EXPECT_TRUE(w.waits.renew(7));
+  EXPECT_FALSE(w.waits.renew(8)) << "of another thread";
+  w.cupti.clock_ns += HostWaits::kLongestAnnouncementNs;
+  EXPECT_TRUE(w.waits.coming());
+  w.cupti.clock_ns += HostWaits::kLongestAnnouncementNs;
+  EXPECT_FALSE(w.waits.renew(7));
+  EXPECT_FALSE(w.waits.coming());
+}
+
 TEST(StreamsThatWait, TheProgramsCallIsKeptUntilTheHoldsAreOver) {
   Watched w;
   ASSERT_TRUE(w.waits.hold());

@@ -38,6 +38,18 @@ void HostWaits::will_wait(std::uint32_t thread_id) noexcept try {
 } catch (...) {  // out of memory: what follows it is known by its event all the same
 }
 
+bool HostWaits::renew(std::uint32_t thread_id) noexcept {
+  const std::lock_guard<std::mutex> guard(mutex_);
+  if (api_ == nullptr) return true;
+  any_announced();  // what is too old is forgotten
+  for (Announced& call : announced_) {
+    if (call.thread_id != thread_id) continue;
+    call.since_ns = api_->now_ns();
+    return true;
+  }
+  return false;
+}
+
 void HostWaits::waits(std::uint32_t thread_id, CUcontext context, CUstream stream, bool waits) noexcept {
   const std::lock_guard<std::mutex> guard(mutex_);
   if (api_ == nullptr) return;

@@ -47,6 +47,8 @@ class HostWaits {
   /// Before the program's call that makes a stream wait: no hold is given from now on, and those that are there are
   /// waited for.
   void will_wait(std::uint32_t thread_id) noexcept;
+  /// Just before that call begins, after whatever else was done for it. False: it had been forgotten meanwhile.
+  bool renew(std::uint32_t thread_id) noexcept;
   /// After it. `waits`: it came to something, and the stream is not captured. The stream as waiting_stream() names it;
   /// its context is current.
   void waits(std::uint32_t thread_id, CUcontext context, CUstream stream, bool waits) noexcept;

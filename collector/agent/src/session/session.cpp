@@ -104,6 +104,7 @@ void Session::on_launch(CUpti_CallbackId id, const CUpti_CallbackData& call) noe
   const bool may_wait = session_.host_waits.in_graphs() && is_graph_launch(id);
   if (may_wait && call.callbackSite == CUPTI_API_ENTER) stream_calls_.on_graph_launch(id, call);
   launches_.on_launch(id, call);
+  if (may_wait && call.callbackSite == CUPTI_API_ENTER) stream_calls_.on_graph_launch_begins(id, call);
   if (may_wait && call.callbackSite != CUPTI_API_ENTER) stream_calls_.on_graph_launch(id, call);
   if (session_.stalls && call.callbackSite == CUPTI_API_ENTER) pass_gate(call);
 }

@@ -38,6 +38,12 @@ void StreamCalls::on_graph_launch(CUpti_CallbackId id, const CUpti_CallbackData&
   wait(stream_of(id, data.functionParams), data);
 }
 
+void StreamCalls::on_graph_launch_begins(CUpti_CallbackId id, const CUpti_CallbackData& data) noexcept {
+  const ThreadState* thread = this_thread(session_.generation);
+  if (thread == nullptr || thread->inside || session_.host_waits.renew(thread->thread_id)) return;
+  on_graph_launch(id, data);
+}
+
 void StreamCalls::wait(CUstream stream, const CUpti_CallbackData& data) noexcept {
   ThreadState* thread = this_thread(session_.generation);
   if (thread == nullptr || thread->inside) return;

@@ -15,6 +15,8 @@ class StreamCalls {
   void on_stream_wait(CUpti_CallbackId id, const CUpti_CallbackData& data) noexcept;
   /// A launch of a graph, once there may be nodes in it that wait for the host (HostWaits::in_graphs()).
   void on_graph_launch(CUpti_CallbackId id, const CUpti_CallbackData& data) noexcept;
+  /// The same launch, when all that is done before it has been, which may have taken seconds: it is announced still.
+  void on_graph_launch_begins(CUpti_CallbackId id, const CUpti_CallbackData& data) noexcept;
 
  private:
   void wait(CUstream stream, const CUpti_CallbackData& data) noexcept;

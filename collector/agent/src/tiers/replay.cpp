@@ -322,7 +322,10 @@ Verdict Replay::launch_enter(const LaunchCall& call) noexcept try {
 
   watch_.begin({call.name, call.kernel_id, step_.index}, call.thread_id, api_.now_ns());
   Verdict verdict = Verdict::not_asked;
-  if (state_.load(std::memory_order_relaxed) == State::armed) {
+  const bool armed = state_.load(std::memory_order_relaxed) == State::armed;
+  if (armed && makes_stream_wait(call)) {
+    ++put_off_launches_;  // another launch opens the session
+  } else if (armed) {
     std::string why;
     auto status = spool::CounterStatus::failed;
     bool later = false;  // a launch to come opens the session
@@ -373,7 +376,7 @@ Replay::Awaited Replay::await_readiness(std::unique_lock<std::mutex>& lock) {
   const auto decided = [&] { return readiness_ != Readiness::pending || gate_.closed(); };
   const auto until = std::chrono::steady_clock::now() + kReadyTimeout;
   while (!decided()) {
-    if (host_waits_.pending()) return Awaited::put_off;
+    if (host_waits_.coming() || host_waits_.pending()) return Awaited::put_off;
     if (std::chrono::steady_clock::now() >= until) return Awaited::too_late;
     ready_.wait_for(lock, kReadyLook, decided);
   }
@@ -485,7 +488,7 @@ Verdict Replay::measure_held(const LaunchCall& call) {
   if (call.graph) {
     const std::uint32_t number = graph_launches_++;
     graph_correlation_ids_.push_back(0);
-    if (!session_.counts_graphs() || !within_budget() || !settled(call.thread_id))
+    if (makes_stream_wait(call) || !session_.counts_graphs() || !within_budget() || !settled(call.thread_id))
       return pause(Verdict::unmeasured);
     const std::int64_t since_ns = api_.now_ns();
     if (!session_.run(&failure) || !session_.push_range(std::to_string(number).c_str(), &failure)) {

@@ -246,6 +246,9 @@ class Replay {
   bool watch(CUstream stream) noexcept;
   /// CUPTI may wait for the device: what waits for the host is over.
   bool host_waits_over(std::uint32_t thread_id) noexcept;
+  /// The launch itself may: of a graph, once the program has made one with a node that waits for the host. Closing a
+  /// range around it would wait for what this very thread is to do next.
+  bool makes_stream_wait(const LaunchCall& call) const noexcept;
   bool comes_back(const LaunchCall& call) noexcept;
   void note_under_way(std::uint32_t thread_id, double usual_ns, std::int64_t since_ns);
   bool settled(std::uint32_t thread_id) noexcept;

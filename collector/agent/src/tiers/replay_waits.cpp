@@ -62,6 +62,12 @@ bool Replay::settled(std::uint32_t thread_id) noexcept {
   return over;
 }
 
+// Whether it is announced does not say so: that is forgotten after a while, and a launch may wait for longer until
+// counters are ready.
+bool Replay::makes_stream_wait(const LaunchCall& call) const noexcept {
+  return call.graph && host_waits_.in_graphs();
+}
+
 bool Replay::host_waits_over(std::uint32_t thread_id) noexcept {
   return !(host_waits_.coming() || host_waits_.pending()) || settled(thread_id);
 }
