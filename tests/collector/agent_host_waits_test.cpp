@@ -80,7 +80,7 @@ TEST(StreamsThatWait, AnAnnouncementIsRenewedOrSaysThatItWasForgotten) {
   w.cupti.clock_ns += HostWaits::kLongestAnnouncementNs / 2;
   EXPECT_TRUE(w.waits.renew(7));
   EXPECT_FALSE(w.waits.renew(8)) << "of another thread";
-  w.cupti.clock_ns += HostWaits::kLongestAnnouncementNs;
+  w.cupti.clock_ns += HostWaits::kLongestAnnouncementNs * 3 / 4;
   EXPECT_TRUE(w.waits.coming());
   w.cupti.clock_ns += HostWaits::kLongestAnnouncementNs;
   EXPECT_FALSE(w.waits.renew(7));
