@@ -51,6 +51,30 @@ TEST(Replay, CountsGraphLaunchesAsAWholeAndKernelsInTurn) {
   EXPECT_EQ(c.values[2].step_index, 2u);
 }
 
+TEST(Replay, CountsNoGraphOnceOneHasANodeThatWaitsForTheHost) {
+  FakeCupti cupti;
+  FakeProgram program(cupti,
+                      {{"RIDGELINE_SCHEDULE", "timeline=1,replay=2"}, {"RIDGELINE_METRICS_R1", "a,b"}});
+  ASSERT_TRUE(program.start());
+  program.create_context();
+  CUpti_GraphData node{};  // as CUPTI reports it, the type may be any
+  node.nodeType = CU_GRAPH_NODE_TYPE_KERNEL;
+  program.create_node(node);
+  cupti.graphs[0x10] = {{{1, CU_GRAPH_NODE_TYPE_HOST}}, {}};
+  cuGraphInstantiateWithFlags_params params{nullptr, reinterpret_cast<CUgraph>(0x10), 0};
+  program.call_with(CUPTI_DRIVER_TRACE_CBID_cuGraphInstantiateWithFlags, &params);
+  for (int i = 0; i < 3; ++i) {
+    program.push("step");
+    program.launch("", 1, CUDA_SUCCESS, false, true);
+    program.launch("k1");
+    program.launch("", 1, CUDA_SUCCESS, false, true);
+    program.pop();
+    program.tick();
+  }
+  EXPECT_EQ(cupti.pushes, cupti.pops);
+  EXPECT_TRUE(program.contents().graph_values.empty());
+}
+
 TEST(Replay, TellsGraphNodesFromCuptisOwnKernels) {
   FakeCupti cupti;
   FakeProgram program(cupti, {{"RIDGELINE_SCHEDULE", "timeline=1,replay=1"}, {"RIDGELINE_METRICS_R1", "a"}});

@@ -59,6 +59,8 @@ void GraphRecorder::read(CUgraph graph, std::uint64_t parent_id, std::uint32_t n
   for (CUgraphNode node : nodes) {
     CUgraphNodeType type{};
     if (driver.graph_node_get_type(node, &type) != CUDA_SUCCESS) continue;
+    // The driver says so, whatever CUPTI said of the node when it was made; the graph is launched after this.
+    if (HostWaits::is_waiting_node(type)) session_.host_waits.node_waits();
     spool::GraphNodeRecord record{};
     record.node_id = id_of(node);
     record.parent_id = parent_id;
