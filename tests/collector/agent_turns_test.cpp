@@ -305,6 +305,39 @@ TEST(Turns, AProcessThatWaitsGoesOnWithItsTimelineAndSaysWhenItsTurnWas) {
   EXPECT_NE(said.find("for process " + std::to_string(holder)), std::string::npos) << said;
 }
 
+TEST(Turns, AProgramThatEndsBeforeItsTurnSaysWhoHadIt) {
+  spool::testing::TemporaryDirectory locks;
+  SharedWords* shared = shared_memory();
+  ASSERT_NE(shared, nullptr);
+  const pid_t holder = in_child([&] {
+    DeviceTurn turn(locks.path(), std::string(32, '0'));
+    shared->go = turn.ask(kTurnSecond) == Answer::ours ? 1 : 3;
+    wait_for_word(shared->go, 2);
+    return 0;
+  });
+  wait_for_word(shared->go, 1);
+  SharingProgram recorded(shared, locks.path());
+  for (int i = 0; i < 10; ++i) recorded.one_step();
+  EXPECT_EQ(recorded.program.contents().message(spool::Topic::turns), "");
+  recorded.program.session().at_exit(spool::EndReason::exit);
+  shared->go = 2;
+  EXPECT_EQ(status_of_child(holder), 0);
+  const std::string said = recorded.program.contents().message(spool::Topic::turns);
+  EXPECT_NE(said.find("in use for"), std::string::npos) << said;
+  EXPECT_NE(said.find("by process " + std::to_string(holder)), std::string::npos) << said;
+  EXPECT_NE(said.find("the program ended before they were free"), std::string::npos) << said;
+}
+
+TEST(Turns, AProgramThatHadItsTurnDoesNotSayThatItWaits) {
+  spool::testing::TemporaryDirectory locks;
+  SharedWords* shared = shared_memory();
+  ASSERT_NE(shared, nullptr);
+  SharingProgram recorded(shared, locks.path());
+  ASSERT_TRUE(recorded.through(4, 3));
+  recorded.program.session().at_exit(spool::EndReason::exit);
+  EXPECT_EQ(recorded.program.contents().message(spool::Topic::turns), "");
+}
+
 // Some other profiler: it knows of no turns.
 TEST(Turns, AForeignHolderIsWaitedFor) {
   spool::testing::TemporaryDirectory locks;

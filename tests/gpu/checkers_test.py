@@ -157,8 +157,9 @@ class Limits(unittest.TestCase):
                 {"kernel": "short", "time_ns": 900, "dram_utilisation_ratio": 0.01, "launch_bound_calls": 1}]
 
     def found(self, **more):
-        by_hand = [[name, ns / 1e6] for name, ns in programs.first_by_hand(self.LAUNCHES)]
-        return {"shares": {"T0": 1.0, "T1": 0.96, "T2": 0.97}, "by_hand": by_hand, "first": "far", "first_name": "far", **more}
+        by_hand = [[name, ns / 1e6, 0.0] for name, ns in programs.first_by_hand(self.LAUNCHES)]
+        return {"shares": {"T0": 1.0, "T1": 0.96, "T2": 0.97}, "by_hand": by_hand, "first": "far", "first_name": "far",
+                "first_reached_ns": 0.0, "may_hide": True, **more}
 
     def wrong(self, program, **more):
         wrong = []
@@ -175,6 +176,17 @@ class Limits(unittest.TestCase):
         self.assertEqual(self.wrong(program, shares={"T0": 1.0, "T1": 1.0, "T2": None}), [], "all in graphs")
         self.assertEqual(self.wrong(program, first="near", first_name="near"), ["the ranking puts near first, by hand it is far"])
         self.assertEqual(len(self.wrong(programs.Program([], first="gemv"))), 1)
+
+    def test_a_saving_may_hide_only_where_there_is_room(self):
+        self.assertFalse(programs.may_hide(990, 1000))
+        self.assertTrue(programs.may_hide(900, 1000), "the GPU waits")
+        self.assertTrue(programs.may_hide(1200, 1000), "several streams")
+        near = {"first": "near", "first_name": "near"}
+        program = programs.Program([])
+        self.assertEqual(self.wrong(program, **near, first_reached_ns=2000.0), [])
+        self.assertEqual(len(self.wrong(program, **near, first_reached_ns=900.0)), 1, "no more than what is first by hand")
+        self.assertEqual(len(self.wrong(program, **near, first_reached_ns=2000.0, may_hide=False)), 1)
+        self.assertEqual(len(self.wrong(program, **near, first_reached_ns=None)), 1)
 
     def test_what_a_program_cannot_have_is_not_asked_for(self):
         self.assertEqual(self.wrong(programs.Program([], tiers=("T0",)), shares={"T0": 1.0, "T1": 0.0, "T2": 0.0}, first_name="near"), [])

@@ -71,9 +71,9 @@ def judge_devices(db, processes, uuids, wrong):
 
 
 def phase_lengths(db, process_id):
-    """Of the steps of a process that are ok, by phase: how many, the median and the longest in ms (v_step: duration)."""
+    """Of the steps of a process that are ok and whose end is known, by phase: how many, the median and the longest in ms (v_step)."""
     lengths = {}
-    for phase, ns in db.execute("SELECT phase, duration_ns FROM v_step WHERE process_id = ? AND status = 'ok'", (process_id,)):
+    for phase, ns in db.execute("SELECT phase, duration_ns FROM v_step WHERE process_id = ? AND status = 'ok' AND duration_ns IS NOT NULL", (process_id,)):
         lengths.setdefault(phase, []).append(ns / 1e6)
     return {phase: {"steps": len(ms), "median_ms": statistics.median(ms), "longest_ms": max(ms)} for phase, ms in lengths.items()}
 

@@ -183,6 +183,8 @@ void SavingReach::add_to(const UtilisationAnalysis& utilisation, Ranking& rankin
   };
   std::stable_sort(ranking.rows.begin(), ranking.rows.end(), [&](const RankingRow& a, const RankingRow& b) {
     if (rank_of(a) != rank_of(b)) return rank_of(a) > rank_of(b);
+    // Where the CPU holds the step back nothing reaches it: what the GPU itself could save still says where to begin.
+    if (a.saved_target_ns != b.saved_target_ns) return a.saved_target_ns > b.saved_target_ns;
     if (a.time_ns != b.time_ns) return a.time_ns > b.time_ns;
     return a.key < b.key;
   });

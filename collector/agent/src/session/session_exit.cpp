@@ -88,6 +88,7 @@ void Session::at_exit(spool::EndReason reason) noexcept {
   if (cupti_started_ && session_.steps.steps_begun() == 0) alone_.without_steps();
   if (cupti_started_ && window_.collecting()) session_.timeline->flush_final();
   conductor_.end_unused_turn();
+  session_.turns.program_ends(session_.now_ns());
   session_.others.tell(session_.now_ns());
   const std::int64_t now = session_.now_ns();
   window_.end_with_program(now);

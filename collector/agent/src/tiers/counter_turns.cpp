@@ -61,14 +61,26 @@ CounterTurns::Turn CounterTurns::waits(std::int64_t now_ns, pid_t holder) noexce
   if (now_ns - waiting_since_ns_ < kPatienceNs) return Turn::wait;
   if (!gave_up_) {
     gave_up_ = true;
-    put_message(
-        writer_, now_ns, Severity::warning, spool::Topic::turns,
-        "the counters of this GPU were in use for " + seconds(now_ns - waiting_since_ns_) +
-            (holder_ != 0 ? " by process " + std::to_string(holder_)
-                          : std::string(" by another process or profiler (DCGM: dcgmi profile --pause)")) +
-            "; the schedule goes on without waiting any longer");
+    tell_waited(now_ns, "the schedule goes on without waiting any longer");
   }
   return Turn::none;
+}
+
+// With mutex_ held.
+void CounterTurns::tell_waited(std::int64_t now_ns, const char* then) {
+  put_message(
+      writer_, now_ns, Severity::warning, spool::Topic::turns,
+      "the counters of this GPU were in use for " + seconds(now_ns - waiting_since_ns_) +
+          (holder_ != 0 ? " by process " + std::to_string(holder_)
+                        : std::string(" by another process or profiler (DCGM: dcgmi profile --pause)")) +
+          "; " + then);
+}
+
+void CounterTurns::program_ends(std::int64_t now_ns) noexcept try {
+  const std::lock_guard<std::mutex> guard(mutex_);
+  if (waiting_since_ns_ != 0 && taken_ns_ == 0 && !gave_up_)
+    tell_waited(now_ns, "the program ended before they were free");
+} catch (...) {  // out of memory: without its reason
 }
 
 CounterTurns::Turn CounterTurns::take(std::uint64_t devices, std::int64_t now_ns,

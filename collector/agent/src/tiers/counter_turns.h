@@ -50,6 +50,8 @@ class CounterTurns {
   /// CUPTI says that the counters are in use, in spite of the turn. True: this process is to ask again later; the turn
   /// is over. False: it has done so for long enough.
   bool refused(std::int64_t now_ns) noexcept;
+  /// The program ends: if this process still waits for its turn, that is why it has nothing, and is said.
+  void program_ends(std::int64_t now_ns) noexcept;
   bool held() const noexcept;
   /// For how long this process has had its turn; 0: it has none.
   std::int64_t held_ns(std::int64_t now_ns) const noexcept;
@@ -61,6 +63,7 @@ class CounterTurns {
 
   DeviceTurn* turn_of(std::uint32_t device_id) noexcept;
   Turn waits(std::int64_t now_ns, pid_t holder) noexcept;
+  void tell_waited(std::int64_t now_ns, const char* then);
   void end(std::int64_t now_ns) noexcept;
 
   spool::Writer& writer_;

@@ -151,8 +151,8 @@ struct RankingTotals {
 struct Ranking {
   RankingOptions options;
   ScopeKind scope = ScopeKind::step;  ///< what the shares and savings are of
-  /// By reached_target_ns in steps of ReachOptions::resolution_ns, then time_ns, descending, then key; without a
-  /// simulation by saved_target_ns instead.
+  /// By reached_target_ns in steps of ReachOptions::resolution_ns, then saved_target_ns, then time_ns, descending, then
+  /// key; without a simulation from saved_target_ns on.
   std::vector<RankingRow> rows;
   RankingTotals totals;
   std::optional<StepReach> reach;  // a session fills it in

@@ -19,7 +19,7 @@ struct ReachOptions {
   std::int64_t max_works =
       1'000'000;  ///< kernels, copies and memsets of a step; a longer one is not simulated
   std::int64_t max_visits = 60'000'000;  ///< pieces of work gone through to answer for all rows of a ranking
-  std::int64_t resolution_ns = 1000;     ///< savings that differ by less rank by kernel time
+  std::int64_t resolution_ns = 1000;     ///< savings that differ by less rank by what the GPU saves
   bool cut = false;  ///< what is ranked begins or ends in the middle of what the program did: no simulation
 };
 
