@@ -6,6 +6,7 @@ import unittest
 sys.dont_write_bytecode = True
 
 import advice
+import advised
 import carried_out
 
 
@@ -42,7 +43,7 @@ class Judged(unittest.TestCase):
 
 class CarriedOut(unittest.TestCase):
     def test_a_gain_lies_in_the_interval_or_within_a_factor_of_two_of_its_middle(self):
-        promised = carried_out.promise_of([case("casts", 1.0), case("optimiser", 9.0), case("casts", 3.0)], "casts")
+        promised = advised.promise_of([case("casts", 1.0), case("optimiser", 9.0), case("casts", 3.0)], "casts")
         self.assertEqual(promised, [2.0, 4.0, 8.0])
         for gain, right in ((1.9, False), (2.0, True), (8.0, True), (8.1, False), (-1.0, False)):
             self.assertEqual(carried_out.judged(promised, gain), right, gain)

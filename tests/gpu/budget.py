@@ -9,13 +9,12 @@ what is ranked. The trainer is recorded with a budget that is enough for all its
 against the first's, kernel by kernel and launch by launch: 95 % of the time is in values that are within their stated errors, and the
 errors say something. By default lstm, bert, server and trainer, about three minutes.
 """
-import argparse
 import json
 import os
 import sys
 import tempfile
 
-from common import Checks, Facts, chosen, open_capture, reason_words, run
+from common import Checks, Facts, chosen, open_capture, options_of, reason_words, run
 
 GOOD_COVERAGE = 0.95
 SETUP_S = 3.0  # of what is on top: starting the agent, sampling, reading, the end
@@ -152,16 +151,12 @@ def compare(checks, ridgeline, whole, part, name):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--ridgeline", required=True)
-    parser.add_argument("--trainer", required=True)
-    parser.add_argument("--out", default=tempfile.gettempdir())
-    parser.add_argument("--json")
+    parser = options_of(__doc__, "ridgeline", "trainer", only=programs(""))
     parser.add_argument("--budget", type=float, default=10)
-    parser.add_argument("--only", default="lstm,bert,server,trainer")
+    parser.set_defaults(out=tempfile.gettempdir(), only="lstm,bert,server,trainer")
     options = parser.parse_args()
     os.makedirs(options.out, exist_ok=True)
-    checks = Checks()
+    checks = Checks(options.json)
     all_programs = programs(options.trainer)
     for name in chosen(parser, options.only, all_programs):
         command = all_programs[name]
@@ -177,7 +172,7 @@ def main():
             part = record(checks, options, f"trainer-{seconds}s", command, seconds, alone.seconds)
             if part:
                 compare(checks, options.ridgeline, whole, part, f"by kind, {seconds} s")
-    checks.finish(options.json)
+    checks.finish()
 
 
 if __name__ == "__main__":

@@ -272,7 +272,7 @@ def main():
     options = parser.parse_args()
     db = sqlite3.connect(f"file:{options.capture}?mode=ro", uri=True)
     db.row_factory = sqlite3.Row
-    checks = Checks()
+    checks = Checks(options.json)
     check_records(db, checks)
     step, _ = median_step(db)
     check_values(options.ridgeline, options.capture, checks)
@@ -282,10 +282,7 @@ def main():
     ranking = ridgeline_json(options.ridgeline, "rank", options.capture)
     check_tokens(db.execute("PRAGMA user_version").fetchone()[0], ranking["throughput"], step["duration_ns"], options.tokens, checks)
     check_bytes(db, ranking["rows"], checks)
-    if options.json:
-        with open(options.json, "w") as file:
-            json.dump(checks.rows, file, indent=1)
-    sys.exit(1 if checks.failed() else 0)
+    checks.finish()
 
 
 if __name__ == "__main__":

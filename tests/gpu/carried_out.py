@@ -6,82 +6,59 @@ Each program (first_version.py) is recorded as it is; the first case of `ridgeli
 gains is measured on unrecorded runs, in turn. A row passes if the measured gain lies in the promised interval or within a factor of two of
 its middle. What was advised, ranked and measured is left in --out, whatever the verdict. 100 s.
 """
-import argparse
-import json
 import os
 import sys
-from statistics import mean, median, stdev
+from statistics import mean, stdev
 
-from common import Checks, chosen, run
+from advised import Recorder, differences, gain_ms, measured_in_turn, promise_of, within_factor, words_of
+from common import Checks, chosen, options_of
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 PROGRAM = os.path.join(HERE, "first_version.py")
 SCHEDULE = "warmup=8,timeline=60,sample=4,replay=9"  # of a host-bound program the median is not known from fewer
-FACTOR = 2.0
 PROGRAMS = ("gpt2", "resnet50")
 # The rules whose advice first_version.py can carry out.
 REMEDIES = ("launch-overhead", "sync-in-step", "optimiser", "fp32-gemm", "pageable-copy", "copy-exposed", "unfused-attention", "casts",
             "fold-elementwise", "bias-kernel", "faster-library")
 
 
-def promise_of(cases, rule):
-    """low, mid, high in ms of all cases of the rule: carrying it out ends them all."""
-    return [sum(case["net"][key] for case in cases if case["rule"] == rule) / 1e6 for key in ("low_ns", "mid_ns", "high_ns")]
-
-
-def judged(promised, gain_ms):
+def judged(promised, gain):
     low, mid, high = promised
-    return low <= gain_ms <= high or (gain_ms > 0 and mid / FACTOR <= gain_ms <= mid * FACTOR)
+    return low <= gain <= high or within_factor(mid, gain)
 
 
-def keep(options, name, text):
-    with open(os.path.join(options.out, name), "w") as file:
-        file.write(text)
-
-
-def carry_out(options, checks, name):
-    capture = os.path.join(options.out, f"carried-out-{name}.ridge")
-    done = run([options.ridgeline, "record", "-q", "--force", "--schedule", SCHEDULE, "--budget", "5", "-o", capture, "--", sys.executable, PROGRAM, name, "--steps", "140"],
-               timeout=90)
-    if not os.path.exists(capture):
-        return checks.add(name, False, f"record exited {done.status}: {done.tail()}")
-    for verb in ("rank", "steps", "roofline"):
-        keep(options, f"carried-out-{name}-{verb}.txt", run([options.ridgeline, verb, capture], timeout=60).out)
-    keep(options, f"carried-out-{name}-advise.txt", run([options.ridgeline, "advise", capture], timeout=60).out)
-    said = run([options.ridgeline, "advise", capture, "--all", "--format", "json"], timeout=60)
-    if said.status != 0:
-        return checks.add(name, False, f"advise exited {said.status}: {said.tail()}")
-    keep(options, f"carried-out-{name}.json", said.out)
-    cases = json.loads(said.out)["advice"]["cases"]
-    advised = ", ".join(f"{case['rule']} {case['net']['mid_ns'] / 1e6:.2f} ms" for case in cases[:5]) or "nothing"
+def carry_out(checks, recorder, name):
+    """Adds the row; returns what was promised and measured, None if it did not come to that."""
+    cases, why = recorder.advised(name, [sys.executable, PROGRAM, name, "--steps", "140"])
+    if cases is None:
+        return checks.add(name, False, why)
+    for verb in ("rank", "steps", "roofline", "advise"):
+        recorder.keep(name, f"-{verb}.txt", verb)
     # In the order of the advice, so that what has no remedy here is said and not passed over.
     rules = list(dict.fromkeys(case["rule"] for case in cases))
     rule = next((rule for rule in rules if rule in REMEDIES), None)
     if rule is None:
-        return checks.add(name, False, f"no remedy for what was advised: {advised}")
-    measured = run([sys.executable, PROGRAM, name, "--measure", rule], timeout=120)
-    series = measured.last_json()
-    if series is None:
-        return checks.add(name, False, f"--measure {rule} exited {measured.status}: {measured.tail()}")
-    differences = [a - b for a, b in zip(series["without"], series["with"])]
-    promised = promise_of(cases, rule)
-    gain = median(differences)
+        return checks.add(name, False, f"no remedy for what was advised: {words_of(cases)}")
+    measured, why = measured_in_turn([PROGRAM, name], [rule], 120, "--rounds", "4", "--measured-steps", "20")
+    if rule not in measured:
+        return checks.add(name, False, why)
+    series, promised = measured[rule], promise_of(cases, rule)
+    gain = gain_ms(series, "without", "with")
     checks.add(name, judged(promised, gain),
                f"{rule}, place {rules.index(rule) + 1}: promised {promised[1]:.2f} ms ({promised[0]:.2f} to {promised[2]:.2f}), gained {gain:.2f} "
-               f"+- {stdev(differences):.2f} of {mean(series['without']):.2f} ms; advised: {advised}")
-    return {"rule": rule, "promised_ms": promised, "series": series, "advised": advised}
+               f"+- {stdev(differences(series, 'without', 'with')):.2f} of {mean(series['without']):.2f} ms; advised: {words_of(cases)}")
+    return {"rule": rule, "promised_ms": promised, "series": series, "advised": words_of(cases)}
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--ridgeline", required=True)
-    parser.add_argument("--only")
-    parser.add_argument("--out", default=".")
-    parser.add_argument("--json")
+    parser = options_of(__doc__, "ridgeline", only=PROGRAMS)
     options = parser.parse_args()
-    checks = Checks()
-    figures = {name: carry_out(options, checks, name) for name in chosen(parser, options.only, PROGRAMS)}
-    checks.finish(options.json, programs=figures)
+    figures = {}
+    checks = Checks(options.json, figures={"programs": figures})
+    recorder = Recorder(options, "carried-out", SCHEDULE, budget_s=5)
+    for name in chosen(parser, options.only, PROGRAMS):
+        figures[name] = carry_out(checks, recorder, name)
+    checks.finish()
 
 
 if __name__ == "__main__":

@@ -15,13 +15,12 @@ usage: ceilings.py --ridgeline RIDGELINE --benchmarks RIDGELINE_CEILINGS [--out 
 About 150 s: 55 and 15 (recorded) for the first run, 15 for the second, 20 for what is captured, 20, 8 and 12 for the faults. Every reading that is void is printed
 with all its rules.
 """
-import argparse
 import json
 import os
 import shutil
 import time
 
-from common import Checks, Started, chosen, run
+from common import Checks, Started, chosen, options_of, run
 
 NAMES = ("twice", "captured", "halved", "resident", "foreign")
 AGAIN = ("dram", "l2", "compute.bf16", "compute.fp32", "launch")  # in the second run
@@ -209,14 +208,9 @@ def foreign(checks, options):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--ridgeline", required=True)
-    parser.add_argument("--benchmarks", required=True)
-    parser.add_argument("--out", default=".")
-    parser.add_argument("--json")
-    parser.add_argument("--only")
+    parser = options_of(__doc__, "ridgeline", "benchmarks", only=NAMES)
     options = parser.parse_args()
-    checks = Checks()
+    checks = Checks(options.json)
     for name in chosen(parser, options.only, NAMES):
         if name == "twice":
             twice(checks, options)
@@ -228,7 +222,7 @@ def main():
             fault(checks, options, name, "above_possible", ["dram.read"], "--plant", "l2-resident")
         else:
             foreign(checks, options)
-    checks.finish(options.json)
+    checks.finish()
 
 
 if __name__ == "__main__":

@@ -19,7 +19,6 @@ A row a check, as it comes. After each of them DIR has commits.md (every compari
 what `commits` said while it ran) of the rows until then; a-a.json is of the last. --recorder is given to `commits`: a stand-in in tests without a
 GPU.
 """
-import argparse
 import json
 import os
 import shutil
@@ -30,7 +29,7 @@ import time
 
 sys.dont_write_bytecode = True
 
-from common import Checks, chosen, run
+from common import Checks, chosen, options_of, run
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 PROGRAM = os.path.join(HERE, "..", "..", "examples", "ci", "pytorch", "train.py")
@@ -219,15 +218,11 @@ def against_itself(options, folder, seconds, checks):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--ridgeline", required=True)
-    parser.add_argument("--out", required=True)
+    parser = options_of(__doc__, "ridgeline", only=[*CASES, "a-a"])
     parser.add_argument("--trainer")
-    parser.add_argument("--only")
     parser.add_argument("--seconds", type=float, default=900)
     parser.add_argument("--budget", type=float, default=150)
     parser.add_argument("--recorder")
-    parser.add_argument("--json")
     options = parser.parse_args()
     options.ridgeline, options.out = os.path.abspath(options.ridgeline), os.path.abspath(options.out)
     names = chosen(parser, options.only, [*CASES, "a-a"])
@@ -236,7 +231,7 @@ def main():
     if not shutil.which("git"):
         parser.error("there is no git on this machine, and `commits` needs it")
     os.environ.pop("PYTHONDONTWRITEBYTECODE", None)  # else each run compiles all of PyTorch's modules anew, which is most of its time
-    begin, checks = time.monotonic(), Checks()
+    begin, checks = time.monotonic(), Checks(options.json)
     os.makedirs(options.out, exist_ok=True)
 
     judging_s = min(JUDGING_SECONDS, options.seconds / 5)
@@ -257,7 +252,7 @@ def main():
             all_commits(options, repository, commits, pairs, lambda: left(kept), checks)
         if "a-a" in names:
             against_itself(options, folder, max(20, left(judging_s)), checks)
-    checks.finish(options.json)
+    checks.finish()
 
 
 if __name__ == "__main__":

@@ -1,4 +1,7 @@
-"""What the checks on a GPU machine share: running a recording, reading a capture, printing a row a check."""
+"""What the checks on a GPU machine share: options, running a recording, reading a capture, printing a row a check."""
+import argparse
+import contextlib
+import io
 import json
 import os
 import re
@@ -7,30 +10,71 @@ import sqlite3
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 
 sys.dont_write_bytecode = True
 
 
 class Checks:
-    """Rows of name, pass or FAIL, and what was seen; printed as they come."""
+    """Rows of name, pass or FAIL, and what was seen. Each is printed and written to `json_path` as it comes, so that a check that is
+    cut off leaves what it has done. `at_end` adds the rows and prints the tables that are made of all cases: finish() calls it, or the
+    end by SIGTERM (a time limit), of what there is by then."""
 
-    def __init__(self):
-        self.rows = []
+    unfinished = []
+
+    def __init__(self, json_path=None, at_end=None, figures=None):
+        self.rows, self.json_path, self.at_end, self.figures = [], json_path, at_end, {} if figures is None else figures
+        self.ended, self.writing = False, threading.RLock()
+        Checks.unfinished.append(self)
+        end_by_sigterm()
 
     def add(self, name, passed, detail):
         self.rows.append({"check": name, "passed": bool(passed), "detail": detail})
         print(f"{name:<14} {'pass' if passed else 'FAIL'}  {detail}", flush=True)
+        self.keep()
 
     def failed(self):
         return [row for row in self.rows if not row["passed"]]
 
-    def finish(self, json_path, **more):
+    def keep(self, **more):
+        """Writes the rows, and `figures` beside them."""
+        with self.writing:  # rows may come from several threads
+            self.figures.update(more)
+            if self.json_path:
+                beside = f"{self.json_path}.tmp"
+                with open(beside, "w") as file:
+                    json.dump({"rows": self.rows, "complete": self.ended, **self.figures}, file, indent=1)
+                os.replace(beside, self.json_path)
+
+    def end(self):
+        if self.at_end and not self.ended:
+            self.at_end()
+
+    def cut(self):
+        """The check is ended before its time: what it has is judged, and written as incomplete."""
+        self.end()
+        print(f"cut off after {len(self.rows)} rows: what was to come was not run", flush=True)
+        self.keep(cut=True)
+
+    def finish(self, **more):
         """Writes the rows, and exits 1 if any failed or there is none."""
-        if json_path:
-            with open(json_path, "w") as file:
-                json.dump({"rows": self.rows, **more}, file, indent=1)
+        self.end()
+        self.ended = True
+        self.keep(**more)
         sys.exit(1 if self.failed() or not self.rows else 0)
+
+
+def options_of(doc, *programs, only=None):
+    """The parser of what checkers share: the programs, which are required, --out and --json; with `only`, names of cases, --only."""
+    parser = argparse.ArgumentParser(description=doc.splitlines()[0])
+    for program in programs:
+        parser.add_argument(f"--{program}", required=True)
+    parser.add_argument("--out", default=".", help="folder of what is recorded and measured")
+    parser.add_argument("--json", help="file of the rows, written as they come")
+    if only:
+        parser.add_argument("--only", metavar="NAME,...", help=f"of {', '.join(only)}")
+    return parser
 
 
 def chosen(parser, only, names):
@@ -68,9 +112,22 @@ def kill_all():
 
 
 def end_in_order(*_):
-    """A check that is ended by SIGTERM (a time limit) leaves no recording behind that holds the counters."""
+    """A check that is ended by SIGTERM (a time limit) leaves no recording behind that holds the counters, and says what it has."""
     kill_all()
+    said = io.StringIO()  # the signal may have come while standard output was written to
+    with contextlib.redirect_stdout(said):
+        for checks in Checks.unfinished:
+            with contextlib.suppress(Exception):
+                checks.cut()
+    with contextlib.suppress(Exception):
+        sys.stdout.flush()
+    os.write(1, said.getvalue().encode())
     os._exit(124)
+
+
+def end_by_sigterm():
+    if threading.current_thread() is threading.main_thread() and signal.getsignal(signal.SIGTERM) == signal.SIG_DFL:
+        signal.signal(signal.SIGTERM, end_in_order)  # a check may have an end of its own
 
 
 class Started:
@@ -86,8 +143,7 @@ class Started:
         self.process = subprocess.Popen(command, stdout=self.printed[0], stderr=self.printed[-1], env={**os.environ, **(env or {})},
                                         start_new_session=True, preexec_fn=limits)
         Started.running.add(self)
-        if signal.getsignal(signal.SIGTERM) == signal.SIG_DFL:  # a check may have an end of its own
-            signal.signal(signal.SIGTERM, end_in_order)
+        end_by_sigterm()
 
     def finish(self, timeout=240, last_words_s=0):
         """Waits for the end, which comes after `timeout` seconds at the latest. With `last_words_s` what the command started is

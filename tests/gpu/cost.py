@@ -12,7 +12,7 @@ import argparse
 import os
 import statistics
 
-from common import Checks, open_capture, run
+from common import Checks, open_capture, options_of, run
 
 MOST_MS_A_LAUNCH = 2.0
 MOST_SECONDS = 20.0
@@ -42,17 +42,14 @@ def launch_cost_ms(capture):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--ridgeline", required=True)
+    parser = options_of(__doc__, "ridgeline")
     parser.add_argument("--rounds", type=int, default=2)
-    parser.add_argument("--out", default=".")
-    parser.add_argument("--json")
     parser.add_argument("program", nargs=argparse.REMAINDER)
     options = parser.parse_args()
     program = options.program[1:] if options.program[:1] == ["--"] else options.program
     if not program:
         parser.error("no program given")
-    checks = Checks()
+    checks = Checks(options.json)
     capture = os.path.join(options.out, "cost.ridge")
     alone, recorded, ranked, per_launch = [], [], [], []
     for _ in range(options.rounds):
@@ -62,7 +59,7 @@ def main():
         for done in (plain, record, rank):
             if done.status != 0:
                 checks.add("total", False, f"exit {done.status}: {done.tail()}")
-                checks.finish(options.json)
+                checks.finish()
         alone.append(plain.seconds)
         recorded.append(record.seconds)
         ranked.append(rank.seconds)
@@ -81,7 +78,7 @@ def main():
     checks.add("total", extra <= MOST_SECONDS,
                f"record {statistics.fmean(recorded):.1f} s + rank {statistics.fmean(ranked):.2f} s, the program alone "
                f"{statistics.fmean(alone):.1f} s: {extra:.1f} s on top; at most {MOST_SECONDS:g}")
-    checks.finish(options.json, alone_s=alone, record_s=recorded, rank_s=ranked,
+    checks.finish(alone_s=alone, record_s=recorded, rank_s=ranked,
                   launch_ms=[c[0] for c in per_launch])
 
 

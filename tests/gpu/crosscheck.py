@@ -185,7 +185,7 @@ def main():
     if options.print_filter:
         print(*launch_filter(db, options.in_steps))
         return
-    checks = Checks()
+    checks = Checks(options.json)
     places, peak = step_of(db), dram_peak(db)
     if not places or not peak:
         raise SystemExit("crosscheck: no launches in usual timeline steps, or no peak of DRAM")
@@ -209,7 +209,7 @@ def main():
     time = sum(launch.ns() for launch in places.values())
     measured = sum(launch.ns() for launch in places.values() if launch.t2_bytes() is not None)
     checks.add("T2-cover", measured == time, f"{100 * measured / time:.2f} % of the step's kernel time has a T2 value")
-    checks.finish(options.json, kernels=rows, launches=len(places))
+    checks.finish(kernels=rows, launches=len(places))
 
 
 if __name__ == "__main__":

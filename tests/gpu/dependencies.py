@@ -12,14 +12,13 @@ Rows:
   cost        microseconds of the host that one call takes longer than unrecorded, medians of the pairs, interleaved; a call
               that is not recorded (event_query) at most 0.1 us, a launch at most 3 us, the others at most 3 us
 """
-import argparse
 import json
 import os
 import re
 from collections import Counter
 from statistics import median
 
-from common import Checks, Facts, kernel_base, open_capture, run
+from common import Checks, Facts, kernel_base, open_capture, options_of, run
 
 MOST_US = {"event_query": 0.1, "launch": 3.0, "graph_node": 3.0, "pooled_memory": 6.0, "memory": 12.0}
 USUAL_MOST_US = 3.0
@@ -118,26 +117,22 @@ def judge_cost(checks, options):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--ridgeline", required=True)
-    parser.add_argument("--orderer", required=True)
-    parser.add_argument("--out", default=".")
-    parser.add_argument("--json")
+    parser = options_of(__doc__, "ridgeline", "orderer")
     parser.add_argument("--pairs", type=int, default=3)
     options = parser.parse_args()
-    checks = Checks()
+    checks = Checks(options.json)
     capture = os.path.join(options.out, "dependencies.ridge")
     done = run([options.ridgeline, "record", "--force", "-o", capture, "--schedule", "warmup=2,timeline=100", "--", options.orderer],
                timeout=60)
     if done.status != 0:
         checks.add("record", False, f"exit {done.status}: {done.tail()}")
-        checks.finish(options.json)
+        checks.finish()
     facts = Facts(capture)
     checks.add("record", facts.complete() and facts.problem is None, f"{facts.step_text()}; {facts.counts()}; {facts.tier_text()}")
     judge(checks, capture, done.out)
     judge_reach(checks, options.ridgeline, capture)
     extra = judge_cost(checks, options)
-    checks.finish(options.json, cost_us=extra)
+    checks.finish(cost_us=extra)
 
 
 if __name__ == "__main__":

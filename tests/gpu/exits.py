@@ -13,15 +13,13 @@ sampling and replay, samples, replays and decodes. A run is wrong if
 - the capture cannot be ranked, or, where the program ended in order, a launch that was seen has no record.
 The first kind runs alone on the GPU, so that every phase gets the counters, every 50 ms; the others in several lanes at once.
 """
-import argparse
-import json
 import os
 import signal
 import sys
 import time
 from concurrent.futures import ThreadPoolExecutor
 
-from common import Checks, Facts, end_in_order, open_capture, run
+from common import Checks, Facts, end_in_order, open_capture, options_of, run
 
 STATUS = 7  # the exiter's own
 HANG_S = 1.0
@@ -136,11 +134,7 @@ class Exits:
 
 
 def main(argv=None):
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--ridgeline", required=True)
-    parser.add_argument("--exiter", required=True)
-    parser.add_argument("--out", default=".")
-    parser.add_argument("--json")
+    parser = options_of(__doc__, "ridgeline", "exiter")
     parser.add_argument("--lanes", type=int, default=4)
     parser.add_argument("--step", type=int, default=50, help="ms between the moments of the first kind")
     parser.add_argument("--from", type=int, default=0, dest="first")
@@ -155,7 +149,8 @@ def main(argv=None):
         parser.error(f"unknown kind {unknown[0]}: one of {', '.join(KINDS)}")
     os.makedirs(options.out, exist_ok=True)
     signal.signal(signal.SIGTERM, end_in_order)  # Started would, but not on the lanes' threads
-    exits, checks, raw, begin = Exits(options), Checks(), [], time.monotonic()
+    exits, raw, begin = Exits(options), [], time.monotonic()
+    checks = Checks(options.json, figures={"kinds": raw})
     kinds = options.kinds or list(KINDS)
     with ThreadPoolExecutor(options.lanes) as pool:
         alone = dict(zip(kinds, pool.map(exits.time_alone, kinds)))
@@ -178,9 +173,6 @@ def main(argv=None):
         if bad:
             detail += f" -- WRONG: after {bad[0][0]} ms: " + "; ".join(bad[0][1])[:300]
         checks.add(name, not bad, detail)
-        if options.json:  # what is known so far, should the check be ended
-            with open(options.json, "w") as file:
-                json.dump({"rows": checks.rows, "kinds": raw, "alone_seconds": exits.alone_s}, file, indent=1)
 
     first, *others = kinds
     moments = range(options.first, options.until + 1, options.step)
@@ -197,7 +189,7 @@ def main(argv=None):
                 report(name, sleeps, [future.result() for future in futures])
     runs = sum(len(r["moments_ms"]) for r in raw)
     checks.add("all", not checks.failed(), f"{runs} runs in {time.monotonic() - begin:.0f} s")
-    checks.finish(options.json, kinds=raw, alone_seconds=exits.alone_s)
+    checks.finish(alone_seconds=exits.alone_s)
 
 
 if __name__ == "__main__":

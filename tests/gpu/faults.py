@@ -6,7 +6,6 @@ usage: faults.py --ridgeline RIDGELINE --trainer GPT2_TRAIN --exerciser AGENT_EX
 Each fault must end in a valid capture of what happened (read here with SQL, and by `ridgeline info`), or in none where
 nothing could happen, and in one clear line. Rows say what was seen. `--list` names the faults.
 """
-import argparse
 import glob
 import json
 import os
@@ -18,7 +17,7 @@ import subprocess
 import sys
 import time
 
-from common import Checks, Facts, Started, children, run
+from common import Checks, Facts, Started, children, options_of, run
 
 
 def steps_of_5_ms(count):
@@ -32,7 +31,7 @@ TIMELINE = ("--schedule", "warmup=2,timeline=1000000")
 class Faults:
     def __init__(self, options):
         self.o = options
-        self.checks = Checks()
+        self.checks = Checks(options.json)
         os.makedirs(options.out, exist_ok=True)
 
     def path(self, name):
@@ -340,13 +339,8 @@ FAULTS = {
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--ridgeline", required=True)
-    parser.add_argument("--trainer", required=True)
-    parser.add_argument("--exerciser", required=True)
+    parser = options_of(__doc__, "ridgeline", "trainer", "exerciser")
     parser.add_argument("--python-program", help="examples/pytorch_gpt2.py, for the fault with PyTorch's profiler")
-    parser.add_argument("--out", default=".")
-    parser.add_argument("--json")
     parser.add_argument("--list", action="store_true")
     parser.add_argument("faults", nargs="*", metavar="FAULT")
     options = parser.parse_args()
@@ -362,7 +356,7 @@ def main():
             FAULTS[name](faults)
         except Exception as error:  # a checker that dies half-way fails its row
             faults.checks.add(name, False, f"the check itself failed: {type(error).__name__}: {error}")
-    faults.checks.finish(options.json)
+    faults.checks.finish()
 
 
 if __name__ == "__main__":

@@ -1,21 +1,17 @@
 #!/usr/bin/env python3
 """Training steps as people first write them, and each remedy as a switch.
 
-usage: first_version.py gpt2|resnet50 [--apply RULE,...] [--steps N]
-       first_version.py gpt2|resnet50 --measure RULE [--rounds 4]   ms a step without the remedy and with it, in turn, as one JSON line
+usage: first_version.py gpt2|resnet50 [--with RULE,...] [--steps N]
+       first_version.py gpt2|resnet50 --measure RULE,... [--rounds 4]   (in_turn.py)
 
 gpt2: Hugging Face's GPT-2 124M, eager, autocast to BF16, AdamW by its defaults, the loss read in each step. resnet50: ResNet-50 in FP32,
 channels first, SGD by its defaults, images from pageable memory, the loss read in each step. Nothing in them knows of a profiler. A remedy
 goes by the name of the rule of `ridgeline advise` that asks for it.
 """
-import argparse
-import json
-import os
-import time
-
 import torch
 from torch import nn
 
+import in_turn
 from carried_out import REMEDIES
 
 IMAGES, TOKENS = (64, 3, 224, 224), (8, 512)
@@ -165,40 +161,18 @@ class Resnet50(Program):
 PROGRAMS = {"gpt2": Gpt2, "resnet50": Resnet50}
 
 
-def ms(program, steps, warm=8):
-    for _ in range(warm):
-        program.step()
-    torch.cuda.synchronize()
-    begin = time.perf_counter()
-    for _ in range(steps):
-        program.step()
-    torch.cuda.synchronize()
-    return (time.perf_counter() - begin) / steps * 1e3
-
-
 def main():
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser = in_turn.parser_of(__doc__)
     parser.add_argument("program", choices=sorted(PROGRAMS))
-    parser.add_argument("--apply", default="")
-    parser.add_argument("--measure")
-    parser.add_argument("--rounds", type=int, default=4)
-    parser.add_argument("--steps", type=int, default=80)
-    options = parser.parse_args()
-    make = PROGRAMS[options.program]
-    asked = [rule for rule in (options.measure or options.apply).split(",") if rule]
-    if unknown := [rule for rule in asked if rule not in REMEDIES]:
-        parser.error(f"there is no remedy for {', '.join(unknown)}: one of {', '.join(REMEDIES)}")
-    if not options.measure:
-        print(json.dumps({"median_ms": ms(make(asked), options.steps)}), flush=True)
-        return
-    sides = {"without": make([]), "with": make(asked)}
-    series = {"without": [], "with": []}
-    for number in range(options.rounds):
-        for name in ("without", "with")[:: 1 if number % 2 == 0 else -1]:
-            series[name].append(ms(sides[name], 20))
-    print(json.dumps(series), flush=True)
-    # A graph that is destroyed while its library still has work of it ends in a warning that is none of the program's.
-    os._exit(0)
+    options = in_turn.options_of(parser, REMEDIES)
+    made = {}
+
+    def without(_):
+        if not made:
+            made["first"] = PROGRAMS[options.program]([])
+        return made["first"]
+
+    in_turn.run(options, PROGRAMS[options.program], without, warm=8)
 
 
 if __name__ == "__main__":

@@ -18,7 +18,6 @@ that has loaded its libraries waits for the device until the one before has ende
 Results are compared to the bit, but where a compiler chose among algorithms by their time (`close`). A kind whose results differ alone, too,
 says nothing and fails. --add adds up what several calls wrote with --json, of other seeds, and judges all of it.
 """
-import argparse
 import json
 import os
 import random
@@ -30,7 +29,7 @@ import time
 from concurrent.futures import ThreadPoolExecutor
 
 import collectives
-from common import Checks, end_in_order, open_capture, run
+from common import Checks, end_in_order, open_capture, options_of, run
 from turns import Turn
 
 STATUS = 7
@@ -286,11 +285,9 @@ def added_up(files):
 
 
 def main(argv=None):
-    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser = options_of(__doc__)
     parser.add_argument("--ridgeline")
     parser.add_argument("--gauntlet")
-    parser.add_argument("--out", default=".")
-    parser.add_argument("--json")
     parser.add_argument("--runs", type=int, default=500)
     parser.add_argument("--seconds", type=float, default=480)
     parser.add_argument("--seed", type=int, default=1)
@@ -299,11 +296,11 @@ def main(argv=None):
     parser.add_argument("--add", nargs="+", metavar="FILE", help="judge what earlier calls wrote instead of running anything")
     parser.add_argument("kind", nargs="*")
     options = parser.parse_args(argv)
-    checks = Checks()
+    checks = Checks(options.json)
     if options.add:
         kinds = added_up(options.add)
         judge(checks, kinds, options.runs)
-        checks.finish(options.json, kinds=kinds)
+        checks.finish(kinds=kinds)
     if not options.ridgeline or not options.gauntlet:
         parser.error("--ridgeline and --gauntlet are needed")
     signal.signal(signal.SIGTERM, end_in_order)  # Started would, but not on the lanes' threads
@@ -312,13 +309,13 @@ def main(argv=None):
     kinds = kinds_of(options)
     if not kinds:
         parser.error("no such kind")
+    checks.at_end = lambda: judge(checks, [kind.document() for kind in kinds], 1)
     gauntlet, uuids = Gauntlet(options, kinds), collectives.gpus() or [""]  # no GPU: the programs say so themselves
     with ThreadPoolExecutor(len(uuids) * options.lanes) as pool:
         lanes = [pool.submit(gauntlet.lane, uuid, turn) for uuid, turn in [(uuid, Turn()) for uuid in uuids] for _ in range(options.lanes)]
         for lane in lanes:
             lane.result()
-    judge(checks, [kind.document() for kind in kinds], 1)
-    checks.finish(options.json, kinds=[kind.document() for kind in kinds])
+    checks.finish(kinds=[kind.document() for kind in kinds])
 
 
 if __name__ == "__main__":

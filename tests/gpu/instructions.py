@@ -3,12 +3,11 @@
 
 usage: instructions.py --ridgeline RIDGELINE --counted AGENT_COUNTED [--out DIR] [--json FILE]
 """
-import argparse
 import json
 import os
 import re
 
-from common import Checks, Facts, open_capture, run
+from common import Checks, Facts, open_capture, options_of, run
 
 KINDS = ("ffma", "fadd", "fmul", "dfma", "dadd", "dmul", "hfma")
 
@@ -61,19 +60,15 @@ def stalls(capture, ridgeline):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--ridgeline", required=True)
-    parser.add_argument("--counted", required=True)
-    parser.add_argument("--out", default=".")
-    parser.add_argument("--json")
+    parser = options_of(__doc__, "ridgeline", "counted")
     options = parser.parse_args()
-    checks = Checks()
+    checks = Checks(options.json)
     capture = os.path.join(options.out, "instructions.ridge")
     done = run([options.ridgeline, "record", "--force", "-o", capture, "--schedule", "warmup=3,timeline=4,replay=1",
                 "--stalls", "--sass-flops", "--", options.counted], timeout=120)
     if done.status != 0:
         checks.add("record", False, f"exit {done.status}: {done.tail()}")
-        checks.finish(options.json)
+        checks.finish()
     facts = Facts(capture)
     checks.add("record", facts.tiers.get("T3", ("", ""))[0] == "ok" and facts.complete() and facts.problem is None,
                f"{facts.step_text()}; {facts.counts()}; T3 {': '.join(facts.tiers.get('T3', ('absent', '')))}")
@@ -82,7 +77,7 @@ def main():
     checks.add("sass-flops", not wrong, "; ".join(wrong) or f"{kernels} kernels, every count exact")
     wrong, text = stalls(capture, options.ridgeline)
     checks.add("stalls", not wrong, "; ".join(wrong + [text]))
-    checks.finish(options.json)
+    checks.finish()
 
 
 if __name__ == "__main__":

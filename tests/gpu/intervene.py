@@ -14,17 +14,17 @@ Rows, for each:
   NAME.simulated the simulation's slope is beside it, and agrees (of `host` it is said, not judged)
   streams.slack  the measured slack of the side kernel is 2 ms within 10 %
 """
-import argparse
 import importlib.util
 import json
 import os
 import re
 import sys
 
-from common import Checks, chosen, open_capture, run
+from common import Checks, chosen, open_capture, options_of, run
 
 SCHEDULE = "warmup=5,timeline=20"
 TOLERANCE = 0.1
+NAMES = ("trainer", "streams", "host")
 
 HOST_PROGRAM = r"""
 import sys, torch
@@ -142,26 +142,23 @@ def check(checks, options, name, program):
     return text.out
 
 
+def print_answers(texts):
+    for name, text in texts.items():
+        print(f"program  {name}\n{text or '(nothing)'}")
+
+
 def main():
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--ridgeline", required=True)
-    parser.add_argument("--trainer", required=True)
-    parser.add_argument("--slacker", required=True)
-    parser.add_argument("--out", default=".")
-    parser.add_argument("--json")
-    parser.add_argument("--only")
+    parser = options_of(__doc__, "ridgeline", "trainer", "slacker", only=NAMES)
     options = parser.parse_args()
-    checks = Checks()
-    all_of = programs(options)
     texts = {}
-    for name in chosen(parser, options.only, all_of):
+    checks = Checks(options.json, lambda: print_answers(texts), {"documents": texts})
+    all_of = programs(options)
+    for name in chosen(parser, options.only, NAMES):
         if name == "host" and importlib.util.find_spec("torch") is None:
             print("host: left out, there is no PyTorch")
             continue
         texts[name] = check(checks, options, name, all_of[name])
-    for name, text in texts.items():
-        print(f"program  {name}\n{text or '(nothing)'}")
-    checks.finish(options.json, documents=texts)
+    checks.finish()
 
 
 if __name__ == "__main__":

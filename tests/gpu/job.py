@@ -9,13 +9,12 @@ the program's own), host-gaps, more-work, copies (the same with a rank that is l
 (a capture of ranks merged by itself says the same; with another run's it is refused), sweep (the trainer with buckets of 1 MiB; what
 `ranks --what-if` says of larger ones beside runs with them). All need two GPUs. About 80 seconds, and 70 more for sweep.
 """
-import argparse
 import json
 import os
 import sys
 import time
 
-from common import Checks, chosen, run
+from common import Checks, chosen, options_of, run
 from ranks import gpus
 
 HERE = os.path.dirname(os.path.abspath(__file__))
@@ -204,16 +203,11 @@ def check_merge(checks, options, captures):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--ridgeline", required=True)
-    parser.add_argument("--trainer", required=True)
-    parser.add_argument("--out", default=".")
-    parser.add_argument("--json")
-    parser.add_argument("--only", help="these cases, comma-separated")
+    parser = options_of(__doc__, "ridgeline", "trainer", only=["trainer", "healthy", *CAUSES, "merge", "sweep"])
     parser.add_argument("--nccl-library")
     options = parser.parse_args()
     names = chosen(parser, options.only, ["trainer", "healthy", *CAUSES, "merge", "sweep"])
-    checks, count = Checks(), gpus()
+    checks, count = Checks(options.json), gpus()
     seconds, captures = {}, []
     if count < 2:
         print(f"not run, since it needs two GPUs and this host shows {count}: {', '.join(names)}")
@@ -232,7 +226,7 @@ def main():
             check_merge(checks, options, [capture for capture in captures if capture])
         seconds[name] = round(time.monotonic() - begin, 1)
     print("seconds: " + ", ".join(f"{name} {taken}" for name, taken in seconds.items()))
-    checks.finish(options.json, gpus=count, seconds=seconds)
+    checks.finish(gpus=count, seconds=seconds)
 
 
 if __name__ == "__main__":

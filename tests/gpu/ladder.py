@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Climbs the ladders of examples/ on a GPU and judges what they say.
 
-usage: ladder.py --ridgeline RIDGELINE --trainer GPT2_TRAIN [--out DIR] [--json FILE] [--only NAME,...] [--seconds S] [--whole]
+usage: ladder.py --ridgeline RIDGELINE --trainer GPT2_TRAIN [--out DIR] [--json FILE] [--only NAME,...] [--seconds S] [--whole] [--set NAME=VALUE]
 
   trainer   three rungs of the bundled trainer at a small batch, each way: BF16 and attention for Hopper are faster
   pytorch   two rungs of a PyTorch program, the climb alone: BF16 autocast and SDPA are faster
@@ -10,12 +10,11 @@ whole; every arm has a clock, watts, joules, launches, memory and a loss; the ru
 ladder.html, .svg, .csv and runs.json are there. --whole climbs all rungs of both at their own sizes, one way, in --seconds each;
 it judges no rung. The tables are printed.
 """
-import argparse
 import json
 import math
 import os
 
-from common import Checks, chosen, run
+from common import Checks, chosen, options_of, run
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 LEAST_ROUNDS = 3
@@ -61,6 +60,7 @@ def climb(options, name):
     if name == "trainer":
         command += ["--set", f"trainer={options.trainer}"]
     command += ["--cumulative"] if options.whole else short
+    command += [word for setting in options.set for word in ("--set", setting)]
     done = run(command, timeout=options.seconds + SLACK_S, env={"COLUMNS": "160"})
     print(done.out)
     with open(os.path.join(options.out, f"ladder-{name}.log"), "w") as log:
@@ -78,22 +78,19 @@ def climb(options, name):
 
 
 def main(argv=None):
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--ridgeline", required=True)
-    parser.add_argument("--trainer", required=True)
-    parser.add_argument("--out", default=".")
-    parser.add_argument("--json")
-    parser.add_argument("--only", help="of trainer and pytorch, comma-separated")
+    parser = options_of(__doc__, "ridgeline", "trainer", only=CLIMBS)
     parser.add_argument("--seconds", type=int, default=140, help="of each")
     parser.add_argument("--whole", action="store_true", help="all rungs at their own sizes")
+    parser.add_argument("--set", action="append", default=[], metavar="NAME=VALUE", help="another setting of the ladder, as batch=8")
     options = parser.parse_args(argv)
-    checks, documents = Checks(), {}
+    documents = {}
+    checks = Checks(options.json, figures={"ladders": documents})
     for name in chosen(parser, options.only, CLIMBS):
         found, document, seconds = climb(options, name)
         documents[name] = document
         said = document["notes"][0] if document else ""
         checks.add(name, not found, f"{said} {seconds:.0f} s" + ("; " + "; ".join(found) if found else ""))
-    checks.finish(options.json, ladders=documents)
+    checks.finish()
 
 
 if __name__ == "__main__":

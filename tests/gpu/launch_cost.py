@@ -6,13 +6,12 @@ The parts of CUPTI (a subscriber; an empty callback of launches; kernel records;
 with CUPTI's kernel records, and with `record --tiers T0`, each a process, rounds in turn. Some 90 s. Rows: one a part, and
   own-part    T0 above CUPTI's kernel records: at most 0.2 us a launch, the median of the rounds' differences
 """
-import argparse
 import os
 import resource
 import sys
 from statistics import median
 
-from common import Checks, run
+from common import Checks, options_of, run
 
 MOST_NS = 200.0
 PARTS = {"alone": None, "kernels": "kernels"}
@@ -46,15 +45,11 @@ def add_parts(checks, options, program):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--ridgeline", required=True)
-    parser.add_argument("--parts", required=True)
+    parser = options_of(__doc__, "ridgeline", "parts")
     parser.add_argument("--rounds", type=int, default=3)
-    parser.add_argument("--out", default=".")
-    parser.add_argument("--json")
     options = parser.parse_args()
     options.parts = os.path.abspath(options.parts)
-    checks = Checks()
+    checks = Checks(options.json)
     program = [sys.executable, os.path.join(os.path.dirname(os.path.abspath(__file__)), "kinds", "launches.py")]
     capture = os.path.join(options.out, "launch-cost.ridge")
     recorded = [options.ridgeline, "record", "--force", "--tiers", "T0", "--alone-steps", "0", "-o", capture, "--", *program]
@@ -73,7 +68,7 @@ def main():
             said = done.last_json()
             if done.status != 0 or said is None:
                 checks.add(name, False, f"exit {done.status}: {done.tail()}")
-                checks.finish(options.json)
+                checks.finish()
             taken[name].append(said["ns_a_launch"])
             processor[name].append(processor_s() - before)
     for name, values in taken.items():
@@ -83,7 +78,7 @@ def main():
     own = own_part(taken)
     checks.add("own-part", median(own) <= MOST_NS,
                f"T0 above CUPTI's kernel records: {median(own):+.0f} ns a launch ({', '.join(f'{v:+.0f}' for v in own)}); at most {MOST_NS:g}")
-    checks.finish(options.json, ns_a_launch=taken, in_process=in_process, processor_s=processor)
+    checks.finish(ns_a_launch=taken, in_process=in_process, processor_s=processor)
 
 
 if __name__ == "__main__":

@@ -7,13 +7,12 @@ Records the trainer for the given time with the default schedule, the timeline g
 neither process may grow by more than 32 MiB, plus what the launcher needs for its list of libraries; the spool grows with
 the records and its rate is printed. Then ends the program (SIGTERM) and holds the capture to its promise.
 """
-import argparse
 import glob
 import os
 import signal
 import time
 
-from common import Checks, Facts, Started, children
+from common import Checks, Facts, Started, children, options_of
 
 SETTLE_SHARE = 0.3  # of the time: start-up, warm-up and the measuring phases of the schedule
 MOST_GROWTH_BYTES = 32 << 20
@@ -36,14 +35,10 @@ def spool_bytes(pattern):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--ridgeline", required=True)
-    parser.add_argument("--trainer", required=True)
+    parser = options_of(__doc__, "ridgeline", "trainer")
     parser.add_argument("--seconds", type=float, default=600)
-    parser.add_argument("--out", default=".")
-    parser.add_argument("--json")
     options = parser.parse_args()
-    checks, samples = Checks(), []
+    checks, samples = Checks(options.json), []
     capture = os.path.join(options.out, "long.ridge")
     started = Started([options.ridgeline, "record", "--force", "-o", capture, "--", options.trainer, "--model", "124M", "-B", "32",
                        "-T", "1024", "--no-cuda-graph", "--steps", "10000000", "--matmul-search", "off", "--matmul-cache", "none"])
@@ -59,13 +54,13 @@ def main():
     if started.process.poll() is not None or not program:
         done = started.finish(5)
         checks.add("long", False, f"it ended by itself, exit {done.status}: {done.tail()}")
-        checks.finish(options.json, samples=samples)
+        checks.finish(samples=samples)
     os.kill(program, signal.SIGTERM)
     done = started.finish(200)
     settled = [s for s in samples if s["s"] > SETTLE_SHARE * options.seconds and s["program_bytes"] and s["launcher_bytes"]]
     if len(settled) < 5:
         checks.add("memory", False, f"only {len(settled)} samples after settling")
-        checks.finish(options.json, samples=samples)
+        checks.finish(samples=samples)
     grown = [s for before, s in zip(settled, settled[1:]) if s["spool_bytes"] > before["spool_bytes"]] + settled[-1:]
     growth = {key: settled[-1][key] - settled[0][key] for key in ("program_bytes", "launcher_bytes", "spool_bytes")}
     span = settled[-1]["s"] - settled[0]["s"]
@@ -79,7 +74,7 @@ def main():
     wrong = []
     if not os.path.exists(capture):
         checks.add("capture", False, f"none was made: {done.tail()}")
-        checks.finish(options.json, samples=samples)
+        checks.finish(samples=samples)
     facts = Facts(capture)
     if facts.run["exit_signal"] != signal.SIGTERM:
         wrong.append(f"exit signal {facts.run['exit_signal']}")
@@ -100,7 +95,7 @@ def main():
     checks.add("capture", not wrong, f"{facts.step_text()}; {facts.counts()}; {os.path.getsize(capture) / 1e6:.0f} MB"
                + (" -- WRONG: " + "; ".join(wrong) if wrong else ""))
     os.unlink(capture)
-    checks.finish(options.json, samples=samples)
+    checks.finish(samples=samples)
 
 
 if __name__ == "__main__":

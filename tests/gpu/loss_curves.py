@@ -251,7 +251,7 @@ def main():
     a.layers, a.heads, a.channels = MODELS[a.model]
     a.max_t = 1024
     a.warmup = a.steps // 10 if a.warmup is None else a.warmup
-    checks = Checks()
+    checks = Checks(a.json)
     names = a.curves.split(",")
     now = a.only.split(",") if a.only else names
     if unknown := [name for name in (*names, *now) if name not in ("pytorch", *OWN)]:
@@ -306,7 +306,7 @@ def main():
         json.dump(result, file)
         file.write("\n")
     shutil.rmtree(folder, ignore_errors=True)
-    checks.finish(a.json)
+    checks.finish()
 
 
 if __name__ == "__main__":

@@ -6,10 +6,9 @@ usage: memory.py --trainer GPT2_TRAIN [--json FILE] [--only NAME,...]
 For each set of switches a batch far too large is asked for; then two steps are run with the largest batch that the line
 says fits, and with the batch and micro-batches that keep the step's tokens.
 """
-import argparse
 import re
 
-from common import Checks, chosen, run
+from common import Checks, chosen, options_of, run
 
 ASKED = 4096
 CASES = {
@@ -42,16 +41,13 @@ def examine(checks, name, trainer, switches):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--trainer", required=True)
-    parser.add_argument("--json")
-    parser.add_argument("--only", help="these cases, comma-separated")
+    parser = options_of(__doc__, "trainer", only=CASES)
     options = parser.parse_args()
     names = chosen(parser, options.only, CASES)
-    checks = Checks()
+    checks = Checks(options.json)
     for name in names:
         examine(checks, name, options.trainer, CASES[name])
-    checks.finish(options.json)
+    checks.finish()
 
 
 if __name__ == "__main__":

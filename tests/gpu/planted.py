@@ -1,22 +1,22 @@
 #!/usr/bin/env python3
 """A PyTorch step with one defect planted, or none.
 
-usage: planted.py [--defect NAME] [--fp32] [--light] [--steps N]
-       planted.py --measure [NAME,...] [--rounds 3]   ms a step of every defect (of those) and of the same step without it, in turn, as one
-                                                      JSON line
+usage: planted.py [--with DEFECT] [--fp32] [--light] [--steps N]
+       planted.py --measure DEFECT,... [--rounds 3]   (in_turn.py)
 
 Without a defect the step is: a batch that was copied from pinned memory beside the step before, some milliseconds of GEMMs, a chain of
 small kernels as one CUDA graph, a reduction by as many blocks as the device can hold, half a millisecond of Python while the GPU is
-busy, and a fused optimizer. Each defect changes one of these. Launches cost nothing while the CPU is ahead of the GPU: their defect is
-planted into a light step (--light), with a tenth of the GEMMs and five times the small kernels.
+busy, and a fused optimizer. No elementwise kernel could be folded into another: the gradient of the output is given. Each defect changes one
+of these. Launches cost nothing while the CPU is ahead of the GPU: their defect is planted into a light step (--light), with a tenth of the
+GEMMs and five times the small kernels.
 """
-import argparse
-import json
 import time
 
 import torch
 import triton
 import triton.language as tl
+
+import in_turn
 
 DEFECTS = ("sync-in-step", "pageable-copy", "loader-wait", "ugly-dimension", "launch-overhead", "optimiser", "copy-exposed",
            "too-few-blocks", "fp32-gemm")
@@ -63,6 +63,7 @@ class Step:
         self.small_optimizer = torch.optim.AdamW(self.small_parameters, lr=1e-4, **how)
         self.optimizer = torch.optim.SGD(self.layers.parameters(), lr=1e-6, fused=True)
         self.input = torch.randn(rows, WIDTH, device=device, dtype=kind)
+        self.gradient = torch.randn(rows, WIDTH, device=device, dtype=kind)
         pinned = defect != "pageable-copy"
         self.host = torch.zeros(BATCH_BYTES, dtype=torch.uint8, pin_memory=pinned)
         self.batch = torch.empty(BATCH_BYTES, dtype=torch.uint8, device=device)
@@ -99,7 +100,7 @@ class Step:
 
     loading_s = 0.030
 
-    def run(self):
+    def step(self):
         torch.backends.cuda.matmul.allow_tf32 = self.defect != "fp32-gemm"
         torch.cuda.nvtx.range_push("step")
         self.take_batch()
@@ -110,7 +111,7 @@ class Step:
                 if self.defect == "sync-in-step":
                     torch.cuda.synchronize()
                 busy(0.0005)
-        x.float().square().mean().backward()
+        x.backward(self.gradient)
         add_up[(self.blocks,)](self.many, self.sums, self.many.numel(), BLOCK=1024)
         if self.graph is not None:
             self.graph.replay()
@@ -121,49 +122,27 @@ class Step:
         self.optimizer.zero_grad()
         torch.cuda.nvtx.range_pop()
 
-    def ms(self, steps, warm=6):
-        for _ in range(warm):
-            self.run()
-        torch.cuda.synchronize()
-        begin = time.perf_counter()
-        for _ in range(steps):
-            self.run()
-        torch.cuda.synchronize()
-        return (time.perf_counter() - begin) / steps * 1e3
-
-
-def measure(rounds, defects):
-    """Each defect beside the step without it, in turn, so that the clock drifts for both."""
-    result = {}
-    without = {}
-    for defect in defects:
-        planted = Step(defect)
-        kind = (planted.fp32, planted.light)
-        if kind not in without:
-            without[kind] = Step(None, *kind)
-        clean = without[kind]
-        series = {"with": [], "without": []}
-        for number in range(rounds):
-            for name, step in (("with", planted), ("without", clean))[:: 1 if number % 2 == 0 else -1]:
-                series[name].append(step.ms(12))
-        result[defect] = series
-        del planted
-    print(json.dumps(result), flush=True)
-
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--defect", choices=DEFECTS)
+    parser = in_turn.parser_of(__doc__)
     parser.add_argument("--fp32", action="store_true")
     parser.add_argument("--light", action="store_true")
-    parser.add_argument("--steps", type=int, default=60)
-    parser.add_argument("--measure", nargs="?", const=",".join(DEFECTS))
-    parser.add_argument("--rounds", type=int, default=3)
-    options = parser.parse_args()
-    if options.measure:
-        measure(options.rounds, options.measure.split(","))
-        return
-    print(json.dumps({"median_ms": Step(options.defect, options.fp32, options.light).ms(options.steps)}), flush=True)
+    options = in_turn.options_of(parser, DEFECTS)
+    if len(options.changes) > 1:
+        parser.error("one defect at a time")
+    clean = {}
+
+    def make(defects):
+        return Step(defects[0] if defects else None, options.fp32, options.light)
+
+    def without(defect):
+        """The step that has all but the defect; kept for the next that is of the same kind."""
+        kind = (defect == "fp32-gemm" or options.fp32, defect == "launch-overhead" or options.light)
+        if kind not in clean:
+            clean[kind] = Step(None, *kind)
+        return clean[kind]
+
+    in_turn.run(options, make, without)
 
 
 if __name__ == "__main__":

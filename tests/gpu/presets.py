@@ -11,12 +11,11 @@ nor in their ranges; the kernels are the same. A row passes if the capture is co
 of its kernel time is at 70 % and 85 % than of the naive one's. --captures compares two captures that are there. --also adds the
 fast preset with other options (fp8=--precision fp8), --only leaves out what it does not name.
 """
-import argparse
 import json
 import os
 import shlex
 
-from common import Checks, Facts, chosen, run
+from common import Checks, Facts, chosen, options_of, run
 
 # Steps of the naive preset take a second each.
 SCHEDULES = {"naive": "warmup=3,timeline=5,sample=2,replay=9", "fast": "warmup=10,timeline=12,sample=4,replay=9"}
@@ -119,20 +118,27 @@ def judge(checks, documents, facts):
                    f"{documents['naive']['step']['median_ns'] / documents['fast']['step']['median_ns']:.1f} times as fast")
 
 
+def conclude(checks, documents, facts):
+    if documents:
+        print("\n".join(shares(documents)) + "\n")
+        for preset, d in documents.items():
+            print("\n".join(kernels(preset, d)) + "\n")
+        print("\n".join(operations(documents)) + "\n")
+    judge(checks, documents, facts)
+
+
 def main(argv=None):
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--ridgeline", required=True)
+    parser = options_of(__doc__, "ridgeline")
     parser.add_argument("--trainer")
-    parser.add_argument("--out", default=".")
-    parser.add_argument("--json")
     parser.add_argument("--plans", help="the fast preset takes its products' algorithms from this file, which --matmul-search full has left")
     parser.add_argument("--also", metavar="NAME=OPTIONS", action="append", default=[], help="the fast preset with these options too")
-    parser.add_argument("--only", help="these of naive, fast and --also, comma-separated")
     parser.add_argument("--captures", nargs=2, metavar=("NAIVE", "FAST"), help="compare these instead of recording")
+    parser.add_argument("--only", help="these of naive, fast and --also, comma-separated")
     options = parser.parse_args(argv)
     if not options.captures and not options.trainer:
         parser.error("give --trainer, or --captures")
-    checks, documents, facts = Checks(), {}, {}
+    documents, facts = {}, {}
+    checks = Checks(options.json, lambda: conclude(checks, documents, facts))
     presets = {"naive": [], "fast": []}
     for text in options.also:
         name, equals, value = text.partition("=")
@@ -151,14 +157,8 @@ def main(argv=None):
             documents[preset], facts[preset] = document(options, capture), Facts(capture)
         except (ValueError, KeyError, OSError) as error:
             checks.add(preset, False, str(error))
-    if documents:
-        print("\n".join(shares(documents)) + "\n")
-        for preset, d in documents.items():
-            print("\n".join(kernels(preset, d)) + "\n")
-        print("\n".join(operations(documents)) + "\n")
-    judge(checks, documents, facts)
-    checks.finish(options.json, presets={preset: {"step": d["step"], "verdict": d["verdict"], "rows": d["rows"], "operations": d["operations"]}
-                                         for preset, d in documents.items()})
+    checks.finish(presets={preset: {"step": d["step"], "verdict": d["verdict"], "rows": d["rows"], "operations": d["operations"]}
+                             for preset, d in documents.items()})
 
 
 if __name__ == "__main__":

@@ -5,12 +5,11 @@ usage: price.py --ridgeline RIDGELINE --trainer GPT2_TRAIN [--rounds 2] [--out D
 Five programs, each alone and recorded with the timeline alone, in turn. A row each: the capture says what a step takes alone and
 recorded; its ratio agrees with that of the runs within 2 points, or within the capture's own error if that is more.
 """
-import argparse
 import os
 import sys
 from statistics import mean
 
-from common import Checks, Facts, chosen, open_capture, run
+from common import Checks, Facts, chosen, open_capture, options_of, run
 
 MOST_POINTS = 2.0
 
@@ -56,17 +55,12 @@ def step_ms(done):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--ridgeline", required=True)
-    parser.add_argument("--trainer", required=True)
+    parser = options_of(__doc__, "ridgeline", "trainer", only=programs(""))
     parser.add_argument("--rounds", type=int, default=2)
-    parser.add_argument("--only")
-    parser.add_argument("--out", default=".")
-    parser.add_argument("--json")
     options = parser.parse_args()
-    checks = Checks()
-    all_of = programs(options.trainer)
     figures = {}
+    checks = Checks(options.json, figures={"programs": figures})
+    all_of = programs(options.trainer)
     for name in chosen(parser, options.only, all_of):
         alone, recorded, own, problem = [], [], [], None
         for number in range(options.rounds):
@@ -96,7 +90,7 @@ def main():
         checks.add(name, agree,
                    f"runs {mean(alone):.3f} and {mean(recorded):.3f} ms ({runs:+.1f} %); the capture " +
                    ", ".join(f"{f['alone_ns'] / 1e6:.3f} and {f['recorded_ns'] / 1e6:.3f} ms" for f in own) + f" ({said:+.1f} % +- {error:.1f})")
-    checks.finish(options.json, programs=figures)
+    checks.finish()
 
 
 if __name__ == "__main__":

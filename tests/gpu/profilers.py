@@ -16,7 +16,7 @@ import statistics
 
 import crosscheck
 import ncu
-from common import Checks, kernel_base, open_capture, run
+from common import Checks, kernel_base, open_capture, options_of, run
 
 SHOWN = 10
 TORCH = "PyTorch's profiler, 5 steps"
@@ -37,17 +37,13 @@ def torch_kernels(path):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    for name in ("--ridgeline", "--capture", "--ncu-csv"):
-        parser.add_argument(name, required=True)
+    parser = options_of(__doc__, "ridgeline", "capture", "ncu-csv")
     parser.add_argument("--ncu-seconds", type=float, required=True, help="wall time of ncu's run")
     parser.add_argument("--record-seconds", type=float, required=True, help="wall time of the recording")
-    parser.add_argument("--out", default=".")
-    parser.add_argument("--json")
     parser.add_argument("program", nargs=argparse.REMAINDER)
     options = parser.parse_args()
     program = options.program[1:] if options.program[:1] == ["--"] else options.program
-    checks = Checks()
+    checks = Checks(options.json)
     kernels_path = os.path.join(options.out, "torch-profiler.json")
     timeline_path = os.path.join(options.out, "profilers-timeline.ridge")
     alone = run([*program, "--json"])
@@ -57,7 +53,7 @@ def main():
     for name, done in (("alone", alone), ("record", timeline), ("torch", torch)):
         if done.status != 0 or done.last_json() is None:
             checks.add(name, False, f"exit {done.status}: {done.tail()}")
-            checks.finish(options.json)
+            checks.finish()
 
     places = crosscheck.step_of(open_capture(options.capture))
     found, matched = ncu.align([key[1] for key in sorted(places)], ncu.read(options.ncu_csv))
@@ -106,7 +102,7 @@ def main():
     checks.add("cost", True, f"a step costs {100 * overhead['ridgeline, timeline']:+.2f} % under ridgeline's timeline, "
                f"{100 * overhead[TORCH]:+.2f} % under PyTorch's profiler")
     os.unlink(timeline_path)
-    checks.finish(options.json, costs=costs, kernels=kernels)
+    checks.finish(costs=costs, kernels=kernels)
 
 
 if __name__ == "__main__":

@@ -23,7 +23,6 @@ nothing; `torchrun` then shares it.
 What a program prints is in program-NAME.log while it runs. One that has not ended within its limit is ended with all its
 processes and fails; Python's then print where they are.
 """
-import argparse
 import json
 import os
 import signal
@@ -36,7 +35,7 @@ sys.path.append(os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "
 
 import collectives
 import sequences
-from common import Checks, Facts, end_in_order, kernel_base, open_capture, run
+from common import Checks, Facts, end_in_order, kernel_base, open_capture, options_of, run
 from power import PowerWatch
 
 # What is printed comes at once; a process that is told to abort says where it is; NCCL tells how far it came.
@@ -411,13 +410,7 @@ def share_of(names, share):
 
 
 def main(argv=None):
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--ridgeline", required=True)
-    parser.add_argument("--trainer", required=True)
-    parser.add_argument("--exiter", required=True)
-    parser.add_argument("--python-program", required=True)
-    parser.add_argument("--out", default=".")
-    parser.add_argument("--json")
+    parser = options_of(__doc__, "ridgeline", "trainer", "exiter", "python-program")
     parser.add_argument("--limit", type=float, default=600, help="seconds of a program at most; each has its own limit besides")
     parser.add_argument("--no-overhead", action="store_true", help="do not run each program alone")
     parser.add_argument("--alone", type=int, choices=(1, 2), default=1, help="runs alone of each program: before its recording, and after")
@@ -437,7 +430,8 @@ def main(argv=None):
     if unknown:
         parser.error(f"no such program: {unknown[0]}; there are {', '.join(every)}")
     signal.signal(signal.SIGTERM, end_in_order)  # Started would, but not on the threads of the pool
-    checks, tables, names = Checks(), {}, list(options.programs or every)
+    tables, names = {}, list(options.programs or every)
+    checks = Checks(options.json, lambda: print_table([tables[name] for name in names if tables.get(name)]))
     if options.one_gpu:
         names = [name for name in names if every[name].takes_gpus == 1]
     if options.share:
@@ -489,9 +483,7 @@ def main(argv=None):
             wrong = []
             text = collectives.judge_replay(tables[name]["phases"], tables["fsdp-one"]["phases"][0], wrong)
             checks.add(f"{name}-replay", not wrong, "; ".join([text, *wrong]))
-    rows = [tables[name] for name in names if tables.get(name)]
-    print_table(rows)
-    checks.finish(options.json, programs=rows)
+    checks.finish(programs=[tables[name] for name in names if tables.get(name)])
 
 
 if __name__ == "__main__":

@@ -73,7 +73,7 @@ print("state", profiler.recording.state, "captures", profiler.captures)
 
 class Checker:
     def __init__(self, options):
-        self.options, self.checks = options, Checks()
+        self.options, self.checks = options, Checks(options.json)
         self.environment = None
 
     def install(self):
@@ -179,7 +179,7 @@ def main():
     options = parser.parse_args()
     checker = Checker(options)
     checker.all()
-    checker.checks.finish(options.json)
+    checker.checks.finish()
 
 
 if __name__ == "__main__":

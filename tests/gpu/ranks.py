@@ -10,7 +10,6 @@ ranks to 1, from 1 to 2, with ZeRO-1 and without), lost (a rank killed, a rank s
 divided), speed (tokens/s at B = 4, 8, 32 a rank). All but `one` and `refused` need two GPUs: with one they are not run, which is said. About
 three minutes.
 """
-import argparse
 import json
 import os
 import shutil
@@ -19,7 +18,7 @@ import statistics
 import subprocess
 import time
 
-from common import Checks, Started, children, chosen, run
+from common import Checks, Started, children, chosen, options_of, run
 
 STEPS = 20
 # Largest relative difference of a step's loss, and of its gradient norm, between one process and two ranks at the same global batch. In FP32 only
@@ -248,16 +247,12 @@ def check_speed(checks, trainer):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--trainer", required=True)
-    parser.add_argument("--out", default=".")
-    parser.add_argument("--json")
-    parser.add_argument("--only", help="these cases, comma-separated")
+    cases = ["one", "refused", "losses", "bits", "launched", "resume", "lost", "speed"]
+    parser = options_of(__doc__, "trainer", only=cases)
     parser.add_argument("--nccl-library")
     options = parser.parse_args()
-    cases = ["one", "refused", "losses", "bits", "launched", "resume", "lost", "speed"]
     names = chosen(parser, options.only, cases)
-    checks, trainer, count = Checks(), Trainer(options), gpus()
+    checks, trainer, count = Checks(options.json), Trainer(options), gpus()
     shutil.rmtree(trainer.folder, ignore_errors=True)
     os.makedirs(trainer.folder)
     not_run, table, seconds = [], None, {}
@@ -276,7 +271,7 @@ def main():
     if not_run:
         print(f"not run, since they need two GPUs and this host shows {count}: {', '.join(not_run)}")
     print("seconds: " + ", ".join(f"{name} {taken}" for name, taken in seconds.items()))
-    checks.finish(options.json, gpus=count, not_run=not_run, speed=table, seconds=seconds,
+    checks.finish(gpus=count, not_run=not_run, speed=table, seconds=seconds,
                   versions={"nvls": os.environ.get("NCCL_NVLS_ENABLE", "0 (the trainer's default)")})
 
 

@@ -7,7 +7,6 @@ For each case: one run to the end; the same run killed (SIGKILL) when it has wri
 from its directory. Both files of the last checkpoint must be the same, and so must what the logs say: losses, norms, validation
 losses, samples. Validation and samples run in between and must leave no trace.
 """
-import argparse
 import filecmp
 import json
 import os
@@ -17,7 +16,7 @@ import signal
 import struct
 import subprocess
 
-from common import Checks, chosen, run
+from common import Checks, chosen, options_of, run
 
 # (steps, steps between checkpoints, arguments): enough steps behind the first checkpoint that the signal arrives in time
 TINY = (600, 250, ["--model", "tiny", "-B", "6", "-T", "128"])
@@ -106,14 +105,10 @@ def compare(checks, name, trainer, case, folder):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--trainer", required=True)
-    parser.add_argument("--out", default=".")
-    parser.add_argument("--json")
-    parser.add_argument("--only", help="these cases, comma-separated")
+    parser = options_of(__doc__, "trainer", only=cases([""]))
     options = parser.parse_args()
     names = chosen(parser, options.only, cases([""]))
-    checks = Checks()
+    checks = Checks(options.json)
     folder = os.path.join(options.out, "resume")
     shutil.rmtree(folder, ignore_errors=True)
     os.makedirs(folder)
@@ -123,7 +118,7 @@ def main():
     for name in names:
         compare(checks, name, options.trainer, cases(shards)[name], os.path.join(folder, name))
     shutil.rmtree(folder, ignore_errors=True)
-    checks.finish(options.json)
+    checks.finish()
 
 
 if __name__ == "__main__":

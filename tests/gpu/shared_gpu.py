@@ -8,11 +8,10 @@ Rows:
   two-recordings  two recordings at once: the same of both
   values          DRAM bytes of the counted launches, kernel by kernel, within 5 % of those alone (kernels of 1 MB and more)
 """
-import argparse
 import os
 from statistics import median
 
-from common import Checks, Facts, Started, kernel_base, open_capture, run
+from common import Checks, Facts, Started, kernel_base, open_capture, options_of, run
 
 READ, WRITE = "dram__bytes_read.sum", "dram__bytes_write.sum"
 MOST_DIFFERENCE = 0.05
@@ -61,13 +60,9 @@ def judge(checks, name, captures, processes):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--ridgeline", required=True)
-    parser.add_argument("--trainer", required=True)
-    parser.add_argument("--out", default=".")
-    parser.add_argument("--json")
+    parser = options_of(__doc__, "ridgeline", "trainer")
     options = parser.parse_args()
-    checks = Checks()
+    checks = Checks(options.json)
     program = [options.trainer, "--model", "124M", "-B", "4", "-T", "1024", "--matmul-search", "off", "--matmul-cache", "none",
                "--no-cuda-graph", "--steps", "600"]
 
@@ -82,7 +77,7 @@ def main():
 
     alone, command = record("alone", program)
     if not ended("alone", run(command, timeout=60)):
-        checks.finish(options.json)
+        checks.finish()
     judge(checks, "alone", [alone], 1)
 
     both, command = record("both", ["sh", "-c", '"$@" & "$@"; status=$?; wait; exit $status', "sh", *program])
@@ -109,7 +104,7 @@ def main():
                     worst, of = difference, f"{key[1]} {key[2]}x{key[3]}x{key[4]} of {os.path.basename(capture)}"
     checks.add("values", compared >= len(wanted) > 0 and worst <= MOST_DIFFERENCE,
                f"{compared} kernels compared, {len(wanted)} alone; the furthest {100 * worst:.2f} %: {of}")
-    checks.finish(options.json)
+    checks.finish()
 
 
 if __name__ == "__main__":

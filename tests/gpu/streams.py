@@ -7,12 +7,11 @@ Rows:
   T2-bytes    replayed counters: read and written bytes together within 0.5 % of what each kernel moves
   T1-bytes    sampled counters: the same
 """
-import argparse
 import os
 import re
 from statistics import median
 
-from common import Checks, Facts, kernel_base, open_capture, run
+from common import Checks, Facts, kernel_base, open_capture, options_of, run
 
 MOST_DIFFERENCE = 0.005
 READ, WRITE = "dram__bytes_read.sum", "dram__bytes_write.sum"
@@ -50,25 +49,21 @@ def judge(checks, tier, wanted, found):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--ridgeline", required=True)
-    parser.add_argument("--streamer", required=True)
-    parser.add_argument("--out", default=".")
-    parser.add_argument("--json")
+    parser = options_of(__doc__, "ridgeline", "streamer")
     options = parser.parse_args()
-    checks = Checks()
+    checks = Checks(options.json)
     capture = os.path.join(options.out, "streams.ridge")
     done = run([options.ridgeline, "record", "--force", "-o", capture, "--schedule", "warmup=3,timeline=6,sample=4,replay=4", "--",
                 options.streamer], timeout=120)
     if done.status != 0:
         checks.add("record", False, f"exit {done.status}: {done.tail()}")
-        checks.finish(options.json)
+        checks.finish()
     facts = Facts(capture)
     checks.add("record", facts.complete() and facts.problem is None, f"{facts.step_text()}; {facts.counts()}; {facts.tier_text()}")
     wanted = declared(done.out)
     for tier in TIERS:
         judge(checks, tier, wanted, measured(capture, tier))
-    checks.finish(options.json)
+    checks.finish()
 
 
 if __name__ == "__main__":

@@ -117,7 +117,7 @@ def ncu_rows(path):
 
 class Three:
     def __init__(self, options):
-        self.options, self.checks, self.seconds = options, Checks(), {}
+        self.options, self.checks, self.seconds = options, Checks(options.json), {}
         self.out = options.out
         self.program = self.out / "three_ways_program.py"
         self.program.write_text(PROGRAM)
@@ -237,7 +237,7 @@ def main():
     three = Three(options)
     done = three.record()
     rows = three.judge(done) if done else []
-    three.checks.finish(options.json, kernels=rows, seconds=three.seconds)
+    three.checks.finish(kernels=rows, seconds=three.seconds)
 
 
 if __name__ == "__main__":

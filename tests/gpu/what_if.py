@@ -16,14 +16,13 @@ Rows:
 The table behind the rows has, for each switch, what was asked, bound, naive sum, simulated, after power with its interval, measured, and the
 signed errors of the prediction and of the naive sum.
 """
-import argparse
 import json
 import os
 import time
 from collections import defaultdict
 from statistics import median
 
-from common import Checks, chosen, run
+from common import Checks, chosen, options_of, run
 
 WARM_STEPS = 6
 LEAST_SHARE = 0.01     # of the step: a switch worth less has no error that says anything
@@ -153,7 +152,7 @@ def measure(trainer, name, pairs):
 
 def judge(checks, results):
     unknown = [f"{name} ({'; '.join(r['replay']['why'])}, worst {r['replay']['worst']})" for name, r in results.items() if not r["replay"]["known"]]
-    checks.add("replay", not unknown, "; ".join(unknown) or f"{len(results)} recordings within 1 % and 2 % of each phase")
+    checks.add("replay", bool(results) and not unknown, "; ".join(unknown) or f"{len(results)} recordings within 1 % and 2 % of each phase")
     known = {name: r for name, r in results.items() if r["predicted_ms"] is not None and "measured_ms" in r}
     wrong = [name for name, r in known.items() if abs(r["measured_ms"]) > 2 * r["noise_ms"]
              and ((r["measured_ms"] > 0 and r["high_ms"] < 0) or (r["measured_ms"] < 0 and r["low_ms"] > 0))]
@@ -177,18 +176,19 @@ def print_table(results):
               f"{error('naive_ms')}  {words[:160]}{'…' if len(words) > 160 else ''}")
 
 
+def conclude(checks, results):
+    judge(checks, results)
+    print_table(results)
+
+
 def main():
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--ridgeline", required=True)
-    parser.add_argument("--trainer", required=True)
-    parser.add_argument("--out", default=".")
-    parser.add_argument("--json")
+    parser = options_of(__doc__, "ridgeline", "trainer", only=SWITCHES)
     parser.add_argument("--steps", type=int, default=24)
     parser.add_argument("--pairs", type=int, default=1)
-    parser.add_argument("--only", help=", ".join(SWITCHES))
     options = parser.parse_args()
-    checks, trainer = Checks(), Trainer(options)
+    trainer = Trainer(options)
     results, fast_kernels, begin = {}, {}, time.monotonic()
+    checks = Checks(options.json, lambda: conclude(checks, results), {"switches": results})
     for name in chosen(parser, options.only, SWITCHES):
         try:
             results[name] = prediction_of(options, trainer, name, fast_kernels)
@@ -202,10 +202,8 @@ def main():
             results[name].update(measure(trainer, name, options.pairs))
         except Failed as failed:
             checks.add(f"measure-{name}", False, str(failed))
-    judge(checks, results)
-    print_table(results)
     print(f"predictions: {path}; {time.monotonic() - begin:.0f} s")
-    checks.finish(options.json, switches=results)
+    checks.finish()
 
 
 if __name__ == "__main__":

@@ -5,14 +5,13 @@ usage: windows.py --ridgeline RIDGELINE --looper AGENT_LOOPER [--out DIR] [--jso
 
 `--list` names the checks. The looper's step is 46 launches: one embed, 12 layers of 3, 9 updates.
 """
-import argparse
 import json
 import os
 import re
 import signal
 import time
 
-from common import Checks, Facts, Started, open_capture, run
+from common import Checks, Facts, Started, open_capture, options_of, run
 
 STEP = 46
 PAUSE_NS = 4_000_000  # of the looper with --sleep or --callback
@@ -203,11 +202,7 @@ CHECKS = {"period": period, "graph": graph, "contexts": contexts, "irregular": i
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--ridgeline", required=True)
-    parser.add_argument("--looper", required=True)
-    parser.add_argument("--out", default=".")
-    parser.add_argument("--json")
+    parser = options_of(__doc__, "ridgeline", "looper")
     parser.add_argument("--list", action="store_true")
     parser.add_argument("checks", nargs="*", metavar="CHECK")
     options = parser.parse_args()
@@ -217,14 +212,14 @@ def main():
     unknown = [name for name in options.checks if name not in CHECKS]
     if unknown:
         parser.error(f"no such check: {unknown[0]}; there are {', '.join(CHECKS)}")
-    checks = Checks()
+    checks = Checks(options.json)
     for name in options.checks or CHECKS:
         try:
             wrong, detail = CHECKS[name](Case(options, name))
         except Exception as error:  # a check that breaks off has failed
             wrong, detail = [f"{type(error).__name__}: {error}"], ""
         checks.add(name, not wrong, detail + (" -- WRONG: " + "; ".join(wrong) if wrong else ""))
-    checks.finish(options.json)
+    checks.finish()
 
 
 if __name__ == "__main__":
