@@ -66,6 +66,12 @@ if(programs AND TARGET ridgeline_agent)
   target_include_directories(agent_streamer SYSTEM PRIVATE ${CUDAToolkit_INCLUDE_DIRS})
   target_link_libraries(agent_streamer PRIVATE ${CMAKE_DL_LIBS})
 
+  # One of five kernels whose places on a roofline are known, for tests/gpu/places.py.
+  add_executable(agent_places gpu/places.cu)
+  set_target_properties(agent_places PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/tests)
+  target_include_directories(agent_places SYSTEM PRIVATE ${CUDAToolkit_INCLUDE_DIRS})
+  target_link_libraries(agent_places PRIVATE CUDA::cublas ${CMAKE_DL_LIBS})
+
   # One whose dependencies are known, for tests/gpu/dependencies.py.
   add_executable(agent_orderer gpu/orderer.cu)
   set_target_properties(agent_orderer PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/tests)

@@ -28,6 +28,7 @@ import gauntlet
 import launch_cost
 import ncu
 import overhead
+import places
 import price
 import programs
 import shared_gpu
@@ -346,6 +347,38 @@ class Checkers(unittest.TestCase):
                 streams.judge(checks, tier, wanted, found)
                 self.assertEqual(not checks.failed(), passes, checks.rows)
         self.assertEqual(streams.declared("no error\nstream_copy reads 16 writes 8\nL2 holds 4\n"), {"stream_copy": (16, 8)})
+
+    def test_kernels_of_known_place_are_held_against_what_they_declare(self):
+        wanted = places.declared("no error\nplace_triad bytes 1200 flops 200\nplace_chase bytes 320 flops 0\nplace_nothing bytes 0 flops 0\n")
+        self.assertEqual(wanted["place_triad"], (1200, 200))
+
+        def verdict(kernel, moved, **more):
+            roof = {"flops_per_s": None, "time_ns": 100, "calls": 1, "dram_ratio": 0.9, "intensity_flop_per_byte": None, "bound": "DRAM", "sol_ns": 90}
+            return places.judge(kernel, wanted[kernel], {"dram_bytes": moved}, {**roof, **more}, 50)[0]
+
+        triad = {"flops_per_s": 2e9, "intensity_flop_per_byte": 0.1667}
+        self.assertTrue(verdict("place_triad", 1210, **triad))
+        self.assertFalse(verdict("place_triad", 1300, **triad), "more bytes than it moves")
+        self.assertFalse(verdict("place_triad", 1200, **{**triad, "flops_per_s": 1e9}), "half of the operations")
+        self.assertFalse(verdict("place_triad", 1200, **{**triad, "intensity_flop_per_byte": 0.2}), "at another place")
+        self.assertFalse(verdict("place_triad", 1200, dram_ratio=0.5, **triad), "far from the roof")
+        self.assertTrue(verdict("place_chase", 640, dram_ratio=0.01))
+        self.assertFalse(verdict("place_chase", 640, dram_ratio=0.2))
+        self.assertTrue(verdict("place_nothing", None))
+        self.assertFalse(verdict("place_nothing", 0, time_ns=1000), "longer than launches take")
+
+    def test_bytes_of_five_kernels_are_held_against_ncu(self):
+        rank = {kernel: {"dram_bytes": 1e9} for kernel in places.KERNELS}
+        rank["place_nothing"]["dram_bytes"] = None
+        rows = [{"name": kernel, "read": 0.6e9, "write": 0.4e9} for kernel in places.KERNELS if kernel != "place_product"]
+        rows.append({"name": "nvjet_gemm", "read": 0.6e9, "write": 0.4e9})
+        self.assertTrue(places.judge_ncu(rank, rows)[0])
+        rank["place_chase"]["dram_bytes"] = 1.03e9
+        self.assertFalse(places.judge_ncu(rank, rows)[0], "3 % off")
+        rank["place_chase"]["dram_bytes"] = None
+        self.assertFalse(places.judge_ncu(rank, rows)[0], "not measured")
+        rank["place_chase"]["dram_bytes"] = 1e9
+        self.assertFalse(places.judge_ncu(rank, rows[1:])[0], "one that ncu has not")
 
     def test_a_mean_with_replay_steps_in_it_is_no_cost_of_the_timeline(self):
         self.assertTrue(programs.ends_in_timeline({"steps": 300, "mean_ms": 11.0}, {"replay": 8, "after": 100}))
