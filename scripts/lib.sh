@@ -27,7 +27,7 @@ as_root() {
 build_packages=(g++ cmake ninja-build git libsqlite3-dev libfmt-dev libcli11-dev nlohmann-json3-dev libboost-math-dev libtomlplusplus-dev libre2-dev zlib1g-dev)
 test_packages=(libgtest-dev sqlite3 python3 python3-venv dpkg-dev)
 # Parsers that the formats of reports and exports are held against (tests/formats, tests/exports).
-format_packages=(python3-junitparser python3-prometheus-client python3-jsonschema python3-markdown-it python3-html5lib python3-yaml libxml2-utils protobuf-compiler)
+format_packages=(python3-junitparser python3-prometheus-client python3-jsonschema python3-markdown-it python3-html5lib python3-yaml libxml2-utils protobuf-compiler librsvg2-bin)
 # The desktop program: built where these are. Without a font its pictures would be boxes.
 gui_packages=(qt6-base-dev qt6-svg-dev libgl-dev fonts-dejavu-core)
 # What tests are built with where it is there, in half the time: another linker, and a compiler for the build under the sanitizers.
@@ -49,6 +49,7 @@ requirement_met() {
     lld) have ld.lld ;;
     clang) have clang++ ;;
     libclang-rt-dev) can_sanitize clang++ 2>/dev/null ;;
+    librsvg2-bin) have rsvg-convert ;;
     clang-format) have clang-format || have clang-format-14 ;;
     clang-tidy) have run-clang-tidy && have clang-tidy ;;
     *) package_installed "$1" ;;

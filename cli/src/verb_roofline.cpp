@@ -1,7 +1,10 @@
 // verb_roofline.cpp: the kernels of a step under the roofs, as a table, data, a picture or a page.
+#include <unistd.h>
+
 #include <memory>
 
 #include "output.h"
+#include "png.h"
 #include "verb.h"
 
 namespace ridgeline::cli {
@@ -15,21 +18,23 @@ bool ends_with_word(const std::string& file, std::string_view ending) {
 }
 
 // The file's name says what it is to hold, unless --format does.
-Form form_of(PrintOptions& print, bool format_given) {
-  if (print.format == "svg") return Form::svg;
-  if (print.format == "html") return Form::page;
-  if (format_given) return Form::table;
-  if (ends_with_word(print.output, ".svg")) return Form::svg;
-  if (ends_with_word(print.output, ".html") || ends_with_word(print.output, ".htm")) return Form::page;
-  if (ends_with_word(print.output, ".png"))
-    throw Error(ErrorKind::usage,
-                print.output +
-                    ": this program draws no PNG: write .svg, or export the roofline from the "
-                    "desktop program (ridgeline gui)");
-  if (ends_with_word(print.output, ".json")) print.format = "json";
-  if (ends_with_word(print.output, ".csv")) print.format = "csv";
-  if (ends_with_word(print.output, ".md")) print.format = "markdown";
-  return Form::table;
+void take_format_of_name(PrintOptions& print) {
+  constexpr std::pair<std::string_view, const char*> kEndings[] = {
+      {".svg", "svg"},   {".png", "png"}, {".html", "html"},   {".htm", "html"},
+      {".json", "json"}, {".csv", "csv"}, {".md", "markdown"},
+  };
+  for (const auto& [ending, format] : kEndings) {
+    if (ends_with_word(print.output, ending)) print.format = format;
+  }
+}
+
+// Throws Error(usage) where what was asked for cannot be had together.
+void require_printable(const PrintOptions& print, bool theme_given) {
+  const bool to_standard_output = print.output.empty() || print.output == "-";
+  if (print.format == "png" && to_standard_output && ::isatty(STDOUT_FILENO) == 1)
+    throw Error(ErrorKind::usage, "a PNG is no text for a terminal: name a file with -o FILE.png");
+  if (theme_given && print.format != "png" && print.format != "svg")
+    throw Error(ErrorKind::usage, "--theme is of pictures: write one with -o FILE.png or FILE.svg");
 }
 
 }  // namespace
@@ -41,6 +46,7 @@ Verb add_roofline(Command program) {
     std::string by;
     std::string match;
     bool time = false;
+    std::string theme = "light";
   };
   auto options = std::make_shared<Options>();
   const Command app =
@@ -53,7 +59,9 @@ Verb add_roofline(Command program) {
       .type_name("PATTERN");
   app.add_flag("--time", options->time,
                "Times at each roof, memory against arithmetic, instead of operations over intensity");
-  add_print_options(app, options->print, true, {"svg", "html"});
+  app.add_option("--theme", options->theme, "Colours of an SVG or PNG (default light)")
+      .one_of({"light", "dark"});
+  add_print_options(app, options->print, true, {"svg", "png", "html"});
   app.option("--format").description("How to print (default: what the name of -o ends in, else text)");
   return {app, [options, app] {
             analyzer::AnalysisOptions analysis = analysis_options(options->analysis);
@@ -61,10 +69,24 @@ Verb add_roofline(Command program) {
               analysis.ranking.key = analyzer::parse_ranking_keys(options->by).value();
               analysis.window_key = analysis.ranking.key;
             }
-            const Form form = form_of(options->print, app.option("--format").given());
-            answer(options->analysis.capture, analysis,
-                   queries::RooflineQuery{form, {options->match, options->time}, scope_of(options->analysis)},
-                   options->print);
+            PrintOptions& how = options->print;
+            if (!app.option("--format").given()) take_format_of_name(how);
+            require_printable(how, app.option("--theme").given());
+            const bool png = how.format == "png";
+            queries::RooflineQuery query{
+                Form::table, {options->match, options->time}, scope_of(options->analysis)};
+            if (options->theme == "dark") query.shown.theme = reports::PictureTheme::dark;
+            if (png || how.format == "svg") query.form = Form::svg;
+            if (how.format == "html") query.form = Form::page;
+            if (!png) {
+              answer(options->analysis.capture, analysis, query, how);
+              return 0;
+            }
+            const queries::DocumentAnswer drawn = queries::CaptureQueries(options->analysis.capture, analysis)
+                                                      .ask(query, document_options(how))
+                                                      .value();
+            print(how, reports::Document(
+                           png_of(drawn.document, how.output.empty() ? "standard output" : how.output)));
             return 0;
           }};
 }

@@ -105,7 +105,7 @@ class CaptureQueries::State {
     const Scoped of = scoped(query.scope, Session::kRoofline, ask);
     switch (query.form) {
       case RooflineQuery::Form::svg:
-        return {reports::Document(reports::roofline_svg(*of.analysis, query.shown))};
+        return {reports::Document(reports::roofline_svg(*of.model, *of.analysis, query.shown))};
       case RooflineQuery::Form::page:
         return {reports::Document(reports::roofline_page(*of.model, *of.analysis, query.shown))};
       case RooflineQuery::Form::table:

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "ridgeline/analyzer/session/analysis.h"
+#include "ridgeline/reports/roofline_document.h"
 
 namespace ridgeline::reports {
 
@@ -50,8 +51,10 @@ struct RooflineChart {
 struct RooflineDrawing {
   double target = 0.70;  ///< of the DRAM roof, drawn as a line
   bool names = false;    ///< kernels by name; else numbered as in the ranking
-  bool alone = false;    ///< a file of its own, colours and all; else the page has them
-  bool step = true;      ///< all kernels together as a ring
+  bool alone = false;    ///< a file of its own, with colours, title and key; else the page has them
+  PictureTheme theme = PictureTheme::light;  ///< of a file of its own
+  std::string title, subtitle;               ///< likewise: what was recorded, and which step of it
+  bool step = true;                          ///< all kernels together as a ring
 };
 [[nodiscard]] RooflineChart roofline_chart(const analyzer::Roofline& roofline, const RooflineDrawing& how);
 /// The same kernels by their times at the roofs of memory and of the SMs, with their headroom.

@@ -13,6 +13,7 @@
 #include "ridgeline/reports/elide.h"
 #include "ridgeline/reports/roofline_document.h"
 #include "ridgeline/reports/svg.h"
+#include "roofline_key.h"
 
 namespace ridgeline::reports {
 namespace {
@@ -20,8 +21,11 @@ namespace {
 constexpr std::size_t kMaxDots = 200;
 constexpr int kDotNameColumns = 30;
 constexpr double kHeight = 520, kLeft = 86, kRight = 20, kTop = 22, kBottom = 52, kRail = 132;
-constexpr double kMinOfLongest = 3e-4;  // of the time view
-constexpr double kLevelShare = 0.01;    // of the step: shorter kernels have no points of the caches
+constexpr double kMinOfLongest = 3e-4;     // of the time view
+constexpr double kLevelShare = 0.01;       // of the step: shorter kernels have no points of the caches
+constexpr double kMinShareOfRange = 1e-3;  // of the step, for what the axes show
+constexpr double kMinNumberedRadius = 7;
+constexpr std::size_t kMaxNumbered = 15;
 
 using analyzer::Roofline;
 using analyzer::RooflinePoint;
@@ -66,18 +70,46 @@ struct Spot {
   const RooflinePoint* point = nullptr;
 };
 
-void put_labels(const std::vector<Spot>& spots, const RooflineDrawing& how, LabelPlaces& places, Svg& svg) {
+Svg picture(double height, std::string_view label, const RooflineDrawing& how) {
+  if (!how.alone) return {kChartWidth, height, label};
+  const PictureStyle style = picture_style(how.theme);
+  return {kChartWidth, height, label, style.css, style.background};
+}
+
+// Where a name has no room, a number in the dot, which the key has.
+void number_dots(const std::vector<Spot>& nameless, Svg& svg, RooflineKey& key) {
+  std::vector<Box> taken;
+  for (const Spot& spot : nameless) {
+    if (spot.radius < kMinNumberedRadius || key.numbered.size() == kMaxNumbered) continue;
+    const std::string number = fmt::format("{}", spot.point->ranking_row + 1);
+    const double half = text_width(number) / 2;
+    const Box box{spot.x - half, spot.y - 6, spot.x + half, spot.y + 6};
+    if (std::any_of(taken.begin(), taken.end(), [&](const Box& other) { return box.meets(other); })) continue;
+    taken.push_back(box);
+    svg.text(spot.x, spot.y + 4, number, "dot-inside", Svg::Anchor::middle);
+    key.numbered.push_back(spot.point);
+  }
+}
+
+void put_labels(const std::vector<Spot>& spots, const RooflineDrawing& how, LabelPlaces& places, Svg& svg,
+                RooflineKey& key) {
+  std::vector<Spot> nameless;
   for (const Spot& spot : spots) places.block_dot(spot.x, spot.y, spot.radius);
   for (const Spot& spot : spots) {
+    key.drawn.push_back(spot.point);
     const std::string label = label_of(*spot.point, how);
-    if (const auto place = places.beside(spot.x, spot.y, spot.radius, text_width(label)))
+    if (const auto place = places.beside(spot.x, spot.y, spot.radius, text_width(label))) {
       svg.text(place->x, place->y, label, how.names ? "dot-name" : "dot-number", Svg::Anchor::middle);
+    } else {
+      nameless.push_back(spot);
+    }
   }
+  if (how.alone && how.names) number_dots(nameless, svg, key);
 }
 
 // Kernels without operations, by their share of the DRAM roof: dots on one line, from 0 to 100 %.
 void draw_rail(const std::vector<const RooflinePoint*>& points, const Roofline& roofline,
-               const RooflineDrawing& how, Svg& svg) {
+               const RooflineDrawing& how, Svg& svg, RooflineKey& key) {
   const double top = kHeight + 24, right = kChartWidth - kRight, bottom = kHeight + kRail - 30;
   const double y = (top + bottom) / 2;
   const auto x = [&](double ratio) { return kLeft + (right - kLeft) * std::clamp(ratio / 1.1, 0.0, 1.0); };
@@ -97,7 +129,7 @@ void draw_rail(const std::vector<const RooflinePoint*>& points, const Roofline& 
     svg.circle(x(ratio), y, spots.back().radius, "dot " + class_css(point->kernel_class), tooltip(*point));
   }
   LabelPlaces places({kLeft, top, right, bottom});
-  put_labels(spots, how, places, svg);
+  put_labels(spots, how, places, svg, key);
 }
 
 struct Range {
@@ -120,8 +152,8 @@ class IntensityChart {
         x_(range_.low_x / 1.8, range_.high_x * 1.8, kLeft, kChartWidth - kRight),
         y_(range_.low_y / 1.8, range_.high_y * 1.8, kHeight - kBottom, kTop),
         places_({kLeft, kTop, kChartWidth - kRight, kHeight - kBottom}),
-        svg_(kChartWidth, kHeight + (rail ? kRail : 0),
-             "Roofline: operations per second over arithmetic intensity", how.alone ? kPictureStyle : "") {}
+        svg_(picture(kHeight + (rail ? kRail : 0),
+                     "Roofline: operations per second over arithmetic intensity", how)) {}
 
   void draw() {
     axes();
@@ -130,6 +162,14 @@ class IntensityChart {
     dots();
   }
   [[nodiscard]] Svg& svg() { return svg_; }
+  [[nodiscard]] RooflineKey& key() { return key_; }
+  // Kernels whose place the axes do not show.
+  [[nodiscard]] std::int64_t at_edge() const {
+    return std::count_if(points_.begin(), points_.end(), [&](const RooflinePoint* p) {
+      return *p->intensity_flop_per_byte < x_.low() || *p->intensity_flop_per_byte > x_.high() ||
+             *p->flops_per_s < y_.low() || *p->flops_per_s > y_.high();
+    });
+  }
 
  private:
   [[nodiscard]] Range range_of(const std::vector<const RooflinePoint*>& points) const;
@@ -147,12 +187,17 @@ class IntensityChart {
   LogScale x_, y_;
   LabelPlaces places_;
   Svg svg_;
+  RooflineKey key_;
 };
 
-// What has to be seen: the points, and both sides of each ridge.
+// What has to be seen: the points, and both sides of each ridge. What takes next to nothing stands at the edge: else it
+// would take the room of all others.
 Range IntensityChart::range_of(const std::vector<const RooflinePoint*>& points) const {
   Range range;
-  for (const RooflinePoint* p : points) range.take(*p->intensity_flop_per_byte, *p->flops_per_s);
+  for (const RooflinePoint* p : points) {
+    if (p->step_share >= kMinShareOfRange || p == points.front())
+      range.take(*p->intensity_flop_per_byte, *p->flops_per_s);
+  }
   for (const analyzer::Peak& roof : roofline_.compute) {
     range.take(roof.value / dram_ / 4, roof.value / 4);
     range.take(roof.value / dram_ * 3, roof.value);
@@ -252,10 +297,11 @@ void IntensityChart::dots() {
     if (const auto place = places_.beside(x, y, 7, text_width("all kernels")))
       svg_.text(place->x, place->y, "all kernels", "step-name", Svg::Anchor::middle);
   }
-  put_labels(spots, how_, places_, svg_);
+  put_labels(spots, how_, places_, svg_, key_);
 }
 
-std::string note_of(const Roofline& roofline, const RooflineDrawing& how, std::size_t left_out) {
+std::string note_of(const Roofline& roofline, const RooflineDrawing& how, std::size_t left_out,
+                    std::int64_t at_edge) {
   std::string note = how.names ? "A dot's area is its share of the step."
                                : "Numbers are those of the ranking; a dot's area is its share of the step.";
   note +=
@@ -268,6 +314,10 @@ std::string note_of(const Roofline& roofline, const RooflineDrawing& how, std::s
   if (roofline.dram->source == PeakSource::sustained || roofline.dram->source == PeakSource::burst)
     note +=
         " The DRAM roof drawn is that of the fastest mix of reads and writes: " + roofline.dram->detail + ".";
+  if (at_edge > 0)
+    note += fmt::format(" {} less than a thousandth of the step and {} beyond the axes: drawn at their edge.",
+                        at_edge == 1 ? "One kernel takes" : counted(at_edge, "kernel") + " take",
+                        at_edge == 1 ? "lies" : "lie");
   if (left_out > 0) {
     note +=
         fmt::format(" Of the kernels with operations the {} with the largest share are drawn, {} are not.",
@@ -319,8 +369,17 @@ RooflineChart roofline_chart(const Roofline& roofline, const RooflineDrawing& ho
   rail = largest_first(std::move(rail));
   IntensityChart chart(roofline, points, !rail.empty(), how);
   chart.draw();
-  if (!rail.empty()) draw_rail(rail, roofline, how, chart.svg());
-  return {chart.svg().finish(), note_of(roofline, how, left_out)};
+  if (!rail.empty()) draw_rail(rail, roofline, how, chart.svg(), chart.key());
+  if (how.alone) {
+    const std::int64_t at_edge = chart.at_edge();
+    std::string& marks = chart.key().marks;
+    marks = "Area: share of the step. Small dots: the same kernel over the traffic of L2 and L1.";
+    if (how.step) marks += " Ring: all kernels.";
+    marks += fmt::format(" Dashed: {} of the DRAM roof.", target_text(how.target));
+    if (at_edge > 0) marks += fmt::format(" At the edge, their place is beyond it: {}.", at_edge);
+    draw_key(chart.svg(), kHeight + (rail.empty() ? 0 : kRail), how, chart.key());
+  }
+  return {chart.svg().finish(), note_of(roofline, how, left_out, chart.at_edge())};
 }
 
 RooflineChart roof_times_chart(const Roofline& roofline, const RooflineDrawing& how) {
@@ -342,8 +401,7 @@ RooflineChart roof_times_chart(const Roofline& roofline, const RooflineDrawing& 
   // What takes next to nothing stands at the edge: else it would take the room of all others.
   const double low = std::max(std::min(range.low_x, range.low_y) / 1.6, high * kMinOfLongest);
   const LogScale x(low, high, kLeft, kChartWidth - kRight), y(low, high, kHeight - kBottom, kTop);
-  Svg svg(kChartWidth, kHeight, "Times at the roofs of memory and of the SMs",
-          how.alone ? kPictureStyle : "");
+  Svg svg = picture(kHeight, "Times at the roofs of memory and of the SMs", how);
   for (const double v : x.ticks()) {
     svg.line(x(v), kTop, x(v), kHeight - kBottom, "grid");
     svg.text(x(v), kHeight - kBottom + 18, time_text(v), "tick", Svg::Anchor::middle);
@@ -366,7 +424,15 @@ RooflineChart roof_times_chart(const Roofline& roofline, const RooflineDrawing& 
                tooltip(*point));
     svg.circle(x(memory), y(compute), 3, "level level-l1 " + class_css(point->kernel_class), tooltip(*point));
   }
-  put_labels(spots, how, places, svg);
+  RooflineKey key;
+  put_labels(spots, how, places, svg, key);
+  if (how.alone) {
+    key.marks =
+        "Area: share of the step. Small dot: at its nearest roof; the line to it is headroom. Dashed: memory "
+        "and SMs "
+        "would take as long.";
+    draw_key(svg, kHeight, how, key);
+  }
   std::string note =
       "Each dot is as far to the upper right as its kernel takes; the small ring is where it would stand at "
       "its nearest "

@@ -37,14 +37,13 @@ Roofline matching(const Roofline& roofline, const std::string& match) {
 }
 
 RooflineDrawing drawing(const analyzer::Analysis& analysis, const RooflineShown& shown, bool alone) {
-  return {
-      .target = analysis.ranking.options.target, .names = true, .alone = alone, .step = shown.match.empty()};
-}
-
-RooflineChart chart(const Roofline& roofline, const analyzer::Analysis& analysis,
-                    const RooflineShown& shown) {
-  const RooflineDrawing how = drawing(analysis, shown, true);
-  return shown.time ? roof_times_chart(roofline, how) : roofline_chart(roofline, how);
+  return {.target = analysis.ranking.options.target,
+          .names = true,
+          .alone = alone,
+          .theme = shown.theme,
+          .title = "",
+          .subtitle = "",
+          .step = shown.match.empty()};
 }
 
 std::string light_line(const Roofline& roofline, analyzer::ScopeKind scope) {
@@ -149,8 +148,13 @@ Document roofline_document(const analyzer::Model& model, const analyzer::Analysi
                   paragraph(roofs_used_line(*roofline), style) + finding_lines(*roofline, style));
 }
 
-std::string roofline_svg(const analyzer::Analysis& analysis, const RooflineShown& shown) {
-  const RooflineChart made = chart(matching(analysis.roofline, shown.match), analysis, shown);
+std::string roofline_svg(const analyzer::Model& model, const analyzer::Analysis& analysis,
+                         const RooflineShown& shown) {
+  const Roofline roofline = matching(analysis.roofline, shown.match);
+  RooflineDrawing how = drawing(analysis, shown, true);
+  how.title = run_line(model);
+  how.subtitle = step_line(analysis.steps);
+  const RooflineChart made = shown.time ? roof_times_chart(roofline, how) : roofline_chart(roofline, how);
   if (made.svg.empty()) throw Error(ErrorKind::no_data, made.note);
   return made.svg;
 }

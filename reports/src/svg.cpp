@@ -26,13 +26,13 @@ std::string closed(std::string_view element, std::string_view title) {
 
 }  // namespace
 
-Svg::Svg(double width, double height, std::string_view label, std::string_view style)
-    : head_(fmt::format("<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {} {}\" role=\"img\" "
-                        "aria-label=\"{}\">\n",
-                        coordinate(width), coordinate(height), html_escape(label))) {
-  if (style.empty()) return;
-  head_ += fmt::format("<style>{}</style>\n<rect width=\"{}\" height=\"{}\" fill=\"#ffffff\"/>\n", style,
-                       coordinate(width), coordinate(height));
+Svg::Svg(double width, double height, std::string_view label, std::string_view style,
+         std::string_view background)
+    : width_(width), height_(height), label_(label), style_(style), background_(background) {}
+
+void Svg::extend(double above, double below) {
+  above_ += above;
+  below_ += below;
 }
 
 void Svg::rect(double x, double y, double width, double height, std::string_view css, std::string_view title,
@@ -71,7 +71,15 @@ void Svg::text(double x, double y, std::string_view content, std::string_view cs
 }
 
 std::string Svg::finish() const {
-  return head_ + body_ + "</svg>\n";
+  const double height = height_ + above_ + below_;
+  std::string head = fmt::format(
+      "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 {} {} {}\" role=\"img\" aria-label=\"{}\">\n",
+      coordinate(-above_), coordinate(width_), coordinate(height), html_escape(label_));
+  if (!style_.empty()) head += fmt::format("<style>{}</style>\n", style_);
+  if (!background_.empty())
+    head += fmt::format("<rect y=\"{}\" width=\"{}\" height=\"{}\" fill=\"{}\"/>\n", coordinate(-above_),
+                        coordinate(width_), coordinate(height), html_escape(background_));
+  return head + body_ + "</svg>\n";
 }
 
 namespace {

@@ -111,7 +111,7 @@ def of_roofs(capture):
     yield "roofline-all-columns.csv", ["roofline", capture, "--columns", "all", "--format", "csv"], 100
     yield "roofline-match.txt", ["roofline", capture, "--match", "*norm*", "--by", "kernel-grid"], 100
     yield "roofline-no-match.txt", ["roofline", capture, "--match", "no such kernel"], 100
-    yield "roofline-png.txt", ["roofline", capture, "-o", "x.png"], 100
+    yield "roofline-dark.svg", ["roofline", capture, "--format", "svg", "--theme", "dark"], 100
     for name, roof in (("default", []), ("burst", ["--roof", "burst"]), ("spec", ["--roof", "spec"])):
         yield f"measured-rank-{name}.txt", ["rank", capture, "--ceilings", "ceilings.json", *roof], 160
         yield f"measured-roofline-{name}.txt", ["roofline", capture, "--ceilings", "ceilings.json", *roof], 160

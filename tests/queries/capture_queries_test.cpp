@@ -63,7 +63,7 @@ TEST_F(CaptureQueriesTest, ARooflineIsATableAPictureOrAPage) {
     EXPECT_EQ(text_of(RooflineQuery{}, how), reports::roofline_document(*model, *analysis, {}, how).text());
   }
   using Form = RooflineQuery::Form;
-  EXPECT_EQ(text_of(RooflineQuery{Form::svg}), reports::roofline_svg(*analysis, {}));
+  EXPECT_EQ(text_of(RooflineQuery{Form::svg}), reports::roofline_svg(*model, *analysis, {}));
   EXPECT_TRUE(text_of(RooflineQuery{Form::svg}).starts_with("<svg "));
   EXPECT_NE(text_of(RooflineQuery{Form::svg}), text_of(RooflineQuery{Form::svg, {.time = true}}));
   EXPECT_TRUE(text_of(RooflineQuery{Form::page}).starts_with("<!DOCTYPE html>"));

@@ -574,6 +574,51 @@ TEST_F(Roofed, NamesCoverNeitherDotsNorNames) {
   }
 }
 
+// Where names have no room, a file of its own numbers the dots, and its key says which kernels these are.
+TEST_F(Roofed, AFileOfItsOwnSaysWhatItIsOfAndHasAKey) {
+  for (int i = 0; i < 12; ++i) {
+    point(i % 2 == 0 ? "gemm" : "attention", 300 * std::pow(1.04, i), 4e14 * std::pow(1.02, i), 0.08);
+    roofline_.points.back().key = "void kernel_of_a_crowd_" + std::to_string(i) + "(float*)";
+  }
+  RooflineDrawing how{.target = 0.7, .names = true, .alone = true};
+  how.title = "A device & its driver";
+  how.subtitle = "Step 3";
+  const std::string svg = roofline_chart(roofline_, how).svg;
+  ASSERT_EQ(all(svg, "text", "title").size(), 1u);
+  EXPECT_EQ(all(svg, "text", "title").at(0).text, "A device &amp; its driver");
+  std::string key;
+  for (const Shape& line : all(svg, "text", "key")) key += line.text + "\n";
+  for (const char* said :
+       {"Step 3\n", "gemm\n", "attention\n", "Area: share of the step.", "70 % of the DRAM roof."})
+    EXPECT_NE(key.find(said), std::string::npos) << said << " in " << key;
+  const auto numbers = all(svg, "text", "dot-inside");
+  EXPECT_GE(numbers.size(), 2u) << "names of a crowd have no room";
+  for (const Shape& number : numbers)
+    EXPECT_NE(key.find("\n" + number.text + "  kernel_of_a_crowd_"), std::string::npos)
+        << number.text << " in " << key;
+  EXPECT_NE(svg.find("viewBox=\"0 -44 "), std::string::npos) << "room for the title";
+  const std::string page = roofline_chart(roofline_, {.target = 0.7, .names = true}).svg;
+  EXPECT_TRUE(all(page, "text", "key").empty()) << "a page has its own words";
+  EXPECT_TRUE(all(page, "text", "dot-inside").empty());
+}
+
+TEST_F(Roofed, WhatTakesNextToNothingLeavesTheAxesToOthers) {
+  const auto y_of_gemm = [](const RooflineChart& chart) {
+    return all(chart.svg, "circle", "dot k-gemm").at(0).number("cy");
+  };
+  point("gemm", 400, 700e12, 0.5);
+  const double kept = y_of_gemm(roofline_chart(roofline_, {.target = 0.7}));
+  point("reduction", 0.5, 1e9, 0.0005);
+  const RooflineChart chart = roofline_chart(roofline_, {.target = 0.7});
+  EXPECT_EQ(y_of_gemm(chart), kept);
+  EXPECT_EQ(all(chart.svg, "circle", "dot k-reduction").size(), 1u) << "drawn, at the edge";
+  EXPECT_NE(chart.note.find("One kernel takes less than a thousandth of the step and lies beyond the axes"),
+            std::string::npos)
+      << chart.note;
+  roofline_.points.back().step_share = 0.01;
+  EXPECT_NE(y_of_gemm(roofline_chart(roofline_, {.target = 0.7})), kept) << "what takes time has room";
+}
+
 TEST_F(Roofed, CachesAndTheStepStandBesideTheKernels) {
   point("gemm", 400, 700e12, 0.2);
   roofline_.points[0].l2_intensity = 200;

@@ -59,8 +59,8 @@ __global__ void place_strided(const unsigned* from, std::size_t sectors, unsigne
   each(sectors, [&](std::size_t i) { sum += from[i * kSectorWords]; });
   if (sum == 0xdeadbeef) *out = sum;
 }
-// A ring through all places, in an order that no cache foresees: the next place is in memory, so that each load waits for
-// the one before it. One thread a block.
+// A ring through all places, in an order that no cache foresees: the next place is in memory, so that each load waits
+// for the one before it. One thread a block.
 __global__ void place_chase(const unsigned* places, unsigned* out) {
   unsigned at = (blockIdx.x * 2654435761u) % kPlaces;
   for (int hop = 0; hop < kHops; ++hop) at = places[std::size_t{at} * kSectorWords];

@@ -11,9 +11,13 @@ namespace ridgeline::reports {
 
 class Svg {
  public:
-  /// Coordinates are 0..width, 0..height, y down. `label` is what a screen reader says. `style`: CSS of a picture that
-  /// is a file of its own; "": the page has it.
-  Svg(double width, double height, std::string_view label, std::string_view style = {});
+  /// Coordinates are 0..width, 0..height, y down. `label` is what a screen reader says. `style` and `background`: CSS
+  /// and colour of a picture that is a file of its own; "": the page has them.
+  Svg(double width, double height, std::string_view label, std::string_view style = {},
+      std::string_view background = {});
+
+  /// Room above, where y is negative, and below.
+  void extend(double above, double below);
 
   /// `css` names CSS classes; `title` (may be empty) is the tooltip.
   void rect(double x, double y, double width, double height, std::string_view css,
@@ -29,7 +33,8 @@ class Svg {
   [[nodiscard]] std::string finish() const;  // the whole <svg> element
 
  private:
-  std::string head_;
+  double width_, height_, above_ = 0, below_ = 0;
+  std::string label_, style_, background_;
   std::string body_;
 };
 
