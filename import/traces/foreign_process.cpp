@@ -302,7 +302,8 @@ class ForeignWriter {
                 Reason(ReasonCode::no_steps,
                        {{"step_range", step_range_.empty() ? kUsualStep : std::string_view(step_range_)},
                         {"searched", step_range_.empty() ? 1 : 0},
-                        {"stretches", 0}}));
+                        {"stretches", 0},
+                        {"imported", 1}}));
     }
   }
 

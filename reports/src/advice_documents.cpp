@@ -223,8 +223,14 @@ std::string advice_closing(const AdviceReport& report, bool all) {
         fmt::format("All together: {}; no millisecond is in it twice. ", gain_text(report, report.together));
   }
   text +=
-      fmt::format("Shown is what gives {} or more: the larger of 0.3 % of the {} and three times its noise.",
-                  time_text(report.min_ns), scope_noun(report.scope));
+      report.once
+          ? fmt::format(
+                "Shown is what gives {} or more: the larger of 0.3 % of the {} and 10 µs, for without "
+                "steps nothing says that it comes again.",
+                time_text(report.min_ns), scope_noun(report.scope))
+          : fmt::format(
+                "Shown is what gives {} or more: the larger of 0.3 % of the {} and three times its noise.",
+                time_text(report.min_ns), scope_noun(report.scope));
   if (!all) {
     text +=
         fmt::format(" {} {} less; {} found nothing, {} could not be judged: --all shows them.",

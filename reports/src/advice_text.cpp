@@ -167,7 +167,7 @@ const Advice* within_noise(const AdviceReport& report) {
 }
 
 std::string nothing_line(const AdviceReport& report, bool idles) {
-  if (const Advice* most = within_noise(report); most != nullptr) {
+  if (const Advice* most = within_noise(report); most != nullptr && !report.once) {
     return fmt::format(
         "No advice: {} would gain {}, but the median of the {}s is known to ± {} only, and less than three "
         "times "

@@ -417,6 +417,9 @@ std::string words_of(const Finding& f) {
     case FindingCode::t2_disagreement:
       return agreement_text(f);
     case FindingCode::t2_coverage:
+      if (f.value("coverage_ratio") <= 0)
+        return fmt::format("DRAM and compute utilisation are not known for any kernel of the {}",
+                           scope_noun(f.scope));
       return "DRAM and compute utilisation are known for " + percent_text(f.value("coverage_ratio")) +
              fmt::format(" of the {}'s kernel time", scope_noun(f.scope));
     case FindingCode::missing:

@@ -8,7 +8,7 @@ namespace ridgeline::reports {
 namespace {
 
 // `$name` stands for a colour of the theme.
-constexpr std::string_view kRules = R"css(
+constexpr std::string_view kPictureRules = R"css(
 svg{background:$back;font-family:system-ui,"Segoe UI",Roboto,"DejaVu Sans",sans-serif}
 text{fill:$text;font-size:12.5px}.tick,.axis,.roof-label,.key{fill:$soft;font-size:11.5px}
 .grid{stroke:$line;stroke-width:1}.roof{stroke:$text;stroke-width:1.8}
@@ -49,7 +49,7 @@ constexpr std::array<Colour, 16> kColours{{{"back", "#ffffff", "#14171b"},
 
 PictureStyle picture_style(PictureTheme theme) {
   PictureStyle style;
-  style.css = kRules;
+  style.css = kPictureRules;
   for (const Colour& colour : kColours) {
     const std::string_view value = theme == PictureTheme::dark ? colour.dark : colour.light;
     const std::string mark = "$" + std::string(colour.name);

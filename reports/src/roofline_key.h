@@ -1,5 +1,5 @@
-// roofline_key.h: what stands around a roofline that is a file of its own: what was recorded above it, and below it what
-// colours, marks and numbers mean.
+// roofline_key.h: what stands around a roofline that is a file of its own: what was recorded above it, and below it
+// what colours, marks and numbers mean.
 #pragma once
 
 #include <string>

@@ -123,6 +123,21 @@ TEST(Quality, WhatRecordingCostsIsAWarningIfItIsCertainAndMatters) {
   EXPECT_EQ(find(assess(f), "pace.recording_price"), nullptr) << "of another version, or damaged";
 }
 
+TEST(Quality, ThatThereAreNoStepsIsSaidOnce) {
+  FabricatedModel f = sample(100e3);
+  f.done();
+  StepAnalysis steps = analyze_steps(f.model).value();
+  steps.findings = {{.severity = Severity::warning, .code = FindingCode::steps_window}};
+  const auto assessed = [&] { return assess_quality(f.model, steps, analyze_utilisation(f.model, steps)); };
+  EXPECT_NE(find(assessed(), "steps.window"), nullptr);
+  f.model.messages.push_back({.process_id = 1,
+                              .severity = Severity::warning,
+                              .what = Reason(ReasonCode::no_steps, {{"step_range", "step"}})});
+  const Quality q = assessed();
+  EXPECT_EQ(find(q, "steps.window"), nullptr);
+  EXPECT_NE(find(q, "collector"), nullptr);
+}
+
 TEST(Quality, EachLossSaysHowMuch) {
   FabricatedModel f = sample(100e3);
   f.model.completeness = {{.process_id = 1,

@@ -241,6 +241,8 @@ AdviceReport advise(const AdviceInput& input, const AdviceOptions& options) {
   report.step_ns = static_cast<double>(input.accounting.step_ns);
   report.noise_ns = noise_of(input.steps);
   report.min_ns = std::max(options.min_share * report.step_ns, options.noise_multiple * report.noise_ns);
+  report.once = report.scope == ScopeKind::recording;
+  if (report.once) report.min_ns = std::max(report.min_ns, options.min_once_ns);
   const PowerTerm power = power_term(input.model, input.steps, input.utilisation);
   report.power_limited = power.state == PowerTerm::State::holds;
   if (input.ranking.reach) report.not_simulated = input.ranking.reach->why;

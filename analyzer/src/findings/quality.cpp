@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <iterator>
 
 #include "findings/assess.h"
 #include "ridgeline/analyzer/model/price.h"
@@ -179,8 +180,15 @@ Quality assess_quality(const Model& model, const StepAnalysis& steps, const Util
   assess_clocks(input, quality);
   add_price(model, steps.process_id, quality);
   add_messages(model, quality);
-  for (const Findings* found : {&steps.findings, &utilisation.findings})
-    quality.findings.insert(quality.findings.end(), found->begin(), found->end());
+  // Who recorded says it too, with what was looked for.
+  const bool said =
+      std::any_of(model.messages.begin(), model.messages.end(),
+                  [](const store::Message& message) { return message.what.code == ReasonCode::no_steps; });
+  for (const Findings* found : {&steps.findings, &utilisation.findings}) {
+    std::copy_if(
+        found->begin(), found->end(), std::back_inserter(quality.findings),
+        [&](const Finding& finding) { return !(said && finding.code == FindingCode::steps_window); });
+  }
   explain_outliers(input, quality.findings);
   quality.findings = merged(quality.findings);
   std::stable_sort(quality.findings.begin(), quality.findings.end(),

@@ -59,8 +59,9 @@ struct AdviceUnknown {
 using AdviceVerdict = std::variant<Advice, AdviceHealthy, AdviceUnknown>;
 
 struct AdviceOptions {
-  double min_share = 0.003;              ///< of the step: less is not shown …
-  double noise_multiple = 3;             ///< … nor less than so many times the noise of the step
+  double min_share = 0.003;   ///< of the step: less is not shown …
+  double noise_multiple = 3;  ///< … nor less than so many times the noise of the step
+  double min_once_ns = 10e3;  ///< … nor less than that in a recording without steps, of which nothing repeats
   std::int64_t max_visits = 60'000'000;  ///< pieces of work gone through in simulations, as in ReachOptions
 };
 
@@ -69,6 +70,7 @@ struct AdviceReport {
   double step_ns = 0;
   double noise_ns = 0;                 ///< standard error of the steps' median; 0: one step, unknown
   double min_ns = 0;                   ///< net.mid_ns of what is shown
+  bool once = false;                   ///< a recording without steps: AdviceOptions::min_once_ns holds too
   std::vector<Advice> advice;          ///< net.mid_ns >= min_ns, most first
   std::vector<Advice> small;           ///< the other cases, most first
   std::vector<AdviceHealthy> healthy;  ///< rules, in their order
