@@ -140,8 +140,8 @@ void declare(Command app, Options& options) {
       .range(0, 3);
   app.add_option(
          "--budget", options.budget_s,
-         "Seconds that counting (T2) may take on top of the program (default 10): if all launches take more, "
-         "those are counted that tell most")
+         "Seconds that the recording may take on top of the program (default 10): counting (T2) has what start, "
+         "records and end leave of them; if all launches take more, those are counted that tell most")
       .type_name("SECONDS")
       .check([](const std::string& text) -> std::string {
         double value = 0;

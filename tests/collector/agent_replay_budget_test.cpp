@@ -112,6 +112,15 @@ TEST(ReplayBudget, IsNotPassedWhereAllWasThoughtToFit) {
   EXPECT_EQ(cupti.sessions_open, 0);
 }
 
+TEST(ReplayBudget, IsAlsoForTheStartAndTheEndOfTheRecording) {
+  FakeCupti cupti;
+  LongSteps p(cupti, "10000", 20'000'000);  // all was thought to fit
+  const std::int64_t before_ns = cupti.clock_ns;
+  for (int i = 0; i < 3; ++i) p.step();
+  EXPECT_LE(cupti.clock_ns - before_ns, 8'600'000'000);
+  EXPECT_GT(cupti.clock_ns - before_ns, 7'000'000'000);
+}
+
 TEST(ReplayBudget, OfNothingCountsNothing) {
   FakeCupti cupti;
   LongSteps p(cupti, "0", 1'350'000);

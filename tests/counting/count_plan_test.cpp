@@ -378,6 +378,17 @@ std::vector<steps::corpus::Kind> programs() {
   return kAll;
 }
 
+TEST(CountPlan, WhatIsSetAsideIsNotSpent) {
+  CountPlan plan(10 * kSecond, 1);
+  EXPECT_TRUE(plan.affords(9 * kSecond));
+  plan.set_aside(2 * kSecond);
+  EXPECT_EQ(plan.spendable_ns(), 8 * kSecond);
+  EXPECT_FALSE(plan.affords(8 * kSecond));
+  EXPECT_TRUE(plan.affords(7 * kSecond));
+  plan.set_aside(kSecond);
+  EXPECT_EQ(plan.spendable_ns(), 9 * kSecond) << "not in addition";
+}
+
 // Whatever the program, what is spent stays within the budget, and what is counted stands for most of the time.
 TEST_P(PlannedPrograms, StayWithinTheBudget) {
   const auto kind = programs()[GetParam()];

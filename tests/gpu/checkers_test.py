@@ -155,6 +155,7 @@ class Limits(unittest.TestCase):
                 {"kernel": "far", "time_ns": 300, "dram_utilisation_ratio": 0.14, "compute_utilisation_ratio": None},
                 {"kernel": "far", "time_ns": 200, "dram_utilisation_ratio": None, "compute_utilisation_ratio": 0.35},
                 {"kernel": "unknown", "time_ns": 5000},
+                {"kernel": "ncclDevKernel_AllReduce", "class": "communication", "time_ns": 9000, "dram_utilisation_ratio": 0.05},
                 {"kernel": "short", "time_ns": 900, "dram_utilisation_ratio": 0.01, "launch_bound_calls": 1}]
 
     def found(self, **more):

@@ -213,7 +213,8 @@ def first_by_hand(launches):
     saved = {}
     for row in launches:
         used = [row[key] for key in ("dram_utilisation_ratio", "compute_utilisation_ratio") if row.get(key) is not None]
-        if used and not row.get("launch_bound_calls"):
+        # What a collective takes is its peers' and the links' matter, not a roof's of this GPU.
+        if used and not row.get("launch_bound_calls") and row.get("class") != "communication":
             saved[row["kernel"]] = saved.get(row["kernel"], 0) + max(0, row["time_ns"] * (1 - max(used) / TARGET))
     return sorted(saved.items(), key=lambda each: -each[1])
 

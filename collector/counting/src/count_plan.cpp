@@ -149,7 +149,7 @@ CountPlan::Way CountPlan::choose(std::uint32_t set, std::uint64_t steps_left, bo
     slots_[i].quota = slots_[i].taken = 0;
     slots_[i].due = 0.5;
   }
-  const double left_ns = kPlanned * static_cast<double>(budget_ns_) - static_cast<double>(spent_ns_);
+  const double left_ns = kPlanned * static_cast<double>(spendable_ns()) - static_cast<double>(spent_ns_);
   const auto steps = static_cast<double>(std::max<std::uint64_t>(steps_left, 1));
   if (in_steps_ && expected_launches_ > 0) {
     const double all_ns = (all_begun ? 0 : costs_.first_of_all_ns) +

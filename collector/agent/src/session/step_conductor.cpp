@@ -48,6 +48,7 @@ std::uint32_t StepConductor::prepare_replay(const StepTracker::Step& step, const
   if (!concurrency_looked_at_) look_for_waiting_kernels(!by_period);
   if (step.number_in_phase == 0) step_before_counters_ns_ = usual_step_ns();
   const bool alike = (step.phase == Phase::flops) == (step.next_phase == Phase::flops);
+  session_.replay->set_aside(session_.totals.get(&Count::launches_seen));
   return session_.replay->arm(step, thread.thread_id, Replay::measures(step.next_phase) && alike,
                               step_before_counters_ns_);
 }

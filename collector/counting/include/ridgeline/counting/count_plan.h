@@ -62,13 +62,18 @@ class CountPlan {
   static constexpr std::size_t kRoofs = 2;
   void value(Kind kind, Kind before, std::size_t roof, double utilisation) noexcept;
 
+  /// The recording takes so much of the budget for other things. Replaces what was said before.
+  void set_aside(std::int64_t ns) noexcept { aside_ns_ = ns; }
+  [[nodiscard]] std::int64_t aside_ns() const noexcept { return aside_ns_; }
+  /// What may be spent, of which spent_ns() is gone.
+  [[nodiscard]] std::int64_t spendable_ns() const noexcept { return budget_ns_ - aside_ns_; }
   /// The step is over and took so much longer than without counters.
   void spent(std::int64_t ns) noexcept { spent_ns_ += ns > 0 ? ns : 0; }
   [[nodiscard]] std::int64_t spent_ns() const noexcept { return spent_ns_; }
   [[nodiscard]] std::int64_t budget_ns() const noexcept { return budget_ns_; }
   /// Enough is left for a launch more, with so much gone in this step.
   [[nodiscard]] bool affords(std::int64_t in_step_ns) const noexcept {
-    return spent_ns_ + in_step_ns + static_cast<std::int64_t>(costs_.launch_ns) <= budget_ns_;
+    return spent_ns_ + in_step_ns + static_cast<std::int64_t>(costs_.launch_ns) <= spendable_ns();
   }
   /// What a step cost that counted `launches`: `fixed_ns` for opening and closing, the rest for the launches.
   void learn(Way way, std::uint32_t launches, double fixed_ns, double launches_ns) noexcept;
@@ -100,7 +105,7 @@ class CountPlan {
 
   const std::int64_t budget_ns_;
   const std::uint32_t sets_;
-  std::int64_t spent_ns_ = 0;
+  std::int64_t spent_ns_ = 0, aside_ns_ = 0;
   Costs costs_;
   Slot* slots_;
   Candidate* heap_;
