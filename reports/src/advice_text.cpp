@@ -166,18 +166,31 @@ const Advice* within_noise(const AdviceReport& report) {
   return found ? &report.small.front() : nullptr;
 }
 
+// What keeps a rule from judging most of an idle GPU's time.
+std::string idle_unknown_line(const AdviceReport& report, const analyzer::AdviceUnknown& idle) {
+  if (idle.need == AdviceNeed::loader_range && idle.max_ns)
+    return fmt::format(
+        "No advice: the GPU waits for what the CPU does, {} ({} of the {}), and no range says what that is: "
+        "put NVTX ranges round the program's parts, \"dataloader\" round the loading of a batch. "
+        "ridgeline advise --all has the rest.",
+        time_text(*idle.max_ns), percent_text(*idle.max_ns / report.step_ns), scope_noun(report.scope));
+  return fmt::format("No advice: {} cannot judge: {}. ridgeline advise --all has the rest.",
+                     to_string(idle.rule), need_text(report, idle));
+}
+
 std::string nothing_line(const AdviceReport& report, bool idles) {
-  if (const Advice* most = within_noise(report); most != nullptr && !report.once) {
+  const analyzer::AdviceUnknown* idle = idle_unknown(report);
+  const Advice* most = report.once ? nullptr : within_noise(report);
+  // A small gain in the noise is not what an idle GPU is about.
+  if (idle != nullptr && (most == nullptr || most->net.mid_ns < *idle->max_ns))
+    return idle_unknown_line(report, *idle);
+  if (most != nullptr) {
     return fmt::format(
         "No advice: {} would gain {}, but the median of the {}s is known to ± {} only, and less than three "
         "times "
         "that is not shown: record more timeline steps (--schedule), or ridgeline advise --all.",
         to_string(most->rule), gain_text(report, most->net), scope_noun(report.scope),
         time_text(report.noise_ns));
-  }
-  if (const analyzer::AdviceUnknown* idle = idle_unknown(report); idle != nullptr) {
-    return fmt::format("No advice: {} cannot judge: {}. ridgeline advise --all has the rest.",
-                       to_string(idle->rule), need_text(report, *idle));
   }
   if (idles) return "No advice: no rule knows what the GPU waits for: ridgeline advise --all.";
   std::string text = fmt::format(

@@ -115,6 +115,16 @@ TEST(AdviceDocuments, AHealthyStepGetsOneLine) {
   report.unknown.push_back({analyzer::AdviceRule::sync_in_step, analyzer::AdviceNeed::host_waits, "", 1e6});
   EXPECT_EQ(first_lines(report, {}).at(0).find("No advice: sync-in-step"), 0U)
       << "half of the step hangs on it";
+  report.unknown = {{analyzer::AdviceRule::loader_wait, analyzer::AdviceNeed::loader_range, "", 1e6}};
+  report.small.push_back({.rule = analyzer::AdviceRule::launch_overhead});
+  for (const double gain_ns : {0.3e6, 1.5e6}) {
+    report.small.back().net.mid_ns = gain_ns;
+    const std::string line = first_lines(report, {}).at(0);
+    const bool waits =
+        line.find("the GPU waits for what the CPU does, 1.000 ms (50.0 % of the step)") != std::string::npos;
+    EXPECT_EQ(waits, gain_ns < 1e6) << "the larger of what is within the noise and what is not known: "
+                                    << line;
+  }
   EXPECT_TRUE(first_lines({}, {}).empty()) << "nobody asked";
 }
 
