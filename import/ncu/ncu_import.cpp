@@ -10,6 +10,7 @@
 
 #include "ncu/ncu_csv.h"
 #include "ncu/ncu_join.h"
+#include "ncu/ncu_report.h"
 #include "recording/draft.h"
 #include "ridgeline/base/file.h"
 #include "ridgeline/base/text.h"
@@ -17,7 +18,6 @@
 #include "ridgeline/store/activity.h"
 #include "ridgeline/store/added_counters.h"
 #include "ridgeline/store/capture.h"
-#include "traces/other_program.h"
 
 namespace ridgeline::import {
 
@@ -26,30 +26,6 @@ namespace {
 constexpr const char* kConfiguration = "Nsight Compute";
 constexpr std::size_t kMaxListed = 8;
 constexpr std::size_t kMaxListedText = 400;
-
-bool is_ncu_report(const std::string& path) {
-  return path.ends_with(".ncu-rep") || path.ends_with(".ncu-repz");
-}
-
-// The page "raw" of a report, by the user's own ncu.
-void export_ncu_report(const std::string& report, const std::string& output) {
-  const std::string path = report.starts_with('-') ? "./" + report : report;
-  const std::vector<std::string> words = {"ncu", "--import",      path,  "--csv", "--page",
-                                          "raw", "--print-units", "base"};
-  const std::string by_hand =
-      "LC_ALL=C " + shell_quoted({"ncu", "--import", report, "--csv", "--page", "raw"}) + " > " +
-      shell_quoted({std::filesystem::path(report).replace_extension(".csv").string()});
-  const Result<bool> ran = run_program({.words = words, .output = output, .plain_locale = true});
-  if (!ran.ok())
-    throw Error(
-        ErrorKind::environment,
-        fmt::format("{} is a report that ncu alone can read, and there is none in PATH ({}): run {} where "
-                    "there is one, and import what it writes",
-                    report, ran.failure().message, by_hand));
-  if (!ran.value())
-    throw Error(ErrorKind::environment,
-                fmt::format("ncu could not export {}: see what it says with {}", report, by_hand));
-}
 
 // The launches that are joined onto.
 struct JoinedStep {
@@ -136,12 +112,12 @@ class NcuJoiner {
       }
       const std::string table = draft_ + ".ncu.csv";
       const UnfinishedFiles gone({table});
-      export_ncu_report(path, table);
+      export_ncu_report(path, table).value();
       Result<NcuResults> results = read_ncu_csv(table, DecimalMark::point);
       gone.remove();
       if (!results.ok())
         throw Error(results.failure().kind,
-                    fmt::format("what ncu says of {}: {}", path, results.failure().message));
+                    fmt::format("what Nsight Compute says of {}: {}", path, results.failure().message));
       take(std::move(results).value());
     }
   }

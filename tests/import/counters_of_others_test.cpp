@@ -381,6 +381,69 @@ TEST_F(Joined, AReportNeedsNcuInPath) {
       << "trace, capture, report, page, bin, output: nothing else is left";
 }
 
+// The module beside the ncu in PATH, in the words of NVIDIA's Python Report Interface.
+constexpr const char* kReportModule = R"py(
+class Metric:
+    def __init__(self, of): self.of = of
+    def value(self): return self.of[0]
+    def unit(self): return self.of[1]
+class Action:
+    NameBase_DEMANGLED = 1
+    def __init__(self, kernel, blocks, metrics):
+        self.kernel, self.all = kernel, dict(metrics)
+        for axis, of_grid, of_block in zip("xyz", blocks, (256, 1, 1)):
+            self.all["launch__grid_dim_" + axis] = (of_grid, "")
+            self.all["launch__block_dim_" + axis] = (of_block, "")
+    def name(self, base=0): return self.kernel if base else "short"
+    def metric_names(self): return tuple(self.all)
+    def metric_by_name(self, name): return Metric(self.all[name]) if name in self.all else None
+class Range:
+    def __init__(self, of): self.of = of
+    def num_actions(self): return len(self.of)
+    def action_by_idx(self, at): return self.of[at]
+class Context:
+    def __init__(self, of): self.of = of
+    def num_ranges(self): return len(self.of)
+    def range_by_idx(self, at): return self.of[at]
+def load_report(path):
+    assert open(path, "rb").read(2) == b"\x01\x02"
+    def counted(read): return {"dram__bytes_read.sum": (read, "byte"), "gpu__time_duration.sum": (110000, "nsecond"),
+        "launch__func_cache_config": ("CachePreferNone", "")}
+    return Context([Range([Action("void <unnamed>::gemm<128>(float *)", (64, 2, 1), counted(60000001)),
+                           Action("void <unnamed>::gemm<128>(float *)", (64, 2, 1), counted(80000003))]),
+                    Range([Action("void add<float>(float *)", (32, 1, 1), counted(1.25))])])
+)py";
+
+TEST_F(Joined, AReportIsReadByTheModuleBesideNcuFirst) {
+  write("run.ncu-rep", "\x01\x02 of its own");
+  for (const char* folder : {"nsight", "nsight/bin", "nsight/extras", "nsight/extras/python"})
+    std::filesystem::create_directory(directory_ / folder);
+  write("nsight/extras/python/ncu_report.py", kReportModule);
+  const std::string ncu = directory_ / "nsight/bin/ncu";
+  write("nsight/bin/ncu", "#!/bin/sh\nexit 1\n");
+  std::filesystem::permissions(ncu, std::filesystem::perms::owner_all);
+  const char* before = std::getenv("PATH");
+  const std::string path = before == nullptr ? "" : before;
+  setenv("PATH", (directory_ / "nsight/bin:" + path).c_str(), 1);
+  const Result<JoinSummary> joined = join("run.ncu-rep");
+  write("other.ncu-rep", "is no report");
+  const Result<JoinSummary> refused = join("other.ncu-rep");
+  setenv("PATH", path.c_str(), 1);
+  ASSERT_TRUE(joined.ok()) << joined.failure().message;
+  EXPECT_EQ(joined.value().launches, 3);
+  EXPECT_EQ(joined.value().joined, 3);
+  ASSERT_FALSE(refused.ok()) << "neither the module nor ncu reads it";
+  EXPECT_EQ(refused.failure().kind, ErrorKind::environment);
+  EXPECT_EQ(refused.failure().message.find('\n'), std::string::npos);
+  const store::Capture capture = std::move(store::Capture::open(output())).value();
+  double bytes = 0;
+  std::map<store::Id, std::string> names;
+  for (const store::Metric& metric : capture.metrics()) names[metric.id] = metric.name;
+  for (const store::LaunchMetric& value : capture.launch_metrics())
+    if (names[value.metric_id] == "dram__bytes_read.sum") bytes += value.value;
+  EXPECT_DOUBLE_EQ(bytes, 60000001 + 80000003 + 1.25) << "to the byte: ncu's own table rounds";
+}
+
 // --- Samples along the timeline ---
 
 constexpr std::int64_t kSampledPid = 77, kSampledGlobalPid = (std::int64_t{1} << 48) | (kSampledPid << 24);

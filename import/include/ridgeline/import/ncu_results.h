@@ -30,10 +30,10 @@ struct JoinSummary {
 /// Writes a copy of the capture with the values of the files as counters (T2) of the launches of one step: of the
 /// process that ran longest, the step that stands for all, or of a capture without steps all launches. A launch is the
 /// one of the same kernel, grid and block, in their order; which kernel a name is, is decided by the whole name first,
-/// then by the name of the function. A report is read through the ncu in PATH. The capture itself and the files are
-/// left as they are.
+/// then by the name of the function. A report is read through the user's Python module ncu_report, else the ncu in
+/// PATH. The capture itself and the files are left as they are.
 /// Failures: usage (no such file; output exists), not_a_capture, corrupt, no_data (nothing could be joined: the message
-/// says what is in the file), environment (no ncu in PATH: the message has the command), io.
+/// says what is in the file), environment (neither module nor ncu: the message has the command), io.
 [[nodiscard]] Result<JoinSummary> join_ncu_results(const std::vector<std::string>& paths,
                                                    const std::string& capture, const std::string& output,
                                                    const JoinOptions& options = {});
