@@ -53,11 +53,14 @@ std::string output_of_spool(const std::string& spool, bool force) {
   return output;
 }
 
-// "run.nsys-rep", "trace.pt.trace.json.gz": the name up to the first dot, in the working directory.
+// "rank.1.json.gz", "run.nsys-rep", "host_7.1700.pt.trace.json": without the endings that say the format, in the
+// working directory. Other dots are the name's.
 std::string output_of_trace(const std::string& path) {
-  const std::string name = std::filesystem::path(path).filename().string();
-  const std::size_t dot = name.find('.', 1);
-  return name.substr(0, dot) + ".ridge";
+  std::string name = std::filesystem::path(path).filename().string();
+  for (const std::string_view ending :
+       {".gz", ".json", ".trace", ".pt", ".sqlite", ".nsys-rep", ".qdrep", ".pftrace", ".perfetto-trace"})
+    if (name.size() > ending.size() && name.ends_with(ending)) name.resize(name.size() - ending.size());
+  return name + ".ridge";
 }
 
 import::ImportOptions import_options(const ImportRequest& request,
@@ -164,8 +167,9 @@ Verb add_import(Command program) {
       .type_name("NAME");
   app.add_option(
          "--onto", request->onto,
-         "The sources are results of Nsight Compute (CSV of the page raw or details, or a report that the "
-         "ncu in PATH reads): write a copy of CAPTURE in which they are counters of its launches, and say "
+         "The sources are results of Nsight Compute (CSV of the page raw or details, or a report that "
+         "the Python module ncu_report or the ncu in PATH reads): write a copy of CAPTURE in which they are "
+         "counters of its launches, and say "
          "how the replay differs from the run (default output: CAPTURE's name with -ncu)")
       .type_name("CAPTURE");
   app.add_option(

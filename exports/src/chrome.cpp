@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <cstdio>
 #include <cstdlib>
 #include <nlohmann/json.hpp>
 
@@ -34,10 +35,30 @@ std::string launch_arguments(const DeviceEvent& event) {
       R"("grid":[{},{},{}],"block":[{},{},{}],"registers per thread":{},"static shared memory":{},"dynamic shared memory":{})",
       site.grid.x, site.grid.y, site.grid.z, site.block.x, site.block.y, site.block.z,
       site.registers_per_thread, site.static_smem_bytes, site.dynamic_smem_bytes);
+  if (site.graph_id) text += fmt::format(R"(,"graph id":{})", *site.graph_id);
+  if (site.graph_node_id) text += fmt::format(R"(,"graph node id":{})", *site.graph_node_id);
   if (event.waves) text += fmt::format(R"(,"waves":{})", number_text(*event.waves));
   if (event.occupancy_ratio)
     text += fmt::format(R"(,"theoretical occupancy":{})", number_text(*event.occupancy_ratio));
   return text;
+}
+
+// As torch.profiler describes devices, so that readers of its traces know these.
+std::string device_properties(const std::vector<store::Device>& devices) {
+  nlohmann::json all = nlohmann::json::array();
+  for (const store::Device& device : devices) {
+    nlohmann::json each = {{"id", device.device_index}, {"name", device.name}};
+    if (device.memory_bytes) each["totalGlobalMem"] = *device.memory_bytes;
+    if (device.sm_count) each["numSms"] = *device.sm_count;
+    int major = 0, minor = 0;
+    if (device.compute_capability &&
+        std::sscanf(device.compute_capability->c_str(), "%d.%d", &major, &minor) == 2) {
+      each["computeMajor"] = major;
+      each["computeMinor"] = minor;
+    }
+    all.push_back(std::move(each));
+  }
+  return all.dump(-1, ' ', true, nlohmann::json::error_handler_t::replace);
 }
 
 }  // namespace
@@ -68,7 +89,9 @@ int ChromeWriter::index_of(Id device) const {
 void ChromeWriter::begin(const std::vector<TraceProcess>& processes, const std::vector<TraceThread>& threads,
                          const std::vector<store::Device>& devices, const std::vector<TraceKernel>&,
                          const std::vector<TraceCounter>& counters) {
-  out_(fmt::format(R"({{"displayTimeUnit":"ns","baseTimeNanoseconds":{},"traceEvents":[)", base_ns_));
+  out_(fmt::format(
+      R"({{"displayTimeUnit":"ns","baseTimeNanoseconds":{},"deviceProperties":{},"traceEvents":[)", base_ns_,
+      device_properties(devices)));
   for (const TraceProcess& process : processes) {
     pids_[process.id] = process.pid;
     event(metadata("process_name", process.pid, 0, process.name));
@@ -84,11 +107,14 @@ void ChromeWriter::begin(const std::vector<TraceProcess>& processes, const std::
 }
 
 void ChromeWriter::host(const HostEvent& of) {
-  constexpr std::array<const char*, 3> kCategories = {"nvtx", "launch", "wait"};
+  constexpr std::array<const char*, 3> kCategories = {"user_annotation", "launch", "wait"};
   const std::int64_t pid = pid_of(of.process_id);
-  event(fmt::format(R"("ph":"X","cat":"{}","name":{},"pid":{},"tid":{},"ts":{},"dur":{})",
+  std::string arguments;
+  if (!of.launched.empty())
+    arguments = fmt::format(R"(,"args":{{"correlation":{},"graph":{}}})", of.launched.front(), of.graph);
+  event(fmt::format(R"("ph":"X","cat":"{}","name":{},"pid":{},"tid":{},"ts":{},"dur":{}{})",
                     kCategories[static_cast<std::size_t>(of.kind)], json_text(of.name), pid, of.thread_id,
-                    time(of.start_ns), time(of.end_ns - of.start_ns + base_ns_)));
+                    time(of.start_ns), time(of.end_ns - of.start_ns + base_ns_), arguments));
   for (const std::uint64_t id : of.launched) {
     event(fmt::format(R"("ph":"s","cat":"launch","name":"launch","id":{},"pid":{},"tid":{},"ts":{})", id, pid,
                       of.thread_id, time(of.start_ns)));
@@ -120,9 +146,13 @@ void ChromeWriter::device(const DeviceEvent& of) {
   const std::string arguments =
       of.site != nullptr ? launch_arguments(of) : fmt::format(R"("bytes":{})", of.bytes);
   event(fmt::format(
-      R"("ph":"X","cat":"{}","name":{},"pid":{},"tid":{},"ts":{},"dur":{},"args":{{"stream":{},{}}})",
-      kernel ? "kernel" : "copy", json_text(kernel ? of.kernel->name : of.name), pid, line, time(of.start_ns),
-      time(of.end_ns - of.start_ns + base_ns_), of.stream_id, arguments));
+      R"("ph":"X","cat":"{}","name":{},"pid":{},"tid":{},"ts":{},"dur":{},"args":{{"process":{},"device":{},"context":{},"stream":{},"correlation":{},{}}})",
+      kernel                                 ? "kernel"
+      : of.kind == DeviceEvent::Kind::memset ? "gpu_memset"
+                                             : "gpu_memcpy",
+      json_text(kernel ? of.kernel->name : of.name), pid, line, time(of.start_ns),
+      time(of.end_ns - of.start_ns + base_ns_), pid_of(of.process_id), index_of(of.device_id), of.context_id,
+      of.stream_id, of.call_id, arguments));
   if (!of.has_flow) return;
   event(fmt::format(R"("ph":"f","bp":"e","cat":"launch","name":"launch","id":{},"pid":{},"tid":{},"ts":{})",
                     of.id, pid, line, time(of.start_ns)));

@@ -13,7 +13,7 @@
 namespace ridgeline::exports {
 
 /// Times are in µs with three decimals from the start of what is exported, for a double does not hold ns since 1970:
-/// "baseTimeNanoseconds" is that start. Events that overlap on a line get lines of their own.
+/// "baseTimeNanoseconds" is a µs before it. Events that overlap on a line get lines of their own.
 class ChromeWriter : public TraceWriter {
  public:
   ChromeWriter(const Sink& out, std::int64_t base_ns) : out_(out), base_ns_(base_ns) {}

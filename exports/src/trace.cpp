@@ -95,6 +95,7 @@ class Exporter {
     store::LaunchRow row;
     const store::Launch* site = nullptr;
     bool has_flow = false;
+    std::size_t first_of_call = 0;  // in launches_
   };
 
   [[nodiscard]] std::string_view string_of(std::optional<Id> id) const {
@@ -142,13 +143,15 @@ class Exporter {
             return;
           }
           note(row.start_ns, row.end_ns);
-          Kept kept{row, site.get(), false};
+          Kept kept{row, site.get(), false, launches_.size()};
           if (row.host_start_ns && row.host_end_ns && site->thread_id &&
               *row.host_end_ns >= *row.host_start_ns) {
             kept.has_flow = true;
             note(*row.host_start_ns, *row.host_end_ns);
-            calls_[{site->process_id, *site->thread_id, *row.host_start_ns, *row.host_end_ns}].push_back(
-                launches_.size());
+            auto& of_call =
+                calls_[{site->process_id, *site->thread_id, *row.host_start_ns, *row.host_end_ns}];
+            of_call.push_back(launches_.size());
+            kept.first_of_call = of_call.front();
           }
           launch_place_[row.id] = launches_.size();
           launches_.push_back(kept);
@@ -242,7 +245,7 @@ class Exporter {
       ++counts_.copies;
       DeviceEvent event;
       event.kind = kind;
-      event.id = static_cast<std::uint64_t>(copy.id) * 4 + place;
+      event.id = event.call_id = static_cast<std::uint64_t>(copy.id) * 4 + place;
       event.process_id = copy.process_id;
       event.device_id = copy.device_id;
       event.context_id = copy.context_id;
@@ -282,7 +285,8 @@ class Exporter {
                      .thread_id = thread,
                      .start_ns = start_ns,
                      .end_ns = end_ns,
-                     .name = site.graph_id ? "launch of a CUDA graph" : "launch of " + kernel_of(site)->name};
+                     .name = site.graph_id ? "launch of a CUDA graph" : "launch of " + kernel_of(site)->name,
+                     .graph = site.graph_id.has_value()};
       for (const std::size_t place : launched) call.launched.push_back(event_id(launches_[place]));
       counts_.flows += static_cast<std::int64_t>(launched.size());
       ++counts_.calls;
@@ -304,6 +308,7 @@ class Exporter {
       if (added && device != device_of_.end()) shape->second = analyzer::launch_shape(*device->second, site);
       DeviceEvent event;
       event.id = event_id(*kept);
+      event.call_id = event_id(launches_[kept->first_of_call]);
       event.process_id = site.process_id;
       event.device_id = site.device_id;
       event.context_id = site.context_id;
@@ -405,7 +410,8 @@ Result<ExportCounts> export_trace(const store::Capture& capture, TraceFormat for
   Exporter exporter(capture, selection, stop);
   if (const Result<void> prepared = exporter.prepare(); !prepared) return prepared.failure();
   if (format == TraceFormat::chrome) {
-    ChromeWriter writer(out, exporter.first_ns());
+    // A microsecond before: a time of 0 is one that was not recorded, for readers of such traces.
+    ChromeWriter writer(out, std::max<std::int64_t>(exporter.first_ns() - 1000, 0));
     return exporter.write(writer);
   }
   PerfettoWriter writer(out);

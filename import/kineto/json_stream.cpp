@@ -18,6 +18,7 @@ namespace {
 constexpr std::size_t kChunkBytes = 1u << 20;
 constexpr std::size_t kMaxEventBytes = 1u << 20;
 constexpr std::size_t kMaxMemberBytes = 16u << 20;
+constexpr std::size_t kMaxNamedMembers = 8;
 constexpr std::int64_t kMaxUnclosed = 1000;  // each may cost a look at kMaxEventBytes
 
 bool is_blank(char c) {
@@ -204,6 +205,8 @@ bool JsonStream::read_member(const OnEvent& on_event, const OnMember& on_member,
     return !losses_.cut;
   }
   const End end = find_end(kMaxMemberBytes);
+  if (losses_.members.size() < kMaxNamedMembers) losses_.members.push_back(key);
+  losses_.long_member = end == End::too_long;
   if (end != End::found) return false;
   on_member(key, std::string_view(buffer_).substr(place_, length_));
   place_ += length_;

@@ -7,17 +7,21 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace ridgeline::import {
 
 /// What was not whole in a file.
 struct JsonLosses {
-  bool cut = false;              ///< it ends inside the document
-  bool damaged_gzip = false;     ///< its packing ends early or is damaged
-  bool given_up = false;         ///< damaged over and over: what follows was not read
-  std::int64_t malformed = 0;    ///< events left out
-  std::int64_t events = 0;       ///< that were whole
-  std::uint64_t file_bytes = 0;  ///< that were read, packed as they are
+  bool cut = false;           ///< it ends inside the document
+  bool damaged_gzip = false;  ///< its packing ends early or is damaged
+  bool long_member =
+      false;              ///< a member that is no list of events has over 16 MiB: what follows was not read
+  bool given_up = false;  ///< damaged over and over: what follows was not read
+  std::int64_t malformed = 0;        ///< events left out
+  std::int64_t events = 0;           ///< that were whole
+  std::uint64_t file_bytes = 0;      ///< that were read, packed as they are
+  std::vector<std::string> members;  ///< names of the first members beside the events
 };
 
 class JsonStream {

@@ -76,8 +76,8 @@ struct Event {
 
 // Arguments of an event on a device that are taken over.
 struct DeviceArgs {
-  std::optional<std::int64_t> device, context, stream, correlation, bytes, registers, shared_bytes, graph_id,
-      graph_node;
+  std::optional<std::int64_t> process, device, context, stream, correlation, bytes, registers, shared_bytes,
+      static_shared_bytes, graph_id, graph_node;
   std::string_view grid, block;
   CollectiveArguments collective;
   std::optional<std::int64_t> external_id;
@@ -127,10 +127,7 @@ class KinetoReader {
         stream_.read([this](std::string_view text) { return take(text); },
                      [this](std::string_view key, std::string_view value) { note(key, value); });
     const JsonLosses& losses = stream_.losses();
-    if (!events)
-      throw Error(ErrorKind::not_a_capture, losses.cut || losses.damaged_gzip
-                                                ? "ends before its events begin: it is cut"
-                                                : "is JSON without an array traceEvents, and no trace");
+    if (!events) throw Error(ErrorKind::not_a_capture, without_events(losses));
     if (losses.events == 0 && losses.malformed > 0)
       throw Error(ErrorKind::corrupt, fmt::format("{} events, and none of them is whole", losses.malformed));
     leave_out_captured(*process_, std::move(captures_));
@@ -145,6 +142,19 @@ class KinetoReader {
   }
 
  private:
+  static std::string without_events(const JsonLosses& losses) {
+    for (const std::string& member : losses.members)
+      if (member.starts_with("rocprof"))
+        return "is a result of rocprof, which is not read: of AMD GPUs, traces of torch.profiler are";
+    if (!losses.long_member && (losses.cut || losses.damaged_gzip))
+      return "ends before its events begin: it is cut";
+    return fmt::format(
+        "is JSON without an array traceEvents{}, and no trace of torch.profiler or in Chrome's format",
+        losses.members.empty()
+            ? ""
+            : fmt::format(" (it begins with '{}')", one_line(bounded_text(losses.members.front(), 40))));
+  }
+
   bool take(std::string_view text) {
     if ((++taken_ & 0x3fff) == 0 && progress_) progress_(stream_.offset());
     Event event;
@@ -195,7 +205,9 @@ class KinetoReader {
     const std::string_view category = event.category;
     const bool on_device = category == "kernel" || category == "gpu_memcpy" || category == "gpu_memset";
     const bool range = category == "cpu_op" || category == "user_annotation";
-    const bool call = category == "cuda_runtime" || category == "cuda_driver";
+    // What `ridgeline export` calls them.
+    const bool own_call = category == "launch" || category == "wait";
+    const bool call = own_call || category == "cuda_runtime" || category == "cuda_driver";
     if (!on_device && !range && !call) {
       leave_out(category);
       return true;
@@ -295,8 +307,12 @@ class KinetoReader {
         args.bytes = number();
       } else if (key == "registers per thread") {
         args.registers = number();
-      } else if (key == "shared memory") {
+      } else if (key == "shared memory" || key == "dynamic shared memory") {
         args.shared_bytes = number();
+      } else if (key == "static shared memory") {
+        args.static_shared_bytes = number();
+      } else if (key == "process") {
+        args.process = number();
       } else if (key == "graph id") {
         args.graph_id = number();
       } else if (key == "graph node id") {
@@ -322,6 +338,7 @@ class KinetoReader {
       if (event.category == "kernel") ++unread_kernels_;
       return false;
     }
+    if (args.process) require_one_process(*args.process);
     used_devices_.insert(low_half(device));
     if (has_time(start_ns, end_ns)) process_->saw(start_ns, end_ns);
     if (event.category != "kernel") {
@@ -347,6 +364,7 @@ class KinetoReader {
                         .grid = dim_in(args.grid),
                         .block = dim_in(args.block),
                         .registers_per_thread = low_half(args.registers),
+                        .static_smem_bytes = low_half(args.static_shared_bytes),
                         .dynamic_smem_bytes = low_half(args.shared_bytes)};
     if (args.graph_node.value_or(0) != 0) {
       execution.graph_node = static_cast<std::uint64_t>(*args.graph_node);
@@ -357,6 +375,16 @@ class KinetoReader {
     ++process_->executions;
     process_->log.add(execution);
     return true;
+  }
+
+  // A Chrome trace that `ridgeline export` wrote names the process of each event; of several, as of ranks, streams and
+  // devices with one number are not one.
+  void require_one_process(std::int64_t pid) {
+    if (!own_process_) own_process_ = pid;
+    if (*own_process_ != pid)
+      throw Error(ErrorKind::usage,
+                  "is an export of Ridgeline with several processes, which this format does not tell apart: "
+                  "use the capture itself, or export --format perfetto");
   }
 
   // The kernel says it itself, or the operation that launched it does.
@@ -380,8 +408,20 @@ class KinetoReader {
       collective_ops_.insert_or_assign(*id, std::move(*collective));
   }
 
+  static ApiCall call_of(const Event& event) {
+    if (event.category == "wait") {
+      const auto wait = parse_word<SynchronisationCall>(event.name);
+      return wait ? ApiCall{.kind = ApiKind::wait, .wait = *wait} : ApiCall{};
+    }
+    if (event.category != "launch") return api_call(event.name);
+    bool graph = false;
+    for (JsonMembers args(event.args); args.next();)
+      if (args.key() == "graph") graph = args.value() == "true";
+    return {.kind = graph ? ApiKind::graph_launch : ApiKind::launch};
+  }
+
   bool take_call(const Event& event, std::int64_t start_ns, std::int64_t end_ns) {
-    const ApiCall what = api_call(event.name);
+    const ApiCall what = call_of(event);
     process_->has_calls = true;
     if (what.kind == ApiKind::other) return true;
     const std::uint32_t thread = low_half(integer_in(event.thread));
@@ -497,6 +537,17 @@ class KinetoReader {
         "the trace has no kernel: profile with activities=[ProfilerActivity.CUDA], and check that no other "
         "profiler "
         "held CUPTI (one program at a time can)";
+    // Whoever wrote those has no word for kernels that is known here; torch.profiler on the CPU has operations.
+    if (!left_out_.empty() && process_->ranges.empty() && !process_->has_calls) {
+      std::string categories;
+      for (const auto& [category, count] : left_out_)
+        categories.append(categories.empty() ? "" : ", ")
+            .append(category.empty() ? "none" : "'" + one_line(bounded_text(category, 40)) + "'");
+      recording_.empty_because = fmt::format(
+          "the trace has no kernel: its events are of another program than torch.profiler (categories: {}); "
+          "of JSON, traces of torch.profiler and of ridgeline export --format chrome are read",
+          categories);
+    }
     if (unread_kernels_ > 0)
       recording_.empty_because = fmt::format(
           "{} kernels, and none has a start, a duration, a device and a name that can be read: the trace is "
@@ -534,6 +585,7 @@ class KinetoReader {
   CounterSeries counters_{kMaxCounterValues};
   std::uint64_t taken_ = 0;
   std::int64_t unread_kernels_ = 0;
+  std::optional<std::int64_t> own_process_;
   std::int64_t base_ns_ = 0;
   std::uint32_t next_correlation_id_ = UINT32_MAX - 1;
   std::set<std::uint32_t> used_devices_;

@@ -566,17 +566,28 @@ bool is_pace(const analyzer::Finding& finding) {
          finding.code == analyzer::FindingCode::saving_held_back;
 }
 
+// Kernels that the source does not have: no row stands for them.
+bool hides_kernels(const analyzer::Finding& finding) {
+  return finding.code == analyzer::FindingCode::collector &&
+         finding.detail.code == ReasonCode::import_hidden_graphs;
+}
+
+bool comes_first(const analyzer::Finding& finding) {
+  return hides_kernels(finding) || is_pace(finding);
+}
+
 }  // namespace
 
 analyzer::Findings pace_notices(const analyzer::Quality& quality) {
   analyzer::Findings out;
-  std::copy_if(quality.findings.begin(), quality.findings.end(), std::back_inserter(out), is_pace);
+  std::copy_if(quality.findings.begin(), quality.findings.end(), std::back_inserter(out), comes_first);
+  std::stable_partition(out.begin(), out.end(), hides_kernels);
   return out;
 }
 
 analyzer::Findings other_notices(const analyzer::Quality& quality, Severity least) {
   analyzer::Findings out = notices(quality, least);
-  std::erase_if(out, is_pace);
+  std::erase_if(out, comes_first);
   return out;
 }
 

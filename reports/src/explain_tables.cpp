@@ -4,6 +4,7 @@
 #include <cmath>
 #include <memory>
 
+#include "ranking_columns.h"
 #include "ridgeline/base/units.h"
 #include "ridgeline/reports/explain_document.h"
 #include "ridgeline/reports/tables.h"
@@ -99,6 +100,8 @@ class Figures {
     number("time_ns", "time", Form::milliseconds, static_cast<double>(row_.time_ns), "T0");
     number("step_share_ratio", "of the step", Form::percent, row_.step_share, "T0");
     number("calls", "launches", Form::integer, static_cast<double>(row_.calls), "T0");
+    // Nothing saved and nothing known are not the same.
+    if (!saving_is_known(row_)) return;
     number("saved_target_ns", "saving at the target", Form::milliseconds, row_.saved_target_ns,
            to_string(row_.tier), row_.saved_target_error_ns);
     number("reached_target_ns", "of that, reaches the step", Form::milliseconds, row_.reached_target_ns,
@@ -168,13 +171,18 @@ std::string dim_text(const store::Dim3& dim) {
   return fmt::format("{},{},{}", dim.x, dim.y, dim.z);
 }
 
+// A source that hides a graph's kernels has their launch as a whole, of no size.
+Cell dim_cell(const store::Dim3& dim) {
+  return dim == store::Dim3{0, 0, 0} ? Cell::missing() : Cell::text(dim_text(dim));
+}
+
 std::vector<Column<LaunchConfiguration>> size_columns() {
   using C = LaunchConfiguration;
   return {
       {{.key = "grid", .header = "grid", .help = "blocks: x,y,z", .align = Align::left},
-       [](const C& c) { return Cell::text(dim_text(c.grid)); }},
+       [](const C& c) { return dim_cell(c.grid); }},
       {{.key = "block", .header = "block", .help = "threads: x,y,z", .align = Align::left},
-       [](const C& c) { return Cell::text(dim_text(c.block)); }},
+       [](const C& c) { return dim_cell(c.block); }},
       {{.key = "cluster",
         .header = "cluster",
         .help = "blocks of a cluster: x,y,z",

@@ -47,7 +47,9 @@ std::string thread_words(const analyzer::Model& model, store::Id process_id,
                          const std::optional<std::int64_t>& thread_id) {
   if (!thread_id) return "the CPU";
   const std::string_view name = model.thread_name(process_id, *thread_id);
-  return name.empty() ? fmt::format("thread {}", *thread_id) : fmt::format("thread {}", name);
+  if (name.empty()) return fmt::format("thread {}", *thread_id);
+  // torch.profiler's names are "thread 77 (python)".
+  return name.starts_with("thread ") ? std::string(name) : fmt::format("thread {}", name);
 }
 
 std::string gap_cause(const analyzer::Model& model, const analyzer::Accounting& accounting,

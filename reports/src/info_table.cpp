@@ -26,7 +26,9 @@ std::string stored_peak_text(const analyzer::Model& model, const store::DevicePe
     peak = used.value();
   std::string text = analyzer::is_bandwidth(peak.quantity) ? bandwidth_text(peak.value)
                      : analyzer::is_flops(peak.quantity)   ? fixed(peak.value * 1e-12, 1) + " TFLOP/s"
-                                                           : fmt::format("{}", peak.value);
+                     : to_string(peak.quantity).ends_with("_ops_per_s")
+                         ? fixed(peak.value * 1e-12, 1) + " TOP/s"
+                         : fmt::format("{}", peak.value);
   text.append(", ").append(to_string(peak.source));
   if (!peak.detail.empty()) text += " (" + peak.detail + ")";
   return text;

@@ -79,6 +79,12 @@ std::string process_text(const Reason& reason) {
 
 std::string no_steps_text(const Reason& reason) {
   const bool searched = reason.number("searched") != 0;
+  // What another profiler recorded has no tier that waits for steps, and is not recorded again for them.
+  if (reason.number("imported") != 0)
+    return fmt::format(
+        "no range named \"{}\" is in the trace{}: it counts as one step; ridgeline import --step-range NAME "
+        "names the ranges that are its steps",
+        reason.word("step_range"), searched ? " and no period of the launches was found" : "");
   if (reason.number("stretches") != 0)
     return fmt::format(
         "no NVTX range named \"{}\" was seen and no period of the launches was found: the recording counts "
@@ -260,10 +266,10 @@ std::string import_text(const Reason& reason) {
       return "the export does not describe the devices, as in containers that hide them: they have no peaks";
     case Code::import_hidden_graphs:
       return fmt::format(
-          "{} of CUDA graphs, {} ns of GPU time, {} in the file without their kernels: record "
+          "{} of CUDA graphs, {} of GPU time, {} in the file without their kernels: record "
           "with nsys profile --cuda-graph-trace=node",
-          counted(number("launches"), "launch", "launches"), number("duration_ns"),
-          number("launches") == 1 ? "is" : "are");
+          counted(number("launches"), "launch", "launches"),
+          time_text(static_cast<double>(number("duration_ns"))), number("launches") == 1 ? "is" : "are");
     case Code::import_cut:
       return fmt::format("the file {}: {} events before that are here",
                          reason.word("end") == "damage" ? "is damaged, and is not read to its end"

@@ -6,6 +6,7 @@ import io
 import json
 import os
 import re
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -242,6 +243,13 @@ def check_imported(capture, trace, folder):
     """What is written here is read here: an import of the trace has the same launches, steps' ranges and ranks."""
     back = folder + "/back.ridge"
     run("import", trace, "-o", back, "-f", "-q")
+    if trace.endswith(".json"):
+        for query in ("SELECT count(*), sum(host_end_ns - host_start_ns), min(host_start_ns), sum(static_smem_bytes), "
+                      "sum(dynamic_smem_bytes), min(start_ns), max(end_ns) FROM v_launch WHERE duration_ns IS NOT NULL",
+                      "SELECT count(*), sum(end_ns - start_ns) FROM nvtx_range", "SELECT count(DISTINCT graph_node_id) FROM v_launch"):
+            assert sql(back, query) == sql(capture, query), (query, sql(back, query), sql(capture, query))
+        device = "SELECT name, sm_count, memory_bytes, compute_capability FROM device"
+        assert sql(back, device) == sql(capture, device), sql(back, device)
     for query in ("SELECT kernel, grid_x, block_x, registers_per_thread, stream_id, count(*), sum(duration_ns) FROM v_launch "
                   "WHERE duration_ns IS NOT NULL GROUP BY 1, 2, 3, 4, 5 ORDER BY 1, 2, 3, 4, 5",
                   "SELECT p.rank, count(*) FROM v_launch l JOIN process p ON p.id = l.process_id WHERE l.duration_ns IS NOT NULL "
@@ -259,11 +267,25 @@ with tempfile.TemporaryDirectory() as made:
     check_counters(small, whole)
     check_imported(small, made + "/whole.pftrace", made)
     check_chrome(small, export(small, made + "/whole.json", "--format", "chrome"))
+    check_imported(small, made + "/whole.json", made)
+    graphs = made + "/graphs.ridge"
+    subprocess.run([FABRICATE, graphs, "layers=1", "graphs"], check=True)
+    check_chrome(graphs, export(graphs, made + "/graphs.json", "--format", "chrome"))
+    check_imported(graphs, made + "/graphs.json", made)
     check_strip(small, made)
     check_parts(small, made)
     check_refusals(small, made)
     several = Trace(export(ranks, made + "/ranks.pftrace"))
     check_perfetto(ranks, several)
     check_imported(ranks, made + "/ranks.pftrace", made)
+    export(ranks, made + "/ranks.json", "--format", "chrome")
+    refused = run("import", made + "/ranks.json", "-o", made + "/none.ridge", code=2)
+    assert b"several processes" in refused.stderr and refused.stderr.count(b"\n") == 1, refused.stderr
+    # What stands before the endings is the name, dots and all.
+    names = {"a.1.json": "a.1.ridge", "a.2.json": "a.2.ridge", "host_7.1700.pt.trace.json": "host_7.1700.ridge"}
+    for name, capture in names.items():
+        shutil.copy(made + "/whole.json", made + "/" + name)
+        subprocess.run([PROGRAM, "import", name, "-q"], cwd=made, check=True, capture_output=True)
+        assert os.path.exists(made + "/" + capture), (name, os.listdir(made))
     assert sorted(name.split(":")[0] for name in several.processes.values()) == ["rank 0", "rank 1"], several.processes
     print(f"{len(whole.stages)} events, {len(whole.points)} counter points, {len(whole.slices)} slices read back")

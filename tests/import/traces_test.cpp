@@ -510,6 +510,17 @@ TEST_F(Traces, MutantsOfAKinetoTraceEndInOneLine) {
   expect_refused("member", ErrorKind::not_a_capture, "without an array traceEvents");
   write("type", R"({"traceEvents": {"ph": "X"}})");
   expect_refused("type", ErrorKind::not_a_capture, "without an array traceEvents");
+  write("rocprof", R"({"rocprofiler-sdk-tool": [{"metadata": {"pid": 7}}]})");
+  expect_refused("rocprof", ErrorKind::not_a_capture, "is a result of rocprof");
+  // Over the 16 MiB that are held of one member: no file that is cut.
+  write("rocprof long", R"({"rocprofiler-sdk-tool": [")" + std::string(std::size_t{18} << 20, 'x') + "\"]}");
+  expect_refused("rocprof long", ErrorKind::not_a_capture, "is a result of rocprof");
+  write("long", R"({"results": [")" + std::string(std::size_t{18} << 20, 'x') + "\"]}");
+  expect_refused("long", ErrorKind::not_a_capture, "it begins with 'results'");
+  write("browser",
+        kineto(R"({"ph": "X", "cat": "blink", "name": "k", "pid": 0, "tid": 7, "ts": 1, "dur": 1})"));
+  expect_refused("browser", ErrorKind::no_data,
+                 "of another program than torch.profiler (categories: 'blink')");
   write("times",
         kineto(R"({"ph": "X", "cat": "kernel", "name": "k", "pid": 0, "tid": 7, "ts": {}, "dur": 1})"));
   expect_refused("times", ErrorKind::corrupt, "none of them is whole");

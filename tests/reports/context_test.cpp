@@ -143,6 +143,14 @@ TEST(PaceNotices, ComeApartFromTheOthers) {
   EXPECT_EQ(pace_notices(quality)[0].code, analyzer::FindingCode::gpu_idle);
   ASSERT_EQ(other_notices(quality, Severity::warning).size(), 2U);
   EXPECT_EQ(other_notices(quality, Severity::warning)[1].code, analyzer::FindingCode::steps_few);
+  // Kernels that are not there go before the pace, and are not said again below.
+  quality.findings.push_back(
+      {.severity = Severity::error,
+       .code = analyzer::FindingCode::collector,
+       .detail = Reason(ReasonCode::import_hidden_graphs, {{"launches", 2}, {"duration_ns", 3104}})});
+  ASSERT_EQ(pace_notices(quality).size(), 3U);
+  EXPECT_EQ(pace_notices(quality)[0].detail.code, ReasonCode::import_hidden_graphs);
+  EXPECT_EQ(other_notices(quality, Severity::warning).size(), 2U);
   quality.findings.resize(1);
   EXPECT_FALSE(gpu_idles(quality));
 }

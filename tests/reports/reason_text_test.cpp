@@ -45,6 +45,16 @@ TEST(ReasonText, OfAProgramWithoutStepsTheRangesThatWereSeen) {
   const std::string without = reason_text(none);
   EXPECT_NE(without.find("no period of the launches was found"), std::string::npos) << without;
   EXPECT_NE(without.find("; the program opened no range at all"), std::string::npos) << without;
+  const std::string imported =
+      reason_text(Reason(ReasonCode::no_steps, {{"step_range", "step"}, {"searched", 1}, {"imported", 1}}));
+  EXPECT_EQ(
+      imported,
+      "no range named \"step\" is in the trace and no period of the launches was found: it counts as one "
+      "step; ridgeline import --step-range NAME names the ranges that are its steps");
+  EXPECT_EQ(
+      reason_text(Reason(ReasonCode::import_hidden_graphs, {{"launches", 2}, {"duration_ns", 3104}})),
+      "2 launches of CUDA graphs, 3.1 µs of GPU time, are in the file without their kernels: record with "
+      "nsys profile --cuda-graph-trace=node");
   none.because = {Reason(ReasonCode::range_seen, {{"name", "fit"}, {"ranges", 3}}),
                   Reason(ReasonCode::range_seen, {{"name", "load"}, {"ranges", 1}})};
   EXPECT_NE(reason_text(none).find("outermost ranges seen: \"fit\" (3), \"load\" (1)"), std::string::npos);

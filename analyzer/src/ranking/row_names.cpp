@@ -64,6 +64,8 @@ std::string RowNames::name_of(const LaunchUtilisations::Row& item, RankingKey ke
     case RankingKey::kernel:
       return name;
     case RankingKey::kernel_and_grid:
+      // Whole graphs whose kernels the source hides have none.
+      if (launch.grid == store::Dim3{0, 0, 0}) return name;
       return name + " " + grid_text(launch.grid) +
              (several_blocks_.contains({launch.kernel_id, launch.grid}) ? " × " + grid_text(launch.block)
                                                                         : "");

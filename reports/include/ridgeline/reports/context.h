@@ -77,7 +77,8 @@ struct Fact {
 /// The analyzer's findings of at least that severity, errors first.
 [[nodiscard]] analyzer::Findings notices(const analyzer::Quality& quality, Severity least);
 
-/// Of them what sets the pace of the step where its kernels do not: said before anything about kernels.
+/// Of them what must be said before anything about kernels: kernels that the source hides, then what sets the pace of
+/// the step where its kernels do not.
 [[nodiscard]] analyzer::Findings pace_notices(const analyzer::Quality& quality);
 /// All others of at least that severity.
 [[nodiscard]] analyzer::Findings other_notices(const analyzer::Quality& quality, Severity least);
