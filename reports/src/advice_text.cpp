@@ -170,8 +170,10 @@ const Advice* within_noise(const AdviceReport& report) {
 std::string idle_unknown_line(const AdviceReport& report, const analyzer::AdviceUnknown& idle) {
   if (idle.need == AdviceNeed::loader_range && idle.max_ns)
     return fmt::format(
-        "No advice: the GPU waits for what the CPU does, {} ({} of the {}), and no range says what that is: "
-        "put NVTX ranges round the program's parts, \"dataloader\" round the loading of a batch. "
+        "No advice: the GPU waits for the CPU, {} ({} of the {}), and no rule knows what it does then: "
+        "ridgeline "
+        "steps shows the gaps, and a range called \"dataloader\" round the loading of a batch would be "
+        "judged. "
         "ridgeline advise --all has the rest.",
         time_text(*idle.max_ns), percent_text(*idle.max_ns / report.step_ns), scope_noun(report.scope));
   return fmt::format("No advice: {} cannot judge: {}. ridgeline advise --all has the rest.",
@@ -329,6 +331,13 @@ std::vector<std::string> first_lines(const AdviceReport& report, const analyzer:
   std::vector<std::string> lines = {
       fmt::format("First: {}", advice_action(first)),
       fmt::format("It would give {}; {}.", gain_text(report, first.net), certainty_text(first))};
+  const analyzer::AdviceUnknown* idle = idle_unknown(report);
+  if (idle != nullptr && idle->need == AdviceNeed::loader_range && *idle->max_ns > first.net.mid_ns)
+    lines.back() += fmt::format(
+        " For longer, {} ({}), the GPU waits for the CPU, and no rule knows what it does then: ridgeline "
+        "steps "
+        "shows the gaps.",
+        time_text(*idle->max_ns), percent_text(*idle->max_ns / report.step_ns));
   if (report.advice.size() > 1) {
     lines.push_back(fmt::format("With {} more: {}: ridgeline advise.", report.advice.size() - 1,
                                 gain_text(report, report.together)));

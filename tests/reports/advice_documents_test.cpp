@@ -121,9 +121,17 @@ TEST(AdviceDocuments, AHealthyStepGetsOneLine) {
     report.small.back().net.mid_ns = gain_ns;
     const std::string line = first_lines(report, {}).at(0);
     const bool waits =
-        line.find("the GPU waits for what the CPU does, 1.000 ms (50.0 % of the step)") != std::string::npos;
+        line.find("the GPU waits for the CPU, 1.000 ms (50.0 % of the step)") != std::string::npos;
     EXPECT_EQ(waits, gain_ns < 1e6) << "the larger of what is within the noise and what is not known: "
                                     << line;
+  }
+  report.advice = report.small;
+  for (const double gain_ns : {0.3e6, 1.5e6}) {
+    report.advice.back().net.mid_ns = gain_ns;
+    const std::string line = first_lines(report, {}).at(1);
+    EXPECT_EQ(line.find("For longer, 1.000 ms (50.0 %), the GPU waits for the CPU") != std::string::npos,
+              gain_ns < 1e6)
+        << line;
   }
   EXPECT_TRUE(first_lines({}, {}).empty()) << "nobody asked";
 }
