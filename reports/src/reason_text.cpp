@@ -94,12 +94,6 @@ std::string no_steps_text(const Reason& reason) {
         reason.word("step_range"), counted(reason.number("stretches"), "stretch", "stretches"),
         reason.because.empty() ? "the program opened no range at all"
                                : "outermost ranges seen: " + below(reason, ", "));
-  if (reason.number("imported") != 0)
-    return fmt::format(
-        "no range named \"{}\" is in the file{}: the whole recording is ranked as one step; name the steps' "
-        "range "
-        "with import --step-range NAME",
-        reason.word("step_range"), searched ? " and its launches have no period" : "");
   return fmt::format(
       "no NVTX range named \"{}\" was seen{}, so there are no steps and no counters (tier T2){}: mark the "
       "steps of the program with such a range, or name its own with --step-range; {}",

@@ -60,15 +60,6 @@ TEST(ReasonText, OfAProgramWithoutStepsTheRangesThatWereSeen) {
   EXPECT_NE(reason_text(none).find("outermost ranges seen: \"fit\" (3), \"load\" (1)"), std::string::npos);
 }
 
-// Nobody counted what ranges a file of another profiler has, and no tier was to be recorded.
-TEST(ReasonText, OfAnImportedFileWithoutStepsNothingIsSaidOfRangesAndTiers) {
-  const std::string text = reason_text(Reason(
-      ReasonCode::no_steps, {{"step_range", "step"}, {"searched", 1}, {"stretches", 0}, {"imported", 1}}));
-  EXPECT_NE(text.find("import --step-range"), std::string::npos) << text;
-  for (const char* untrue : {"opened no range", "tier", "record --step-range"})
-    EXPECT_EQ(text.find(untrue), std::string::npos) << text;
-}
-
 TEST(ReasonText, APartOfACaptureIsCounted) {
   const Reason part(ReasonCode::part_of_capture, {{"name", "whole.ridge"},
                                                   {"steps", 1},
