@@ -96,6 +96,36 @@ TEST(RangeWatch, FindsTheSeriesAmongManyNames) {
   EXPECT_TRUE(taken);
 }
 
+// A compiler that tries kernels, each in a range, before the steps, which have ranges of their own.
+TEST(RangeWatch, OthersTakeThePlaceOfRangesThatStopComing) {
+  Ranges r;
+  int found = 0;
+  for (int i = 0; i < 24; ++i) {
+    if (found > 0) r.watch.step(r.launches);
+    if (found == 0) found += r.range("autotuning " + std::to_string(i), 200);
+  }
+  ASSERT_EQ(found, 1);
+  EXPECT_EQ(r.found.name.text(), "autotuning #");
+  int needed = 1;
+  while (!r.range("module of the step", 27)) ASSERT_LT(++needed, 100);
+  EXPECT_EQ(r.found.name.text(), "module of the step");
+  EXPECT_EQ(needed, 24) << "as many as there were of the others";
+}
+
+TEST(RangeWatch, AnEvaluationDoesNotTakeThePlaceOfTheSteps) {
+  Ranges r;
+  while (!r.range("train 1", 500)) {
+  }
+  for (int epoch = 0; epoch < 20; ++epoch) {
+    for (int step = 0; step < 30; ++step) {
+      r.watch.step(r.launches);
+      r.launches += 500;
+      r.now += 10 * kMs;
+    }
+    for (int step = 0; step < 25; ++step) EXPECT_FALSE(r.range("evaluate " + std::to_string(step), 200));
+  }
+}
+
 TEST(RangeWatch, ForgetsWithAWindow) {
   Ranges r;
   EXPECT_FALSE(r.range("train 1", 100));

@@ -40,6 +40,19 @@ void RangeWatch::begin(std::string_view name, std::uint32_t thread_id, std::uint
   own->start_ns = now_ns;
 }
 
+void RangeWatch::step(std::uint64_t launches) noexcept {
+  if (steps_ == 0) return;
+  ++steps_;
+  for (std::size_t i = 0; i < count_; ++i) {
+    Series& s = series_[i];
+    s.ranges = s.empty = 0;
+    s.inside = 0;
+    s.ns = 0;
+    s.first = launches;
+    s.open = false;  // it reaches into a step
+  }
+}
+
 bool RangeWatch::end(std::uint32_t thread_id, std::uint64_t launches, std::int64_t now_ns,
                      Found* found) noexcept {
   for (std::size_t i = 0; i < count_; ++i) {
@@ -51,11 +64,14 @@ bool RangeWatch::end(std::uint32_t thread_id, std::uint64_t launches, std::int64
     s.inside += launches - s.begin;
     s.ns += now_ns - s.start_ns;
     const std::uint64_t all = launches - s.first;
-    if (s.ranges < kMinRanges || all == 0 || s.empty * 4 > s.ranges || s.ns / s.ranges < kShortestNs)
+    const std::uint32_t wanted = steps_ == 0 ? kMinRanges : std::max(kMinInPlace, steps_);
+    if (s.ranges < wanted || all == 0 || s.empty * 4 > s.ranges || s.ns / s.ranges < kShortestNs)
       return false;
     const double share = static_cast<double>(s.inside) / static_cast<double>(all);
     if (share < kMinShare) return false;
     *found = {s.name, s.ranges, share};
+    steps_ = s.ranges;
+    count_ = 0;
     return true;
   }
   return false;

@@ -91,24 +91,41 @@ void PeriodSteps::end_last(std::int64_t now_ns) noexcept {
 void PeriodSteps::on_range_begin(const ThreadState& thread, std::string_view name) noexcept {
   if (session_.settings.step_range != spool::environment::kDefaultStepRange) return;
   SpinGuard guard(ranges_lock_);
-  ranges_.begin(name, thread.thread_id, period_.launches(), session_.now_ns());
+  ranges_.begin(name, thread.thread_id, launches(), session_.now_ns());
+}
+
+void PeriodSteps::on_step_range() noexcept {
+  SpinGuard guard(ranges_lock_);
+  ranges_.step(launches());
+}
+
+std::uint64_t PeriodSteps::launches() const noexcept {
+  return session_.totals.get(&Count::launches_seen) + session_.totals.get(&Count::graph_launches_seen);
 }
 
 void PeriodSteps::on_range_end(const ThreadState& thread, std::int64_t now_ns) noexcept {
   steps::RangeWatch::Found found;
   {
     SpinGuard guard(ranges_lock_);
-    if (!ranges_.end(thread.thread_id, period_.launches(), now_ns, &found) || ranges_taken_) return;
-    ranges_taken_ = true;
-    session_.steps.adopt(found.name);
+    if (session_.steps.schedule_over() || !ranges_.end(thread.thread_id, launches(), now_ns, &found) ||
+        !session_.steps.adopt(found.name))
+      return;
+  }
+  // The next range of the name begins a step. Those of another name until now were none.
+  const bool in_place = ranges_taken_.exchange(true);
+  if (in_place && session_.steps.steps_begun() > 0) {
+    session_.steps.restart_schedule(spool::kStepSupersedes);
+    session_.agreement.ask();
   }
   try {
     char share[16];
     std::snprintf(share, sizeof share, "%.0f", 100 * found.share);
-    session_.message(Severity::info, spool::Topic::steps,
-                     "steps are the program's NVTX ranges \"" + std::string(found.name.text()) +
-                         "\": " + std::to_string(found.ranges) + " seen, " + share +
-                         " % of the launches in them; --step-range names others");
+    session_.message(
+        Severity::info, spool::Topic::steps,
+        "steps are the program's NVTX ranges \"" + std::string(found.name.text()) +
+            "\": " + std::to_string(found.ranges) + " seen, " + share + " % of the launches in them" +
+            (in_place ? "; those that were taken for steps before no longer come and count as warm-up" : "") +
+            "; --step-range names others");
   } catch (...) {
     session_.totals.add(&Count::callback_errors);
   }

@@ -29,6 +29,10 @@ class PeriodSteps {
   /// like steps they are taken for them, unless the user named another range.
   void on_range_begin(const ThreadState& thread, std::string_view name) noexcept;
   void on_range_end(const ThreadState& thread, std::int64_t now_ns) noexcept;
+  /// Ranges of the program were taken for steps: those of other names are still watched, in case they stop coming.
+  bool took_ranges() const noexcept { return ranges_taken_.load(std::memory_order_relaxed); }
+  /// Such a range begins.
+  void on_step_range() noexcept;
   /// A range marks steps: no more steps by period.
   void steps_are_marked(ThreadState& thread) noexcept;
   /// The agent's thread.
@@ -39,6 +43,7 @@ class PeriodSteps {
   void end_last(std::int64_t now_ns) noexcept;
 
  private:
+  std::uint64_t launches() const noexcept;
   void boundary(ThreadState& thread, const char* kernel_name) noexcept;
   void describe(const char* kernel_name) noexcept;
   void end_step(ThreadState& thread) noexcept;
@@ -48,7 +53,7 @@ class PeriodSteps {
   StepPeriod period_;
   steps::RangeWatch ranges_;
   std::atomic_flag ranges_lock_ = ATOMIC_FLAG_INIT;
-  bool ranges_taken_ = false;
+  std::atomic<bool> ranges_taken_{false};
   std::atomic<bool> watches_{true};
   std::atomic_flag boundary_lock_ = ATOMIC_FLAG_INIT;
   std::atomic<std::uint32_t> step_{spool::kNoStep};  // the open step by period

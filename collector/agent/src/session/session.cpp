@@ -208,12 +208,11 @@ int Session::nvtx_push(const void* domain, spool::StringId domain_name, std::str
   std::uint32_t step_index = session_.steps.active();
   const std::string_view step_name = session_.steps.step_name(name);
   const bool marks_step = !step_name.empty();
-  if (period_.watches()) {
-    if (marks_step)
-      period_.steps_are_marked(*thread);
-    else if (thread->depth == 0)
-      period_.on_range_begin(*thread, name);
-  }
+  if (period_.watches() && marks_step) period_.steps_are_marked(*thread);
+  if (marks_step && period_.took_ranges())
+    period_.on_step_range();
+  else if (!marks_step && thread->depth == 0 && (period_.watches() || period_.took_ranges()))
+    period_.on_range_begin(*thread, name);
   // Steps that are numbered in their names share a path, or no two steps would have a range in common.
   const std::string_view path_name = marks_step ? step_name : name;
   const bool is_step = marks_step && conductor_.begin(*thread, 0, &step_index);
@@ -231,7 +230,8 @@ int Session::nvtx_pop(const void* domain, const NvtxAttributes& attributes) noex
   const int level = static_cast<int>(thread->depth + thread->overflow_depth) - 1;
   const std::int64_t now = session_.now_ns();
   if (!session_.nvtx.pop(*thread, domain, attributes, now, &frame)) return level;
-  if (thread->depth == 0 && period_.watches()) period_.on_range_end(*thread, now);
+  if (thread->depth == 0 && !frame.is_step && (period_.watches() || period_.took_ranges()))
+    period_.on_range_end(*thread, now);
   if (!frame.is_step) return level;
   if (session_.steps.active() != frame.step_index) return level;  // a window closed before its end
   conductor_.end(*thread, now);

@@ -16,15 +16,18 @@ std::string_view StepTracker::step_name(std::string_view range) const noexcept {
     if (!((c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_'))
       return name_;
   }
-  if (has_adopted_.load(std::memory_order_acquire) && steps::FoldedName(range) == adopted_)
-    return adopted_.text();
+  const std::uint32_t adoptions = adoptions_.load(std::memory_order_acquire);
+  if (adoptions > 0 && steps::FoldedName(range) == adopted_[adoptions - 1])
+    return adopted_[adoptions - 1].text();
   return {};
 }
 
-void StepTracker::adopt(const steps::FoldedName& name) noexcept {
-  if (has_adopted_.load(std::memory_order_relaxed)) return;
-  adopted_ = name;
-  has_adopted_.store(true, std::memory_order_release);
+bool StepTracker::adopt(const steps::FoldedName& name) noexcept {
+  const std::uint32_t adoptions = adoptions_.load(std::memory_order_relaxed);
+  if (adoptions == adopted_.size()) return false;
+  adopted_[adoptions] = name;
+  adoptions_.store(adoptions + 1, std::memory_order_release);
+  return true;
 }
 
 bool StepTracker::begin(Step* step, bool before_schedule) noexcept {

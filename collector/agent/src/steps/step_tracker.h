@@ -4,6 +4,7 @@
 // step range opened while another is open (nested, or on another thread) is an ordinary range.
 #pragma once
 
+#include <array>
 #include <atomic>
 #include <cstdint>
 #include <string>
@@ -36,8 +37,9 @@ class StepTracker {
   /// (environment.h, kStepRange, and what was adopted).
   std::string_view step_name(std::string_view range) const noexcept;
   bool matches(std::string_view range) const noexcept { return !step_name(range).empty(); }
-  /// Ranges of this name make steps from now on, too. Once.
-  void adopt(const steps::FoldedName& name) noexcept;
+  /// Ranges of this name make steps from now on, too, in place of those of the name that was adopted before. One thread
+  /// at a time. False: too many were.
+  bool adopt(const steps::FoldedName& name) noexcept;
 
   /// Opens a step unless one is open. The caller writes the start after whatever set-up the step needs.
   /// `before_schedule`: a step of warm-up, whatever the schedule says, which begins anew after it.
@@ -98,8 +100,9 @@ class StepTracker {
   spool::Writer& writer_;
   const Schedule schedule_;
   const std::string name_;
-  steps::FoldedName adopted_;
-  std::atomic<bool> has_adopted_{false};
+  // A name that is read while another thread adopts the next stays as it is; of more than these none is adopted.
+  std::array<steps::FoldedName, 8> adopted_;
+  std::atomic<std::uint32_t> adoptions_{0};  // the last of them counts
   std::atomic<bool> open_{false};
   std::atomic<std::uint32_t> active_{spool::kNoStep};
   std::atomic<std::uint32_t> next_index_{0};

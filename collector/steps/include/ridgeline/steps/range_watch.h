@@ -1,5 +1,6 @@
 /// range_watch.h: which of a program's outermost NVTX ranges are its steps: those of one name, numbers in it aside
-/// ("Train step 63/64"), that come again and again on one thread and have nearly all launches in them.
+/// ("Train step 63/64"), that come again and again on one thread and have nearly all launches in them. Ranges of
+/// another name take their place if they stop coming: those in which a compiler tries kernels before the first step.
 /// Memory of fixed size, no exceptions; the caller sees to it that one thread at a time is in it.
 #pragma once
 
@@ -26,6 +27,9 @@ class FoldedName {
 class RangeWatch {
  public:
   static constexpr std::uint32_t kMinRanges = 3;
+  /// To take the place of steps that were found before: so many in a row without one of these, and as many as there
+  /// were of these. An evaluation in the midst of training has fewer, or gives way again.
+  static constexpr std::uint32_t kMinInPlace = 10;
   /// Share of the launches since the first of the ranges that are in one of them.
   static constexpr double kMinShare = 0.8;
   static constexpr std::int64_t kShortestNs = 200'000;  ///< of a range, on average
@@ -41,7 +45,9 @@ class RangeWatch {
              std::int64_t now_ns) noexcept;
   /// The outermost range of this thread ends. True if its name is that of the steps.
   bool end(std::uint32_t thread_id, std::uint64_t launches, std::int64_t now_ns, Found* found) noexcept;
-  void restart() noexcept { count_ = 0; }
+  /// A range of the name that was found begins, after `launches`: the others are counted anew from here.
+  void step(std::uint64_t launches) noexcept;
+  void restart() noexcept { count_ = steps_ = 0; }
 
  private:
   struct Series {  // of ranges of one name on one thread
@@ -54,6 +60,7 @@ class RangeWatch {
   static constexpr std::size_t kMaxSeries = 24;
   Series series_[kMaxSeries];
   std::size_t count_ = 0;
+  std::uint32_t steps_ = 0;  // ranges of the name that was found; 0: none was
 };
 
 }  // namespace ridgeline::steps
