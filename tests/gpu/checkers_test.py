@@ -179,6 +179,22 @@ class Limits(unittest.TestCase):
         self.assertEqual(self.wrong(program, first="near", first_name="near"), ["the ranking puts near first, by hand it is far"])
         self.assertEqual(len(self.wrong(programs.Program([], first="gemv"))), 1)
 
+    def test_the_price_of_the_timeline_is_told_apart_from_the_rest(self):
+        class Done:
+            def __init__(self, seconds, mean_ms):
+                self.seconds, self.out = seconds, '{"steps": 500, "median_ms": 1.0, "mean_ms": %g}' % mean_ms
+
+        def price(seconds, mean_ms, phases):
+            table, wrong = {}, []
+            programs.judge_price(table, Done(seconds, mean_ms), [Done(30.0, 10.0)], phases, seconds - 2, wrong)
+            return table, wrong
+
+        table, wrong = price(45.0, 24.0, {"after": 400})
+        self.assertEqual((table["on_top_s"], table["timeline_s"], table["writing_s"], wrong), (15.0, 7.0, 2.0, []))
+        self.assertEqual(len(price(48.0, 24.0, {"after": 400})[1]), 1)
+        self.assertEqual(len(price(45.0, 9.0, {"after": 400})[1]), 1, "a timeline that seems to cost nothing pays for nothing")
+        self.assertEqual(len(price(45.0, 24.0, {"after": 10})[1]), 1, "the steps at the end had counters")
+
     def test_a_saving_may_hide_only_where_there_is_room(self):
         self.assertFalse(programs.may_hide(990, 1000))
         self.assertTrue(programs.may_hide(900, 1000), "the GPU waits")

@@ -7,10 +7,10 @@ usage: programs.py --ridgeline RIDGELINE --trainer GPT2_TRAIN --exiter AGENT_EXI
 
 For each: the program ends as it should, every launch seen has its record, steps are found, and their timeline is there. A table says
 how much of what is ranked has a time (T0, of the launches seen), samples (T1, of the kernel time) and counters (T2, of the kernel time that
-is in no CUDA graph), how many seconds the recording took on top of the program alone (and how many of them after its end), what the timeline
-costs a step (the program's own figure for the last third of its steps, recorded against alone; with --alone 2 there is a run alone
+is in no CUDA graph), how many seconds the recording took on top of the program alone (how many of them after its end, and how many the timeline of all steps
+together), what the timeline costs a step (the program's own figure for the last third of its steps, recorded against alone; with --alone 2 there is a run alone
 after the recording too, and in brackets by how much the two differ; nothing if the schedule reached into that third) and what the
-ranking puts first. A program passes if T0 is 100 %, T1 and T2 are 95 % and more, at most 10 s are on top, and the first row is the
+ranking puts first. A program passes if T0 is 100 %, T1 and T2 are 95 % and more, at most 10 s are on top besides the timeline's, and the first row is the
 one that adding up the launches' rows by hand puts first (and the kernel named here, where one is). What a program cannot have is
 said where it is listed here; below its limits the table says why. `--list` names the programs; those in kinds/ are small programs of kinds
 that people run, and know of no profiler. `--share 2/3` runs the second third of them. With --sequences the launches of
@@ -309,6 +309,24 @@ def judge_one_gpu(capture, uuid, watch):
     return wrong, f"on {uuid[:12]}, samples correlate {min(fits, default=0):.2f}, {power_w:.0f} W at most ({said})"
 
 
+def judge_price(table, done, alone, phases, ended_s, wrong):
+    """What the recording took on top of the program: in all, after its end, and what its timeline added to every step of it, which grows
+    with the program. The rest is what has a limit."""
+    table["on_top_s"] = done.seconds - sum(each.seconds for each in alone) / len(alone)
+    table["writing_s"] = done.seconds - ended_s if ended_s else None
+    said, recorded = said_of_steps(done), step_ms(done)
+    alone = [ms for ms in map(step_ms, alone) if ms]
+    timeline_s = 0.0
+    if alone and recorded and ends_in_timeline(said, phases):
+        mean_ms = sum(alone) / len(alone)
+        table["alone_ms"], table["recorded_ms"] = alone, recorded
+        table["overhead_ratio"] = recorded / mean_ms - 1
+        table["alone_spread_ratio"] = (max(alone) - min(alone)) / min(alone) if len(alone) > 1 else None
+        timeline_s = table["timeline_s"] = max(recorded - mean_ms, 0) * said["steps"] / 1e3
+    if table["on_top_s"] - timeline_s > MOST_ON_TOP_S:
+        wrong.append(f"{table['on_top_s']:.1f} s on top of the program alone, {timeline_s:.1f} of them its timeline's")
+
+
 def judge(checks, name, ridgeline, capture, done, program, uuids, watch, alone):
     if done.status != program.status or not os.path.exists(capture):
         checks.add(name, False, f"exit {done.status}: {done.tail()}")
@@ -344,19 +362,9 @@ def judge(checks, name, ridgeline, capture, done, program, uuids, watch, alone):
         else:
             table["ranks"].append(found)
             judge_limits(program, found, wrong)
-    if alone:
-        table["on_top_s"] = done.seconds - sum(each.seconds for each in alone) / len(alone)
-        ended_s = program_ended_s(capture)
-        table["writing_s"] = done.seconds - ended_s if ended_s else None
-        if table["on_top_s"] > MOST_ON_TOP_S:
-            wrong.append(f"{table['on_top_s']:.1f} s on top of the program alone")
-    recorded = step_ms(done)
     own_longest_ms = max((said_of_steps(each).get("longest_ms", 0) for each in alone), default=0)
-    alone = [ms for ms in map(step_ms, alone) if ms]
-    if alone and recorded and ends_in_timeline(said_of_steps(done), facts.steps):
-        table["alone_ms"], table["recorded_ms"] = alone, recorded
-        table["overhead_ratio"] = recorded / (sum(alone) / len(alone)) - 1
-        table["alone_spread_ratio"] = (max(alone) - min(alone)) / min(alone) if len(alone) > 1 else None
+    if alone:
+        judge_price(table, done, alone, facts.steps, program_ended_s(capture), wrong)
     if program.ranks and len(uuids) >= program.ranks:
         bad, more = collectives.judge(capture, uuids, program.samples, own_longest_ms)
         wrong += bad
@@ -386,11 +394,12 @@ def overhead_text(table):
 def on_top_text(table):
     if "on_top_s" not in table:
         return ""
-    return f"{table['on_top_s']:.1f}" + (f" ({table['writing_s']:.1f})" if table.get("writing_s") is not None else "")
+    parts = [f"{table[part]:.1f}" if table.get(part) is not None else "-" for part in ("writing_s", "timeline_s")]
+    return f"{table['on_top_s']:.1f} ({', '.join(parts)})"
 
 
 def print_table(tables):
-    print(f"\n{'program':<20} {'':<4} {'T0 %':>6} {'T1 %':>6} {'T2 %':>6} {'on top, s':>11} {'step ms':>9} {'timeline':>15}  the ranking's first row")
+    print(f"\n{'program':<20} {'':<4} {'T0 %':>6} {'T1 %':>6} {'T2 %':>6} {'on top, s':>16} {'step ms':>9} {'timeline':>15}  the ranking's first row")
     for table in tables:
         for number, rank in enumerate(table["ranks"]):
             begin = [table["program"], "pass" if table["passed"] else "FAIL", on_top_text(table)] if number == 0 else ["", "", ""]
@@ -398,7 +407,7 @@ def print_table(tables):
             shares = " ".join(f"{'-' if rank['shares'][tier] is None else percent(rank['shares'][tier]):>6}" for tier in ("T0", "T1", "T2"))
             low = [tier for tier in ("T1", "T2") if (rank["shares"][tier] or 0) < GOOD_COVERAGE]
             why = "; ".join(filter(None, [*(table["tiers"].get(tier, ("", ""))[1] for tier in low), rank["why"] if "T2" in low else ""]))
-            print(f"{begin[0]:<20} {begin[1]:<4} {shares} {begin[2]:>11} {rank['step_ms']:>9.3f} {overhead:>15}  {rank['first']}, "
+            print(f"{begin[0]:<20} {begin[1]:<4} {shares} {begin[2]:>16} {rank['step_ms']:>9.3f} {overhead:>15}  {rank['first']}, "
                   f"{rank['first_ms_less']:.3f} ms at 70 %" + (f"  [{why[:200]}]" if why else ""))
 
 

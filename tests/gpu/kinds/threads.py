@@ -6,7 +6,7 @@ import torch
 from loop import count, steps
 
 THREADS = 3
-total = count(1500)
+total = count(6000)
 start, stop = threading.Barrier(THREADS + 1), threading.Barrier(THREADS + 1)
 
 
