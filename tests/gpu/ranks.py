@@ -2,16 +2,19 @@
 """Several ranks of gpt2_train against one process: the same losses at the same global batch, checkpoints that go on with another number of
 ranks, ranks that die, and what a second GPU is worth.
 
-usage: ranks.py --trainer GPT2_TRAIN [--out DIR] [--json FILE] [--only NAME,...] [--nccl-library FILE]
+usage: ranks.py --trainer GPT2_TRAIN [--out DIR] [--json FILE] [--only NAME,...] [--nccl-library FILE] [--speed MODEL:B,...] [--speed-steps N]
 
 Cases: one (a communicator of one rank changes no bit), losses (1 and 2 ranks, 20 steps, in four precisions, with micro-batches, with ZeRO-1, with
 BF16 on the wire), bits (with --deterministic nothing that only moves work changes a bit), launched (by a launcher's variables), resume (from 2
 ranks to 1, from 1 to 2, with ZeRO-1 and without), lost (a rank killed, a rank stopped), refused (more ranks than GPUs, a batch that cannot be
-divided), speed (tokens/s at B = 4, 8, 32 a rank). All but `one` and `refused` need two GPUs: with one they are not run, which is said. About
-three minutes.
+divided), sanitizer (two steps of two ranks of the tiny model under compute-sanitizer's memcheck, which must be in both: a minute at most), speed
+(tokens/s of one rank and two, overlapped, not and with ZeRO-1: 124M at B = 4, 8, 32 a rank and 774M at 4 and 8, or what --speed says, as in
+`--speed 774M:4`). All but `one` and `refused` need two GPUs: with one they are not run, which is said. About five minutes.
 """
 import json
+import math
 import os
+import re
 import shutil
 import signal
 import statistics
@@ -26,6 +29,15 @@ STEPS = 20
 TOLERANCE = {"fp32": (1e-5, 1e-3), "tf32": (1e-4, 1e-2), "bf16": (1e-3, 5e-2), "fp8": (5e-3, 2e-1), "wire": (2e-3, 5e-2)}
 WITHIN_S = 10
 FIRST_STEPS = 5  # before what is rounded has had time to grow
+PARAMETERS = {"124M": 124_475_904, "355M": 354_871_296, "774M": 774_090_240, "1558M": 1_557_686_400}  # as trained, vocabulary padded
+SPEED = {"124M": (4, 8, 32), "774M": (4, 8)}  # batches of a rank
+# A large all-reduce between two GPUs as NCCL's own model of NVLink has it, without multicast: what a step that hides nothing takes on top.
+LINK_BYTES_PER_S = 343.6e9
+EXPECTED_OVERLAPPED = 0.95
+LEAST_EFFICIENCY = 0.75
+VARIANTS = (("one", 0, []), ("overlap", 2, []), ("no_overlap", 2, ["--no-overlap"]), ("zero1", 2, ["--zero", "1"]))
+SANITIZER_S = 60  # for both ways of starting ranks
+SANITIZER_STEPS = 2
 
 
 def gpus():
@@ -215,47 +227,167 @@ def check_refused(checks, trainer, count):
         checks.add(name, result.status == code and len(lines) == 1 and says in lines[0], f"exit {result.status}: {' / '.join(lines)}")
 
 
-def check_speed(checks, trainer):
-    table, bad = [], None
-    for batch in (4, 8, 32):
-        row = {"batch_per_rank": batch}
-        for name, ranks, more in (("one", 0, []), ("overlap", 2, []), ("no_overlap", 2, ["--no-overlap"]), ("zero1", 2, ["--zero", "1"])):
-            result, rows = trainer.run(ranks, "--model", "124M", "-B", batch * max(ranks, 1), "-T", "1024", "--steps", 60 if batch < 32 else 40,
-                                       "--json", *more)
-            summary = result.last_json()
-            if result.status != 0 or not summary:
-                bad = bad or f"B={batch} {name}: exit {result.status}: {result.tail()}"
-                continue
-            row[name] = {key: summary[key] for key in ("median_ms", "p10_ms", "p90_ms", "tokens_per_s", "host_late_steps", "final_loss")}
-        table.append(row)
-    print("B a rank   1 rank ms   2 overlapped ms   2 one after the other ms   2 ZeRO-1 ms   tokens/s of each           efficiency of each pair")
-    for row in table:
-        if not all(name in row for name in ("one", "overlap", "no_overlap", "zero1")):
+def traced_ranks(root, program):
+    """Processes below `root` that are ranks (the program, and no process of it has started others) and have the tool's library in them. A rank that is
+    forked may be left out by a tool that sees programs start: so it is looked at."""
+    found = set()
+    for pid in children(root):
+        try:
+            with open(f"/proc/{pid}/cmdline") as file:
+                words = file.read().split("\0")
+            with open(f"/proc/{pid}/maps") as file:
+                maps = file.read()
+        except OSError:
             continue
-        one, on, off, zero = (row[name] for name in ("one", "overlap", "no_overlap", "zero1"))
+        own = program in words and not any(os.path.basename(word) == "compute-sanitizer" for word in words)
+        if own and "libsanitizer-" in maps and not children(pid):
+            found.add(pid)
+    return found
+
+
+def sanitizer_commands(trainer, tool, form, log):
+    """`forked`: the ranks are children of the program under the tool; `launched`: each is a program of its own under a tool of its own. NCCL asks the driver for
+    entries that it may lack, so errors of calls are left to the program itself, which checks its own."""
+    under = [tool, "--tool", "memcheck", "--target-processes", "all", "--require-cuda-init", "no", "--report-api-errors", "no", "--error-exitcode", "9"]
+    steps = ["--model", "tiny", "-B", "4", "-T", "64", "--steps", SANITIZER_STEPS, "--matmul-search", "off", "--rank-timeout", SANITIZER_S]
+    if form == "forked":
+        return [([*under, *trainer.command(2, *steps, "--log", log)], {})]
+    return [([*under, *trainer.command(0, *steps, *(["--log", log] if rank == 0 else []), *trainer.nccl)],
+             {"RANK": str(rank), "WORLD_SIZE": "2", "LOCAL_RANK": str(rank), "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": "29618"}) for rank in range(2)]
+
+
+def sanitized(trainer, tool, form, seconds):
+    """Two ranks under the tool: which had it in them, how they ended, what the tool says."""
+    log = os.path.join(trainer.folder, f"sanitizer-{form}.jsonl")
+    begin, traced = time.monotonic(), set()
+    started = [Started([str(word) for word in command], env=env, log=os.path.join(trainer.folder, f"sanitizer-{form}-{i}.txt"))
+               for i, (command, env) in enumerate(sanitizer_commands(trainer, tool, form, log))]
+    while time.monotonic() - begin < seconds and any(one.process.poll() is None for one in started):
+        for one in started:
+            traced |= traced_ranks(one.process.pid, trainer.program)
+        time.sleep(0.05)
+    results = [one.finish(0.1) for one in started]
+    rows = []
+    if os.path.exists(log):
+        with open(log) as file:
+            rows = [row for row in map(json.loads, file) if "loss" in row]
+    return {"form": form, "traced": len(traced), "status": [result.status for result in results], "text": "\n".join(result.out for result in results),
+            "tail": " / ".join(result.tail() for result in results), "losses": [row["loss"] for row in rows], "seconds": time.monotonic() - begin}
+
+
+def sanitizer_problems(ran):
+    """What is wrong with such a run; nothing where both ranks ran their steps under the tool, and it found nothing."""
+    wrong = []
+    if any(ran["status"]):
+        wrong.append(f"exit {', '.join(map(str, ran['status']))}: {ran['tail']}")
+    if ran["traced"] != 2:
+        wrong.append(f"the tool was in {ran['traced']} of 2 ranks")
+    summaries = [int(count) for count in re.findall(r"ERROR SUMMARY: (\d+) error", ran["text"])]
+    if not summaries:
+        wrong.append("the tool gives no summary")
+    elif any(summaries):
+        where = re.findall(r"^=+\s+at (?:void )?([\w:]+)", ran["text"], re.MULTILINE)
+        wrong.append(f"{sum(summaries)} errors" + (f", in {', '.join(sorted(set(where)))}" if where else ""))
+    if len(ran["losses"]) != SANITIZER_STEPS or not all(math.isfinite(loss) for loss in ran["losses"]):
+        wrong.append(f"{len(ran['losses'])} of {SANITIZER_STEPS} steps with a loss")
+    return wrong
+
+
+def check_sanitizer(checks, trainer):
+    tool = shutil.which("compute-sanitizer")
+    if not tool:
+        return checks.add("sanitizer", False, "compute-sanitizer is not on the PATH: it comes with the CUDA toolkit")
+    begin, ways = time.monotonic(), []
+    for form in ("forked", "launched"):
+        ran = sanitized(trainer, tool, form, SANITIZER_S - (time.monotonic() - begin))
+        wrong = sanitizer_problems(ran)
+        ways.append(f"{form}: {'; '.join(wrong) or 'memcheck in both ranks, 0 errors'}, {len(ran['losses'])} steps, {ran['seconds']:.0f} s")
+        # What was found counts; where the tool was not in both ranks the other way may have it there.
+        if ran["traced"] == 2 or time.monotonic() - begin > SANITIZER_S - 5:
+            break
+    checks.add("sanitizer", not wrong, ". ".join(ways))
+
+
+def speed_wanted(parser, texts):
+    """Models and batches of a rank that --speed names; all of SPEED without it."""
+    if not texts:
+        return SPEED
+    wanted = {}
+    for text in texts:
+        model, _, batches = text.partition(":")
+        if model not in PARAMETERS or not re.fullmatch(r"[1-9]\d*(,[1-9]\d*)*", batches):
+            parser.error(f"--speed {text}: MODEL:B,... with a model of {', '.join(PARAMETERS)}, as in 774M:4,8")
+        wanted[model] = tuple(int(batch) for batch in batches.split(","))
+    return wanted
+
+
+def expected_one_after_the_other(model, one_ms):
+    """Of twice one rank's tokens/s, when the all-reduce of all gradients in FP32 stands behind the backward pass."""
+    return one_ms / (one_ms + 1e3 * 4 * PARAMETERS[model] / LINK_BYTES_PER_S)
+
+
+def measure_speed(trainer, model, batch, steps):
+    """A row of the table, and what went wrong."""
+    row, bad = {"model": model, "batch_per_rank": batch}, None
+    for name, ranks, more in VARIANTS:
+        result, _ = trainer.run(ranks, "--model", model, "-B", batch * max(ranks, 1), "-T", "1024", "--steps", steps, "--json", *more)
+        summary = result.last_json()
+        if result.status != 0 or not summary:
+            bad = bad or f"{name}: exit {result.status}: {result.tail()}"
+            continue
+        row[name] = {key: summary[key] for key in ("median_ms", "p10_ms", "p90_ms", "tokens_per_s", "host_late_steps", "final_loss")}
+    if "one" in row:
+        row["expected_no_overlap"] = expected_one_after_the_other(model, row["one"]["median_ms"])
         for name in ("overlap", "no_overlap", "zero1"):
-            row[f"efficiency_{name}"] = one["median_ms"] / row[name]["median_ms"]
-        print(f"{row['batch_per_rank']:>8}   {one['median_ms']:>9.2f}   {on['median_ms']:>15.2f}   {off['median_ms']:>24.2f}   {zero['median_ms']:>11.2f}   "
+            if name in row:
+                row[f"efficiency_{name}"] = row["one"]["median_ms"] / row[name]["median_ms"]
+    return row, bad
+
+
+def judge_speed(checks, row, bad):
+    name = f"speed-{row['model'].lower()}-b{row['batch_per_rank']}"
+    if bad:
+        return checks.add(name, False, bad)
+    on, off = row["efficiency_overlap"], row["efficiency_no_overlap"]
+    checks.add(name, on >= LEAST_EFFICIENCY and on >= 0.98 * off,
+               f"two ranks at {on:.3f} of twice one rank's tokens/s (at least {LEAST_EFFICIENCY}, and no less than without overlap; expected {EXPECTED_OVERLAPPED}), "
+               f"{off:.3f} without overlap (expected {row['expected_no_overlap']:.3f}), {row['efficiency_zero1']:.3f} with ZeRO-1; one rank {row['one']['median_ms']:.2f} ms")
+
+
+def print_speed(table):
+    print("model  B a rank   1 rank ms   2 overlapped ms   2 one after the other ms   2 ZeRO-1 ms   tokens/s of each           efficiency of each pair   expected: overlapped, not")
+    for row in table:
+        if not all(name in row for name, _, _ in VARIANTS):
+            continue
+        one, on, off, zero = (row[name] for name, _, _ in VARIANTS)
+        print(f"{row['model']:<5}  {row['batch_per_rank']:>8}   {one['median_ms']:>9.2f}   {on['median_ms']:>15.2f}   {off['median_ms']:>24.2f}   {zero['median_ms']:>11.2f}   "
               f"{one['tokens_per_s']:.0f}, {on['tokens_per_s']:.0f}, {off['tokens_per_s']:.0f}, {zero['tokens_per_s']:.0f}   "
-              f"{row['efficiency_overlap']:.3f}, {row['efficiency_no_overlap']:.3f}, {row['efficiency_zero1']:.3f}")
-    worst = min((row.get("efficiency_overlap", 0) for row in table), default=0)
-    gained = all(row.get("efficiency_overlap", 0) >= 0.98 * row.get("efficiency_no_overlap", 1) for row in table)
-    checks.add("speed", not bad and worst >= 0.75 and gained,
-               bad or f"124M: two ranks at {', '.join(format(row['efficiency_overlap'], '.3f') for row in table)} of twice one rank's tokens/s "
-               f"(B = 4, 8, 32 each; at least 0.75), {', '.join(format(row['efficiency_no_overlap'], '.3f') for row in table)} without overlap, {', '.join(format(row['efficiency_zero1'], '.3f') for row in table)} with ZeRO-1")
-    return table
+              f"{row['efficiency_overlap']:.3f}, {row['efficiency_no_overlap']:.3f}, {row['efficiency_zero1']:.3f}   "
+              f"{EXPECTED_OVERLAPPED}, {row['expected_no_overlap']:.3f}")
+
+
+def check_speed(checks, trainer, wanted, steps, table):
+    """Adds to `table` as it goes, for a check that is cut off."""
+    for model, batches in wanted.items():
+        for batch in batches:
+            row, bad = measure_speed(trainer, model, batch, steps or (20 if model not in ("124M", "355M") else 60 if batch < 32 else 40))
+            table.append(row)
+            judge_speed(checks, row, bad)
 
 
 def main():
-    cases = ["one", "refused", "losses", "bits", "launched", "resume", "lost", "speed"]
+    cases = ["one", "refused", "losses", "bits", "launched", "resume", "lost", "sanitizer", "speed"]
     parser = options_of(__doc__, "trainer", only=cases)
     parser.add_argument("--nccl-library")
+    parser.add_argument("--speed", action="append", metavar="MODEL:B,...", help="what `speed` measures: a model at these batches of a rank; may be repeated")
+    parser.add_argument("--speed-steps", type=int, metavar="N", help="steps of a run of `speed`")
     options = parser.parse_args()
-    names = chosen(parser, options.only, cases)
-    checks, trainer, count = Checks(options.json), Trainer(options), gpus()
+    names, wanted, table = chosen(parser, options.only, cases), speed_wanted(parser, options.speed), []
+    checks = Checks(options.json, lambda: print_speed(table) if table else None, {"speed": table})
+    trainer, count = Trainer(options), gpus()
     shutil.rmtree(trainer.folder, ignore_errors=True)
     os.makedirs(trainer.folder)
-    not_run, table, seconds = [], None, {}
+    not_run, seconds = [], {}
     for name in names:
         if count < 2 and name not in ("one", "refused"):
             not_run.append(name)
@@ -264,14 +396,15 @@ def main():
         if name == "refused":
             check_refused(checks, trainer, count)
         elif name == "speed":
-            table = check_speed(checks, trainer)
+            check_speed(checks, trainer, wanted, options.speed_steps, table)
         else:
-            {"one": check_one, "losses": check_losses, "bits": check_bits, "launched": check_launched, "resume": check_resume, "lost": check_lost}[name](checks, trainer)
+            {"one": check_one, "losses": check_losses, "bits": check_bits, "launched": check_launched, "resume": check_resume, "lost": check_lost,
+             "sanitizer": check_sanitizer}[name](checks, trainer)
         seconds[name] = round(time.monotonic() - begin, 1)
     if not_run:
         print(f"not run, since they need two GPUs and this host shows {count}: {', '.join(not_run)}")
     print("seconds: " + ", ".join(f"{name} {taken}" for name, taken in seconds.items()))
-    checks.finish(gpus=count, not_run=not_run, speed=table, seconds=seconds,
+    checks.finish(gpus=count, not_run=not_run, seconds=seconds,
                   versions={"nvls": os.environ.get("NCCL_NVLS_ENABLE", "0 (the trainer's default)")})
 
 
