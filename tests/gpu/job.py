@@ -5,9 +5,11 @@ usage: job.py --ridgeline RIDGELINE --trainer GPT2_TRAIN [--out DIR] [--json FIL
 
 Cases: trainer (gpt2_train --ranks 2, with and without overlap: the bytes of its all-reduces are those of its gradients, overlap hides what the
 run without it exposes, nobody is late), healthy (PyTorch's DistributedDataParallel: nobody is late; the bus bandwidth of a large all-reduce is
-the program's own), host-gaps, more-work, copies (the same with a rank that is late by a known time: named, with its cause and that time), merge
-(a capture of ranks merged by itself says the same; with another run's it is refused), sweep (the trainer with buckets of 1 MiB; what
-`ranks --what-if` says of larger ones beside runs with them). All need two GPUs. About 80 seconds, and 70 more for sweep.
+the program's own), host-gaps, more-work, copies (the same with a rank that is late by a known time: named, with its cause and that time; after
+`healthy`, how the kernels of both ranks differ from those there), fsdp2 (PyTorch's FSDP2 by torchrun: gathers and scatters joined across the
+ranks, their bytes and bus bandwidth, exposed and hidden), merge (a capture of ranks merged by itself says the same; with another run's it is
+refused), sweep (the trainer with buckets of 1 MiB; what `ranks --what-if` says of larger ones beside runs with them). All need two GPUs. About
+110 seconds, and 70 more for sweep.
 """
 import json
 import os
@@ -25,6 +27,11 @@ LATE_MS = 6.0
 SWEEP_MIB = (8, 25, 60, 128, 500)
 MOST_OFF = 0.05  # of the measured step
 MOST_OFF_BEST = 0.03
+MOST_LINK_BYTES_PER_S = 450e9  # one way over all NVLinks of a GPU: no collective's bus bandwidth is beyond
+MOST_OFF_PARTS = 0.05  # medians over steps of parts need not add up to the median of the whole
+FSDP_STEPS = 70
+MIN_STEPS = 5
+SHOWN_KERNELS = 8
 MOST_BETWEEN_CARDS = 0.05  # of a step: so much two cards with equal work may differ by, which is then said, and no fault
 
 
@@ -66,6 +73,37 @@ def invented(answer):
 def account_adds_up(answer):
     parts = sum(row["time_ns"] for row in answer["account"] if row["part"] != "duration")
     return abs(parts - part_ns(answer, "duration")) <= 2
+
+
+def collective_problems(answer, functions, ranks=2):
+    """What is wrong with the collectives of a job whose steps have these functions: joined across ranks, with bytes and bandwidth, and their time either
+    hidden or exposed."""
+    wrong, job = [], answer["job"]
+    if job["ranks"] != ranks or job["world_size"] != ranks or job["missing"]:
+        wrong.append(f"{job['ranks']} ranks of {job['world_size']}, {len(job['missing'])} missing")
+    if len(job["steps"]) < MIN_STEPS:
+        wrong.append(f"{len(job['steps'])} steps that all ranks have, at least {MIN_STEPS}")
+    rows = answer["collectives"]
+    for function in functions:
+        of = [row for row in rows if row["function"] == function]
+        if not of:
+            wrong.append(f"no {function}")
+        elif without := sum(not row["bytes"] or not row["bus_bytes_per_s"] for row in of):
+            wrong.append(f"{without} of {len(of)} {function} have no bus bandwidth")
+    if any((row["bus_bytes_per_s"] or 0) > MOST_LINK_BYTES_PER_S for row in rows):
+        wrong.append(f"a bus bandwidth beyond the links' {MOST_LINK_BYTES_PER_S / 1e9:.0f} GB/s")
+    if apart := sum(row["ranks"] != ranks for row in rows):
+        wrong.append(f"{apart} of {len(rows)} collectives are not joined across ranks")
+    if answer["mismatches"]:
+        first = answer["mismatches"][0]
+        wrong.append(f"{len(answer['mismatches'])} mismatches, first: rank {first['rank']}, step {first['step_index']}, {first['kind']}")
+    for whole, parts in (("duration_ns", ("exposed_ns", "hidden_ns")), ("exposed_ns", ("exposed_wait_ns", "exposed_transfer_ns"))):
+        total, added = communication_ns(answer, whole), sum(communication_ns(answer, part) for part in parts)
+        if abs(added - total) > MOST_OFF_PARTS * communication_ns(answer, "duration_ns"):
+            wrong.append(f"{' + '.join(parts)} are {added / 1e6:.3f} ms a step, {whole} {total / 1e6:.3f}")
+    if not account_adds_up(answer):
+        wrong.append("the account does not add up")
+    return wrong
 
 
 def check_trainer(checks, options):
@@ -152,14 +190,14 @@ def program_answer(options, cause):
 
 
 def check_healthy(checks, options):
+    """The capture and its answer, None where there is none."""
     capture, said, answer = program_answer(options, "none")
     if isinstance(answer, str):
-        return checks.add("healthy", False, answer)
-    wrong = []
+        checks.add("healthy", False, answer)
+        return None, None
+    wrong = collective_problems(answer, ("all_reduce",))
     if said_late := invented(answer):
         wrong.append(said_late)
-    if not account_adds_up(answer):
-        wrong.append("the account does not add up")
     own = said[0]["large_bus_bytes_per_s"] if said else 0
     large = [row for row in answer["collectives"] if row["bytes"] == said[0]["large_bytes"]] if said else []
     bus = large[0]["bus_bytes_per_s"] if large else None
@@ -173,10 +211,51 @@ def check_healthy(checks, options):
                f"large all-reduce {(bus or 0) / 1e9:.1f} GB/s on the bus (at least {LEAST_BUS_BYTES_PER_S / 1e9:.0f}), by the program's events "
                f"{own / 1e9:.1f}; a step of {part_ns(answer, 'duration') / 1e6:.2f} ms has {part_ns(answer, 'exposed_transfer') / 1e6:.3f} ms of exposed "
                f"transfer and {part_ns(answer, 'exposed_wait') / 1e6:.3f} ms of exposed wait; {answer['said'][1]} NCCL {said[0]['nccl'] if said else '?'}")
-    return capture
+    return capture, answer
 
 
-def check_late(checks, options, cause):
+def kernel_ns(row, rank):
+    """Of two ranks: one has the most, the other the least; a kernel of one rank alone is none of the other's."""
+    if row["worst_rank"] == rank:
+        return row["worst_ns"]
+    return row["best_ns"] if row["ranks"] == 2 else 0.0
+
+
+def beside_healthy(healthy, answer, planted_ms):
+    """How both ranks' own parts and kernels differ from those of the run in which nobody is late. A late rank's lateness is the difference of own parts:
+    what rank 0 computes longer, beside collectives that spin for rank 1, is missing from it."""
+    ranks = []
+    for rank in range(2):
+        before, now = (next(row for row in of["ranks"] if row["rank"] == rank) for of in (healthy, answer))
+        ranks.append({key: now[f"{key}_ns"] - before[f"{key}_ns"] for key in ("own", "compute", "copy", "idle")})
+    kernels = {}
+    for which, of in (("healthy", healthy), ("here", answer)):
+        for row in of["kernels"]:
+            kernels.setdefault(row["kernel"], {"healthy": [0.0, 0.0], "here": [0.0, 0.0]})[which] = [kernel_ns(row, rank) for rank in range(2)]
+    rows = [{"kernel": name, "rank0_healthy_ns": both["healthy"][0], "rank0_ns": both["here"][0], "rank1_healthy_ns": both["healthy"][1],
+             "rank1_ns": both["here"][1]} for name, both in kernels.items()]
+    rows.sort(key=lambda row: -abs(row["rank0_ns"] - row["rank0_healthy_ns"]))
+    late = next(row for row in answer["ranks"] if row["rank"] == 1)["late_ns"]
+    missing = None if late is None else 1e6 * planted_ms - late
+    return {"missing_ns": missing, "rank0_more_ns": ranks[0], "rank1_more_ns": ranks[1], "rank1_beyond_planted_ns": ranks[1]["own"] - 1e6 * planted_ms,
+            "kernels": rows}
+
+
+def print_beside_healthy(cause, beside):
+    missing = beside["missing_ns"]
+    print(f"--- {cause} beside healthy: " + ("no lateness was said" if missing is None else f"{missing / 1e6:+.2f} ms of what was planted are missing from the lateness"))
+    for rank in range(2):
+        more = beside[f"rank{rank}_more_ns"]
+        print(f"rank {rank} more than in healthy, ms: own {more['own'] / 1e6:+.2f}, of that computing {more['compute'] / 1e6:+.2f}, copies {more['copy'] / 1e6:+.2f}, "
+              f"idle {more['idle'] / 1e6:+.2f}" + (f"; beyond what was planted {beside['rank1_beyond_planted_ns'] / 1e6:+.2f}" if rank else ""))
+    print("rank 0, ms a step: healthy, here, more   rank 1: healthy, here, more   kernel")
+    for row in beside["kernels"][:SHOWN_KERNELS]:
+        print("   ".join(f"{row[f'rank{rank}_healthy_ns'] / 1e6:7.3f} {row[f'rank{rank}_ns'] / 1e6:7.3f} "
+                         f"{(row[f'rank{rank}_ns'] - row[f'rank{rank}_healthy_ns']) / 1e6:+7.3f}" for rank in range(2)) + f"   {row['kernel'][:80]}", flush=True)
+
+
+def check_late(checks, options, cause, healthy):
+    """`healthy`: the answer of the run in which nobody is late, None without it."""
     capture, said, answer = program_answer(options, cause)
     if isinstance(answer, str):
         return checks.add(cause, False, answer)
@@ -186,8 +265,46 @@ def check_late(checks, options, cause):
              and planted > 0 and rank["late_ns"] is not None and abs(rank["late_ns"] / 1e6 / planted - 1) <= 0.15)
     waited = part_ns(answer, "exposed_wait") / 1e6  # mean of a rank that waits and of one that does not
     checks.add(cause, right and account_adds_up(answer) and waited > 0.3 * planted,
-               f"rank 1 planted {planted:.2f} ms late; said: {answer['said'][1]} exposed wait {waited:.2f} ms, mean of the ranks")
+               f"rank 1 planted {planted:.2f} ms late; said: {answer['said'][1]} exposed wait {waited:.2f} ms, mean of the ranks" +
+               (f"; {words_beside_healthy(checks, cause, healthy, answer, planted)}" if healthy else ""))
     return capture
+
+
+def words_beside_healthy(checks, cause, healthy, answer, planted_ms):
+    """Of the row; the table is printed and kept."""
+    beside = beside_healthy(healthy, answer, planted_ms)
+    print_beside_healthy(cause, beside)
+    checks.keep(beside_healthy={**checks.figures.get("beside_healthy", {}), cause: beside})
+    return (f"beside healthy rank 0 computes {beside['rank0_more_ns']['compute'] / 1e6:+.2f} ms, its own part is {beside['rank0_more_ns']['own'] / 1e6:+.2f} ms, "
+            f"rank 1's {beside['rank1_more_ns']['own'] / 1e6:+.2f} ms")
+
+
+def fsdp_problems(answer):
+    """Blocks are gathered in BF16 for the forward pass and again for the backward pass, what is around them once; gradients are scattered once, in FP32: so as many
+    bytes are gathered as scattered, less what is gathered once."""
+    wrong = collective_problems(answer, ("all_gather", "reduce_scatter"))
+    gathered, scattered = ([row["bytes"] or 0 for row in answer["collectives"] if row["function"] == function] for function in ("all_gather", "reduce_scatter"))
+    if not 0 < len(scattered) < len(gathered) <= 2 * len(scattered):
+        wrong.append(f"{len(gathered)} gathers and {len(scattered)} scatters a step")
+    if not 0.5 * sum(scattered) < sum(gathered) <= 1.001 * sum(scattered):
+        wrong.append(f"{sum(gathered) / 1e6:.1f} MB gathered and {sum(scattered) / 1e6:.1f} MB scattered a step")
+    return wrong
+
+
+def check_fsdp2(checks, options):
+    program = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2", os.path.join(HERE, "kinds", "fsdp.py"), str(FSDP_STEPS)]
+    _, _, answer = recorded(options, "fsdp2", program, 10, 20, env={"NCCL_NVLS_ENABLE": "0"})
+    if isinstance(answer, str):
+        return checks.add("fsdp2", False, answer)
+    wrong, texts = fsdp_problems(answer), []
+    for function in ("all_gather", "reduce_scatter"):
+        of = [row for row in answer["collectives"] if row["function"] == function]
+        if of:
+            largest = max(of, key=lambda row: row["bytes"] or 0)
+            texts.append(f"{len(of)} {function} a step, the largest {(largest['bytes'] or 0) / 1e6:.1f} MB at {(largest['bus_bytes_per_s'] or 0) / 1e9:.1f} GB/s on the bus")
+    checks.add("fsdp2", not wrong, ("; ".join(wrong) + "; " if wrong else "") + "; ".join(texts) +
+               f"; a step of {part_ns(answer, 'duration') / 1e6:.2f} ms has {communication_ns(answer, 'hidden_ns') / 1e6:.2f} ms of them hidden, exposed wait "
+               f"{part_ns(answer, 'exposed_wait') / 1e6:.2f} ms and transfer {part_ns(answer, 'exposed_transfer') / 1e6:.2f} ms, {len(answer['job']['steps'])} steps")
 
 
 def check_merge(checks, options, captures):
@@ -203,12 +320,12 @@ def check_merge(checks, options, captures):
 
 
 def main():
-    parser = options_of(__doc__, "ridgeline", "trainer", only=["trainer", "healthy", *CAUSES, "merge", "sweep"])
+    parser = options_of(__doc__, "ridgeline", "trainer", only=["trainer", "healthy", *CAUSES, "fsdp2", "merge", "sweep"])
     parser.add_argument("--nccl-library")
     options = parser.parse_args()
-    names = chosen(parser, options.only, ["trainer", "healthy", *CAUSES, "merge", "sweep"])
+    names = chosen(parser, options.only, ["trainer", "healthy", *CAUSES, "fsdp2", "merge", "sweep"])
     checks, count = Checks(options.json), gpus()
-    seconds, captures = {}, []
+    seconds, captures, healthy = {}, [], None
     if count < 2:
         print(f"not run, since it needs two GPUs and this host shows {count}: {', '.join(names)}")
         sys.exit(1)
@@ -217,11 +334,14 @@ def main():
         if name == "trainer":
             check_trainer(checks, options)
         elif name == "healthy":
-            captures.append(check_healthy(checks, options))
+            capture, healthy = check_healthy(checks, options)
+            captures.append(capture)
         elif name == "sweep":
             check_sweep(checks, options)
         elif name in CAUSES:
-            captures.append(check_late(checks, options, name))
+            captures.append(check_late(checks, options, name, healthy))
+        elif name == "fsdp2":
+            check_fsdp2(checks, options)
         else:
             check_merge(checks, options, [capture for capture in captures if capture])
         seconds[name] = round(time.monotonic() - begin, 1)

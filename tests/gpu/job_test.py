@@ -1,0 +1,167 @@
+#!/usr/bin/env python3
+"""Verdicts on what `ranks` answers, without a GPU: jobs that nobody ran, asked as recorded ones are, then made wrong.
+
+usage: job_test.py RIDGELINE GENERATE (ridgeline_generate)
+"""
+import contextlib
+import copy
+import io
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import types
+import unittest
+from unittest import mock
+
+sys.dont_write_bytecode = True
+
+import job
+from common import Checks, Run
+
+RIDGELINE, GENERATE = sys.argv.pop(1), sys.argv.pop(1)
+LATE_MS = 1.0
+
+
+def answer_of(*made):
+    with tempfile.TemporaryDirectory() as folder:
+        whole = os.path.join(folder, "job.ridge")
+        subprocess.run([GENERATE, "ranks", folder, "--ranks", "2", *made], check=True, capture_output=True)
+        parts = [os.path.join(folder, f"rank{rank:04}.ridge") for rank in range(2)]
+        subprocess.run([RIDGELINE, "merge", *parts, "-o", whole], check=True, capture_output=True)
+        return json.loads(subprocess.run([RIDGELINE, "ranks", whole, "--format", "json"], check=True, capture_output=True, text=True).stdout)
+
+
+HEALTHY = answer_of()
+LATE = answer_of("--cause", "host-gaps", "--late-ns", str(1e6 * LATE_MS))
+
+
+class Quiet(Checks):
+    def add(self, name, passed, detail):
+        self.rows.append({"check": name, "passed": bool(passed), "detail": detail})
+
+
+def set_all(key, value):
+    return lambda answer: [row.update({key: value}) for row in answer["collectives"]]
+
+
+def scaled(key, times):
+    return lambda answer: [row.update({key: row[key] * times}) for row in answer["collectives"]]
+
+
+class Collectives(unittest.TestCase):
+    def wrong(self, change=lambda answer: None):
+        answer = copy.deepcopy(HEALTHY)
+        change(answer)
+        return job.collective_problems(answer, ("all_reduce",))
+
+    def test_a_job_that_is_whole_passes(self):
+        self.assertEqual(self.wrong(), [])
+
+    def test_each_fault_is_found(self):
+        for change, says in ((lambda answer: answer["job"].update(ranks=1), "1 ranks of 2"), (lambda answer: answer["job"].update(world_size=None), "2 ranks of None"),
+                             (lambda answer: answer["job"].update(missing=[1]), "1 missing"), (lambda answer: answer["job"].update(steps=[0, 1]), "2 steps"),
+                             (set_all("function", "all_gather"), "no all_reduce"), (set_all("bus_bytes_per_s", None), "have no bus bandwidth"),
+                             (lambda answer: answer["collectives"][0].update(bytes=None), "1 of 7 all_reduce have no bus bandwidth"),
+                             (lambda answer: answer["collectives"][0].update(bus_bytes_per_s=9e11), "beyond the links"),
+                             (lambda answer: answer["collectives"][2].update(ranks=1), "1 of 7 collectives are not joined"),
+                             (lambda answer: answer["mismatches"].append({"rank": 1, "step_index": 3, "kind": "lost"}), "1 mismatches, first: rank 1, step 3, lost"),
+                             (scaled("hidden_ns", 0.9), "exposed_ns + hidden_ns are"), (set_all("exposed_transfer_ns", 0), "exposed_wait_ns + exposed_transfer_ns are"),
+                             (lambda answer: answer["account"][0].update(time_ns=0), "account")):
+            self.assertIn(says, "; ".join(self.wrong(change)))
+
+
+class Fsdp(unittest.TestCase):
+    """Four of the seven all-reduces are taken for gathers, so that three blocks and what is around them are gathered."""
+
+    def answer(self):
+        answer = copy.deepcopy(HEALTHY)
+        for i, row in enumerate(answer["collectives"]):
+            gathers = i < 4
+            row.update(function="all_gather" if gathers else "reduce_scatter", bytes=100e6 if gathers else 150e6, bus_bytes_per_s=300e9)
+        return answer
+
+    def test_a_good_one_passes_and_each_fault_is_found(self):
+        self.assertEqual(job.fsdp_problems(self.answer()), [])
+        for change, says in ((set_all("function", "all_reduce"), "no all_gather; no reduce_scatter"),
+                             (lambda answer: answer["collectives"][0].update(function="reduce_scatter"), "3 gathers and 4 scatters"),
+                             (lambda answer: answer["collectives"][0].update(bytes=200e6), "500.0 MB gathered and 450.0 MB scattered"),
+                             (lambda answer: [row.update(bytes=50e6) for row in answer["collectives"][:4]], "200.0 MB gathered and 450.0 MB")):
+            answer = self.answer()
+            change(answer)
+            self.assertIn(says, "; ".join(job.fsdp_problems(answer)))
+
+    def check(self, answer):
+        checks = Quiet()
+        with mock.patch.object(job, "recorded", return_value=(Run(0, 1, "", ""), "capture", answer)):
+            job.check_fsdp2(checks, None)
+        return checks.rows[0]["passed"], checks.rows[0]["detail"]
+
+    def test_the_row_says_what_was_seen(self):
+        passed, detail = self.check(self.answer())
+        self.assertTrue(passed, detail)
+        self.assertIn("4 all_gather a step, the largest 100.0 MB at 300.0 GB/s on the bus; 3 reduce_scatter a step, the largest 150.0 MB", detail)
+        self.assertEqual(self.check("exit 1: no torch"), (False, "exit 1: no torch"))
+        self.assertFalse(self.check(HEALTHY)[0])
+
+
+class BesideHealthy(unittest.TestCase):
+    def test_generated_kernels_are_the_same_and_nothing_is_missing(self):
+        beside = job.beside_healthy(HEALTHY, LATE, LATE_MS)
+        self.assertLess(abs(beside["missing_ns"]), 0.05e6)
+        self.assertLess(abs(beside["rank0_more_ns"]["own"]), 0.02e6)
+        self.assertLess(abs(beside["rank1_beyond_planted_ns"]), 0.02e6)
+        self.assertLess(max(abs(row[f"rank{rank}_ns"] - row[f"rank{rank}_healthy_ns"]) for row in beside["kernels"] for rank in range(2)), 0.02e6)
+
+    def grown(self):
+        """Rank 0's longest kernel takes 0.4 ms longer, and so much less is said of rank 1's lateness."""
+        answer = copy.deepcopy(LATE)
+        kernel, rank0, rank1 = answer["kernels"][0], answer["ranks"][0], answer["ranks"][1]
+        least = job.kernel_ns(kernel, 1)
+        kernel.update(best_ns=least, worst_ns=job.kernel_ns(kernel, 0) + 0.4e6, worst_rank=0)
+        rank0["own_ns"], rank0["compute_ns"] = rank0["own_ns"] + 0.4e6, rank0["compute_ns"] + 0.4e6
+        rank1["late_ns"] -= 0.4e6
+        return answer
+
+    def test_what_rank_0_computes_longer_is_what_is_missing(self):
+        answer = self.grown()
+        beside = job.beside_healthy(HEALTHY, answer, LATE_MS)
+        first = beside["kernels"][0]
+        self.assertEqual(first["kernel"], HEALTHY["kernels"][0]["kernel"])
+        self.assertAlmostEqual(first["rank0_ns"] - first["rank0_healthy_ns"], 0.4e6, delta=0.02e6)
+        self.assertAlmostEqual(first["rank1_ns"] - first["rank1_healthy_ns"], 0, delta=0.02e6)
+        self.assertAlmostEqual(beside["missing_ns"], 0.4e6, delta=0.05e6)
+        self.assertAlmostEqual(beside["rank0_more_ns"]["compute"], beside["missing_ns"], delta=0.05e6)
+
+    def test_a_kernel_of_one_rank_is_none_of_the_other(self):
+        row = {"worst_rank": 1, "worst_ns": 5.0, "best_ns": 5.0, "ranks": 1}
+        self.assertEqual([job.kernel_ns(row, rank) for rank in range(2)], [0.0, 5.0])
+
+    def late_row(self, answer, healthy, planted=LATE_MS):
+        checks = Quiet()
+        with mock.patch.object(job, "program_answer", return_value=("capture", [{"late_ms": planted}, {"late_ms": 0}], answer)), \
+                contextlib.redirect_stdout(io.StringIO()) as printed:
+            job.check_late(checks, types.SimpleNamespace(), "host-gaps", healthy)
+        return checks.rows[0], printed.getvalue(), checks.figures
+
+    def test_the_row_the_table_and_the_figures(self):
+        row, printed, figures = self.late_row(LATE, HEALTHY)
+        self.assertTrue(row["passed"], row["detail"])
+        self.assertIn("beside healthy rank 0 computes", row["detail"])
+        self.assertIn("--- host-gaps beside healthy: ", printed)
+        self.assertIn("attention_backward", printed)
+        self.assertIn("host-gaps", figures["beside_healthy"])
+        row, printed, figures = self.late_row(self.grown(), HEALTHY)
+        self.assertFalse(row["passed"], "0.6 of 1 ms are said")
+        self.assertIn("beside healthy rank 0 computes +0.40 ms", row["detail"])
+        self.assertRegex(printed.splitlines()[4], r"\+0\.400     2\.346   2\.346  [+-]0\.000   gemm_gradient", "the one that differs most comes first")
+        row, printed, figures = self.late_row(LATE, None)
+        self.assertTrue(row["passed"])
+        self.assertEqual((printed, figures), ("", {}))
+        self.assertFalse(self.late_row(HEALTHY, HEALTHY)[0]["passed"], "nobody is late")
+        self.assertFalse(self.late_row(LATE, HEALTHY, planted=2.0)[0]["passed"])
+
+
+if __name__ == "__main__":
+    unittest.main()
