@@ -7,6 +7,9 @@
 
 #include "fuzz.h"
 #include "kineto/json_stream.h"
+#include "kineto/kineto_import.h"
+#include "nsys/nsys_import.h"
+#include "perfetto/perfetto_import.h"
 #include "ridgeline/import/ncu_results.h"
 #include "ridgeline/import/trace_files.h"
 #include "ridgeline/store/capture.h"
@@ -151,6 +154,20 @@ void import_and_read(const std::string& file, const std::string& output) {
     throw std::logic_error("a capture of " + std::to_string(fs::file_size(output)));
 }
 
+// A whole capture takes some hundred times as long as the reader of the file, which is what damaged bytes meet.
+constexpr std::size_t kReadersPerCapture = 64;
+
+using Reader = import::ForeignRecording (*)(const std::string& path, const std::string& scratch_directory);
+
+void read_alone(Reader reader, const std::string& file, const std::string& scratch_directory) {
+  try {
+    (void)reader(file, scratch_directory);
+  } catch (const Error& error) {
+    if (error.kind() == ErrorKind::internal) throw std::logic_error(error.message());
+    if (error.message().find('\n') != std::string::npos) throw std::logic_error("more than one line");
+  }
+}
+
 void join_and_read(const std::string& file, const std::string& capture, const std::string& output) {
   const Result<import::JoinSummary> joined =
       import::join_ncu_results({file}, capture, output, {.overwrite = true});
@@ -172,18 +189,31 @@ int main(int argc, char** argv) {
   const fuzz::TemporaryDirectory directory;
   const std::string file = directory / "fuzzed";
   const std::string output = directory / "out.ridge";
-  const auto run = [&](const std::string& input) {
+  const auto run = [&](const std::string& input, fuzz::Random& random, fuzz::Reader reader) {
     std::ofstream(file, std::ios::binary | std::ios::trunc) << input;
-    fuzz::import_and_read(file, output);
+    if (random.one_in(fuzz::kReadersPerCapture))
+      fuzz::import_and_read(file, output);
+    else
+      fuzz::read_alone(reader, file, directory.path());
   };
-  fuzz::Target kineto{"kineto", {fuzz::kTrace}, [&](const std::string& input, fuzz::Random&) {
+  const fuzz::Reader read_kineto = [](const std::string& path, const std::string& scratch) {
+    return import::read_kineto(path, scratch, {});
+  };
+  const fuzz::Reader read_perfetto = [](const std::string& path, const std::string& scratch) {
+    return import::read_perfetto(path, scratch, {});
+  };
+  fuzz::Target kineto{"kineto", {fuzz::kTrace}, [&](const std::string& input, fuzz::Random& random) {
                         fuzz::read_members(input);
-                        run(input);
+                        run(input, random, read_kineto);
                       }};
   fuzz::Target nsys{
-      "nsys", {fuzz::export_bytes(directory)}, [&](const std::string& input, fuzz::Random&) { run(input); }};
+      "nsys", {fuzz::export_bytes(directory)}, [&](const std::string& input, fuzz::Random& random) {
+        run(input, random, import::read_nsys);
+      }};
   fuzz::Target perfetto{
-      "perfetto", {fuzz::perfetto_bytes()}, [&](const std::string& input, fuzz::Random&) { run(input); }};
+      "perfetto", {fuzz::perfetto_bytes()}, [&](const std::string& input, fuzz::Random& random) {
+        run(input, random, read_perfetto);
+      }};
   const std::string capture = directory / "joined_onto.ridge";
   std::ofstream(file, std::ios::binary | std::ios::trunc) << fuzz::kTrace;
   (void)import::import_traces({file}, capture).value();

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
 #include <string_view>
 
 #include "ridgeline/spool/writer.h"
@@ -26,6 +27,12 @@ inline void put_message(spool::Writer& writer, std::int64_t time_ns, Severity se
   m.cause = refusal.cause;
   m.cupti_result = refusal.cupti_result;
   writer.put_reserved(m);
+}
+
+/// "step 12", or of a program without steps "stretch 2".
+inline std::string name_of_step(std::uint32_t index) {
+  return index >= spool::kFirstStretch ? "stretch " + std::to_string(index - spool::kFirstStretch)
+                                       : "step " + std::to_string(index);
 }
 
 }  // namespace ridgeline::agent

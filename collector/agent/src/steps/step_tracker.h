@@ -100,7 +100,7 @@ class StepTracker {
   spool::Writer& writer_;
   const Schedule schedule_;
   const std::string name_;
-  // A name that is read while another thread adopts the next stays as it is; of more than these none is adopted.
+  /// A name that is read while another thread adopts the next stays as it is; of more than these none is adopted.
   std::array<steps::FoldedName, 8> adopted_;
   std::atomic<std::uint32_t> adoptions_{0};  // the last of them counts
   std::atomic<bool> open_{false};

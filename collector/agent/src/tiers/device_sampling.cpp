@@ -468,7 +468,7 @@ bool DeviceSampling::stop(const std::string& early) noexcept {
     window_.status = WindowStatus::overflow;
     reason_ = early;
     message(Severity::warning, spool::Topic::sampling,
-            "the sampling of counters ends in step " + std::to_string(window_.first_step + steps_ended_) +
+            "the sampling of counters ends in " + name_of_step(window_.first_step + steps_ended_) +
                 ": " + early);
   }
   state_.store(State::stopped, std::memory_order_release);

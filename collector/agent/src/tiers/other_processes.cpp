@@ -10,11 +10,6 @@ namespace {
 constexpr std::size_t kMaxNamed = 4;
 constexpr std::size_t kMaxRanges = 12;
 
-std::string name_of_step(std::uint32_t index) {
-  return index >= spool::kFirstStretch ? "stretch " + std::to_string(index - spool::kFirstStretch)
-                                       : "step " + std::to_string(index);
-}
-
 }  // namespace
 
 void OtherProcesses::seen(const std::vector<std::uint32_t>& pids, bool takes_turns) noexcept try {

@@ -248,8 +248,7 @@ std::uint32_t Replay::arm(const StepTracker::Step& step, std::uint32_t thread_id
 }
 
 std::string Replay::name_of_step() const {
-  return is_stretch(step_) ? "stretch " + std::to_string(step_.index - spool::kFirstStretch)
-                           : "step " + std::to_string(step_.index);
+  return agent::name_of_step(step_.index);
 }
 
 void Replay::pay(bool whole) noexcept {

@@ -239,7 +239,7 @@ std::string Replay::overdue(std::int64_t now_ns, std::int64_t limit_ns) noexcept
   record.status = spool::CounterStatus::failed;
   record.reason = writer_.intern_reserved("a kernel did not end when run alone");
   writer_.put_reserved(record);
-  return "step " + std::to_string(record.step_index) + " hangs: " + kernel +
+  return agent::name_of_step(record.step_index) + " hangs: " + kernel +
          " was run alone to be measured and did not end in " + std::to_string(limit_ns / 1'000'000'000) +
          "." + std::to_string(limit_ns / 100'000'000 % 10) + " s: it waits for another kernel, and " +
          "nothing can free it; the program is ended. Record it with --replay-exclude " + kernel +
