@@ -138,10 +138,10 @@ void declare(Command app, Options& options) {
          "recording costs (default 3; 0: none)")
       .type_name("N")
       .range(0, 3);
-  app.add_option(
-         "--budget", options.budget_s,
-         "Seconds that the recording may take on top of the program (default 10): counting (T2) has what start, "
-         "records and end leave of them; if all launches take more, those are counted that tell most")
+  app.add_option("--budget", options.budget_s,
+                 "Seconds that the recording may take on top of the program (default 10): counting (T2) has "
+                 "what start, "
+                 "records and end leave of them; if all launches take more, those are counted that tell most")
       .type_name("SECONDS")
       .check([](const std::string& text) -> std::string {
         double value = 0;

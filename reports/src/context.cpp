@@ -370,10 +370,9 @@ std::string verdict_sentence(const analyzer::Analysis& analysis) {
   switch (check.overall) {
     case analyzer::OverallVerdict::met:
       return fmt::format(
-          "The {} meets its target: each of the {} is at {} of its nearest roof or above{}, {} at {} or "
-          "above.",
-          noun, kernels, target, budgets ? " or within its own budget" : "", integer(check.stretch_count),
-          stretch);
+          "The {} meets its target: {} {} is at {} of its nearest roof or above{}, {} at {} or above.", noun,
+          judged == 1 ? "its" : "each of the", kernels, target, budgets ? " or within its own budget" : "",
+          integer(check.stretch_count), stretch);
     case analyzer::OverallVerdict::missed: {
       const bool one = check.missed_count == 1;
       if (const auto& reach = analysis.check_ranking.reach;

@@ -37,6 +37,15 @@ TEST(StepPace, RatesAreOfWhatAStepDeclaresAndWhatItDoesNotIsAbsent) {
   EXPECT_EQ(pace[2].size.tokens, 1000);
 }
 
+TEST(StepPace, AStepThatWasCutShortHasNone) {
+  std::vector<StepSummary> steps = {paced_step(1, 50'000'000), paced_step(2, 2'000'000)};
+  steps[1].status = StepStatus::interrupted;
+  const auto pace = step_pace(steps, {sized(2, 0, 100, 0, 1000)}, {}, {});
+  EXPECT_TRUE(pace[0].steps_per_s);
+  EXPECT_FALSE(pace[1].steps_per_s);
+  EXPECT_FALSE(pace[1].tokens_per_s);
+}
+
 // A step and its micro-batches may both say how many tokens they have; threads work on different ones.
 TEST(StepPace, OnlyTheOutermostRangesOfEachThreadCount) {
   EXPECT_EQ(size_of({sized(1, 10, 40, 1, 500), sized(1, 0, 100, 0, 1000), sized(1, 50, 90, 1, 500)}).tokens,

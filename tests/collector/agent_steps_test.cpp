@@ -101,6 +101,34 @@ TEST(StepsByPeriod, GiveWayToRangesThatRepeatLikeSteps) {
   EXPECT_NE(said.find("\"Train step #\": 3 seen, 100 % of the launches"), std::string::npos) << said;
 }
 
+// JAX's compiler tries kernels, each in a range, before the first step.
+TEST(StepsByPeriod, RangesThatStopComingGiveWayToOthers) {
+  FakeCupti cupti;
+  FakeProgram program(cupti,
+                      {{"RIDGELINE_SCHEDULE", "warmup=2,timeline=30"}, {"RIDGELINE_ALONE_STEPS", "0"}});
+  ASSERT_TRUE(program.start());
+  program.create_context();
+  Loop loop(cupti, program);
+  const auto ranges = [&](const std::string& name, int count) {
+    for (int i = 0; i < count; ++i) {
+      program.push((name + std::to_string(i)).c_str());
+      loop.step();
+      program.pop();
+    }
+  };
+  ranges("try kernel ", 12);
+  ASSERT_EQ(program.contents().begins.size(), 9u) << "from the fourth on";
+  ranges("train ", 30);
+  const auto c = program.contents();
+  ASSERT_EQ(c.begins.size(), 9u + 18u) << "the first twelve make sure that no kernel is tried any more";
+  EXPECT_EQ(c.ends.size(), c.begins.size());
+  EXPECT_EQ(c.begins[8].phase, Phase::timeline);
+  EXPECT_EQ(c.begins[9].header.flags, spool::kScheduleStarts | spool::kStepSupersedes);
+  EXPECT_EQ(c.begins[9].phase, Phase::warmup) << "the schedule begins anew";
+  EXPECT_EQ(c.begins[12].phase, Phase::timeline);
+  for (const auto& end : c.ends) EXPECT_EQ(end.launches_seen, 43u);
+}
+
 TEST(StepsByPeriod, LeaveRangesAloneWhereTheUserNamedOne) {
   FakeCupti cupti;
   FakeProgram program(cupti, {{"RIDGELINE_SCHEDULE", "timeline=3"}, {"RIDGELINE_STEP_RANGE", "iteration"}});

@@ -114,7 +114,8 @@ std::vector<StepPace> step_pace(const std::vector<StepSummary>& steps, const std
     one.step_id = step.step_id;
     if (const auto found = ranges_of.find(step.step_id); found != ranges_of.end())
       one.size = size_of(std::move(found->second));
-    if (step.gpu_duration_ns > 0) {
+    // A step that was cut short says nothing of what a step takes.
+    if (step.status == StepStatus::ok && step.gpu_duration_ns > 0) {
       const double seconds = static_cast<double>(step.gpu_duration_ns) / 1e9;
       one.steps_per_s = 1 / seconds;
       if (one.size.tokens) one.tokens_per_s = *one.size.tokens / seconds;

@@ -389,11 +389,11 @@ void StepPanel::show_steps() {
   }
   steps_->set_points(std::move(points), [](double value) { return plain(time_text(value)); });
   steps_->set_legend(phase_legend(phases));
-  const QString watt_words = tr("power, %1 W").arg(plain(fixed(largest_of(power), 0)));
-  const QString clock_words = tr("SM clock, %1").arg(plain(clock_text(largest_of(clock))));
-  const QString rate_words =
-      (tokens ? tr("%1 tokens/s") : tr("%1 steps/s")).arg(plain(reports::rate_text(largest_of(rate))));
-  const QString held_words = tr("memory held, %1").arg(plain(bytes_text(largest_of(held))));
+  const QString watt_words = tr("power, at most %1 W").arg(plain(fixed(largest_of(power), 0)));
+  const QString clock_words = tr("SM clock, at most %1").arg(plain(clock_text(largest_of(clock))));
+  const QString rate_words = (tokens ? tr("at most %1 tokens/s") : tr("at most %1 steps/s"))
+                                 .arg(plain(reports::rate_text(largest_of(rate))));
+  const QString held_words = tr("memory held, at most %1").arg(plain(bytes_text(largest_of(held))));
   steps_->set_lines({{std::move(power), watt_words},
                      {std::move(clock), clock_words},
                      {std::move(rate), rate_words},

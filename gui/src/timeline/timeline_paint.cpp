@@ -136,9 +136,12 @@ void TimelineView::paint_axis(QPainter& painter) {
     painter.setPen(t.line);
     painter.drawLine(QPointF(x, strip.bottom() - (tick.text.empty() ? 3 : 8)), QPointF(x, strip.bottom()));
     if (tick.text.empty()) continue;
+    const QString words = tick.ns == origin_ns_ && !origin_name_.isEmpty() ? origin_name_ : plain(tick.text);
+    // Whole or not at all: half a number is another number.
+    if (x + 3 + painter.fontMetrics().horizontalAdvance(words) > graph.left() + graph.width()) continue;
     painter.setPen(t.text);
     painter.drawText(QRectF(x + 3, strip.top(), 120, kAxisHeight - 3), Qt::AlignVCenter | Qt::AlignLeft,
-                     tick.ns == origin_ns_ && !origin_name_.isEmpty() ? origin_name_ : plain(tick.text));
+                     words);
   }
   painter.restore();
 }

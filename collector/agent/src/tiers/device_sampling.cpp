@@ -467,9 +467,9 @@ bool DeviceSampling::stop(const std::string& early) noexcept {
   if (!early.empty()) {
     window_.status = WindowStatus::overflow;
     reason_ = early;
-    message(Severity::warning, spool::Topic::sampling,
-            "the sampling of counters ends in " + name_of_step(window_.first_step + steps_ended_) +
-                ": " + early);
+    message(
+        Severity::warning, spool::Topic::sampling,
+        "the sampling of counters ends in " + name_of_step(window_.first_step + steps_ended_) + ": " + early);
   }
   state_.store(State::stopped, std::memory_order_release);
   return true;
