@@ -102,7 +102,10 @@ TEST(RangeWatch, OthersTakeThePlaceOfRangesThatStopComing) {
   int found = 0;
   for (int i = 0; i < 24; ++i) {
     if (found > 0) r.watch.step(r.launches);
-    if (found == 0) found += r.range("autotuning " + std::to_string(i), 200);
+    if (found == 0 && r.range("autotuning " + std::to_string(i), 200)) {
+      ++found;
+      r.watch.take(r.found);
+    }
   }
   ASSERT_EQ(found, 1);
   EXPECT_EQ(r.found.name.text(), "autotuning #");
@@ -116,6 +119,7 @@ TEST(RangeWatch, AnEvaluationDoesNotTakeThePlaceOfTheSteps) {
   Ranges r;
   while (!r.range("train 1", 500)) {
   }
+  r.watch.take(r.found);
   for (int epoch = 0; epoch < 20; ++epoch) {
     for (int step = 0; step < 30; ++step) {
       r.watch.step(r.launches);
@@ -124,6 +128,16 @@ TEST(RangeWatch, AnEvaluationDoesNotTakeThePlaceOfTheSteps) {
     }
     for (int step = 0; step < 25; ++step) EXPECT_FALSE(r.range("evaluate " + std::to_string(step), 200));
   }
+}
+
+TEST(RangeWatch, InTheNextWindowTooOthersHaveToTakeThePlace) {
+  Ranges r;
+  while (!r.range("train 1", 500)) {
+  }
+  r.watch.take(r.found);
+  r.watch.restart();
+  for (int step = 1; step < 10; ++step) EXPECT_FALSE(r.range("evaluate", 200)) << step;
+  EXPECT_TRUE(r.range("evaluate", 200)) << "ten in a row";
 }
 
 TEST(RangeWatch, ForgetsWithAWindow) {

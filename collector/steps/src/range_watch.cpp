@@ -70,8 +70,6 @@ bool RangeWatch::end(std::uint32_t thread_id, std::uint64_t launches, std::int64
     const double share = static_cast<double>(s.inside) / static_cast<double>(all);
     if (share < kMinShare) return false;
     *found = {s.name, s.ranges, share};
-    steps_ = s.ranges;
-    count_ = 0;
     return true;
   }
   return false;

@@ -110,6 +110,7 @@ void PeriodSteps::on_range_end(const ThreadState& thread, std::int64_t now_ns) n
     if (session_.steps.schedule_over() || !ranges_.end(thread.thread_id, launches(), now_ns, &found) ||
         !session_.steps.adopt(found.name))
       return;
+    ranges_.take(found);
   }
   // The next range of the name begins a step. Those of another name until now were none.
   const bool in_place = ranges_taken_.exchange(true);

@@ -37,6 +37,11 @@ std::uint16_t StepConductor::prepare_sampling(StepTracker::Step& step) noexcept 
   return 0;
 }
 
+void StepConductor::set_aside_for_records() noexcept {
+  session_.replay->set_aside(session_.totals.get(&Count::launches_seen) +
+                             session_.totals.get(&Count::graph_kernel_records));
+}
+
 // The step's configuration, 0: none.
 std::uint32_t StepConductor::prepare_replay(const StepTracker::Step& step, const ThreadState& thread,
                                             bool by_period) noexcept {
@@ -48,7 +53,7 @@ std::uint32_t StepConductor::prepare_replay(const StepTracker::Step& step, const
   if (!concurrency_looked_at_) look_for_waiting_kernels(!by_period);
   if (step.number_in_phase == 0) step_before_counters_ns_ = usual_step_ns();
   const bool alike = (step.phase == Phase::flops) == (step.next_phase == Phase::flops);
-  session_.replay->set_aside(session_.totals.get(&Count::launches_seen));
+  set_aside_for_records();
   return session_.replay->arm(step, thread.thread_id, Replay::measures(step.next_phase) && alike,
                               step_before_counters_ns_);
 }

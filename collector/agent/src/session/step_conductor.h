@@ -20,6 +20,8 @@ class StepConductor {
   /// A step begins on this thread, unless one is open; its index. `flags` of StepStartRecord.
   bool begin(ThreadState& thread, std::uint16_t flags, std::uint32_t* step_index) noexcept;
   void end(ThreadState& thread, std::int64_t now_ns) noexcept;
+  /// Before counting: kernels on the timeline, those of graphs too, are part of what the budget is for.
+  void set_aside_for_records() noexcept;
   /// A stretch is to be counted, or sampled for so long (stretches.h): nothing else holds the counters. False: it
   /// cannot be sampled.
   void prepare_counted_stretch() noexcept;

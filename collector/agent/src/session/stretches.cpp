@@ -154,7 +154,7 @@ void Stretches::begin(ThreadState& thread) noexcept {
 void Stretches::begin_counting(const StepTracker::Step& step, ThreadState& thread) noexcept {
   conductor_.prepare_counted_stretch();
   begun_ns_ = session_.now_ns();
-  session_.replay->set_aside(session_.totals.get(&Count::launches_seen));
+  conductor_.set_aside_for_records();
   const std::uint32_t config_id = session_.replay->arm(step, thread.thread_id, false, 0);
   session_.steps.write_begin(step, config_id, begun_ns_, thread.thread_id, spool::kStepByTime);
   number_.fetch_add(1, std::memory_order_relaxed);

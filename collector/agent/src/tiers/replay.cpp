@@ -15,7 +15,7 @@ namespace {
 // What a recording takes besides counting: CUPTI's start and the end of the capture, and of a launch its callback, its
 // record and its row (docs/results/collector.md, on top of programs with 13,000 to 660,000 launches). It is never more
 // than this part of the budget: a long program has its timeline, however short the budget.
-constexpr std::int64_t kBesideNs = 1500 * 1'000'000LL, kBesideLaunchNs = 6000, kBesidePart = 4;
+constexpr std::int64_t kBesideNs = 1500 * 1'000'000LL, kBesideKernelNs = 6000, kBesidePart = 4;
 constexpr std::int64_t kMillisecond = 1'000'000;
 // The first replay step may come before prepare() is through; it waits in the launch, this long at most.
 constexpr std::chrono::seconds kReadyTimeout{10};
@@ -280,9 +280,9 @@ bool Replay::affords(std::int64_t ns) noexcept {
   return !lock.owns_lock() || count_plan_.spent_ns() + ns <= count_plan_.spendable_ns();
 }
 
-void Replay::set_aside(std::uint64_t launches) noexcept {
+void Replay::set_aside(std::uint64_t kernels) noexcept {
   const std::lock_guard<std::mutex> guard(mutex_);
-  count_plan_.set_aside(std::min(kBesideNs + static_cast<std::int64_t>(launches) * kBesideLaunchNs,
+  count_plan_.set_aside(std::min(kBesideNs + static_cast<std::int64_t>(kernels) * kBesideKernelNs,
                                  count_plan_.budget_ns() / kBesidePart));
 }
 

@@ -120,9 +120,9 @@ class Replay {
                     std::int64_t usual_ns) noexcept;
   /// Setting samples up and reading them kept the program for so long: out of the same budget. Any thread.
   void pay_for_samples(std::int64_t ns) noexcept;
-  /// Besides counting a recording takes time for its start, for each launch on its timeline and for writing the
-  /// capture, out of the same budget: so many launches are on the timeline by now. Any thread.
-  void set_aside(std::uint64_t launches) noexcept;
+  /// Besides counting a recording takes time for its start, for each kernel on its timeline and for writing the
+  /// capture, out of the same budget: so many kernels are on the timeline by now. Any thread.
+  void set_aside(std::uint64_t kernels) noexcept;
   /// So much of the budget is left, as far as can be told now. The agent's own thread.
   bool affords(std::int64_t ns) noexcept;
   /// How many sets there are for stretches (session/stretches.h); 0: not ready.

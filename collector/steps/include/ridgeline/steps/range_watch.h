@@ -45,9 +45,18 @@ class RangeWatch {
              std::int64_t now_ns) noexcept;
   /// The outermost range of this thread ends. True if its name is that of the steps.
   bool end(std::uint32_t thread_id, std::uint64_t launches, std::int64_t now_ns, Found* found) noexcept;
-  /// A range of the name that was found begins, after `launches`: the others are counted anew from here.
+  /// What end() found are the steps from now on: from others more is wanted.
+  void take(const Found& found) noexcept {
+    steps_ = found.ranges;
+    count_ = 0;
+  }
+  /// A range of the name that was taken begins, after `launches`: the others are counted anew from here.
   void step(std::uint64_t launches) noexcept;
-  void restart() noexcept { count_ = steps_ = 0; }
+  /// Another window of the recording begins. Steps that were found are still those until others take their place.
+  void restart() noexcept {
+    count_ = 0;
+    steps_ = steps_ > 0 ? 1 : 0;
+  }
 
  private:
   struct Series {  // of ranges of one name on one thread
@@ -60,7 +69,7 @@ class RangeWatch {
   static constexpr std::size_t kMaxSeries = 24;
   Series series_[kMaxSeries];
   std::size_t count_ = 0;
-  std::uint32_t steps_ = 0;  // ranges of the name that was found; 0: none was
+  std::uint32_t steps_ = 0;  // ranges of the name that was taken; 0: none was
 };
 
 }  // namespace ridgeline::steps
