@@ -181,6 +181,18 @@ TEST(DeviceTurn, AFileThatWasRemovedIsNoLock) {
             0);
 }
 
+// Another process that has the turn until `go` is 2.
+pid_t hold_turn(SharedWords* shared, const std::string& lock_directory) {
+  const pid_t holder = in_child([&] {
+    DeviceTurn turn(lock_directory, std::string(32, '0'));
+    shared->go = turn.ask(kTurnSecond) == Answer::ours ? 1 : 3;
+    wait_for_word(shared->go, 2);
+    return 0;
+  });
+  wait_for_word(shared->go, 1);
+  return holder;
+}
+
 // A recorded program on a GPU whose counters one process can open at a time, like CUPTI's.
 struct SharingProgram {
   SharingProgram(SharedWords* its_shared, const std::string& lock_directory,
@@ -276,13 +288,7 @@ TEST(Turns, AProcessThatWaitsGoesOnWithItsTimelineAndSaysWhenItsTurnWas) {
   spool::testing::TemporaryDirectory locks;
   SharedWords* shared = shared_memory();
   ASSERT_NE(shared, nullptr);
-  const pid_t holder = in_child([&] {
-    DeviceTurn turn(locks.path(), std::string(32, '0'));
-    shared->go = turn.ask(kTurnSecond) == Answer::ours ? 1 : 3;
-    wait_for_word(shared->go, 2);
-    return 0;
-  });
-  wait_for_word(shared->go, 1);
+  const pid_t holder = hold_turn(shared, locks.path());
   SharingProgram recorded(shared, locks.path());
   for (int i = 0; i < 10; ++i) recorded.one_step();
   {
@@ -309,13 +315,7 @@ TEST(Turns, AProgramThatEndsBeforeItsTurnSaysWhoHadIt) {
   spool::testing::TemporaryDirectory locks;
   SharedWords* shared = shared_memory();
   ASSERT_NE(shared, nullptr);
-  const pid_t holder = in_child([&] {
-    DeviceTurn turn(locks.path(), std::string(32, '0'));
-    shared->go = turn.ask(kTurnSecond) == Answer::ours ? 1 : 3;
-    wait_for_word(shared->go, 2);
-    return 0;
-  });
-  wait_for_word(shared->go, 1);
+  const pid_t holder = hold_turn(shared, locks.path());
   SharingProgram recorded(shared, locks.path());
   for (int i = 0; i < 10; ++i) recorded.one_step();
   EXPECT_EQ(recorded.program.contents().message(spool::Topic::turns), "");

@@ -247,10 +247,6 @@ std::uint32_t Replay::arm(const StepTracker::Step& step, std::uint32_t thread_id
   return config;
 }
 
-std::string Replay::name_of_step() const {
-  return agent::name_of_step(step_.index);
-}
-
 void Replay::pay(bool whole) noexcept {
   if (armed_ns_ == 0) return;
   const std::int64_t took_ns = api_.now_ns() - armed_ns_;
@@ -424,7 +420,7 @@ bool Replay::open(const LaunchCall& call, std::string* why, spool::CounterStatus
     return false;
   }
   if (step_.phase == Phase::cold && !eviction_.prepare(why)) {
-    message(Severity::warning, spool::Topic::replay, name_of_step() + ", cold caches: " + *why);
+    message(Severity::warning, spool::Topic::replay, name_of_step(step_.index) + ", cold caches: " + *why);
     *status = spool::CounterStatus::not_available;
     return false;
   }
@@ -461,7 +457,7 @@ bool Replay::open(const LaunchCall& call, std::string* why, spool::CounterStatus
   if (in_use_elsewhere_) *why += "; another process or profiler has the counters";
   if (!in_use_elsewhere_)
     message(Severity::warning, permission ? spool::Topic::counters_refused : spool::Topic::replay,
-            permission ? *why : name_of_step() + ": " + *why, refusal_of(failure.result));
+            permission ? *why : name_of_step(step_.index) + ": " + *why, refusal_of(failure.result));
   if (permission) {
     readiness_ = Readiness::ruled_out;
     ruled_out_reason_ = *why;

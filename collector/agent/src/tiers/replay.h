@@ -216,7 +216,6 @@ class Replay {
   const LaunchSequence* reference() const noexcept {
     return is_stretch(step_) ? nullptr : steps_.reference();
   }
-  std::string name_of_step() const;
   /// A launch as a plan tells it from others, and how long it takes; 0: not known.
   struct Planned {
     counting::Kind kind;

@@ -5,6 +5,7 @@
 #include <thread>
 #include <utility>
 
+#include "messages.h"
 #include "tiers/replay.h"
 
 namespace ridgeline::agent {
@@ -156,7 +157,7 @@ void Replay::fail_step(const CounterSession::Failure& failure) noexcept {
 
 void Replay::give_up_step(std::string_view why) noexcept {
   try {
-    message(Severity::warning, spool::Topic::replay, name_of_step() + ": " + std::string(why));
+    message(Severity::warning, spool::Topic::replay, name_of_step(step_.index) + ": " + std::string(why));
   } catch (...) {  // out of memory: the step's record says it
   }
   report(spool::CounterStatus::failed, why);
@@ -239,7 +240,7 @@ std::string Replay::overdue(std::int64_t now_ns, std::int64_t limit_ns) noexcept
   record.status = spool::CounterStatus::failed;
   record.reason = writer_.intern_reserved("a kernel did not end when run alone");
   writer_.put_reserved(record);
-  return agent::name_of_step(record.step_index) + " hangs: " + kernel +
+  return name_of_step(record.step_index) + " hangs: " + kernel +
          " was run alone to be measured and did not end in " + std::to_string(limit_ns / 1'000'000'000) +
          "." + std::to_string(limit_ns / 100'000'000 % 10) + " s: it waits for another kernel, and " +
          "nothing can free it; the program is ended. Record it with --replay-exclude " + kernel +
