@@ -127,7 +127,7 @@ def main():
     parser.add_argument("--cause", default="none", choices=["none", "host-gaps", "more-work", "copies"])
     parser.add_argument("--late-rank", type=int, default=1)
     parser.add_argument("--late-ms", type=float, default=6.0)
-    parser.add_argument("--large-mib", type=int, default=256)
+    parser.add_argument("--large-mib", type=int, default=1024)
     options = parser.parse_args()
     if "RANK" in os.environ:
         train(options)
