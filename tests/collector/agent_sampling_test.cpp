@@ -164,9 +164,10 @@ TEST(Sampling, MeasuresTheStepsThatFollowTheSettledOnes) {
   ASSERT_EQ(c.pm_samples.size(), cupti.pm_decoded - 1) << "the first one is not of the window";
   EXPECT_EQ(c.pm_samples[0].start_ns, cupti.pm_start_ns + w.interval_ns);
   for (std::size_t i = 0; i < c.pm_values.size(); ++i)
-    ASSERT_EQ(c.pm_values[i].back(), 100.0 * static_cast<double>(i + 1) + 10)
+    ASSERT_EQ(c.pm_values[i].back(), 100.0 * static_cast<double>(i + 1) + 14)
         << "in order, whoever evaluates";
-  EXPECT_EQ(c.pm_values[0], (std::vector<double>{100, 101, 102, 103, 104, 105, 106, 107, 108, 109, 110}));
+  EXPECT_EQ(c.pm_values[0],
+            (std::vector<double>{100, 101, 102, 103, 104, 105, 106, 107, 108, 109, 110, 111, 112, 113, 114}));
 }
 
 TEST(Sampling, StopsOnlyWhenTheDeviceIsThrough) {

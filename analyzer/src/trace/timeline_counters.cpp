@@ -20,7 +20,7 @@ struct Known {
   bool of_dram_peak;  // bytes, of the DRAM's peak
 };
 // In their order; others come after them and are not shown unless asked for.
-constexpr std::array<Known, 9> kKnown = {{
+constexpr std::array<Known, 13> kKnown = {{
     {"dram__bytes_read.sum", "DRAM read", true},
     {"dram__bytes_write.sum", "DRAM written", true},
     {"dram__throughput.avg.pct_of_peak_sustained_elapsed", "DRAM busy", false},
@@ -30,6 +30,10 @@ constexpr std::array<Known, 9> kKnown = {{
      false},
     {"sm__cycles_active.avg.pct_of_peak_sustained_elapsed", "SM active", false},
     {"lts__t_bytes.sum", "L2 traffic", false},
+    {"nvltx__bytes.sum", "NVLink sent", false},
+    {"nvlrx__bytes.sum", "NVLink received", false},
+    {"pcie__read_bytes.sum", "PCIe received", false},
+    {"pcie__write_bytes.sum", "PCIe sent", false},
     {"gpc__cycles_elapsed.avg.per_second", "GPC clock", false},
 }};
 

@@ -74,7 +74,9 @@ MetricSet sampled_metric_set() {
        "gpc__cycles_elapsed.avg.per_second", "TPC.TriageCompute.sm__inst_executed_pipe_fma_realtime" + pct,
        "TPC.TriageCompute.sm__pipe_fp64_cycles_active_realtime" + pct,
        "LTS.TriageCompute.lts__average_t_sector_hit_rate_realtime.pct",
-       "SM_A.TriageCompute.l1tex__throughput" + pct, "dram__throughput" + pct}};
+       "SM_A.TriageCompute.l1tex__throughput" + pct, "dram__throughput" + pct,
+       // Last, so that a chip on which they take a pass of their own goes without them and nothing else.
+       "nvltx__bytes.sum", "nvlrx__bytes.sum", "pcie__read_bytes.sum", "pcie__write_bytes.sum"}};
 }
 
 std::vector<MetricSet> built_in_flop_sets() {
