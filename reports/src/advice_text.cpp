@@ -195,6 +195,17 @@ std::string nothing_line(const AdviceReport& report, bool idles) {
         time_text(report.noise_ns));
   }
   if (idles) return "No advice: no rule knows what the GPU waits for: ridgeline advise --all.";
+  // Kernels far below their roofs are not healthy because nobody knows what holds them.
+  if (report.kernels_ns > 0 && report.kernels_ns >= report.min_ns) {
+    const std::size_t silent = report.unknown.size();
+    return fmt::format(
+        "No advice: none of {} rules knows why{}, but kernels at {} of their nearest roof would save up to "
+        "{} "
+        "({}) of the {}: ridgeline explain says what holds each.",
+        report.rules(), silent > 0 ? fmt::format(" ({} cannot say)", silent) : "",
+        target_text(report.kernels_target), time_text(report.kernels_ns),
+        percent_text(report.kernels_ns / report.step_ns), scope_noun(report.scope));
+  }
   std::string text = fmt::format(
       "Healthy: none of {} rules found anything that would gain {} ({}) of the {} or more", report.rules(),
       time_text(report.min_ns), percent_text(report.min_ns / report.step_ns), scope_noun(report.scope));

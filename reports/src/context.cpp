@@ -356,7 +356,7 @@ std::string saving_notes(const analyzer::Ranking& ranking) {
   return text;
 }
 
-std::string verdict_sentence(const analyzer::Analysis& analysis) {
+std::string kernels_verdict_sentence(const analyzer::Analysis& analysis) {
   const analyzer::TargetCheck& check = analysis.check;
   const analyzer::RankingTotals& t = analysis.check_ranking.totals;
   const std::int64_t reached = check.stretch_count + check.met_count;
@@ -365,14 +365,19 @@ std::string verdict_sentence(const analyzer::Analysis& analysis) {
   const std::string stretch = target_text(check.options.stretch);
   const bool budgets = !check.options.budgets.empty();
   const std::string_view noun = scope_noun(check.scope);
+  // Kernels that are good enough do not make a step so in which the GPU idles.
+  const bool idles = gpu_idles(analysis.quality);
+  const std::string meets = idles ? fmt::format("The {}'s kernels meet their target", noun)
+                                  : fmt::format("The {} meets its target", noun);
+  const std::string misses = idles ? fmt::format("The {}'s kernels miss their target", noun)
+                                   : fmt::format("The {} misses its target", noun);
   const std::string kernels = fmt::format("{} of at least {} of the {}", counted(judged, "kernel"),
                                           target_text(check.options.min_share), noun);
   switch (check.overall) {
     case analyzer::OverallVerdict::met:
-      return fmt::format(
-          "The {} meets its target: {} {} is at {} of its nearest roof or above{}, {} at {} or above.", noun,
-          judged == 1 ? "its" : "each of the", kernels, target, budgets ? " or within its own budget" : "",
-          integer(check.stretch_count), stretch);
+      return fmt::format("{}: {} {} is at {} of its nearest roof or above{}, {} at {} or above.", meets,
+                         judged == 1 ? "its" : "each of the", kernels, target,
+                         budgets ? " or within its own budget" : "", integer(check.stretch_count), stretch);
     case analyzer::OverallVerdict::missed: {
       const bool one = check.missed_count == 1;
       if (const auto& reach = analysis.check_ranking.reach;
@@ -381,10 +386,10 @@ std::string verdict_sentence(const analyzer::Analysis& analysis) {
           return percent_text(reach->measured_ns > 0 ? ns / static_cast<double>(reach->measured_ns) : 0);
         };
         return fmt::format(
-            "The {} misses its target: {} of {} {} below {} of {} nearest roof{}, {} at {} or above. At {} "
+            "{}: {} of {} {} below {} of {} nearest roof{}, {} at {} or above. At {} "
             "{} "
             "would shorten the {} of {} by up to {}, all kernels together by {} ({}); at {}, by {} ({}).",
-            noun, integer(check.missed_count), kernels, one ? "is" : "are", target, one ? "its" : "their",
+            misses, integer(check.missed_count), kernels, one ? "is" : "are", target, one ? "its" : "their",
             budgets ? " or over budget" : "", integer(check.stretch_count), stretch, target,
             one ? "it" : fmt::format("these {}", integer(check.missed_count)), simulated_noun(check.scope),
             time_text(static_cast<double>(reach->measured_ns)), time_text(*check.missed_reached_ns),
@@ -392,10 +397,10 @@ std::string verdict_sentence(const analyzer::Analysis& analysis) {
             share(reach->stretch_ns));
       }
       return fmt::format(
-          "The {} misses its target: {} of {} {} below {} of {} nearest roof{}, {} at {} or above. At {} "
+          "{}: {} of {} {} below {} of {} nearest roof{}, {} at {} or above. At {} "
           "{} "
           "would save up to {} of the {}'s {}, all kernels together {} ({}); at {}, {} ({}).",
-          noun, integer(check.missed_count), kernels, one ? "is" : "are", target, one ? "its" : "their",
+          misses, integer(check.missed_count), kernels, one ? "is" : "are", target, one ? "its" : "their",
           budgets ? " or over budget" : "", integer(check.stretch_count), stretch, target,
           one ? "it" : fmt::format("these {}", integer(check.missed_count)),
           time_text(check.missed_saving_ns), noun,
@@ -408,6 +413,15 @@ std::string verdict_sentence(const analyzer::Analysis& analysis) {
   }
   return "No verdict against " + target + " and " + stretch +
          " of the nearest roof: " + check_text(analysis.check_ranking, check);
+}
+
+std::string verdict_sentence(const analyzer::Analysis& analysis) {
+  for (const analyzer::Finding& finding : analysis.quality.findings) {
+    if (finding.code != analyzer::FindingCode::gpu_idle) continue;
+    return fmt::format("The GPU is idle for {} of the {}. {}", percent_text(finding.step_share.value_or(0)),
+                       scope_noun(finding.scope), kernels_verdict_sentence(analysis));
+  }
+  return kernels_verdict_sentence(analysis);
 }
 
 std::string completeness_line(const analyzer::Quality& quality) {

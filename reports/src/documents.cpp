@@ -221,7 +221,8 @@ Document check_document(const analyzer::Model& model, const analyzer::Analysis& 
   const Style style = analysis.check.overall == analyzer::OverallVerdict::met      ? Style::good
                       : analysis.check.overall == analyzer::OverallVerdict::missed ? Style::bad
                                                                                    : Style::fair;
-  const std::string lines = wrapped(terminal_safe(verdict), options.text.columns);
+  // The headline above it has said already that the GPU idles.
+  const std::string lines = wrapped(terminal_safe(kernels_verdict_sentence(analysis)), options.text.columns);
   const std::string coloured = styled(lines, style, options.text.colour) + "\n";
   std::string held_text;
   for (const std::string& line : held) held_text += paragraph(line, options.text);

@@ -311,11 +311,12 @@ std::string idle_text(const Finding& f) {
       fmt::format("the GPU is idle for {} of the {}, {} of {}", percent_text(f.step_share.value_or(0)),
                   scope_noun(f.scope), time_text(f.magnitude_ns.value_or(0)), time_text(f.value("step_ns")));
   // The causes are in order, the most first.
+  auto most = std::end(kIdleWords);
   for (const Evidence& evidence : f.evidence) {
-    const auto words = std::find_if(std::begin(kIdleWords), std::end(kIdleWords),
-                                    [&](const auto& cause) { return cause.first == evidence.name; });
-    if (words == std::end(kIdleWords)) continue;
-    text += fmt::format(": for {} {}", time_text(evidence.value), idle_words(words->second, f.scope));
+    most = std::find_if(std::begin(kIdleWords), std::end(kIdleWords),
+                        [&](const auto& cause) { return cause.first == evidence.name; });
+    if (most == std::end(kIdleWords)) continue;
+    text += fmt::format(": for {} {}", time_text(evidence.value), idle_words(most->second, f.scope));
     break;
   }
   for (const Evidence& evidence : f.evidence) {
@@ -324,11 +325,12 @@ std::string idle_text(const Finding& f) {
     const auto words = std::find_if(std::begin(kIdleWords), std::end(kIdleWords), [&](const auto& cause) {
       return cause.first == evidence.name.substr(kLongestGap.size());
     });
-    text +=
-        fmt::format("; the longest gap lasts {}{}", time_text(evidence.value),
-                    !f.subject.name.empty()         ? " (" + f.subject.name + ")"
-                    : words != std::end(kIdleWords) ? fmt::format(" ({})", idle_words(words->second, f.scope))
-                                                    : "");
+    // The cause of most of it needs no second telling.
+    const bool told = words == std::end(kIdleWords) || words == most;
+    text += fmt::format("; the longest gap lasts {}{}", time_text(evidence.value),
+                        !f.subject.name.empty() ? " (" + f.subject.name + ")"
+                        : told                  ? ""
+                                                : fmt::format(" ({})", idle_words(words->second, f.scope)));
   }
   return text;
 }

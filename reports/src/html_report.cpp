@@ -155,7 +155,8 @@ std::string header(const analyzer::Model& model, const analyzer::Analysis& analy
   };
   add(pace_notices(analysis.quality));
   out += first_box(first_lines(analysis.advice, analysis.quality));
-  out += fmt::format("<p class=\"verdict {}\">{}</p>\n", css, html_escape(verdict_sentence(analysis)));
+  out +=
+      fmt::format("<p class=\"verdict {}\">{}</p>\n", css, html_escape(kernels_verdict_sentence(analysis)));
   out += tiles(analysis) + fix_first(analysis);
   add(other_notices(analysis.quality, Severity::warning));
   return out + "</header>\n";

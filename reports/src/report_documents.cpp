@@ -37,7 +37,7 @@ std::string markdown_report(const analyzer::Model& model, const analyzer::Analys
   if (const std::string pace = notices_markdown(pace_notices(analysis.quality)); !pace.empty())
     out += pace + "\n";
   out += first_markdown(analysis);
-  out += "**" + markdown_cell(verdict_sentence(analysis)) + "**\n\n";
+  out += "**" + markdown_cell(kernels_verdict_sentence(analysis)) + "**\n\n";
   const analyzer::Findings told = other_notices(analysis.quality, Severity::info);
   if (!told.empty()) out += notices_markdown(told) + "\n";
   out += "\n## Ranking\n\n" + markdown_cell(step_line(analysis.steps)) + "\n\n";

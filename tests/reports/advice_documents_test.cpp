@@ -136,6 +136,20 @@ TEST(AdviceDocuments, AHealthyStepGetsOneLine) {
   EXPECT_TRUE(first_lines({}, {}).empty()) << "nobody asked";
 }
 
+TEST(AdviceDocuments, KernelsFarBelowTheirRoofsAreNotHealthyThoughNoRuleKnowsWhy) {
+  analyzer::AdviceReport report;
+  report.step_ns = 48.6e6;
+  report.min_ns = 1e6;
+  report.kernels_target = 0.7;
+  report.kernels_ns = 2.916e6;
+  EXPECT_EQ(first_lines(report, {}).at(0),
+            "No advice: none of 22 rules knows why, but kernels at 70 % of their nearest roof would save up "
+            "to 2.916 ms "
+            "(6.0 %) of the step: ridgeline explain says what holds each.");
+  report.kernels_ns = 0.9e6;
+  EXPECT_EQ(first_lines(report, {}).at(0).find("Healthy"), 0U) << "less than what advice is given for";
+}
+
 TEST(AdviceDocuments, EveryRuleAndEveryNeedHasItsWords) {
   analyzer::AdviceReport report;
   report.step_ns = 1e6;

@@ -145,7 +145,11 @@ TEST(FindingText, WhatSetsThePaceIsSaidWithItsLargestCause) {
   EXPECT_EQ(finding_text(idle),
             "the GPU is idle for 95.7 % of the step, 53.000 ms of 55.400 ms: for 52.000 ms the CPU was late "
             "with the "
-            "next launch; the longest gap lasts 38.700 ms (the CPU was late with the next launch)");
+            "next launch; the longest gap lasts 38.700 ms")
+      << "its cause is that of most of it, and has been said";
+  idle.evidence.back().name = "longest_queued_ns";
+  EXPECT_TRUE(finding_text(idle).ends_with(
+      "; the longest gap lasts 38.700 ms (launched work waited for an event, a copy or a stream)"));
   idle.subject.name = "cudaStreamSynchronize";
   EXPECT_TRUE(finding_text(idle).ends_with("; the longest gap lasts 38.700 ms (cudaStreamSynchronize)"));
   Finding held = finding(FindingCode::saving_held_back, 1,

@@ -61,11 +61,11 @@ TEST(PaceDocuments, TheGpuIdlesComesBeforeAnythingAboutKernels) {
   }
   const std::string check =
       in_one_line(check_document(*eager.model, *eager.analysis, as(Format::text, 200)).text());
-  EXPECT_LT(place(check, idle), place(check, "The step misses its target"));
-  EXPECT_LT(place(check, held), place(check, "The step misses its target"));
+  EXPECT_LT(place(check, idle), place(check, "The step's kernels miss their target"));
+  EXPECT_LT(place(check, held), place(check, "The step's kernels miss their target"));
   EXPECT_NE(check.find("would shorten the step of"), std::string::npos);
   const std::string markdown = eager.document(ReportFormat::markdown);
-  EXPECT_LT(place(markdown, idle), place(markdown, "The step misses its target"));
+  EXPECT_LT(place(markdown, idle), place(markdown, "The step's kernels miss their target"));
   const std::string html = eager.document(ReportFormat::html);
   EXPECT_LT(place(html, idle), place(html, "class=\"verdict"));
 }

@@ -401,6 +401,24 @@ TEST(RankingDocument, VerdictSaysWhatTheMissedOnesAndWhatAllWouldSave) {
   EXPECT_NE(sentence.find("all kernels together " + time_text(all_ns)), std::string::npos) << sentence;
 }
 
+TEST(RankingDocument, AStepInWhichTheGpuIdlesDoesNotMeetItsTarget) {
+  TemporaryCapture capture;
+  analyzer::Analysis& analysis = capture.analysis;
+  analysis.check.overall = analyzer::OverallVerdict::met;
+  EXPECT_EQ(verdict_sentence(analysis).find("The step meets its target: "), 0U) << verdict_sentence(analysis);
+  analyzer::Finding idle{.severity = Severity::warning, .code = analyzer::FindingCode::gpu_idle};
+  idle.step_share = 0.969;
+  analysis.quality.findings.push_back(idle);
+  for (const auto& [overall, says] :
+       {std::pair(analyzer::OverallVerdict::met, "The step's kernels meet their target: "),
+        std::pair(analyzer::OverallVerdict::missed, "The step's kernels miss their target: ")}) {
+    analysis.check.overall = overall;
+    EXPECT_EQ(kernels_verdict_sentence(analysis).find(says), 0U) << kernels_verdict_sentence(analysis);
+    EXPECT_EQ(verdict_sentence(analysis),
+              "The GPU is idle for 96.9 % of the step. " + kernels_verdict_sentence(analysis));
+  }
+}
+
 TEST(TargetText, HasADecimalOnlyWhereItSaysSomething) {
   EXPECT_EQ(target_text(0.7), "70 %");
   EXPECT_EQ(target_text(0.725), "72.5 %");

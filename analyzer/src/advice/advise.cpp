@@ -246,6 +246,10 @@ AdviceReport advise(const AdviceInput& input, const AdviceOptions& options) {
   const PowerTerm power = power_term(input.model, input.steps, input.utilisation);
   report.power_limited = power.state == PowerTerm::State::holds;
   if (input.ranking.reach) report.not_simulated = input.ranking.reach->why;
+  report.kernels_target = input.ranking.options.target;
+  report.kernels_ns = input.ranking.reach && input.ranking.reach->known()
+                          ? input.ranking.reach->target_ns
+                          : input.ranking.totals.saved_target_exposed_ns;
 
   StepGain step(input, options);
   std::vector<Case> cases = ask_rules(input, report);

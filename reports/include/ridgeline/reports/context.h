@@ -42,8 +42,11 @@ struct Fact {
 [[nodiscard]] std::string energy_line(const analyzer::Ranking& ranking);
 [[nodiscard]] std::string roofs_line(const analyzer::UtilisationAnalysis& utilisation);
 
-/// One sentence: are the targets met, by how many kernels, and what would meeting them save.
+/// Are the targets met, by how many kernels, and what would meeting them save. Of a step in which the GPU
+/// idles it is the kernels that meet or miss them, and that it idles is said first.
 [[nodiscard]] std::string verdict_sentence(const analyzer::Analysis& analysis);
+/// The same without what is said of an idle GPU: for the line below its notice.
+[[nodiscard]] std::string kernels_verdict_sentence(const analyzer::Analysis& analysis);
 /// Whether any launch has a utilisation; if not, what could be saved is unknown, not nothing.
 [[nodiscard]] bool anything_measured(const analyzer::Ranking& ranking);
 /// "up to 31.2 % of the step (18.043 ms) at 70 %, 41.0 % (23.700 ms) at 85 %"

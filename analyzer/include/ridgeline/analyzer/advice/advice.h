@@ -78,6 +78,9 @@ struct AdviceReport {
   AdviceGain together;                 ///< all of `advice`; no millisecond is in it twice
   std::vector<Absence> not_simulated;  ///< why overlap is not by simulation; empty: it is
   bool power_limited = false;          ///< the power limit held the clock
+  double kernels_target = 0;  ///< the goal of kernels_ns, as a share of a launch's nearest roof, 0 to 1
+  double kernels_ns =
+      0;  ///< what the step were shorter by at most if all kernels reached it, whatever holds them
   /// What one rule says in a word: its first case, else what it lacks, else that it found nothing that matters.
   [[nodiscard]] AdviceVerdict verdict(AdviceRule rule) const;
   [[nodiscard]] static std::size_t rules();  ///< that there are
