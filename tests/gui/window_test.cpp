@@ -262,7 +262,19 @@ TEST(Window, TheHeadlineIsFourLinesAndSaysFirstThatTheGpuIsIdle) {
   ASSERT_GE(bar->lines().size(), 3);
   EXPECT_TRUE(bar->lines().front().startsWith("The GPU is idle for ")) << bar->lines().front().toStdString();
   EXPECT_TRUE(bar->lines().at(1).startsWith("First: ")) << bar->lines().at(1).toStdString();
-  EXPECT_LE(bar->height(), 100) << "in a small window there is room for what was recorded";
+  EXPECT_LE(bar->height(), 116) << "in a small window there is room for what was recorded";
+  for (const int width : {1280, 1440, 1920}) {
+    window->resize(width, 690);
+    QApplication::processEvents();
+    const ElidedLabel* headline = bar->labels().front();
+    const QStringList painted = headline->painted_lines();
+    EXPECT_EQ(painted.join(' '), headline->text()) << "all of it, at " << width;
+    EXPECT_TRUE(painted.join(' ').contains("the longest gap lasts "));
+    EXPECT_GE(headline->height(), painted.size() * headline->fontMetrics().height());
+    for (const QString& line : painted)
+      EXPECT_LE(headline->fontMetrics().horizontalAdvance(line), headline->width()) << line.toStdString();
+  }
+  window->resize(1280, 690);
   EXPECT_LE(window->width(), 1280);
   EXPECT_LE(window->height(), 690);
 }
@@ -278,6 +290,29 @@ TEST(ElidedWords, AreCutBetweenWordsAndNeverAfterANumber) {
     EXPECT_LE(metrics.horizontalAdvance(cut), width);
     EXPECT_TRUE(text.startsWith(cut.chopped(2) + ' ')) << cut.toStdString();
     EXPECT_FALSE(cut.chopped(2).split(' ').last().front().isDigit()) << cut.toStdString();
+  }
+}
+
+TEST(FittedLines, WholeClausesAreLeftOutFromTheEnd) {
+  const QFontMetrics metrics(QApplication::font());
+  const QString text =
+      "Fuse it: the GPU waits (for 2 ms, at most). It would give 5.090 ms; from what was measured.";
+  const auto lines = [&](const QString& room, int most) {
+    return fitted_lines(text, metrics, metrics.horizontalAdvance(room), most).join('|');
+  };
+  EXPECT_EQ(lines(text, 1), text);
+  EXPECT_EQ(lines("Fuse it: the GPU waits (for 2 ms, at most). It would …", 2),
+            "Fuse it: the GPU waits (for 2 ms, at most). It would|give 5.090 ms; from what was measured.");
+  const QString dots = QString::fromUtf8(" …");
+  EXPECT_EQ(lines("Fuse it: the GPU waits (for 2 ms, at most). It would give 5.090 ms; from", 1),
+            "Fuse it: the GPU waits (for 2 ms, at most). It would give 5.090 ms" + dots);
+  EXPECT_EQ(lines("Fuse it: the GPU waits (for 2 ms, at most). It would", 1),
+            "Fuse it: the GPU waits (for 2 ms, at most)." + dots);
+  EXPECT_EQ(lines("Fuse it: the GPU waits (for", 1), "Fuse it" + dots) << "not within brackets";
+  for (int width = metrics.horizontalAdvance("Fuse …"); width < metrics.horizontalAdvance(text); ++width) {
+    const QStringList painted = fitted_lines(text, metrics, width, 1);
+    ASSERT_EQ(painted.size(), 1);
+    EXPECT_LE(metrics.horizontalAdvance(painted.front()), width) << painted.front().toStdString();
   }
 }
 

@@ -5,6 +5,8 @@
 #include <QClipboard>
 #include <QPainter>
 #include <QRegularExpression>
+#include <algorithm>
+#include <vector>
 
 namespace ridgeline::gui {
 
@@ -21,6 +23,64 @@ QString elided_words(const QString& text, const QFontMetrics& metrics, int width
   return metrics.elidedText(text, Qt::ElideRight, width);
 }
 
+namespace {
+
+// Greedily, as a reader would; a word that is wider than a line has a line to itself.
+QStringList broken(const QString& text, const QFontMetrics& metrics, int width) {
+  QStringList lines;
+  for (const QString& word : text.split(' ')) {
+    const QString longer = lines.isEmpty() ? word : lines.last() + ' ' + word;
+    if (lines.isEmpty() || metrics.horizontalAdvance(longer) > width) {
+      lines << word;
+    } else {
+      lines.last() = longer;
+    }
+  }
+  return lines;
+}
+
+bool fits(const QStringList& lines, const QFontMetrics& metrics, int width, int most) {
+  return lines.size() <= most && std::all_of(lines.begin(), lines.end(), [&](const QString& line) {
+           return metrics.horizontalAdvance(line) <= width;
+         });
+}
+
+// Lengths of what comes before each `mark` that stands in no brackets, the longest first.
+std::vector<qsizetype> clause_ends(const QString& text, const QStringList& marks) {
+  std::vector<qsizetype> ends;
+  int inside = 0;
+  for (qsizetype i = 0; i < text.size(); ++i) {
+    if (text[i] == '(') ++inside;
+    if (text[i] == ')') --inside;
+    if (inside > 0) continue;
+    for (const QString& mark : marks) {
+      // A full stop belongs to what it ends.
+      if (QStringView(text).mid(i).startsWith(mark)) ends.push_back(mark.startsWith('.') ? i + 1 : i);
+    }
+  }
+  std::reverse(ends.begin(), ends.end());
+  return ends;
+}
+
+}  // namespace
+
+QStringList fitted_lines(const QString& text, const QFontMetrics& metrics, int width, int lines) {
+  const QString whole = text.simplified();
+  const QStringList all = broken(whole, metrics, width);
+  if (fits(all, metrics, width, lines)) return all;
+  static const QString kDots = QString::fromUtf8(" …");
+  static const QStringList kGrades[] = {{". ", "; ", QString::fromUtf8(" · ")}, {", ", ": "}};
+  for (const QStringList& marks : kGrades) {
+    for (const qsizetype end : clause_ends(whole, marks)) {
+      const QStringList left = broken(whole.left(end) + kDots, metrics, width);
+      if (fits(left, metrics, width, lines)) return left;
+    }
+  }
+  QStringList left = all.mid(0, std::max(lines - 1, 0));
+  left << elided_words(all.mid(left.size()).join(' '), metrics, width);
+  return left;
+}
+
 ElidedLabel::ElidedLabel(QWidget* parent) : QLabel(parent) {
   setTextFormat(Qt::PlainText);
   setSizePolicy(QSizePolicy::Ignored, QSizePolicy::Fixed);
@@ -33,6 +93,30 @@ ElidedLabel::ElidedLabel(QWidget* parent) : QLabel(parent) {
 void ElidedLabel::setText(const QString& text) {
   QLabel::setText(text);
   setToolTip(text);
+  fit_height();
+}
+
+void ElidedLabel::set_max_lines(int lines) {
+  max_lines_ = lines;
+  fit_height();
+}
+
+QStringList ElidedLabel::painted_lines() const {
+  return fitted_lines(text(), fontMetrics(), contentsRect().width(), max_lines_);
+}
+
+void ElidedLabel::fit_height() {
+  if (max_lines_ > 1) setFixedHeight(static_cast<int>(painted_lines().size()) * fontMetrics().lineSpacing());
+}
+
+void ElidedLabel::resizeEvent(QResizeEvent* event) {
+  QLabel::resizeEvent(event);
+  fit_height();
+}
+
+void ElidedLabel::changeEvent(QEvent* event) {
+  QLabel::changeEvent(event);
+  if (event->type() == QEvent::FontChange) fit_height();
 }
 
 QSize ElidedLabel::minimumSizeHint() const {
@@ -40,14 +124,13 @@ QSize ElidedLabel::minimumSizeHint() const {
 }
 
 bool ElidedLabel::is_cut() const {
-  return fontMetrics().horizontalAdvance(text()) > contentsRect().width();
+  return painted_lines().join(' ') != text().simplified();
 }
 
 void ElidedLabel::paintEvent(QPaintEvent*) {
   QPainter painter(this);
   painter.setPen(palette().color(foregroundRole()));
-  painter.drawText(contentsRect(), static_cast<int>(alignment()) | Qt::TextSingleLine,
-                   elided_words(text(), fontMetrics(), contentsRect().width()));
+  painter.drawText(contentsRect(), static_cast<int>(alignment()), painted_lines().join('\n'));
 }
 
 }  // namespace ridgeline::gui

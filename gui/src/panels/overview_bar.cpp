@@ -26,13 +26,13 @@ OverviewBar::OverviewBar(const CaptureDocument& document, QWidget* parent)
     text[0] = text[0].toUpper();
     pace << text;
   }
-  const QString verdict = shown(reports::verdict_sentence(analysis));
-  add_line(pace.isEmpty() ? verdict : pace.takeFirst(), strong);
+  const QString verdict = shown(reports::kernels_verdict_sentence(analysis));
+  add_line(pace.isEmpty() ? verdict : pace.takeFirst(), strong, 2);
   // What to do first, unless nobody knows anything.
   QStringList first;
   for (const std::string& line : reports::first_lines(analysis.advice, analysis.quality))
     first << shown(line);
-  if (!first.isEmpty()) add_line(first.join(' '), font());
+  if (!first.isEmpty()) add_line(first.join(' '), font(), 2);
   if (const QString& above = lines_.front()->text(); above != verdict) {
     pace << verdict;
     add_line(pace.join(' '), font());
@@ -47,10 +47,11 @@ OverviewBar::OverviewBar(const CaptureDocument& document, QWidget* parent)
   connect(notices_, &QPushButton::clicked, this, &OverviewBar::notices_asked);
 }
 
-void OverviewBar::add_line(const QString& text, const QFont& font) {
+void OverviewBar::add_line(const QString& text, const QFont& font, int max_lines) {
   auto* label = new ElidedLabel(this);
   label->setFont(font);
   label->setText(text);
+  label->set_max_lines(max_lines);
   words_->addWidget(label);
   lines_.push_back(label);
 }

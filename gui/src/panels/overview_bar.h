@@ -1,5 +1,5 @@
 // overview_bar.h: above everything: what dominates the step, what to do first, are the targets met, which step of which
-// recording; a line each, however narrow the window is.
+// recording; a line each, and two of the first two where the window is narrow.
 #pragma once
 
 #include <QBoxLayout>
@@ -17,12 +17,13 @@ class OverviewBar : public QWidget {
   explicit OverviewBar(const CaptureDocument& document, QWidget* parent = nullptr);
   /// Lines from above, whole.
   [[nodiscard]] QStringList lines() const;
+  [[nodiscard]] const std::vector<ElidedLabel*>& labels() const { return lines_; }
 
  signals:
   void notices_asked();
 
  private:
-  void add_line(const QString& text, const QFont& font);
+  void add_line(const QString& text, const QFont& font, int max_lines = 1);
   QVBoxLayout* words_;
   std::vector<ElidedLabel*> lines_;
   QPushButton* notices_;
