@@ -44,6 +44,23 @@ TEST(TableModel, ShowsWhatTheReportsDeclare) {
   EXPECT_EQ(model.index(0, 1).data(Qt::AccessibleTextRole).toString(), "DRAM, %: 71.2");
 }
 
+TEST(TableModel, NamesThatAreCutStayDifferent) {
+  const std::string fprop =
+      "cudnn_generated_fort_native_sdpa_sm90_flash_fprop_wgmma_f16_knob_31_64x128x128_kernel0_0";
+  const std::string bprop =
+      "cudnn_generated_fort_native_sdpa_sm90_flash_bprop_wgmma_f16_knob_31_64x128x128_kernel0_0";
+  TableModel model;
+  model.set_table(table_of({{fprop, 0.1}, {bprop, 0.2}, {fprop, 0.3}}), nullptr);
+  for (const int columns : {60, 30, 24, 16}) {
+    const auto name = [&](int row) { return model.kernel_name(model.index(row, 0), columns); };
+    EXPECT_NE(name(0), name(1)) << columns << ": " << name(0).toStdString();
+    EXPECT_EQ(name(0), name(2)) << columns;
+    EXPECT_LE(name(0).size(), columns);
+  }
+  model.set_table(table_of({{"gemm", 0.1}}), nullptr);
+  EXPECT_EQ(model.kernel_name(model.index(0, 0), 60), "gemm") << "of the table that is there now";
+}
+
 TEST(TableProxy, SortsByValueWithTheUnknownLastBothWays) {
   TableModel model;
   model.set_table(table_of({{"a", std::nullopt}, {"b", 0.9}, {"c", 0.10}}), nullptr);

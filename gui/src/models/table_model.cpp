@@ -4,6 +4,7 @@
 #include <variant>
 
 #include "models/text.h"
+#include "ridgeline/reports/elide.h"
 
 namespace ridgeline::gui {
 namespace {
@@ -32,7 +33,23 @@ void TableModel::set_table(std::shared_ptr<const reports::Table> table, std::sha
   beginResetModel();
   table_ = std::move(table);
   keeps_ = std::move(keeps);
+  names_.clear();
   endResetModel();
+}
+
+QString TableModel::kernel_name(const QModelIndex& index, int columns) const {
+  constexpr std::size_t kMaxNames = 2000;  // that are held against each other
+  const auto column = static_cast<std::size_t>(index.column());
+  const auto text = [&](std::size_t row) { return shown(table_->cell(row, column).words()).toStdString(); };
+  if (table_->size() > kMaxNames)
+    return plain(reports::elide_kernel_name(text(static_cast<std::size_t>(index.row())), columns));
+  std::vector<QString>& names = names_[{index.column(), columns}];
+  if (names.empty()) {
+    std::vector<std::string> whole;
+    for (std::size_t row = 0; row < table_->size(); ++row) whole.push_back(text(row));
+    for (const std::string& name : reports::elide_kernel_names(whole, columns)) names.push_back(plain(name));
+  }
+  return names.at(static_cast<std::size_t>(index.row()));
 }
 
 int TableModel::rowCount(const QModelIndex& parent) const {

@@ -5,7 +5,9 @@
 #include <QAbstractTableModel>
 #include <QRegularExpression>
 #include <QSortFilterProxyModel>
+#include <map>
 #include <memory>
+#include <utility>
 #include <vector>
 
 #include "ridgeline/reports/table.h"
@@ -33,6 +35,10 @@ class TableModel : public QAbstractTableModel {
   void set_table(std::shared_ptr<const reports::Table> table, std::shared_ptr<const void> keeps);
   [[nodiscard]] const std::shared_ptr<const reports::Table>& table() const { return table_; }
 
+  /// A kernel's name in at most that many columns (>= 8). Different names of the column stay different,
+  /// unless there are thousands of them.
+  [[nodiscard]] QString kernel_name(const QModelIndex& index, int columns) const;
+
   int rowCount(const QModelIndex& parent = {}) const override;
   int columnCount(const QModelIndex& parent = {}) const override;
   QVariant data(const QModelIndex& index, int role) const override;
@@ -41,6 +47,8 @@ class TableModel : public QAbstractTableModel {
  private:
   std::shared_ptr<const reports::Table> table_;
   std::shared_ptr<const void> keeps_;
+  mutable std::map<std::pair<int, int>, std::vector<QString>>
+      names_;  // by column of the table and columns of text
 };
 
 /// Sorted by a column's values, filtered by a regular expression over its texts.

@@ -173,14 +173,17 @@ void RooflinePanel::show_list(const std::vector<std::size_t>& ranking_rows, cons
   auto* menu = new QMenu(this);
   menu->setAttribute(Qt::WA_DeleteOnClose);
   menu->setObjectName("dots");
-  for (std::size_t i = 0; i < std::min(ranking_rows.size(), kMaxListed); ++i) {
+  std::vector<std::string> keys;
+  for (std::size_t i = 0; i < std::min(ranking_rows.size(), kMaxListed); ++i)
+    keys.push_back(answer()->ranking->rows.at(ranking_rows[i]).key);
+  const std::vector<std::string> names = reports::elide_kernel_names(keys, kMaxListedName);
+  for (std::size_t i = 0; i < names.size(); ++i) {
     const std::size_t row = ranking_rows[i];
     const analyzer::RankingRow& kernel = answer()->ranking->rows.at(row);
     QAction* action = menu->addAction(
         QString("%1. %2  %3")
             .arg(row + 1)
-            .arg(shown(reports::elide_kernel_name(kernel.key, kMaxListedName)).replace("&", "&&"),
-                 plain(time_text(static_cast<double>(kernel.time_ns)))));
+            .arg(shown(names[i]).replace("&", "&&"), plain(time_text(static_cast<double>(kernel.time_ns)))));
     connect(action, &QAction::triggered, this,
             [this, row] { selection_.select_kernel(kernels_of(*answer(), row)); });
     connect(action, &QAction::hovered, this,

@@ -127,11 +127,18 @@ void CommandBox::refresh() {
     entries_.insert(asked.startsWith("gap", Qt::CaseInsensitive) ? entries_.end() : entries_.begin(),
                     names.begin(), names.end());
   }
+  // Only kernels have names whose ends can be left out; a command is shown whole.
+  std::vector<std::string> kernels;
+  const auto is_kernel = [](const BoxEntry& entry) {
+    return entry.hint == kind_words(EventName::Kind::kernel);
+  };
   for (const BoxEntry& entry : entries_) {
-    // Only kernels have names whose ends can be left out; a command is shown whole.
-    const bool is_kernel = entry.hint == kind_words(EventName::Kind::kernel);
-    const QString name =
-        is_kernel ? plain(reports::elide_kernel_name(entry.text.toStdString(), kMaxEntryLength)) : entry.text;
+    if (is_kernel(entry)) kernels.push_back(entry.text.toStdString());
+  }
+  const std::vector<std::string> cut = reports::elide_kernel_names(kernels, kMaxEntryLength);
+  auto next = cut.begin();
+  for (const BoxEntry& entry : entries_) {
+    const QString name = is_kernel(entry) ? plain(*next++) : entry.text;
     list_->addItem(name + (entry.hint.isEmpty() ? QString() : "    [" + entry.hint + "]"));
   }
   if (entries_.empty() && !rest.isEmpty() && !text.startsWith(':')) {
