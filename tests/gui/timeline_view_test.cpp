@@ -320,7 +320,7 @@ TEST_F(TimelineViewTest, ACounterThatWasSampledElsewhereLeadsThere) {
   const TimeWindow before = selection().view();
   for (const TimelineView::Box& box : view_->boxes()) {
     const TimelineRow& row = view_->scene().row(box.row);
-    if (box.counters < 2) continue;
+    if (row.kind != RowKind::counter || box.folded.size() < 2) continue;
     ASSERT_FALSE(row.counter.over(before).known);
     QTest::mouseClick(view_, Qt::LeftButton, {}, {graph_point(0.5).x(), box.rect.center().y()});
     EXPECT_TRUE(row.counter.over(selection().view()).known);
@@ -336,8 +336,8 @@ TEST_F(TimelineViewTest, CountersWithoutSamplesInViewAreOneLine) {
     for (const TimelineView::Box& box : view_->boxes()) {
       if (view_->scene().row(box.row).kind != RowKind::counter) continue;
       ++lines_and_rows.first;
-      lines_and_rows.second += std::max<std::size_t>(box.counters, 1);
-      EXPECT_EQ(box.counters == 0, view_->scene().row(box.row).counter.over(selection().view()).known);
+      lines_and_rows.second += std::max<std::size_t>(box.folded.size(), 1);
+      EXPECT_EQ(box.folded.empty(), view_->scene().row(box.row).counter.over(selection().view()).known);
     }
     return lines_and_rows;
   };
@@ -352,6 +352,83 @@ TEST_F(TimelineViewTest, CountersWithoutSamplesInViewAreOneLine) {
   EXPECT_EQ(rows_of_all, rows);
   EXPECT_GT(view_->boxes().back().rect.bottom(), top);
   window_->resize(1400, 900);
+}
+
+TEST_F(TimelineViewTest, RowsWithoutEventsInViewAreOneLineThatLeadsToThem) {
+  const TimeWindow step = selection().view();
+  const auto folded = [&]() -> std::optional<TimelineView::Box> {
+    for (const TimelineView::Box& box : view_->boxes()) {
+      if (!box.folded.empty() && view_->scene().row(box.row).kind != RowKind::counter) return box;
+    }
+    return std::nullopt;
+  };
+  const auto drawn_empty = [&] {
+    int count = 0;
+    for (const TimelineView::Box& box : view_->boxes()) {
+      const TimelineRow& row = view_->scene().row(box.row);
+      const bool always = row.kind == RowKind::steps || row.kind == RowKind::gaps;
+      if (!box.folded.empty() || row.kind == RowKind::counter || always) continue;
+      count += row.events.sum(selection().view()).count == 0 ? 1 : 0;
+    }
+    return count;
+  };
+  // Before the first step most rows have nothing.
+  const TimeWindow all = view_->scene().extent();
+  selection().show(
+      {all.start_ns - all.length_ns() / 50 - step.length_ns(), all.start_ns - all.length_ns() / 50});
+  const auto line = folded();
+  ASSERT_TRUE(line);
+  EXPECT_GT(line->folded.size(), 1U);
+  EXPECT_EQ(drawn_empty(), 0);
+  const std::size_t row = line->row;
+  const auto nearest = view_->scene().elsewhere(row, selection().view());
+  ASSERT_TRUE(nearest);
+  for (const std::size_t each : line->folded) {
+    const auto there = view_->scene().elsewhere(each, selection().view());
+    if (there) {
+      EXPECT_LE(nearest->start_ns, there->start_ns) << "the nearest of all";
+    }
+  }
+  QTest::mouseClick(view_, Qt::LeftButton, {}, {graph_point(0.5).x(), line->rect.center().y()});
+  EXPECT_GT(view_->scene().row(row).events.sum(selection().view()).count, 0);
+  // Within a step rows stay as they are, however little of it is in view.
+  selection().show(step);
+  const auto lines = [&] {
+    const auto boxes = view_->boxes();
+    return std::count_if(boxes.begin(), boxes.end(), [&](const TimelineView::Box& box) {
+      return view_->scene().row(box.row).kind != RowKind::counter;
+    });
+  };
+  const auto before = lines();
+  for (const double at : {0.1, 0.4, 0.7}) {
+    const auto from = step.start_ns + static_cast<std::int64_t>(at * static_cast<double>(step.length_ns()));
+    selection().show({from, from + step.length_ns() / 200});
+    EXPECT_EQ(lines(), before) << at;
+  }
+  selection().show(step);
+}
+
+TEST(EventLabels, DifferentNamesAreNotCutToTheSameText) {
+  std::vector<EventLabel> labels = {{{}, "nvjet…TN", 1, true, {}}, {{}, "copy", 2, false, {}},
+                                    {{}, "nvjet…TN", 3, true, {}}, {{}, "gelu…", 4, true, {}},
+                                    {{}, "gelu…", 4, true, {}},    {{}, "copy", 5, true, {}}};
+  leave_out_alike(labels);
+  ASSERT_EQ(labels.size(), 3U);
+  EXPECT_EQ(labels[0].text, "copy") << "whole: it is what it says";
+  EXPECT_EQ(labels[1].text, "gelu…");
+  EXPECT_EQ(labels[2].text, "gelu…") << "the same name";
+  const QFontMetricsF metrics(QApplication::font());
+  const auto narrow = [&](const char* name, const char* room, EventName::Kind kind) {
+    EventName event;
+    event.text = name;
+    event.kind = kind;
+    return narrow_label(event, metrics, metrics.horizontalAdvance(QString::fromUtf8(room)) + 1);
+  };
+  EXPECT_EQ(narrow("layer 11", "lay…11", EventName::Kind::range), QString::fromUtf8("lay…11"));
+  EXPECT_EQ(narrow("layer 11", "l…11", EventName::Kind::range), QString::fromUtf8("l…11"));
+  EXPECT_EQ(narrow("layer 11", "…11", EventName::Kind::range), "");
+  EXPECT_EQ(narrow("forward", "forw…", EventName::Kind::range), QString::fromUtf8("forw…"));
+  EXPECT_EQ(narrow("forward", "f…", EventName::Kind::range), "") << "a letter tells nothing";
 }
 
 TEST_F(TimelineViewTest, AnEdgeOfTheStripsWindowIsDragged) {

@@ -14,6 +14,7 @@ constexpr int kMinLabel = 30;         // pixels of an event that is named
 constexpr double kMinEventWidth = 3;  // pixels of an event that is drawn by itself
 constexpr double kMinHeight = 0.16;
 constexpr int kMinLetters = 8;  // of a name that is cut by its meaning
+constexpr int kMinNarrow = 4;   // of any other, dots among them
 constexpr int kMaxLabels = 20'000;
 constexpr int kFoldedHeight = 20;
 
@@ -45,7 +46,7 @@ int row_height(const TimelineRow& row) {
 }
 
 int line_height(const TimelineScene& scene, const RowLine& line) {
-  return line.counters > 0 ? kFoldedHeight : row_height(scene.row(line.row));
+  return line.folded.empty() ? row_height(scene.row(line.row)) : kFoldedHeight;
 }
 
 QString counter_text(CounterUnit unit, double value) {
@@ -100,6 +101,39 @@ QString event_label(const EventName& name, int columns) {
   return name.kind == EventName::Kind::kernel
              ? plain(reports::elide_kernel_name(shown(name.text).toStdString(), columns))
              : plain(reports::elide_end(shown(name.text).toStdString(), columns));
+}
+
+QString narrow_label(const EventName& name, const QFontMetricsF& metrics, double room) {
+  const QString whole = shown(name.text);
+  // Layers differ in their numbers, which stand last: these stay whole.
+  qsizetype number = whole.size();
+  while (name.kind == EventName::Kind::range && number > 0 && whole[number - 1].isDigit()) --number;
+  if (number < whole.size()) {
+    for (qsizetype head = number - 1; head > 0; --head) {
+      const QString cut = whole.left(head).trimmed() + QChar(0x2026) + whole.mid(number);
+      if (metrics.horizontalAdvance(cut) <= room) return cut;
+    }
+    return {};
+  }
+  const QString cut = metrics.elidedText(whole, Qt::ElideRight, room);
+  return cut.size() >= kMinNarrow ? cut : QString();
+}
+
+void leave_out_alike(std::vector<EventLabel>& labels) {
+  struct Said {
+    std::uint32_t name = 0;
+    bool several = false;
+  };
+  QHash<QString, Said> said;
+  for (const EventLabel& label : labels) {
+    const auto known = said.find(label.text);
+    if (known == said.end()) {
+      said.insert(label.text, {label.name, false});
+    } else if (known->name != label.name) {
+      known->several = true;
+    }
+  }
+  std::erase_if(labels, [&](const EventLabel& label) { return label.cut && said.value(label.text).several; });
 }
 
 const QString& ImageRowPainter::label(const EventName& name, std::uint32_t key, int columns) {
@@ -191,6 +225,7 @@ void ImageRowPainter::paint_events(const TimelineScene& scene, std::size_t row, 
   const std::vector<std::uint32_t>& marked = scene.marked(row);
   auto mark = std::lower_bound(marked.begin(), marked.end(), static_cast<std::uint32_t>(first));
   const QColor ground = theme().base;
+  std::vector<EventLabel> labels;
   for (std::size_t i = first; i < last; ++i) {
     const double from = std::max(axis.x_of(events.start_ns(i)), -2.0);
     const double to = std::min(axis.x_of(events.end_ns(i)), axis.width() + 2.0);
@@ -207,12 +242,17 @@ void ImageRowPainter::paint_events(const TimelineScene& scene, std::size_t row, 
     const double room = to - from - 5;
     int columns = std::clamp(static_cast<int>(room / column), kMinLetters, 400);
     QString text = label(name, events.name(i), columns);
-    // Letters differ in width, and in a small box the fewest are too many: dots say so.
+    // Letters differ in width, and in a small box the fewest are too many.
     while (columns > kMinLetters && metrics.horizontalAdvance(text) > room)
       text = label(name, events.name(i), --columns);
-    if (metrics.horizontalAdvance(text) > room) text = metrics.elidedText(text, Qt::ElideRight, room);
-    painter.setPen(Theme::on(colour));
-    painter.drawText(box.adjusted(3, 0, -2, 0), Qt::AlignLeft | Qt::AlignVCenter | Qt::TextSingleLine, text);
+    if (metrics.horizontalAdvance(text) > room) text = narrow_label(name, metrics, room);
+    if (text.isEmpty()) continue;
+    labels.push_back({box.adjusted(3, 0, -2, 0), text, events.name(i), text != shown(name.text), colour});
+  }
+  leave_out_alike(labels);
+  for (const EventLabel& label : labels) {
+    painter.setPen(Theme::on(label.colour));
+    painter.drawText(label.box, Qt::AlignLeft | Qt::AlignVCenter | Qt::TextSingleLine, label.text);
   }
 }
 

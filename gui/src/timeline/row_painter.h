@@ -2,9 +2,12 @@
 // place; this one is QPainter on an image.
 #pragma once
 
+#include <QFontMetricsF>
 #include <QHash>
 #include <QImage>
 #include <QPainter>
+#include <cstdint>
+#include <vector>
 
 #include "style/theme.h"
 #include "timeline/time_axis.h"
@@ -14,7 +17,7 @@ namespace ridgeline::gui {
 
 /// Height of a line in logical pixels.
 [[nodiscard]] int row_height(const TimelineRow& row);
-/// Likewise, of counters that are folded to one line too.
+/// Likewise, of rows that are folded to one line too.
 [[nodiscard]] int line_height(const TimelineScene& scene, const RowLine& line);
 
 /// Threads: one at a time. Keeps shortened names between frames.
@@ -59,6 +62,20 @@ class ImageRowPainter : public RowPainter {
 [[nodiscard]] QColor event_colour(const EventName& name, bool apart);
 /// The name of an event in at most that many columns.
 [[nodiscard]] QString event_label(const EventName& name, int columns);
+/// Where even the fewest columns of event_label() are too wide: the first letters and dots, of a range that
+/// ends in a number its end too; "" where that would tell nothing. `room` in pixels.
+[[nodiscard]] QString narrow_label(const EventName& name, const QFontMetricsF& metrics, double room);
+
+/// A name to be written in an event's box.
+struct EventLabel {
+  QRectF box;
+  QString text;
+  std::uint32_t name = 0;  ///< of the event: labels of the same name may be alike
+  bool cut = false;        ///< it is not the whole name
+  QColor colour;           ///< of the box
+};
+/// Of different names that were cut to the same text none is written: it would say that they are the same.
+void leave_out_alike(std::vector<EventLabel>& labels);
 /// "87.3 %", "1.71 TB/s", "1755 MHz", "612 W".
 [[nodiscard]] QString counter_text(CounterUnit unit, double value);
 

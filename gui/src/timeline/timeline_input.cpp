@@ -194,8 +194,12 @@ void TimelineView::walk(int along, int across) {
     if ((along < 0 && cursor_->event == 0) || (along > 0 && cursor_->event >= last)) return;
     cursor_->event += static_cast<std::size_t>(along);
   } else {
-    const auto to = at - rows.begin() + across;
-    if (to < 0 || to >= static_cast<std::ptrdiff_t>(rows.size())) return;
+    // What is folded has nothing here to go to.
+    const std::vector<bool> empty = scene_.empty_rows(selection_.view());
+    auto to = at - rows.begin() + across;
+    const auto inside = [&] { return to >= 0 && to < static_cast<std::ptrdiff_t>(rows.size()); };
+    while (inside() && empty[rows[static_cast<std::size_t>(to)]]) to += across;
+    if (!inside()) return;
     const std::int64_t then = scene_.time_of(*cursor_).start_ns;
     const EventRow& events = scene_.row(rows[static_cast<std::size_t>(to)]).events;
     cursor_ = EventPlace{rows[static_cast<std::size_t>(to)],
@@ -373,25 +377,28 @@ void TimelineView::mouseReleaseEvent(QMouseEvent* event) {
     selection_.select_range(range);
   } else if (const auto place = event_at(event->position().toPoint())) {
     choose(*place);
-  } else if (!show_sampled(event->position().toPoint())) {
+  } else if (!show_elsewhere(event->position().toPoint())) {
     clear_choice();
   }
   update();
 }
 
-// A counter that was not sampled in view says where it was: a click goes there. False: it is none.
-bool TimelineView::show_sampled(const QPoint& at) {
-  const auto row = row_at(at.y());
-  if (!row || scene_.row(*row).kind != RowKind::counter) return false;
-  const CounterRow& counter = scene_.row(*row).counter;
+// A line that stands for rows without anything in view says where there is something: a click goes there.
+// False: it is none.
+bool TimelineView::show_elsewhere(const QPoint& at) {
   const TimeWindow view = selection_.view();
-  if (counter.empty() || counter.over(view).known) return false;
-  const TimeWindow sampled = counter.extent();
-  if (sampled.start_ns < view.end_ns && sampled.end_ns > view.start_ns) return false;  // between two samples
-  const std::int64_t start =
-      sampled.start_ns >= view.end_ns ? sampled.start_ns : sampled.end_ns - view.length_ns();
-  show_view({start, start + view.length_ns()}, Selection::Gesture::single);
-  return true;
+  for (const Box& box : boxes()) {
+    if (box.folded.empty() || at.y() < box.rect.top() || at.y() > box.rect.bottom()) continue;
+    const auto place = scene_.elsewhere(box.row, view);
+    if (!place) return false;
+    std::int64_t start = place->start_ns >= view.end_ns ? place->start_ns : place->end_ns - view.length_ns();
+    // An event stands in the middle; samples begin or end there.
+    if (scene_.row(box.row).kind != RowKind::counter)
+      start = place->start_ns - std::max<std::int64_t>((view.length_ns() - place->length_ns()) / 2, 0);
+    show_view({start, start + view.length_ns()}, Selection::Gesture::single);
+    return true;
+  }
+  return false;
 }
 
 // Among the rows that stay if it is one of them, else among those that scroll: the place of the row under the mouse.

@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "models/text.h"
+#include "panels/elided_label.h"
 #include "ridgeline/base/units.h"
 #include "timeline/timeline_view.h"
 
@@ -154,10 +155,12 @@ void TimelineView::paint_label(QPainter& painter, const Box& box) {
   painter.fillRect(area, hovered_row_ == box.row ? t.panel : t.window);
   if (pinned) painter.fillRect(QRect(0, area.top(), 3, area.height()), t.accent);
   painter.setFont(small_font());
-  painter.setPen(row.kind == RowKind::counter ? t.faint : t.text);
+  painter.setPen(row.kind == RowKind::counter || !box.folded.empty() ? t.faint : t.text);
   QRect words = area.adjusted(8, 0, -6, 0);
-  if (row.kind == RowKind::counter && box.counters == 0) paint_counter_label(painter, box, words);
-  QString label = box.counters > 1 ? tr("%1 counters").arg(box.counters) : plain(row.label);
+  if (row.kind == RowKind::counter && box.folded.empty()) paint_counter_label(painter, box, words);
+  QString label = plain(row.label);
+  if (box.folded.size() > 1)
+    label = (row.kind == RowKind::counter ? tr("%1 counters") : tr("%1 rows")).arg(box.folded.size());
   if (label.isEmpty() && is_of_ranges(row.kind)) {
     label = tr("depth %1").arg(row.depth);
     words.setLeft(words.left() + 12);
@@ -187,17 +190,35 @@ void TimelineView::paint_counter_label(QPainter& painter, const Box& box, QRect&
   painter.setPen(theme().faint);
 }
 
-// Sampling covers few steps: where.
+// Nothing of these rows is in view: where there is something, and which rows they are.
 void TimelineView::paint_folded(QPainter& painter, const Box& box) {
-  const TimeWindow sampled = scene_.row(box.row).counter.extent(), view = selection_.view();
-  const bool later = sampled.start_ns >= view.end_ns, earlier = sampled.end_ns <= view.start_ns;
-  const QRect words(graph_rect().left() + 8, box.rect.top(), graph_rect().width() - 16, box.rect.height());
-  QString text = tr("no samples in view");
-  if (later) text = tr("sampled %1 later: click →").arg(length_text(sampled.start_ns - view.end_ns));
-  if (earlier) text = tr("← click: sampled %1 earlier").arg(length_text(view.start_ns - sampled.end_ns));
+  const TimeWindow view = selection_.view();
+  const bool counters = scene_.row(box.row).kind == RowKind::counter;
+  const auto place = scene_.elsewhere(box.row, view);
+  const bool later = place && place->start_ns >= view.end_ns, earlier = place && !later;
+  QRect words(graph_rect().left() + 8, box.rect.top(), graph_rect().width() - 16, box.rect.height());
+  QString text = counters ? tr("no samples in view") : tr("nothing in view");
+  if (later) {
+    text = (counters ? tr("sampled %1 later: click →") : tr("next %1 later: click →"))
+               .arg(length_text(place->start_ns - view.end_ns));
+  }
+  if (earlier) {
+    text = (counters ? tr("← click: sampled %1 earlier") : tr("← click: last %1 earlier"))
+               .arg(length_text(view.start_ns - place->end_ns));
+  }
   painter.setFont(small_font());
   painter.setPen(theme().faint);
   painter.drawText(words, Qt::AlignVCenter | (later ? Qt::AlignRight : Qt::AlignLeft), text);
+  if (counters || box.folded.size() < 2) return;
+  QStringList names;
+  for (const std::size_t row : box.folded) {
+    const TimelineRow& line = scene_.row(row);
+    names << (line.label.empty() ? tr("depth %1").arg(line.depth) : plain(line.label));
+  }
+  const int taken = painter.fontMetrics().horizontalAdvance(text) + 24;
+  later ? words.setRight(words.right() - taken) : words.setLeft(words.left() + taken);
+  painter.drawText(words, Qt::AlignVCenter | Qt::AlignLeft,
+                   elided_words(names.join(", "), painter.fontMetrics(), words.width()));
 }
 
 // Where the row that is dragged by its name would go.
@@ -242,7 +263,7 @@ void TimelineView::paint_rows(QPainter& painter) {
     if (!scrolling) painter.setClipRect(QRect(0, top_of_rows(), width(), fixed - top_of_rows()));
     for (const Box& box : all) {
       if (scene_.arrangement().pinned.contains(scene_.row(box.row).id) == scrolling) continue;
-      if (box.counters > 0) {
+      if (!box.folded.empty()) {
         paint_folded(painter, box);
       } else {
         painter.drawImage(QPointF(graph.left(), box.rect.top()), row_image(box.row, time));

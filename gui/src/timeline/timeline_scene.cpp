@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cstdint>
 #include <cstdlib>
 
 #include "ridgeline/reports/tables.h"
@@ -80,24 +81,67 @@ bool TimelineScene::is_shown(std::size_t row) const {
   return line.secondary ? arrangement_.shown.contains(line.id) : !arrangement_.hidden.contains(line.id);
 }
 
-std::vector<bool> TimelineScene::unsampled(const TimeWindow& view) const {
-  std::vector<bool> unsampled(rows_.size());
-  for (std::size_t i = 0; i < rows_.size(); ++i)
-    unsampled[i] = rows_[i]->kind == RowKind::counter && !rows_[i]->counter.over(view).known;
-  return unsampled;
+std::vector<bool> TimelineScene::empty_rows(const TimeWindow& view) const {
+  TimeWindow steps = view;
+  for (const TimelineRow* row : rows_) {
+    if (row->kind != RowKind::steps) continue;
+    const EventRow& events = row->events;
+    const std::size_t first = events.first_ending_after(view.start_ns), end = events.first_from(view.end_ns);
+    if (first >= end) continue;
+    steps = {std::min(steps.start_ns, events.start_ns(first)),
+             std::max(steps.end_ns, events.end_ns(end - 1))};
+  }
+  std::vector<bool> empty(rows_.size());
+  for (std::size_t i = 0; i < rows_.size(); ++i) {
+    const TimelineRow& row = *rows_[i];
+    if (row.kind == RowKind::counter) {
+      empty[i] = !row.counter.over(view).known;
+    } else if (row.kind != RowKind::steps && row.kind != RowKind::gaps) {
+      empty[i] = row.events.first_ending_after(steps.start_ns) >= row.events.first_from(steps.end_ns);
+    }
+  }
+  return empty;
+}
+
+std::optional<TimeWindow> TimelineScene::elsewhere(std::size_t row, const TimeWindow& view) const {
+  const TimelineRow& line = *rows_[row];
+  if (line.kind == RowKind::counter) {
+    if (line.counter.empty() || line.counter.over(view).known) return std::nullopt;
+    const TimeWindow sampled = line.counter.extent();
+    const bool between = sampled.start_ns < view.end_ns && sampled.end_ns > view.start_ns;
+    return between ? std::nullopt : std::optional(sampled);
+  }
+  const EventRow& events = line.events;
+  const std::size_t after = events.first_from(view.end_ns);
+  std::optional<TimeWindow> nearest;
+  if (after < events.size()) nearest = {events.start_ns(after), events.end_ns(after)};
+  if (after > 0) {
+    const TimeWindow before{events.start_ns(after - 1), events.end_ns(after - 1)};
+    if (before.end_ns > view.start_ns) return std::nullopt;
+    if (!nearest || view.start_ns - before.end_ns < nearest->start_ns - view.end_ns) nearest = before;
+  }
+  return nearest;
 }
 
 std::vector<RowLine> TimelineScene::lines(const std::vector<std::size_t>& rows,
-                                          const std::vector<bool>& unsampled) const {
+                                          const std::vector<bool>& empty, const TimeWindow& view) const {
+  const auto away_ns = [&](std::size_t row) {
+    const auto place = elsewhere(row, view);
+    if (!place) return INT64_MAX;
+    return std::max(place->start_ns - view.end_ns, view.start_ns - place->end_ns);
+  };
   std::vector<RowLine> lines;
   for (const std::size_t row : rows) {
-    if (!unsampled[row]) {
-      lines.push_back({row, 0});
-    } else if (lines.empty() || lines.back().counters == 0) {
-      lines.push_back({row, 1});
+    const bool counter = rows_[row]->kind == RowKind::counter;
+    if (!empty[row]) {
+      lines.push_back({row, {}});
+    } else if (lines.empty() || lines.back().folded.empty() ||
+               (rows_[lines.back().row]->kind == RowKind::counter) != counter) {
+      lines.push_back({row, {row}});
     } else {
-      if (rows_[lines.back().row]->counter.empty()) lines.back().row = row;
-      ++lines.back().counters;
+      RowLine& line = lines.back();
+      line.folded.push_back(row);
+      if (away_ns(row) < away_ns(line.row)) line.row = row;
     }
   }
   return lines;

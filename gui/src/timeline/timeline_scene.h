@@ -63,10 +63,11 @@ class EventFinder {
   std::vector<const TimelineRow*> rows_;
 };
 
-/// A line of the drawing: a row, or counters below each other that have no samples in view.
+/// A line of the drawing: a row, or rows below each other that have nothing in view: counters, or rows of events.
 struct RowLine {
-  std::size_t row = 0;       ///< of several counters, one that was sampled elsewhere, else the first
-  std::size_t counters = 0;  ///< that the line stands for; 0: the row itself is drawn
+  std::size_t row = 0;  ///< of several that are folded, the one that has something nearest to the view
+  std::vector<std::size_t> folded =
+      {};  ///< that the line stands for, `row` among them; empty: the row itself is drawn
 };
 
 class TimelineScene {
@@ -100,11 +101,15 @@ class TimelineScene {
   [[nodiscard]] const std::vector<std::size_t>& pinned_rows() const { return pinned_; }
   [[nodiscard]] const std::vector<std::size_t>& scrolling_rows() const { return scrolling_; }
   [[nodiscard]] bool is_shown(std::size_t row) const;
-  /// Of each row, whether it is a counter that has no sample in a stretch.
-  [[nodiscard]] std::vector<bool> unsampled(const TimeWindow& view) const;
-  /// Pinned or scrolling rows as they are to be drawn, those that are `unsampled` folded.
+  /// Of each row, whether nothing of it is to be drawn: a counter without a sample in a stretch, or a row
+  /// without an event in the steps that the stretch touches, so that rows do not come and go while somebody
+  /// looks about in a step.
+  [[nodiscard]] std::vector<bool> empty_rows(const TimeWindow& view) const;
+  /// Pinned or scrolling rows as they are to be drawn, those that are `empty` folded.
   [[nodiscard]] std::vector<RowLine> lines(const std::vector<std::size_t>& rows,
-                                           const std::vector<bool>& unsampled) const;
+                                           const std::vector<bool>& empty, const TimeWindow& view) const;
+  /// The event nearest to a stretch that has none of the row, or where a counter was sampled; empty: nowhere, or in it.
+  [[nodiscard]] std::optional<TimeWindow> elsewhere(std::size_t row, const TimeWindow& view) const;
 
   /// Looks through the rows as they are now. What it finds holds until the data or the gaps are others: then nothing is
   /// marked or found, until somebody asks again.

@@ -34,7 +34,7 @@ TimelineView::TimelineView(Selection& selection, QWidget* parent)
   install_timeline_accessibility();
   setAccessibleName(tr("Timeline"));
   connect(scroll_, &QScrollBar::valueChanged, this, qOverload<>(&QWidget::update));
-  // Other counters may have samples in view: the rows are higher or lower.
+  // Other rows may have something in view: what is folded is other rows.
   connect(&selection_, &Selection::view_changed, this, [this] {
     update_scroll_bar();
     update();
@@ -52,7 +52,7 @@ TimelineView::~TimelineView() = default;
 
 void TimelineView::scene_changed() {
   cursor_.reset();
-  unsampled_.first.clear();
+  empty_rows_.first.clear();
   update_label_width();
   drop_images();
   update_scroll_bar();
@@ -164,12 +164,12 @@ TimeAxis TimelineView::strip_axis() const {
 }
 
 std::vector<RowLine> TimelineView::lines(const std::vector<std::size_t>& rows) const {
-  auto& [unsampled, view] = unsampled_;
-  if (unsampled.size() != scene_.row_count() || view != selection_.view()) {
+  auto& [empty, view] = empty_rows_;
+  if (empty.size() != scene_.row_count() || view != selection_.view()) {
     view = selection_.view();
-    unsampled = scene_.unsampled(view);
+    empty = scene_.empty_rows(view);
   }
-  return scene_.lines(rows, unsampled);
+  return scene_.lines(rows, empty, view);
 }
 
 int TimelineView::height_of(const std::vector<std::size_t>& rows) const {
@@ -207,7 +207,7 @@ std::vector<TimelineView::Box> TimelineView::boxes() const {
   const auto put = [&](const RowLine& line, int least) {
     const int tall = line_height(scene_, line);
     if (y + tall > least && y < height())
-      boxes.push_back({line.row, QRect(0, y, width(), tall), line.counters});
+      boxes.push_back({line.row, QRect(0, y, width(), tall), line.folded});
     y += tall + 1;
   };
   for (const RowLine& line : lines(scene_.pinned_rows())) put(line, 0);

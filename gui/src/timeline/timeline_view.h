@@ -68,8 +68,8 @@ class TimelineView : public QWidget {
   struct Box {
     std::size_t row = 0;
     QRect rect;
-    std::size_t counters =
-        0;  ///< that it stands for, for none of them has samples in view; 0: the row itself
+    std::vector<std::size_t> folded =
+        {};  ///< rows that it stands for, for none has anything in view; empty: the row
   };
   [[nodiscard]] std::vector<Box> boxes() const;
   [[nodiscard]] std::optional<std::size_t> row_at(int y) const;
@@ -169,7 +169,7 @@ class TimelineView : public QWidget {
   [[nodiscard]] Drag strip_part(int x) const;
   void show_view(const TimeWindow& view, Selection::Gesture gesture);
   void hover(const QPoint& at);
-  bool show_sampled(const QPoint& at);
+  bool show_elsewhere(const QPoint& at);
   bool position_key(const QKeyEvent& event);
 
   Selection& selection_;
@@ -191,7 +191,7 @@ class TimelineView : public QWidget {
 
   std::vector<std::pair<QImage, TimeWindow>> images_;  // of each row, and what they show
   QImage strip_;
-  mutable std::pair<std::vector<bool>, TimeWindow> unsampled_;  // of each row, in that view
+  mutable std::pair<std::vector<bool>, TimeWindow> empty_rows_;  // of each row, in that view
   Drag drag_ = Drag::none;
   QPoint drag_from_;
   std::int64_t drag_from_ns_ = 0;
