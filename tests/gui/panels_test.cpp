@@ -17,6 +17,7 @@
 #include "ridgeline/queries/kernel_query.h"
 #include "ridgeline/store/database.h"
 #include "roofline/roofline_panel.h"
+#include "roofline/roofline_places.h"
 #include "support/temporary_directory.h"
 #include "timeline/timeline_panel.h"
 
@@ -473,11 +474,23 @@ TEST_F(RooflineViewTest, TheFilterLeavesKernelsOfTheName) {
 }
 
 TEST_F(RooflineViewTest, NamesOfTheRoofsStandBesideTheDots) {
-  const std::vector<QRectF> names = view_->roof_names();
-  ASSERT_FALSE(names.empty());
-  for (std::size_t i = 0; i < names.size(); ++i) {
-    EXPECT_TRUE(QRectF(view_->rect()).contains(names[i]));
-    for (std::size_t j = 0; j < i; ++j) EXPECT_FALSE(names[i].intersects(names[j]));
+  RooflineView view;
+  view.set_plot(view_->plot());
+  // The heights that the panel has in windows of 1280 x 690 and larger, where there is room for all names.
+  for (const QSize& size : {QSize(516, 215), QSize(520, 260), QSize(520, 360), QSize(900, 600)}) {
+    view.resize(size);
+    const std::vector<QPolygonF> names = view.roof_names();
+    std::size_t roofs = 0;
+    for (const RooflineRoof& roof : view.plot().roofs) roofs += roof.share == 1 ? 1U : 0U;
+    EXPECT_EQ(names.size(), roofs) << size.width() << " x " << size.height();
+    for (std::size_t i = 0; i < names.size(); ++i) {
+      EXPECT_TRUE(QRectF(view.rect()).contains(names[i].boundingRect()));
+      for (std::size_t j = 0; j < i; ++j) EXPECT_FALSE(meet(names[i], names[j]));
+      for (const RooflineDot& dot : view.plot().dots) {
+        const QPointF at = view.place_of(dot, false);
+        EXPECT_FALSE(names[i].containsPoint(at, Qt::OddEvenFill)) << dot.name;
+      }
+    }
   }
 }
 
@@ -485,18 +498,35 @@ TEST_F(RooflineViewTest, NamesOfTheRoofsStandBesideTheDots) {
 TEST_F(RooflineViewTest, NamesOfTheRoofsLeaveTheLegendFree) {
   RooflineView view;
   view.set_plot(view_->plot());
-  for (const QSize& size : {QSize(560, 400), QSize(640, 460), QSize(900, 600)}) {
+  for (const QSize& size : {QSize(520, 320), QSize(560, 400), QSize(640, 460), QSize(900, 600)}) {
     view.resize(size);
     const std::vector<QRectF> legend = view.legend_places();
     ASSERT_GT(legend.size(), 1U) << size.width();
-    for (const QRectF& name : view.roof_names())
+    EXPECT_FALSE(view.roof_names().empty());
+    for (const QPolygonF& name : view.roof_names())
       for (const QRectF& words : legend)
-        EXPECT_FALSE(name.intersects(words))
-            << size.width() << " x " << size.height() << ": name at " << name.x() << ", " << name.y()
-            << ", words at " << words.x() << ", " << words.y();
+        EXPECT_FALSE(meet(name, corners_of(words)))
+            << size.width() << " x " << size.height() << ": name at " << name.front().x() << ", "
+            << name.front().y() << ", words at " << words.x() << ", " << words.y();
     for (std::size_t i = 0; i < legend.size(); ++i)
       for (std::size_t j = 0; j < i; ++j) EXPECT_FALSE(legend[i].intersects(legend[j])) << size.width();
   }
+}
+
+TEST(RooflineNames, StandApartAndWhoHasTheLeastChoiceIsServedFirst) {
+  const QPolygonF a = corners_of({0, 0, 10, 10}), b = corners_of({20, 0, 10, 10}),
+                  c = corners_of({40, 0, 10, 10});
+  using Chosen = std::vector<std::optional<std::size_t>>;
+  EXPECT_EQ(place_apart({{a, b}, {a}}, {}), (Chosen{1, 0}));
+  EXPECT_EQ(place_apart({{a, b}, {a}}, {b}), (Chosen{0, std::nullopt}))
+      << "rather none than one over another";
+  EXPECT_EQ(place_apart({{a, b, c}, {a, b, c}, {a, b, c}}, {}), (Chosen{0, 1, 2}));
+  // A name on a slope is beside what the box round it covers.
+  const QPolygonF slope{QPointF(0, 0), QPointF(100, -100), QPointF(90, -110), QPointF(-10, -10)};
+  EXPECT_TRUE(slope.boundingRect().intersects(QRectF(60, -30, 30, 20)));
+  EXPECT_FALSE(meet(slope, corners_of({60, -30, 30, 20})));
+  EXPECT_TRUE(meet(slope, corners_of({40, -50, 10, 10})));
+  EXPECT_FALSE(meet(a, corners_of({10, 0, 10, 10}))) << "an edge only";
 }
 
 TEST(RooflineNames, TakeTheFirstPlaceThatIsFreeElseTheLeastCovered) {

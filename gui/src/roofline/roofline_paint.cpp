@@ -190,79 +190,6 @@ std::vector<QRectF> RooflineView::taken_by_dots(const Frame& f) const {
   return taken;
 }
 
-// Along its roof, where no dot and no other name is: of a flat one from the right, of a slope from below.
-std::vector<RooflineView::RoofName> RooflineView::place_roof_names(const Frame& f) const {
-  const QFontMetricsF metrics(small_font(0.85));
-  std::vector<QRectF> taken = taken_by_dots(f);
-  std::vector<QRectF> legend;
-  for (const LegendWords& words : place_legend(f)) legend.push_back(words.place);
-  std::vector<RoofName> names;
-  for (const RooflineRoof& roof : plot_.roofs) {
-    const auto line = roof.share == 1 ? line_of(roof, f) : std::nullopt;
-    if (!line) continue;
-    const QPointF along = line->second - line->first;
-    const double length = std::hypot(along.x(), along.y());
-    const double wide = metrics.horizontalAdvance(plain(reports::roof_label(roof.peak))) + 8;
-    RoofName name{&roof, {}, std::atan2(along.y(), along.x()) * 180 / M_PI, {}};
-    if (!roof.flat && length < wide + 8) continue;
-    // Above the line; where that is outside of what is shown, below it.
-    const bool above = !roof.flat || line->first.y() - kRoofNameHeight - 2 >= f.graph.top();
-    std::vector<QRectF> places;
-    std::vector<QPointF> feet;
-    constexpr int kTries = 12;
-    for (int i = 0; i < kTries; ++i) {
-      const double back = (length - wide - 4) * i / (kTries - 1);
-      const double at = roof.flat ? length - wide - 4 - back : 4 + back;
-      QPointF foot = line->first + along * (at / length);
-      if (roof.flat) foot.setX(std::max(foot.x(), f.graph.left()));
-      if (!above) foot.ry() += kRoofNameHeight + 4;
-      const QPointF head = foot + along * (wide / length);
-      // Turned, the name covers what lies between its ends and one line of text above.
-      places.push_back(
-          QRectF(foot, head).normalized().adjusted(0, -kRoofNameHeight - 2, 0, roof.flat ? -2 : 0));
-      feet.push_back(foot);
-    }
-    // Clear of all; else of dots and names, for the legend is the one that can be read with a line over it.
-    const auto clear = std::find_if(places.begin(), places.end(), [&](const QRectF& place) {
-      const auto meets = [&](const QRectF& other) { return place.intersects(other); };
-      return f.graph.contains(place) && std::none_of(taken.begin(), taken.end(), meets) &&
-             std::none_of(legend.begin(), legend.end(), meets);
-    });
-    name.covers = clear != places.end() ? *clear : free_place(places, taken);
-    const auto which = std::find(places.begin(), places.end(), name.covers) - places.begin();
-    name.place = QRectF(feet[static_cast<std::size_t>(which)] - QPointF(0, kRoofNameHeight + 2),
-                        QSizeF(wide, kRoofNameHeight));
-    taken.push_back(name.covers);
-    names.push_back(name);
-  }
-  return names;
-}
-
-std::vector<QRectF> RooflineView::roof_names() const {
-  std::vector<QRectF> places;
-  if (plot_.mode != RooflineMode::intensity) return places;
-  for (const RoofName& name : place_roof_names(frame(rect()))) places.push_back(name.covers);
-  return places;
-}
-
-void RooflineView::draw_roof_names(QPainter& painter, const Frame& f) const {
-  QColor ground = theme().base;
-  ground.setAlphaF(0.7F);
-  painter.save();
-  painter.setClipRect(f.graph);
-  for (const RoofName& name : place_roof_names(f)) {
-    painter.save();
-    painter.translate(name.place.left(), name.place.bottom() + 2);
-    painter.rotate(name.angle);
-    const QRectF box(0, -kRoofNameHeight - 2, name.place.width(), kRoofNameHeight);
-    painter.fillRect(box, ground);
-    painter.setPen(theme().text);
-    painter.drawText(box, Qt::AlignCenter, plain(reports::roof_label(name.roof->peak)));
-    painter.restore();
-  }
-  painter.restore();
-}
-
 // Classes that are there, and what the broken lines are; where no kernel can stand: above the memory's slope.
 std::vector<RooflineView::LegendWords> RooflineView::place_legend(const Frame& f) const {
   std::vector<LegendWords> legend;
@@ -431,7 +358,7 @@ void RooflineView::draw_levels(QPainter& painter, const Frame& f) const {
                      QPointF(f.x(levels_[i].x), f.y(levels_[i].y)));
   }
   std::vector<QRectF> taken = taken_by_dots_and_legend(f);
-  for (const RoofName& name : place_roof_names(f)) taken.push_back(name.covers);
+  for (const RoofName& name : place_roof_names(f)) taken.push_back(name.covers.boundingRect());
   for (const RooflineDot& level : levels_) {
     if (!f.shows.holds(level.x, level.y)) continue;
     const QPointF at(f.x(level.x), f.y(level.y));

@@ -1,6 +1,7 @@
 // roofline_view.h: draws a RooflinePlot and says what is under the mouse.
 #pragma once
 
+#include <QPolygonF>
 #include <QToolButton>
 #include <optional>
 
@@ -39,7 +40,7 @@ class RooflineView : public ItemChart {
   void zoom_to(const std::optional<RooflineWindow>& window);
   [[nodiscard]] const std::optional<RooflineWindow>& zoomed_to() const { return zoom_; }
   /// Where the names of the roofs stand.
-  [[nodiscard]] std::vector<QRectF> roof_names() const;
+  [[nodiscard]] std::vector<QPolygonF> roof_names() const;
   /// Where the words of the legend stand; nothing of the names covers them where there is another place.
   [[nodiscard]] std::vector<QRectF> legend_places() const;
   /// Where a dot stands; of the strip too.
@@ -93,10 +94,11 @@ class RooflineView : public ItemChart {
   [[nodiscard]] std::optional<std::pair<QPointF, QPointF>> line_of(const RooflineRoof& roof,
                                                                    const Frame& frame) const;
   struct RoofName {
-    const RooflineRoof* roof = nullptr;
-    QRectF place;      // before it is turned
-    double angle = 0;  // degrees, round its lower left corner
-    QRectF covers;     // on the paper
+    QString text;
+    QPointF foot;      // lower left corner, round which it is turned
+    double wide = 0;   // along its roof
+    double angle = 0;  // degrees
+    QPolygonF covers;  // on the paper
   };
   [[nodiscard]] std::vector<RoofName> place_roof_names(const Frame& frame) const;
   struct LegendWords {
