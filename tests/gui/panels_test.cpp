@@ -592,6 +592,12 @@ TEST_F(PanelsTest, TheKernelPanelSaysWhatIsKnown) {
                             "");
   ASSERT_TRUE(wait_for([&] { return !kernel->busy() && kernel->durations()->rank(); }));
   EXPECT_GT(*kernel->durations()->rank(), 0.99);
+  ASSERT_TRUE(wait_for([&] { return !kernel->launch().isEmpty(); }));
+  for (const char* words : {"This launch", ", number ", "NVTX ranges", "step / backward / layer ",
+                            "Launched by", "stream 13", "Waited", " after its launch call, which took "})
+    EXPECT_TRUE(kernel->launch().contains(words)) << words << " in " << kernel->launch().toStdString();
+  selection().select_launch(std::nullopt, "");
+  EXPECT_EQ(kernel->launch(), "");
 }
 
 TEST_F(PanelsTest, StepsThatTookLongerHaveTheClockAsTheirCause) {

@@ -185,6 +185,31 @@ Facts kernel_facts(const ScopeAnswer& answer, std::size_t ranking_row, const ana
   return facts;
 }
 
+Facts launch_facts(const queries::LaunchFacts& launch) {
+  Facts facts;
+  const auto ns = [](std::int64_t value) { return time_of(static_cast<double>(value)); };
+  QString where = launch.step_index ? QString("step %1").arg(*launch.step_index) : QString("between steps");
+  if (launch.step_index && launch.launch.ordinal_in_step)
+    where += QString(", number %1 of its launches").arg(*launch.launch.ordinal_in_step + 1);
+  facts.emplace_back("This launch", ns(launch.launch.end_ns - launch.launch.start_ns) + ", " + where);
+  facts.emplace_back("NVTX ranges", launch.nvtx_path.empty() ? "none" : shown(launch.nvtx_path));
+  QString from = QString("stream %1").arg(launch.launch.stream_id);
+  const bool graph = launch.launch.graph_node_id.has_value();
+  if (!launch.thread.empty()) from = QString("thread %1 on %2").arg(shown(launch.thread), from);
+  if (graph) from += ", a node of a CUDA graph";
+  facts.emplace_back("Launched by", from);
+  QString queued = "not known: its launch call was not recorded";
+  if (launch.queued_ns && launch.call_ns) {
+    queued = *launch.queued_ns > 0 ? QString("%1 after its launch call, which took %2")
+                                         .arg(ns(*launch.queued_ns), ns(*launch.call_ns))
+                                   : QString("not at all: it started within its launch call, which took %1")
+                                         .arg(ns(*launch.call_ns));
+    if (graph) queued += " and was that of the whole graph";
+  }
+  facts.emplace_back("Waited", queued);
+  return facts;
+}
+
 QString facts_html(const Facts& facts) {
   QString html = "<table cellspacing='0' cellpadding='2'>";
   for (const auto& [name, value] : facts) {

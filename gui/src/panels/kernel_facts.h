@@ -7,6 +7,7 @@
 
 #include "models/capture_document.h"
 #include "ridgeline/analyzer/ranking/kernel_hold.h"
+#include "ridgeline/queries/launch_query.h"
 
 namespace ridgeline::gui {
 
@@ -16,6 +17,8 @@ using Facts = std::vector<std::pair<QString, QString>>;
 /// `hold` is of that row.
 [[nodiscard]] Facts kernel_facts(const ScopeAnswer& answer, std::size_t ranking_row,
                                  const analyzer::KernelHold& hold);
+/// Of one launch: length, step, NVTX ranges, who launched it, how long it waited for its turn: what is known.
+[[nodiscard]] Facts launch_facts(const queries::LaunchFacts& launch);
 /// A table of two columns, escaped.
 [[nodiscard]] QString facts_html(const Facts& facts);
 

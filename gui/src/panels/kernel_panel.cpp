@@ -9,6 +9,7 @@
 #include "panels/phase_legend.h"
 #include "ridgeline/base/units.h"
 #include "ridgeline/queries/kernel_query.h"
+#include "ridgeline/queries/launch_query.h"
 #include "ridgeline/reports/context.h"
 #include "ridgeline/reports/elide.h"
 #include "ridgeline/reports/finding_text.h"
@@ -44,6 +45,7 @@ KernelPanel::KernelPanel(CaptureDocument& document, Selection& selection, const 
   column->setSpacing(6);
   title_ = heading({}, page_);
   why_ = new QLabel(page_);
+  launch_ = new QLabel(page_);
   facts_ = new QLabel(page_);
   place_ = new QLabel(page_);
   strip_title_ = heading(tr("Where it stands in the step"), page_);
@@ -59,7 +61,7 @@ KernelPanel::KernelPanel(CaptureDocument& document, Selection& selection, const 
   steps_->setMinimumHeight(110);
   durations_->setAccessibleName(tr("Durations of its launches"));
   steps_->setAccessibleName(tr("Its time in each step"));
-  for (QLabel* label : {title_, why_, facts_, place_, hot_, findings_}) {
+  for (QLabel* label : {title_, why_, launch_, facts_, place_, hot_, findings_}) {
     label->setWordWrap(true);
     label->setTextInteractionFlags(Qt::TextSelectableByMouse);
   }
@@ -73,8 +75,12 @@ KernelPanel::KernelPanel(CaptureDocument& document, Selection& selection, const 
   hot_->setTextFormat(Qt::PlainText);
   findings_->setTextFormat(Qt::PlainText);
   facts_->setTextFormat(Qt::RichText);
+  launch_->setTextFormat(Qt::RichText);
+  launch_->setMinimumWidth(1);
+  launch_->hide();
   column->addWidget(title_);
   column->addWidget(why_);
+  column->addWidget(launch_);
   column->addWidget(facts_);
   column->addWidget(strip_title_);
   column->addWidget(strip_);
@@ -95,6 +101,7 @@ KernelPanel::KernelPanel(CaptureDocument& document, Selection& selection, const 
   body()->addWidget(area, 1);
   connect(&selection_, &Selection::kernel_changed, this, &KernelPanel::show_kernel);
   connect(&selection_, &Selection::launch_changed, this, &KernelPanel::show_launches);
+  connect(&selection_, &Selection::launch_changed, this, &KernelPanel::find_launch);
   connect(steps_, &ColumnChart::column_chosen, this, [this](int column_at) {
     if (column_at < static_cast<int>(step_windows_.size()))
       emit step_chosen(step_windows_[static_cast<std::size_t>(column_at)]);
@@ -108,6 +115,7 @@ void KernelPanel::changeEvent(QEvent* event) {
   if (event->type() != QEvent::PaletteChange || !answer()) return;
   show_kernel();
   show_launches();
+  find_launch();
 }
 
 void KernelPanel::scene_read() {
@@ -181,6 +189,28 @@ void KernelPanel::find_launches() {
         launches_of_ = kernel;
         launches_ = std::move(launches).value();
         show_launches();
+      });
+}
+
+// The file is asked: what it knows of one launch is not kept for all.
+void KernelPanel::find_launch() {
+  const auto& choice = selection_.launch();
+  if (!choice) {
+    launch_->hide();
+    return worker_.cancel("launch");
+  }
+  worker_.ask<queries::LaunchFacts>(
+      this, "launch",
+      [path = document_.path().toStdString(), recording = document_.recording(),
+       query = queries::LaunchQuery{choice->device_id, choice->kernel_id, choice->start_ns}](
+          const std::stop_token& stop) -> Result<queries::LaunchFacts> {
+        const Result<store::Capture> capture = store::Capture::open(path);
+        if (!capture) return capture.failure();
+        return queries::ask_launch(capture.value(), *recording, query, stop);
+      },
+      [this](Result<queries::LaunchFacts> launch) {
+        launch_->setVisible(launch.ok());
+        if (launch) launch_->setText(facts_html(launch_facts(launch.value())));
       });
 }
 

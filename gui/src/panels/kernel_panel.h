@@ -25,6 +25,8 @@ class KernelPanel : public ScopePanel {
   /// Why it takes the time that it takes; empty: it was not launched in this part.
   [[nodiscard]] QString why() const { return why_->isHidden() ? QString() : why_->text(); }
   [[nodiscard]] QString facts() const { return facts_->text(); }
+  /// Of the chosen launch; empty: none is chosen.
+  [[nodiscard]] QString launch() const { return launch_->isHidden() ? QString() : launch_->text(); }
   [[nodiscard]] QString title() const { return title_->text(); }
 
  signals:
@@ -42,12 +44,14 @@ class KernelPanel : public ScopePanel {
   void show_launches();
   void show_stalls(std::size_t ranking_row);
   void show_place();
+  void find_launch();
 
   const TimelineScene& scene_;
   QWidget* page_;
   QLabel* empty_;
   QLabel* title_;
   QLabel* why_;
+  QLabel* launch_;
   QLabel* facts_;
   QLabel* place_;
   QLabel* strip_title_;
