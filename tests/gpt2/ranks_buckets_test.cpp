@@ -12,6 +12,7 @@
 #include "gpt2/model/config.h"
 #include "gpt2/model/device_layout.h"
 #include "gpt2/model/gradient_buckets.h"
+#include "gpt2/model/gradient_places.h"
 #include "gpt2/model/shards.h"
 #include "gpt2/train/data/batch_slice.h"
 #include "gpt2/train/data/token_source.h"
@@ -79,6 +80,176 @@ TEST(GradientBuckets, SizeDecidesHowManyLayersGoTogether) {
   EXPECT_EQ(buckets_of("124M", 10000 * kMib, 2).size(), 1U + 2U);
   EXPECT_THROW(buckets_of("124M", 0, 2), std::invalid_argument);
   EXPECT_THROW(buckets_of("124M", 1, 0), std::invalid_argument);
+}
+
+// ZeRO-2 on the host: ranks write their gradients layer by layer as the backward pass does, buckets are added up and
+// cut among them when they are complete, and what a slot has left is lost.
+class SlottedGradients {
+ public:
+  SlottedGradients(const ModelConfig& config, std::int64_t bucket_bytes, int ranks)
+      : config_(config),
+        layout_(config),
+        buckets_(gradient_buckets(layout_, config.layers, bucket_bytes, ranks)),
+        places_(GradientPlaces::in_slots(layout_, config.layers, buckets_, ranks)),
+        ranks_(ranks),
+        buffers_(static_cast<std::size_t>(ranks),
+                 std::vector<double>(static_cast<std::size_t>(places_.elements()), kLost)) {
+    for (auto& buffer : buffers_)
+      for (std::int64_t e = layout_.total(); e < padded_elements(layout_, ranks); ++e)
+        buffer[index(e + places_.vectors_shift())] = 0;
+  }
+
+  void micro_step(int micro, bool last) {
+    const bool first = micro == 0;
+    add(0, layout_.embeddings_end(), 0, micro, first);
+    std::size_t next = 0;
+    for (int layer = config_.layers - 1; layer >= 0; --layer) {
+      const std::int64_t begin = layout_.offset(Tensor::qkvw, layer);
+      const std::int64_t end =
+          layer + 1 < config_.layers ? layout_.offset(Tensor::qkvw, layer + 1) : layout_.vectors_start();
+      add(begin, end, places_.matrices_shift(layer), micro, first || places_.has_slot(layer));
+      // The tail of the last layer may be the vectors' already, which come below.
+      if (next < buckets_.size() && buckets_[next].after == layer) empty(next++, first);
+    }
+    add(layout_.vectors_start(), layout_.total(), places_.vectors_shift(), micro, first);
+    if (!last) return;
+    for (; next < buckets_.size(); ++next) sum(next);
+  }
+
+  // Each rank's part of each bucket is the sum of what all ranks wrote in all micro-steps.
+  void expect_sums(int micros) const {
+    for (std::size_t bucket = 0; bucket < buckets_.size(); ++bucket) {
+      const std::int64_t share = buckets_[bucket].count() / ranks_;
+      for (int rank = 0; rank < ranks_; ++rank) {
+        std::int64_t wrong = 0;
+        for (std::int64_t i = 0; i < share; ++i) {
+          const std::int64_t e = buckets_[bucket].begin + rank * share + i;
+          double expected = 0;
+          for (int r = 0; e < layout_.total() && r < ranks_; ++r)
+            for (int micro = 0; micro < micros; ++micro) expected += value(e, r, micro);
+          const double got = buffers_[static_cast<std::size_t>(rank)][index(places_.own(bucket, rank) + i)];
+          if (got != expected) ++wrong;
+        }
+        EXPECT_EQ(wrong, 0) << "bucket " << bucket << " of rank " << rank << " of " << ranks_;
+      }
+    }
+  }
+
+ private:
+  static constexpr double kLost = -1e30;  // whatever is added to it stays far from any gradient
+  static std::size_t index(std::int64_t at) { return static_cast<std::size_t>(at); }
+  static double value(std::int64_t element, int rank, int micro) {
+    return static_cast<double>((element * 7 + rank * 1001 + micro * 333) % 4099);
+  }
+  void add(std::int64_t begin, std::int64_t end, std::int64_t shift, int micro, bool replaces) {
+    for (int rank = 0; rank < ranks_; ++rank) {
+      auto& buffer = buffers_[static_cast<std::size_t>(rank)];
+      for (std::int64_t e = begin; e < end; ++e) {
+        double& at = buffer.at(index(e + shift));
+        at = (replaces ? 0 : at) + value(e, rank, micro);
+      }
+    }
+  }
+  std::vector<double> summed(std::size_t bucket) const {
+    const GradientPlaces::Bucket& place = places_.buckets()[bucket];
+    std::vector<double> sums(index(place.count), 0);
+    for (const auto& buffer : buffers_)
+      for (std::size_t i = 0; i < sums.size(); ++i) sums[i] += buffer.at(index(place.data) + i);
+    return sums;
+  }
+  void sum(std::size_t bucket) {
+    const std::vector<double> sums = summed(bucket);
+    for (auto& buffer : buffers_)
+      std::copy(sums.begin(), sums.end(), buffer.begin() + places_.buckets()[bucket].data);
+  }
+  void empty(std::size_t bucket, bool first) {
+    const GradientPlaces::Bucket& place = places_.buckets()[bucket];
+    ASSERT_NE(place.slot, GradientPlaces::kNoSlot);
+    const std::vector<double> sums = summed(bucket);
+    const std::int64_t share = place.count / ranks_;
+    for (int rank = 0; rank < ranks_; ++rank) {
+      auto& buffer = buffers_[static_cast<std::size_t>(rank)];
+      std::fill_n(buffer.begin() + place.data, place.count, kLost);
+      for (std::int64_t i = 0; i < share; ++i) {
+        double& at = buffer.at(index(place.own + i));
+        at = (first ? 0 : at) + sums[index(rank * share + i)];
+      }
+      for (const GradientPlaces::Move& move : place.moves) {
+        for (std::int64_t i = 0; i < move.count; ++i) {
+          double& to = buffer.at(index(move.to + i));
+          to = (first || move.into_slot ? 0 : to) + buffer.at(index(move.from + i));
+        }
+      }
+    }
+  }
+
+  ModelConfig config_;
+  DeviceLayout layout_;
+  std::vector<GradientBucket> buckets_;
+  GradientPlaces places_;
+  int ranks_;
+  std::vector<std::vector<double>> buffers_;
+};
+
+ModelConfig uneven_config() {
+  ModelConfig config = model_config("tiny");
+  config.layers = 5;
+  config.channels = 36;  // a layer's matrices are 15,552 elements: no multiple of an edge
+  config.heads = 2;
+  config.vocab = 61;
+  config.padded_vocab = 61;
+  config.max_t = 16;
+  return config;
+}
+
+TEST(GradientPlaces, InSlotsEveryPartIsTheSumOfAllRanksAndMicroSteps) {
+  for (const int ranks : {1, 2, 3, 5}) {
+    for (const std::int64_t bytes : {std::int64_t{1}, std::int64_t{100'000}, kMib}) {
+      for (const int micros : {1, 3}) {
+        SCOPED_TRACE(std::to_string(ranks) + " ranks, buckets of " + std::to_string(bytes));
+        SlottedGradients gradients(uneven_config(), bytes, ranks);
+        for (int micro = 0; micro < micros; ++micro) gradients.micro_step(micro, micro + 1 == micros);
+        gradients.expect_sums(micros);
+      }
+    }
+  }
+}
+
+TEST(GradientPlaces, WithoutSlotsAreThoseOfTheLayout) {
+  const ModelConfig config = uneven_config();
+  const DeviceLayout layout(config);
+  const std::vector<GradientBucket> buckets = gradient_buckets(layout, config.layers, 1, 2);
+  const GradientPlaces places(layout, config.layers, buckets, 2);
+  EXPECT_EQ(places.elements(), padded_elements(layout, 2));
+  EXPECT_EQ(places.vectors_shift(), 0);
+  for (int layer = 0; layer < config.layers; ++layer) {
+    EXPECT_EQ(places.matrices_shift(layer), 0);
+    EXPECT_FALSE(places.has_slot(layer));
+  }
+  for (std::size_t i = 0; i < buckets.size(); ++i) {
+    EXPECT_EQ(places.buckets()[i].data, buckets[i].begin);
+    EXPECT_EQ(places.own(i, 1), buckets[i].begin + buckets[i].count() / 2);
+  }
+}
+
+// FP32 gradients of 774M at buckets of 40 MiB: 3.10 GB as the layout has them.
+TEST(GradientPlaces, InSlotsTakeTheEmbeddingsTwoBucketsAndAPart) {
+  const ModelConfig config = model_config("774M");
+  const DeviceLayout layout(config);
+  const auto bytes = [&](int ranks) {
+    const GradientPlaces places = GradientPlaces::in_slots(
+        layout, config.layers, gradient_buckets(layout, config.layers, 40 * kMib, ranks), ranks);
+    return 4 * places.elements();
+  };
+  const std::int64_t embeddings = 4 * layout.embeddings_end();
+  const std::int64_t matrices = 4 * (layout.vectors_start() - layout.embeddings_end());
+  for (const int ranks : {2, 8}) {
+    const std::int64_t expected = embeddings + 2 * matrices / config.layers + matrices / ranks;
+    EXPECT_GE(bytes(ranks), expected);
+    EXPECT_LE(bytes(ranks), expected + expected / 100) << "vectors and edges are small";
+  }
+  EXPECT_LT(bytes(2), 1'850'000'000);
+  EXPECT_LT(bytes(8), 790'000'000);
 }
 
 TEST(Shards, EveryElementIsKeptOnceAndFound) {

@@ -4,12 +4,13 @@ ranks, ranks that die, and what a second GPU is worth.
 
 usage: ranks.py --trainer GPT2_TRAIN [--out DIR] [--json FILE] [--only NAME,...] [--nccl-library FILE] [--speed MODEL:B,...] [--speed-steps N]
 
-Cases: one (a communicator of one rank changes no bit), losses (1 and 2 ranks, 20 steps, in four precisions, with micro-batches, with ZeRO-1, with
-BF16 on the wire), bits (with --deterministic nothing that only moves work changes a bit), launched (by a launcher's variables), resume (from 2
-ranks to 1, from 1 to 2, with ZeRO-1 and without), lost (a rank killed, a rank stopped), refused (more ranks than GPUs, a batch that cannot be
+Cases: one (a communicator of one rank changes no bit; nor does ZeRO-2 beside ZeRO-1 there), losses (1 and 2 ranks, 20 steps, in four precisions, with
+micro-batches, with ZeRO-1, with ZeRO-2 with and without micro-batches, with BF16 on the wire), bits (with --deterministic nothing that only moves work
+changes a bit; ZeRO-2 has those of ZeRO-1), memory (what 124M and 774M hold by ZeRO's stage, beside what is announced), launched (by a launcher's
+variables), resume (from 2 ranks to 1, from 1 to 2, with ZeRO-1 and without), lost (a rank killed, a rank stopped), refused (more ranks than GPUs, a batch that cannot be
 divided), sanitizer (two steps of two ranks of the tiny model under compute-sanitizer's memcheck, which must be in both: a minute at most), speed
-(tokens/s of one rank and two, overlapped, not and with ZeRO-1: 124M at B = 4, 8, 32 a rank and 774M at 4 and 8, or what --speed says, as in
-`--speed 774M:4`). All but `one` and `refused` need two GPUs: with one they are not run, which is said. About five minutes.
+(tokens/s of one rank and two, overlapped, not, with ZeRO-1 and with ZeRO-2: 124M at B = 4, 8, 32 a rank and 774M at 4 and 8, or what --speed says, as in
+`--speed 774M:4`). All but `one` and `refused` need two GPUs: with one they are not run, which is said. About six minutes.
 """
 import json
 import math
@@ -35,7 +36,10 @@ SPEED = {"124M": (4, 8, 32), "774M": (4, 8)}  # batches of a rank
 LINK_BYTES_PER_S = 343.6e9
 EXPECTED_OVERLAPPED = 0.95
 LEAST_EFFICIENCY = 0.75
-VARIANTS = (("one", 0, []), ("overlap", 2, []), ("no_overlap", 2, ["--no-overlap"]), ("zero1", 2, ["--zero", "1"]))
+MOST_OFF_MEMORY = 0.05  # of what ZeRO saves, and what the driver's own pieces of memory add to that
+MEMORY_GRAIN_BYTES = 64e6
+VARIANTS = (("one", 0, []), ("overlap", 2, []), ("no_overlap", 2, ["--no-overlap"]), ("zero1", 2, ["--zero", "1"]),
+            ("zero2", 2, ["--zero", "2"]))
 SANITIZER_S = 60  # for both ways of starting ranks
 SANITIZER_STEPS = 2
 
@@ -101,6 +105,16 @@ def check_one(checks, trainer):
     same = not bad and curve(a) == curve(b) and len(a) == STEPS
     checks.add("one", same, bad or f"{STEPS} steps through a communicator of one rank: losses and norms "
                f"{'the same to the last bit' if same else 'differ'}, {a[0]['loss']:.4f} -> {a[-1]['loss']:.4f}")
+    (first, a), (second, b) = (trainer.run(1, *base, "--zero", stage) for stage in (1, 2))
+    bad = failure(first, second)
+    same = not bad and curve(a) == curve(b) and len(a) == STEPS
+    checks.add("one-zero2", same, bad or f"one rank with ZeRO-2 beside it with ZeRO-1: losses and norms {'the same to the last bit' if same else 'differ'}")
+
+
+def without_ranks_own(arguments):
+    """A run of one process has no --zero and no --wire."""
+    own = {at + more for at, word in enumerate(arguments) if word in ("--zero", "--wire") for more in (0, 1)}
+    return tuple(word for at, word in enumerate(arguments) if at not in own)
 
 
 def check_losses(checks, trainer):
@@ -110,10 +124,13 @@ def check_losses(checks, trainer):
             ("losses-fp32", "fp32", ["--model", "124M", "-B", "4", "--precision", "fp32"]),
             ("losses-bf16", "bf16", ["--model", "124M", "-B", "8"]),
             ("losses-zero1", "fp32", ["--model", "124M", "-B", "4", "--precision", "fp32", "--zero", "1"]),
+            ("losses-zero2", "fp32", ["--model", "124M", "-B", "4", "--precision", "fp32", "--zero", "2"]),
+            ("losses-zero2-accum", "tf32", ["--model", "124M", "-B", "2", "--grad-accum", "3", "--precision", "tf32", "--zero", "2"]),
+            ("losses-zero2-wire", "wire", ["--model", "124M", "-B", "4", "--precision", "fp32", "--zero", "2", "--wire", "bf16"]),
             ("losses-wire", "wire", ["--model", "124M", "-B", "4", "--precision", "fp32", "--wire", "bf16"]),
             ("losses-fp8", "fp8", ["--model", "124M", "-B", "8", "--precision", "fp8"]),
             ("losses-accum", "tf32", ["--model", "124M", "-B", "2", "--grad-accum", "3", "--precision", "tf32"])):
-        plain = tuple(arguments[:6] if {"--zero", "--wire"} & set(arguments) else arguments)  # without what only ranks have
+        plain = without_ranks_own(arguments)
         if plain not in alone_by:
             alone_by[plain] = trainer.run(0, *plain, *small)
         (alone, a), (two, b) = alone_by[plain], trainer.run(2, *arguments, *small)
@@ -144,6 +161,50 @@ def check_bits(checks, trainer):
             differ.append(name)
     checks.add("bits", not differ and len(expected) == 30,
                f"2 ranks, deterministic: {'differs with ' + ', '.join(differ) if differ else 'the same bits again, without overlap, without a graph, with other buckets and fewer blocks'}")
+    check_zero_bits(checks, trainer)
+
+
+def check_zero_bits(checks, trainer):
+    """What ZeRO-2 adds up is what ZeRO-1 does, bucket for bucket, where each step has one micro-batch."""
+    base = ["--model", "tiny", "-B", "8", "-T", "128", "--steps", 30, "--warmup", "3", "--deterministic"]
+    first, expected = trainer.run(2, *base, "--zero", "1")
+    if bad := failure(first):
+        return checks.add("bits-zero2", False, bad)
+    differ = []
+    for name, more in (("--zero 2", []), ("--no-overlap", ["--no-overlap"]), ("--no-cuda-graph", ["--no-cuda-graph"]), ("--bucket-mib 1", ["--bucket-mib", "1"])):
+        result, rows = trainer.run(2, *base, "--zero", "2", *more)
+        if bad := failure(result):
+            differ.append(f"{name}: {bad}")
+        elif curve(rows) != curve(expected):
+            differ.append(name)
+    checks.add("bits-zero2", not differ and len(expected) == 30, f"2 ranks, deterministic: ZeRO-2 " + (
+        f"differs from ZeRO-1 with {', '.join(differ)}" if differ else "has the bits of ZeRO-1, also without overlap, without a graph and with other buckets"))
+
+
+def check_memory(checks, trainer):
+    """What a rank's device holds by ZeRO's stage, beside what was announced: differences of the two must agree, since libraries hold memory too."""
+    for model, batch in (("124M", 8), ("774M", 4)):
+        held, planned, bad = {}, {}, None
+        for stage in (0, 1, 2):
+            result, _ = trainer.run(2, "--model", model, "-B", batch, "-T", "1024", "--steps", 4, "--json", "--zero", stage, "--matmul-search", "off")
+            summary = result.last_json()
+            if result.status != 0 or not summary:
+                bad = bad or f"--zero {stage}: exit {result.status}: {result.tail()}"
+                continue
+            held[stage], planned[stage] = summary["memory_held_bytes"], summary["memory_planned_bytes"]
+        checks.add(f"memory-{model.lower()}", *memory_verdict(held, planned, bad))
+
+
+def memory_verdict(held, planned, bad):
+    if bad:
+        return False, bad
+    wrong = []
+    for stage in (1, 2):
+        saved, announced = held[stage - 1] - held[stage], planned[stage - 1] - planned[stage]
+        if announced <= 0 or abs(saved - announced) > MOST_OFF_MEMORY * announced + MEMORY_GRAIN_BYTES:
+            wrong.append(f"ZeRO-{stage} saves {saved / 1e6:.0f} MB beside ZeRO-{stage - 1}, announced {announced / 1e6:.0f}")
+    return not wrong, ("; ".join(wrong) + "; " if wrong else "") + "held (announced) by a rank: " + ", ".join(
+        f"ZeRO-{stage} {held[stage] / 1e6:.0f} ({planned[stage] / 1e6:.0f}) MB" for stage in (0, 1, 2))
 
 
 def check_launched(checks, trainer):
@@ -338,7 +399,7 @@ def measure_speed(trainer, model, batch, steps):
         row[name] = {key: summary[key] for key in ("median_ms", "p10_ms", "p90_ms", "tokens_per_s", "host_late_steps", "final_loss")}
     if "one" in row:
         row["expected_no_overlap"] = expected_one_after_the_other(model, row["one"]["median_ms"])
-        for name in ("overlap", "no_overlap", "zero1"):
+        for name in ("overlap", "no_overlap", "zero1", "zero2"):
             if name in row:
                 row[f"efficiency_{name}"] = row["one"]["median_ms"] / row[name]["median_ms"]
     return row, bad
@@ -351,18 +412,18 @@ def judge_speed(checks, row, bad):
     on, off = row["efficiency_overlap"], row["efficiency_no_overlap"]
     checks.add(name, on >= LEAST_EFFICIENCY and on >= 0.98 * off,
                f"two ranks at {on:.3f} of twice one rank's tokens/s (at least {LEAST_EFFICIENCY}, and no less than without overlap; expected {EXPECTED_OVERLAPPED}), "
-               f"{off:.3f} without overlap (expected {row['expected_no_overlap']:.3f}), {row['efficiency_zero1']:.3f} with ZeRO-1; one rank {row['one']['median_ms']:.2f} ms")
+               f"{off:.3f} without overlap (expected {row['expected_no_overlap']:.3f}), {row['efficiency_zero1']:.3f} with ZeRO-1, {row['efficiency_zero2']:.3f} with ZeRO-2; one rank {row['one']['median_ms']:.2f} ms")
 
 
 def print_speed(table):
-    print("model  B a rank   1 rank ms   2 overlapped ms   2 one after the other ms   2 ZeRO-1 ms   tokens/s of each           efficiency of each pair   expected: overlapped, not")
+    print("model  B a rank   1 rank ms   2 overlapped ms   2 one after the other ms   2 ZeRO-1 ms   2 ZeRO-2 ms   tokens/s of each           efficiency of each pair   expected: overlapped, not")
     for row in table:
         if not all(name in row for name, _, _ in VARIANTS):
             continue
-        one, on, off, zero = (row[name] for name, _, _ in VARIANTS)
-        print(f"{row['model']:<5}  {row['batch_per_rank']:>8}   {one['median_ms']:>9.2f}   {on['median_ms']:>15.2f}   {off['median_ms']:>24.2f}   {zero['median_ms']:>11.2f}   "
-              f"{one['tokens_per_s']:.0f}, {on['tokens_per_s']:.0f}, {off['tokens_per_s']:.0f}, {zero['tokens_per_s']:.0f}   "
-              f"{row['efficiency_overlap']:.3f}, {row['efficiency_no_overlap']:.3f}, {row['efficiency_zero1']:.3f}   "
+        one, on, off, zero, zero2 = (row[name] for name, _, _ in VARIANTS)
+        print(f"{row['model']:<5}  {row['batch_per_rank']:>8}   {one['median_ms']:>9.2f}   {on['median_ms']:>15.2f}   {off['median_ms']:>24.2f}   {zero['median_ms']:>11.2f}   {zero2['median_ms']:>11.2f}   "
+              f"{one['tokens_per_s']:.0f}, {on['tokens_per_s']:.0f}, {off['tokens_per_s']:.0f}, {zero['tokens_per_s']:.0f}, {zero2['tokens_per_s']:.0f}   "
+              f"{row['efficiency_overlap']:.3f}, {row['efficiency_no_overlap']:.3f}, {row['efficiency_zero1']:.3f}, {row['efficiency_zero2']:.3f}   "
               f"{EXPECTED_OVERLAPPED}, {row['expected_no_overlap']:.3f}")
 
 
@@ -376,7 +437,7 @@ def check_speed(checks, trainer, wanted, steps, table):
 
 
 def main():
-    cases = ["one", "refused", "losses", "bits", "launched", "resume", "lost", "sanitizer", "speed"]
+    cases = ["one", "refused", "losses", "bits", "memory", "launched", "resume", "lost", "sanitizer", "speed"]
     parser = options_of(__doc__, "trainer", only=cases)
     parser.add_argument("--nccl-library")
     parser.add_argument("--speed", action="append", metavar="MODEL:B,...", help="what `speed` measures: a model at these batches of a rank; may be repeated")
@@ -398,7 +459,7 @@ def main():
         elif name == "speed":
             check_speed(checks, trainer, wanted, options.speed_steps, table)
         else:
-            {"one": check_one, "losses": check_losses, "bits": check_bits, "launched": check_launched, "resume": check_resume, "lost": check_lost,
+            {"one": check_one, "losses": check_losses, "bits": check_bits, "memory": check_memory, "launched": check_launched, "resume": check_resume, "lost": check_lost,
              "sanitizer": check_sanitizer}[name](checks, trainer)
         seconds[name] = round(time.monotonic() - begin, 1)
     if not_run:

@@ -109,16 +109,34 @@ class MadeTrainer:
     """Milliseconds of a step by number of ranks and switch; None: it fails."""
 
     def __init__(self, **milliseconds):
-        self.milliseconds = {"one": 40.0, "overlap": 42.0, "no_overlap": 49.0, "zero1": 43.0, **milliseconds}
+        self.milliseconds = {"one": 40.0, "overlap": 42.0, "no_overlap": 49.0, "zero1": 43.0, "zero2": 44.0, **milliseconds}
         self.commands = []
 
     def run(self, count, *arguments):
         self.commands.append(arguments)
-        name = "zero1" if "--zero" in arguments else "no_overlap" if "--no-overlap" in arguments else "overlap" if count else "one"
+        name = f"zero{arguments[arguments.index('--zero') + 1]}" if "--zero" in arguments else "no_overlap" if "--no-overlap" in arguments else "overlap" if count else "one"
         ms = self.milliseconds[name]
         if ms is None:
             return Run(1, 1, "", "gpt2_train: out of memory\n"), []
         return Run(0, 1, json.dumps({"median_ms": ms, "p10_ms": ms, "p90_ms": ms, "tokens_per_s": 1e6 / ms, "host_late_steps": 0, "final_loss": 9}), ""), []
+
+
+class Memory(unittest.TestCase):
+    def test_what_is_held_falls_as_announced(self):
+        planned = {0: 5000e6, 1: 4000e6, 2: 3400e6}
+        held = {stage: bytes + 900e6 for stage, bytes in planned.items()}
+        passed, detail = ranks.memory_verdict(held, planned, None)
+        self.assertTrue(passed, detail)
+        self.assertIn("ZeRO-2 4300 (3400) MB", detail)
+        for wrong, says in (({**held, 2: held[1]}, "ZeRO-2 saves 0 MB beside ZeRO-1, announced 600"), ({**held, 1: held[0]}, "ZeRO-1 saves 0 MB")):
+            passed, detail = ranks.memory_verdict(wrong, planned, None)
+            self.assertFalse(passed)
+            self.assertIn(says, detail)
+        self.assertFalse(ranks.memory_verdict(held, {**planned, 2: planned[1]}, None)[0], "nothing was announced")
+        self.assertEqual(ranks.memory_verdict({}, {}, "--zero 1: exit 4"), (False, "--zero 1: exit 4"))
+
+    def test_a_run_of_one_process_has_no_switches_of_ranks(self):
+        self.assertEqual(ranks.without_ranks_own(["-B", "4", "--zero", "2", "--wire", "bf16", "--model", "124M"]), ("-B", "4", "--model", "124M"))
 
 
 class Speed(unittest.TestCase):
@@ -134,8 +152,8 @@ class Speed(unittest.TestCase):
         self.assertEqual([(row["check"], row["passed"]) for row in rows], [("speed-774m-b4", True)])
         self.assertAlmostEqual(table[0]["expected_no_overlap"], 40 / (40 + 9.01), places=3)
         self.assertAlmostEqual(table[0]["efficiency_overlap"], 40 / 42)
-        self.assertIn("0.952, 0.816, 0.930   0.95, 0.816", printed[1])
-        self.assertEqual([command[3] for command in trainer.commands], [4, 8, 8, 8], "the same batch a rank")
+        self.assertIn("0.952, 0.816, 0.930, 0.909   0.95, 0.816", printed[1])
+        self.assertEqual([command[3] for command in trainer.commands], [4, 8, 8, 8, 8], "the same batch a rank")
 
     def test_each_fault_fails(self):
         for milliseconds, says in (({"overlap": 54.0, "no_overlap": 60.0}, "0.741"), ({"overlap": 45.0, "no_overlap": 43.0}, "0.889"),

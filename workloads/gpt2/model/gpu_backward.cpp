@@ -11,17 +11,16 @@ namespace ridgeline::gpt2 {
 // starts at zero. wte's gradient is overwritten by the classifier's GEMM before the encoder adds to it.
 template <class P>
 void GpuModelOf<P>::zero_small_gradients() {
-  const auto zero = [&](std::int64_t begin, std::int64_t end) {
-    launch_zero(gradients_.data() + begin, (end - begin) * static_cast<std::int64_t>(sizeof(float)),
-                stream_.get());
+  const auto zero = [&](float* begin, std::int64_t count) {
+    launch_zero(begin, count * static_cast<std::int64_t>(sizeof(float)), stream_.get());
   };
-  zero(layout_.offset(Tensor::wpe), layout_.embeddings_end());
-  zero(layout_.vectors_start(), layout_.total());
+  zero(gradient(Tensor::wpe), layout_.embeddings_end() - layout_.offset(Tensor::wpe));
+  zero(gradient(Tensor::ln1w), layout_.total() - layout_.vectors_start());
 }
 
 template <class P>
 void GpuModelOf<P>::completed(int after) {
-  if (reduction_ && last_micro_step_) reduction_->completed(after);
+  if (reduction_) reduction_->completed(after, micro_step_);
 }
 
 template <class P>
@@ -32,15 +31,16 @@ void GpuModelOf<P>::backward_layer(int l, bool accumulate) {
   const LayerTensors<float> g = gradients(l);
   const T* dres = act_.stream.template get<T>(live::residual_gradient).data;
   const L2Window kept = keep(dres);
+  const bool adds = accumulate && !places_.has_slot(l);
 
-  linear_->backward_weight(g.fcprojw, linear_->dfcproj(l), linear_->gelu_again(l), accumulate);
+  linear_->backward_weight(g.fcprojw, linear_->dfcproj(l), linear_->gelu_again(l), adds);
   const Operand dfc = linear_->hidden_gradient(l, accumulate);
   linear_->backward_input(dfc, {Tensor::fcw, l});
   // The column sums of the gradient that leaves a layernorm's backward are the gradient of the bias of the
   // projection that had written into the residual stream just before it.
   linear_->layernorm_backward({dres, g.ln2w, g.ln2b, g.attprojb, a.mid.data, p.ln2w, a.ln2_mean, a.ln2_rstd},
                               Leaves::dattproj, l);
-  linear_->backward_weight(g.attprojw, linear_->dattproj(l), linear_->att_again(l), accumulate);
+  linear_->backward_weight(g.attprojw, linear_->dattproj(l), linear_->att_again(l), adds);
   linear_->backward_input(linear_->dattproj(l), {Tensor::attprojw, l});
   const Operand dqkv = linear_->qkv_gradient(l, accumulate);
   completed(l);
@@ -84,7 +84,7 @@ void GpuModelOf<P>::backward(const std::int32_t* inputs, bool accumulate) {
                           switches().deterministic ? EncoderBackward::deterministic : EncoderBackward::atomic,
                           scratch_.data(), s, switches().kernels);
   completed(GradientBucket::kEmbeddings);
-  if (reduction_ && last_micro_step_) reduction_->finish(&result_.data()->loss);
+  if (reduction_) reduction_->finish(&result_.data()->loss, micro_step_);
 }
 
 #define RIDGELINE_INSTANTIATE(P)                                            \

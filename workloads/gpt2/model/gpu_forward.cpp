@@ -107,7 +107,7 @@ template <class P>
 void GpuModelOf<P>::micro_step(const std::int32_t* inputs, const std::int32_t* targets, int micro) {
   const float scale = loss_scale(options_.grad_accum);
   const bool accumulate = micro > 0;
-  last_micro_step_ = micro + 1 == options_.grad_accum;
+  micro_step_ = {micro == 0, micro + 1 == options_.grad_accum};
   linear_->set_recording(true);
   {
     const NvtxRange range("forward");

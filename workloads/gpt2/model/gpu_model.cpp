@@ -45,13 +45,16 @@ void check_fp8(const GpuModelOptions& o) {
 void check_zero(const GpuModelOptions& o) {
   if (o.reduction.zero == 0) return;
   if (o.switches.precision == Precision::fp8) {
-    throw InputError(
-        "--zero 1 cannot go with --precision fp8, whose weights are cast from all master weights: use --zero "
-        "0");
+    throw InputError(fmt::format(
+        "--zero {} cannot go with --precision fp8, whose weights are cast from all master weights: "
+        "use --zero 0",
+        o.reduction.zero));
   }
   if (o.switches.optimizer == OptimizerKind::per_tensor) {
     throw InputError(
-        "--zero 1 cannot go with --optimizer per-tensor: a rank's part ends within tensors: use --zero 0");
+        fmt::format("--zero {} cannot go with --optimizer per-tensor: a rank's part ends within tensors: use "
+                    "--zero 0",
+                    o.reduction.zero));
   }
 }
 
@@ -144,6 +147,15 @@ Shards shards_of(const GpuModelOptions& o, const DeviceLayout& layout) {
   return {gradient_buckets(layout, o.config.layers, o.reduction.bucket_bytes, o.ranks), o.ranks};
 }
 
+// Where gradients lie.
+GradientPlaces gradient_places(const GpuModelOptions& o, const DeviceLayout& layout) {
+  std::vector<GradientBucket> buckets =
+      gradient_buckets(layout, o.config.layers, o.reduction.bucket_bytes, o.ranks);
+  if (o.reduction.zero == 2)
+    return GradientPlaces::in_slots(layout, o.config.layers, std::move(buckets), o.ranks);
+  return {layout, o.config.layers, std::move(buckets), o.ranks};
+}
+
 template <typename T>
 std::int64_t activation_bytes(const GpuModelOptions& o) {
   Arena arena;
@@ -162,8 +174,9 @@ GpuModelOf<P>::GpuModelOf(const GpuModelOptions& o)
       c_(o.config.channels),
       l2_(o.switches.l2_persist == L2Persist::none ? L2Limits{} : set_l2_aside()),
       shards_(shards_of(o, layout_)),
+      places_(gradient_places(o, layout_)),
       parameters_(padded_elements(layout_, o.ranks)),
-      gradients_(padded_elements(layout_, o.ranks)),
+      gradients_(places_.elements()),
       m_(kept_elements()),
       v_(kept_elements()),
       activation_memory_(activation_bytes<T>(o)),
@@ -185,15 +198,16 @@ GpuModelOf<P>::GpuModelOf(const GpuModelOptions& o)
   }
   attention_.emplace(options_, cublas_ ? &*cublas_ : nullptr, scratch_.data(), stream_.get());
   const LinearContext<T> context{
-      options_,    layout_, parameters_.data(), gradients_.data(), act_, matmul_, *gemms_,
+      options_,    layout_, parameters_.data(), gradients_.data(), places_, act_, matmul_, *gemms_,
       *attention_, sums_,   scratch_.data(),    stream_.get()};
   linear_.emplace(context);
   if (o.communicator != nullptr) {
     // What lies beyond the parameters is added up too.
-    launch_zero(gradients_.data() + layout_.total(),
-                (gradients_.size() - layout_.total()) * static_cast<std::int64_t>(sizeof(float)),
-                stream_.get());
-    reduction_.emplace(*o.communicator, o.reduction, layout_, o.config.layers, gradients_.data(),
+    launch_zero(
+        gradients_.data() + layout_.total() + places_.vectors_shift(),
+        (padded_elements(layout_, o.ranks) - layout_.total()) * static_cast<std::int64_t>(sizeof(float)),
+        stream_.get());
+    reduction_.emplace(*o.communicator, o.reduction, layout_, o.config.layers, places_, gradients_.data(),
                        stream_.get());
   }
   if (!shards_.empty()) {
@@ -264,7 +278,9 @@ MemoryPlan GpuModel::memory_plan(const GpuModelOptions& o) {
   const std::int64_t kept = o.reduction.zero > 0 ? (n + o.ranks - 1) / o.ranks : n;  // of each rank
   plan.parameters_bytes = narrow ? n * 2 + kept * 4 : n * 4;
   if (o.switches.precision == Precision::fp8) plan.parameters_bytes += Linear<fp8>::device_bytes(o);
-  plan.optimizer_bytes = n * 4 + kept * 2 * 4;
+  const std::int64_t gradients =
+      o.reduction.zero == 2 ? gradient_places(o, DeviceLayout(o.config)).elements() : n;
+  plan.optimizer_bytes = gradients * 4 + kept * 2 * 4;
   plan.activations_bytes = narrow ? activation_bytes<bf16>(o) : activation_bytes<float>(o);
   plan.workspace_bytes =
       scratch_bytes(o) + cudnn_bytes(o) + partial_sums_bytes(o) +

@@ -109,7 +109,8 @@ class GpuModel : public TrainingState {
   virtual const StepResult* device_result() const = 0;
 
   /// Synchronise, then copy. Master weights, in rank 0 where ranks keep parts of them, and all ranks call it; gradients
-  /// of the last step as accumulated (before clipping), with zero 1 summed in this rank's parts only.
+  /// of the last step as accumulated (before clipping), with zero 1 summed in this rank's parts only; with zero 2
+  /// there is nothing else: 0.
   virtual std::vector<float> download_parameters() const = 0;
   virtual std::vector<float> download_gradients() const = 0;
 

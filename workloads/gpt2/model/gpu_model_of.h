@@ -22,6 +22,7 @@
 #include "gpt2/model/attention_layer.h"
 #include "gpt2/model/device_layout.h"
 #include "gpt2/model/gpu_model.h"
+#include "gpt2/model/gradient_places.h"
 #include "gpt2/model/l2_window.h"
 #include "gpt2/model/linear.h"
 #include "gpt2/model/shards.h"
@@ -76,7 +77,7 @@ class GpuModelOf final : public GpuModel {
   void backward(const std::int32_t* inputs, bool accumulate);
   void backward_layer(int l, bool accumulate);
   void zero_small_gradients();
-  /// Gradients that the other ranks add to: see GradientBucket::after. Only in a step's last micro-step.
+  /// Gradients that the other ranks add to: see GradientBucket::after.
   void completed(int after);
 
   void optimizer_step_per_tensor(const OptimizerOptions& options, GradientNorm* norm,
@@ -101,12 +102,16 @@ class GpuModelOf final : public GpuModel {
   template <class Copy>
   void for_pieces(StatePart part, std::int64_t begin, std::size_t size, const Copy& copy) const;
 
-  float* gradient(Tensor tensor) { return gradients_.data() + layout_.offset(tensor); }
+  /// Of embeddings, and of vectors of the first layer.
+  float* gradient(Tensor tensor) {
+    const std::int64_t at = layout_.offset(tensor);
+    return gradients_.data() + (at < layout_.vectors_start() ? at : at + places_.vectors_shift());
+  }
   const T* parameter(Tensor tensor) const { return parameters_.data() + layout_.offset(tensor); }
   LayerTensors<const T> weights(int l) const {
     return layer_tensors(static_cast<const T*>(parameters_.data()), layout_, l);
   }
-  LayerTensors<float> gradients(int l) { return layer_tensors(gradients_.data(), layout_, l); }
+  LayerTensors<float> gradients(int l) { return gradient_tensors(gradients_.data(), places_, layout_, l); }
   /// Whether a part of the state is kept in shards.
   bool is_sharded(StatePart part) const {
     if (shards_.empty()) return false;
@@ -145,6 +150,7 @@ class GpuModelOf final : public GpuModel {
   Stream stream_;
   L2Limits l2_;
   Shards shards_;
+  GradientPlaces places_;
   DeviceBuffer<T> parameters_;
   DeviceBuffer<float> master_;  // empty when T is float: the parameters are the master weights
   DeviceBuffer<float> gradients_, m_, v_;
@@ -154,8 +160,8 @@ class GpuModelOf final : public GpuModel {
   DeviceBuffer<std::byte> sums_memory_;
   PartialSums sums_;  // the layernorms' and biases' gradients, complete at the end of the backward pass
   DeviceBuffer<StepResult> result_;
-  bool last_micro_step_ = true;
-  Matmul matmul_;  // GEMMs with epilogues, and the bare ones unless plain cuBLAS is asked for
+  MicroStep micro_step_;  // that runs
+  Matmul matmul_;         // GEMMs with epilogues, and the bare ones unless plain cuBLAS is asked for
   std::optional<CublasHandle> cublas_;
   std::unique_ptr<LinearGemms<T>> gemms_;
   std::optional<Attention<T>> attention_;

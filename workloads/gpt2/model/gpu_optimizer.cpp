@@ -48,8 +48,12 @@ void GpuModelOf<P>::optimizer_step_multi(const OptimizerOptions& o, GradientNorm
 template <class P>
 void GpuModelOf<P>::optimizer_step_sharded(const OptimizerOptions& o, GradientNorm* norm,
                                            const StochasticRounding& rounding) {
+  const int rank = reduction_->communicator().rank();
   std::vector<GradientRange> own;
-  for (const Shards::Part& part : own_parts_) own.push_back({part.begin, part.end});
+  for (std::size_t bucket = 0; bucket < own_parts_.size(); ++bucket) {
+    const std::int64_t begin = places_.own(bucket, rank);
+    own.push_back({begin, begin + own_parts_[bucket].count()});
+  }
   launch_squared_sum(squared_sum_.data(), gradients_.data(), own, scratch_.data(), stream_.get());
   reduction_->communicator().all_reduce_sum(squared_sum_.data(), 1, stream_.get());
   launch_norm_of_squares(norm, squared_sum_.data(), o.clip, stream_.get());
@@ -63,8 +67,8 @@ void GpuModelOf<P>::optimizer_step_sharded(const OptimizerOptions& o, GradientNo
     T* parameters = parameters_.data() + part.begin;
     float* master = master_.size() > 0 ? master_.data() + part.packed : nullptr;
     launch_adamw(parameters, master, m_.data() + part.packed, v_.data() + part.packed,
-                 gradients_.data() + part.begin, norm, part.count(), {&decayed, 1}, o.adamw, stream_.get(),
-                 o.step_factors, {switches().kernels, rounding, part.begin});
+                 gradients_.data() + own[bucket].begin, norm, part.count(), {&decayed, 1}, o.adamw,
+                 stream_.get(), o.step_factors, {switches().kernels, rounding, part.begin});
     reduction_->updated(bucket, parameters_.data(), sizeof(T));
   }
   reduction_->finish_update();

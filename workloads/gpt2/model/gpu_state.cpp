@@ -183,7 +183,16 @@ std::vector<float> GpuModelOf<P>::download_parameters() const {
 template <class P>
 std::vector<float> GpuModelOf<P>::download_gradients() const {
   stream_.synchronize();
-  const std::vector<float> here = gradients_.download();
+  std::vector<float> here = gradients_.download();
+  if (options_.reduction.zero == 2 && reduction_) {
+    std::vector<float> placed(static_cast<std::size_t>(layout_.total()), 0.0F);
+    for (std::size_t bucket = 0; bucket < own_parts_.size(); ++bucket) {
+      const Shards::Part& part = own_parts_[bucket];
+      std::copy_n(here.begin() + places_.own(bucket, options_.communicator->rank()), part.count(),
+                  placed.begin() + part.begin);
+    }
+    here = std::move(placed);
+  }
   std::vector<float> all(static_cast<std::size_t>(layout_.total()));
   for (const DeviceLayout::Piece& piece : layout_.pieces()) {
     std::copy_n(here.begin() + piece.device, piece.count, all.begin() + piece.file);

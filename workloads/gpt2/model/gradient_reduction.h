@@ -1,6 +1,7 @@
 // gradient_reduction.h: adds up the gradients of all ranks, bucket by bucket, beside the backward pass.
 //
-// Lifecycle: construct -> in the last micro-step of each step: { completed() as the backward pass goes } -> finish().
+// Lifecycle: construct -> in each micro-step: { completed() as the backward pass goes } -> finish(). Sums go out in the
+// last one; with ZeRO-2 those of matrices in each.
 // Only enqueues, so that a step with it can be captured. One thread.
 #pragma once
 
@@ -13,6 +14,7 @@
 #include "gpt2/common/dtype.h"
 #include "gpt2/libs/communicator.h"
 #include "gpt2/model/gradient_buckets.h"
+#include "gpt2/model/gradient_places.h"
 
 namespace ridgeline::gpt2 {
 
@@ -26,7 +28,9 @@ enum class WireType { fp32, bf16 };
 struct ReductionOptions {
   bool overlap = true;  // false: all buckets after the backward pass
   /// ZeRO's stage. 0: every rank makes the whole update. 1: each updates its part of every bucket, keeps master weights
-  /// and moments of that alone, and gets the other parameters from the others.
+  /// and moments of that alone, and gets the other parameters from the others. 2: it keeps gradients of that
+  /// part alone, too, but for embeddings and vectors (gradient_places.h), so that matrices are sent in every
+  /// micro-step.
   int zero = 0;
   WireType wire = WireType::fp32;
   std::int64_t bucket_bytes = std::int64_t{40} << 20;  // of FP32 gradients: gradient_buckets.h has the rule
@@ -35,16 +39,22 @@ struct ReductionOptions {
 /// Device bytes that it allocates.
 std::int64_t reduction_bytes(const ReductionOptions& options, const std::vector<GradientBucket>& buckets);
 
+/// Which of a step's it is; both of a step that has one.
+struct MicroStep {
+  bool first = true;
+  bool last = true;
+};
+
 class GradientReduction {
  public:
-  /// `gradients` has padded_elements() elements and the device layout's order; `compute` is the stream of the passes.
+  /// `gradients` is the buffer that `places` describes, which outlives this; `compute` is the stream of the passes.
   GradientReduction(Communicator& communicator, const ReductionOptions& options, const DeviceLayout& layout,
-                    int layers, float* gradients, cudaStream_t compute);
+                    int layers, const GradientPlaces& places, float* gradients, cudaStream_t compute);
 
   /// `after` as in GradientBucket: what is enqueued on `compute` so far completes it.
-  void completed(int after);
-  /// Adds up `loss` too; what is enqueued on `compute` from now on sees all sums.
-  void finish(float* loss);
+  void completed(int after, MicroStep micro);
+  /// In the last micro-step: adds up `loss` too; what is enqueued on `compute` from now on sees all sums.
+  void finish(float* loss, MicroStep micro);
 
   /// With zero 1, after the update of this rank's part of bucket `bucket`: what is enqueued on `compute` so far
   /// completes it. `data` has the buckets' elements, of `element_bytes` each.
@@ -56,17 +66,24 @@ class GradientReduction {
   [[nodiscard]] const std::vector<GradientBucket>& buckets() const { return buckets_; }
 
  private:
-  void reduce(const GradientBucket& bucket, cudaStream_t stream);
+  void reduce(std::size_t bucket, cudaStream_t stream);
+  /// Of a bucket with a slot: adds it up, keeps this rank's part, and frees the slot of the bucket before it.
+  void empty_slot(std::size_t bucket, bool first);
+  /// What is enqueued on `stream_` from now on sees what is enqueued on `compute` so far.
+  void wait_for_compute(std::size_t bucket);
+  void wait_for_sums();
 
   Communicator& communicator_;
   bool overlap_;
   bool scatter_;
   DeviceBuffer<bf16> narrow_;  // of the bucket that travels; empty with WireType::fp32
   std::vector<GradientBucket> buckets_;
+  const GradientPlaces& places_;
   float* gradients_;
   cudaStream_t compute_;
   Stream stream_ = Stream::of_highest_priority();
-  std::vector<Event> ready_;  // one a bucket
+  std::vector<Event> ready_;    // one a bucket
+  std::vector<Event> emptied_;  // one a slot
   Event done_{cudaEventDisableTiming};
   std::size_t next_ = 0;  // the bucket that is sent next
 };

@@ -226,10 +226,13 @@ auto Linear<P>::hidden_gradient(int l, bool accumulate) -> Operand {
   }
   x_.act.wide.become(live::gelu_gradient, live::hidden_gradient);
   const Operand ln2 = normalized_again(a.ln2, a.mid.data, p.ln2w, p.ln2b);
+  const bool adds = x_.adds_to_matrices(l, accumulate);
   if (bias_is_done) {
-    backward_weight(g.fcw, dwide, ln2, accumulate);
+    backward_weight(g.fcw, dwide, ln2, adds);
   } else {
-    weight_and_bias_gradient(g.fcw, g.fcb, dwide, ln2, accumulate, fc_bias_fused_[accumulate]);
+    // One product cannot replace the matrix and add to the bias.
+    weight_and_bias_gradient(g.fcw, g.fcb, dwide, ln2, adds,
+                             adds == accumulate && fc_bias_fused_[accumulate]);
   }
   return dwide;
 }
@@ -249,14 +252,16 @@ auto Linear<P>::qkv_gradient(int l, bool accumulate) -> Operand {
   const Matrix<T> dqkv = x_.act.wide.template begin<T>(live::qkv_gradient, x_.rows(), 3 * c);
   x_.attention.backward(dqkv.data, datt.data, a, x_.act);
   const Operand ln1 = normalized_again(a.ln1, a.residual.data, p.ln1w, p.ln1b);
+  const bool adds = x_.adds_to_matrices(l, accumulate);
   if (!value_bias_after_projection()) {
-    weight_and_bias_gradient(g.qkvw, g.qkvb, dqkv, ln1, accumulate, qkv_bias_fused_[accumulate]);
+    weight_and_bias_gradient(g.qkvw, g.qkvb, dqkv, ln1, adds,
+                             adds == accumulate && qkv_bias_fused_[accumulate]);
     return dqkv;
   }
   // Of the queries: that of the keys is zero, and that of the values waits for attproj's (value_bias_gradient.h).
   launch_bias_gradient(g.qkvb, static_cast<const T*>(dqkv.data), x_.rows(), c, std::int64_t{3} * c, x_.sums,
                        x_.stream, x_.switches().kernels);
-  backward_weight(g.qkvw, dqkv, ln1, accumulate);
+  backward_weight(g.qkvw, dqkv, ln1, adds);
   return dqkv;
 }
 

@@ -17,6 +17,7 @@
 #include "gpt2/model/attention_layer.h"
 #include "gpt2/model/device_layout.h"
 #include "gpt2/model/fp8_layers.h"
+#include "gpt2/model/gradient_places.h"
 #include "gpt2/ops/bias/partial_sums.h"
 
 namespace ridgeline::gpt2 {
@@ -49,6 +50,7 @@ struct LinearContext {
   const DeviceLayout& layout;
   const T* parameters;
   float* gradients;
+  const GradientPlaces& places;
   Activations<T>& act;
   Matmul& matmul;         // GEMMs with epilogues
   LinearGemms<T>& gemms;  // bare ones
@@ -62,7 +64,9 @@ struct LinearContext {
   const Switches& switches() const { return options.switches; }
   const LayerActivations<T>& layer(int l) const { return act.layers[static_cast<std::size_t>(l)]; }
   LayerTensors<const T> weights(int l) const { return layer_tensors(parameters, layout, l); }
-  LayerTensors<float> gradients_of(int l) const { return layer_tensors(gradients, layout, l); }
+  LayerTensors<float> gradients_of(int l) const { return gradient_tensors(gradients, places, layout, l); }
+  /// Whether products add to a layer's matrices' gradients, where `accumulate` says so of vectors.
+  bool adds_to_matrices(int l, bool accumulate) const { return accumulate && !places.has_slot(l); }
   const T* weight(const Weight& w) const { return parameters + layout.offset(w.tensor, w.layer); }
   /// A GEMM's other sizes: (rows, columns) of the matrix, out and in.
   int in_of(const Weight& w) const { return w.tensor == Tensor::fcprojw ? 4 * c() : c(); }

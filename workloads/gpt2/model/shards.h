@@ -1,5 +1,5 @@
-// shards.h: which rank keeps which elements of master weights and moments, where each keeps its own part only (ZeRO-1).
-// Host only.
+// shards.h: which rank keeps which elements of master weights and moments, where each keeps its own part only
+// (ZeRO-1, ZeRO-2). Host only.
 #pragma once
 
 #include <algorithm>

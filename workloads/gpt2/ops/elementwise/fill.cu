@@ -1,6 +1,6 @@
 // fill.cu: constant fill, zero, and the FP32 -> T conversion
 // shapes  data [n]; n >= 0, any n (tail guarded)
-// bytes   fill n*sizeof(T); convert n*(4 + sizeof(T))
+// bytes   fill n*sizeof(T); convert n*(4 + sizeof(T)); accumulate 3*n*4
 // check   exact
 // bound   DRAM
 #include "gpt2/common/dtype.h"
@@ -34,6 +34,12 @@ __global__ void widen_kernel(float* out, const bf16* inp, std::int64_t n) {
   out[i] = to_float(inp[i]);
 }
 
+__global__ void accumulate_kernel(float* sum, const float* more, std::int64_t n) {
+  const std::int64_t i = static_cast<std::int64_t>(blockIdx.x) * blockDim.x + threadIdx.x;
+  if (i >= n) return;
+  sum[i] += more[i];
+}
+
 }  // namespace
 
 void launch_zero(void* data, std::int64_t bytes, cudaStream_t stream) {
@@ -63,6 +69,13 @@ void launch_widen(float* out, const bf16* inp, std::int64_t n, cudaStream_t stre
   const NvtxRange range("widen", {fill_bytes<bf16>(n) + fill_bytes<float>(n), 0});
   if (n <= 0) return;
   widen_kernel<<<static_cast<unsigned>(ceil_div(n, kBlock)), kBlock, 0, stream>>>(out, inp, n);
+  RIDGELINE_CUDA_CHECK_LAUNCH();
+}
+
+void launch_accumulate(float* sum, const float* more, std::int64_t n, cudaStream_t stream) {
+  const NvtxRange range("accumulate", {3 * fill_bytes<float>(n), n});
+  if (n <= 0) return;
+  accumulate_kernel<<<static_cast<unsigned>(ceil_div(n, kBlock)), kBlock, 0, stream>>>(sum, more, n);
   RIDGELINE_CUDA_CHECK_LAUNCH();
 }
 

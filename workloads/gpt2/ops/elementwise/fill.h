@@ -24,5 +24,7 @@ template <typename T>
 void launch_convert(T* out, const float* inp, std::int64_t n, cudaStream_t stream);
 /// The way back, which loses nothing.
 void launch_widen(float* out, const bf16* inp, std::int64_t n, cudaStream_t stream);
+/// sum[i] += more[i]
+void launch_accumulate(float* sum, const float* more, std::int64_t n, cudaStream_t stream);
 
 }  // namespace ridgeline::gpt2

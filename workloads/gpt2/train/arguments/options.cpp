@@ -230,9 +230,9 @@ void add_ranks(CLI::App& app, RankOptions& o) {
   app.add_option(
          "--zero", o.zero,
          "0: every rank keeps all master weights and moments; 1: each a part of them, which it updates and "
-         "hands on")
+         "hands on; 2: and the gradients of that part alone")
       ->capture_default_str()
-      ->check(CLI::Range(0, 1))
+      ->check(CLI::Range(0, 2))
       ->group("Ranks");
   app.add_flag("--overlap,!--no-overlap", o.overlap, "Add up gradients beside the backward pass, or after it")
       ->group("Ranks");

@@ -54,7 +54,8 @@ int run_job(const Options& options) {
   }
   if (!launched) {
     if (options.ranks.zero > 0)
-      throw InputError("--zero 1 needs --ranks N, or ranks that a launcher has started");
+      throw InputError(
+          fmt::format("--zero {} needs --ranks N, or ranks that a launcher has started", options.ranks.zero));
     train(options);
     return 0;
   }

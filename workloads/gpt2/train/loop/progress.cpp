@@ -93,6 +93,7 @@ void Progress::ranks_line() {
 }
 
 void Progress::header(const MemoryPlan& memory, const DataIdentity& data) {
+  planned_bytes_ = memory.total_bytes();
   say(fmt::format("model     L={} NH={} C={} V={} (padded {}), {:.1f} M parameters", config_.layers,
                   config_.heads, config_.channels, config_.vocab, config_.padded_vocab,
                   static_cast<double>(ParameterLayout(config_).total()) / 1e6));
@@ -185,7 +186,7 @@ void Progress::checkpoint(const std::string& directory, int steps_done, double s
                   seconds));
 }
 
-void Progress::summary() {
+void Progress::summary(std::int64_t held_bytes) {
   if (times_ms_.empty()) return;
   const double median = quantile(times_ms_, 0.5);
   const double p10 = quantile(times_ms_, 0.1);
@@ -224,6 +225,8 @@ void Progress::summary() {
       {"bucket_mib", options_.ranks.bucket_mib},
       {"buckets", job_.buckets},
       {"nccl_ctas", options_.ranks.ctas},
+      {"memory_planned_bytes", planned_bytes_},
+      {"memory_held_bytes", held_bytes},
       {"switches", switches},
       {"gpu", peak_.name},
       {"steps", options_.steps},

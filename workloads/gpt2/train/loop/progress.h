@@ -48,7 +48,8 @@ class Progress {
   /// steps_done: optimizer steps before it.
   void sample(int steps_done, const TextSample& sample);
   void checkpoint(const std::string& directory, int steps_done, double seconds);
-  void summary();
+  /// `held_bytes`: of the device, as the run ends.
+  void summary(std::int64_t held_bytes);
 
  private:
   void say(const std::string& line) const;
@@ -63,7 +64,8 @@ class Progress {
   GpuPeak peak_;
   int first_step_;
   ProgressJob job_;
-  std::int64_t tokens_per_step_;  // of all ranks
+  std::int64_t tokens_per_step_;    // of all ranks
+  std::int64_t planned_bytes_ = 0;  // of device memory, of one rank
   double flops_per_token_;
   std::ofstream log_;
   std::vector<double> times_ms_;  // of the steps past the warmup

@@ -432,7 +432,7 @@ void train_model(Prepared& prepared, Progress& progress, RankLink* link, std::in
   try {
     model = GpuModel::create(prepared.model);
     run(prepared, *model, progress, link);
-    progress.summary();
+    progress.summary(held_since(free_bytes));
     if (options.matmul_report && prepared.leads()) print_choices(options.switches.matmul, model->matmul());
     if (!options.save.empty()) {
       const std::vector<float> parameters = model->download_parameters();

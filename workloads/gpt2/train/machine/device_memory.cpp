@@ -20,6 +20,12 @@ std::int64_t run_bytes(const GpuModelOptions& o) {
   return bytes;
 }
 
+std::int64_t held_since(std::int64_t free_bytes) {
+  std::size_t now = 0, total_bytes = 0;
+  RIDGELINE_CUDA_CHECK(cudaMemGetInfo(&now, &total_bytes));
+  return std::max<std::int64_t>(free_bytes - static_cast<std::int64_t>(now), 0);
+}
+
 std::int64_t require_memory(const GpuModelOptions& options) {
   std::size_t free_bytes = 0, total_bytes = 0;
   RIDGELINE_CUDA_CHECK(cudaMemGetInfo(&free_bytes, &total_bytes));

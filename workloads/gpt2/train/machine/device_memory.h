@@ -14,6 +14,10 @@ std::int64_t run_bytes(const GpuModelOptions& options);
 /// Call with the CUDA context made: what it takes is not free any more. Returns the free bytes.
 std::int64_t require_memory(const GpuModelOptions& options);
 
+/// Of the device since `free_bytes` were free: the run's own, and whatever others on it have taken meanwhile.
+/// At least 0.
+std::int64_t held_since(std::int64_t free_bytes);
+
 /// The same line, for an allocation that failed although the run had seemed to fit.
 [[noreturn]] void throw_out_of_memory(const GpuModelOptions& options, std::int64_t free_bytes);
 
