@@ -78,7 +78,11 @@ store::Completeness completeness_of(const spool::Reader& reader, const ScannedSp
 
 Phase phase_of(const ScannedSpool& spool, const RecordedStep& step, const RecordingPlan& plan) {
   if (spool.steps_found || step.stretch) return step.phase;
-  if (step.superseded) return Phase::warmup;
+  if (step.superseded) {
+    // Its times are of no step, but what was counted belongs to the launches: another step's are of the same kinds.
+    const bool counted = step.phase == Phase::replay && step.counters && step.counters_usable();
+    return counted ? Phase::replay : Phase::warmup;
+  }
   if (step.deferred) return Phase::after;
   if (plan.total_steps > 0 && step.position >= plan.total_steps) return Phase::after;
   return is_known(step.phase) ? step.phase : Phase::after;

@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <limits>
+#include <optional>
 
 #include "import/import_testing.h"
 
@@ -120,6 +121,33 @@ TEST_F(Importer, ValuesWithoutALaunchAreCountedOverAllReplaySteps) {
   spool.end();
   EXPECT_EQ(tier_text(import(), Tier::t2),
             "partial: 4 counter values belong to launches without a kernel record and were left out");
+}
+
+// The agent took something else for steps at first, and what it counted then is all that it could afford.
+TEST_F(Importer, WhatWasCountedInStepsThatGaveWayIsKept) {
+  FakeSpool spool(directory_.path());
+  spool.process(4242, "timeline=1,replay=2");
+  spool.config(1, "R1");
+  spool.metric(1, "dram__bytes_read.sum");
+  const auto step = [&](std::uint32_t index, Phase phase, std::uint16_t flags,
+                        std::optional<CounterStatus> counters) {
+    spool.begin_step(index, phase, counters ? 1 : 0, flags);
+    spool.launch();
+    spool.end_step();
+    if (counters == CounterStatus::ok) spool.counter_value(index, 0, 1, 5);
+    if (counters) spool.counter_step(index, *counters);
+  };
+  step(0, Phase::timeline, spool::kStepByPeriod, {});
+  step(1, Phase::replay, spool::kStepByPeriod, CounterStatus::ok);
+  step(2, Phase::replay, spool::kStepByPeriod, CounterStatus::failed);
+  step(3, Phase::timeline, spool::kStepByPeriod | spool::kScheduleStarts | spool::kStepSupersedes, {});
+  step(4, Phase::replay, spool::kStepByPeriod, CounterStatus::not_available);
+  spool.completeness();
+  spool.end();
+  const store::Capture capture = import();
+  EXPECT_EQ(scalar(capture, "SELECT group_concat(phase || ' ' || status, ', ') FROM step"),
+            "warmup ok, replay ok, warmup failed, timeline ok, replay failed");
+  EXPECT_EQ(scalar(capture, "SELECT count(*) FROM launch_metric"), "1");
 }
 
 constexpr char kCountersBusy[] = "timeline only: the counters are in use; wait for the other";
