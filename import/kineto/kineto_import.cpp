@@ -18,6 +18,7 @@
 #include "traces/api_calls.h"
 #include "traces/copy_kind.h"
 #include "traces/counter_series.h"
+#include "traces/time_origin.h"
 
 namespace ridgeline::import {
 
@@ -135,7 +136,7 @@ class KinetoReader {
       if (const auto by = collective_ops_.find(id); by != collective_ops_.end())
         process_->collectives.ran(correlation_id, by->second);
     process_->samples = counters_.samples();
-    if (base_ns_ != 0) process_->shift(base_ns_);
+    process_->shift(origin_.shift_ns(base_ns_));
     describe();
     say_losses(losses);
     return std::move(recording_);
@@ -212,21 +213,22 @@ class KinetoReader {
       leave_out(category);
       return true;
     }
-    const auto start_ns = nanoseconds_in(event.start);
+    const auto time_ns = nanoseconds_in(event.start);
     const auto duration_ns =
         event.duration.empty() ? std::optional<std::int64_t>(0) : nanoseconds_in(event.duration);
-    if (!start_ns || !duration_ns || *duration_ns < 0 || *duration_ns > kLongestSpanNs) {
+    if (!time_ns || !duration_ns || *duration_ns < 0 || *duration_ns > kLongestSpanNs) {
       if (category == "kernel") ++unread_kernels_;
       return false;
     }
-    const std::int64_t end_ns = *start_ns + *duration_ns;
-    if (on_device) return take_device(event, *start_ns, end_ns);
+    const std::int64_t start_ns = origin_.at(*time_ns);
+    const std::int64_t end_ns = start_ns + *duration_ns;
+    if (on_device) return take_device(event, start_ns, end_ns);
     const auto pid = integer_in(event.process);
     if (pid && *pid > 0 && process_->row.pid == 0) process_->row.pid = *pid;
-    if (call) return take_call(event, *start_ns, end_ns);
-    if (!has_time(*start_ns, end_ns)) return false;
+    if (call) return take_call(event, start_ns, end_ns);
+    if (!has_time(start_ns, end_ns)) return false;
     if (event.name == "record_param_comms") take_collective_op(event);
-    process_->ranges.push_back({.start_ns = *start_ns,
+    process_->ranges.push_back({.start_ns = start_ns,
                                 .end_ns = end_ns,
                                 .thread_id = low_half(integer_in(event.thread)),
                                 .name = range_name(event.name),
@@ -272,7 +274,7 @@ class KinetoReader {
     std::optional<double> value;
     for (JsonMembers args(event.args); args.next() && !value;) value = real_in(args.value());
     if (!value) return false;
-    if (!counters_.add({*time_ns, low_half(number), event.name, *value})) ++left_out_["hardware_counters"];
+    if (!counters_.add({origin_.at(*time_ns), low_half(number), event.name, *value})) ++left_out_["hardware_counters"];
     return true;
   }
 
@@ -532,6 +534,8 @@ class KinetoReader {
     recording_.run.command_line = process_->row.command.value_or("");
     recording_.run.clock =
         base_ns_ != 0 ? "UTC by baseTimeNanoseconds of the trace" : "microseconds of the trace";
+    if (const std::int64_t later_s = origin_.later_s(base_ns_); later_s != 0)
+      recording_.run.clock += fmt::format(", {} s later: it has times of zero or below", later_s);
     recording_.versions = versions_;
     recording_.empty_because =
         "the trace has no kernel: profile with activities=[ProfilerActivity.CUDA], and check that no other "
@@ -587,6 +591,7 @@ class KinetoReader {
   std::int64_t unread_kernels_ = 0;
   std::optional<std::int64_t> own_process_;
   std::int64_t base_ns_ = 0;
+  TimeOrigin origin_;
   std::uint32_t next_correlation_id_ = UINT32_MAX - 1;
   std::set<std::uint32_t> used_devices_;
   std::map<std::string, std::int64_t> left_out_;

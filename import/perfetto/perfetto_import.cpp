@@ -1,5 +1,7 @@
 #include "perfetto/perfetto_import.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <array>
 #include <charconv>
@@ -12,6 +14,7 @@
 #include "ridgeline/base/text.h"
 #include "traces/api_calls.h"
 #include "traces/copy_kind.h"
+#include "traces/time_origin.h"
 
 namespace ridgeline::import {
 
@@ -50,7 +53,7 @@ class PerfettoReader {
                           .begin = [this](const PerfettoSlice& slice) { take_begin(slice); },
                           .end =
                               [this](std::uint64_t track, std::int64_t time_ns) {
-                                edges_[track].push_back({time_ns, SliceEdge::kEnd});
+                                edges_[track].push_back({origin_.at(time_ns), SliceEdge::kEnd});
                               },
                           .stage = [this](const PerfettoStage& stage) { take_stage(stage); },
                           .utc = [this](std::int64_t offset_ns) { utc_offset_ns_ = offset_ns; },
@@ -113,7 +116,7 @@ class PerfettoReader {
   void take_begin(const PerfettoSlice& from) {
     const bool call = from.category == "cuda_runtime" || from.category == "cuda_driver" ||
                       !from.launched.empty() || api_call(from.name).kind != ApiKind::other;
-    Slice slice{.start_ns = from.time_ns,
+    Slice slice{.start_ns = origin_.at(from.time_ns),
                 .track = from.track,
                 .name = texts_.number_of(from.name),
                 .category = texts_.number_of(from.category),
@@ -128,7 +131,7 @@ class PerfettoReader {
         slice.work = static_cast<std::uint32_t>(works_.size());
       }
     }
-    edges_[from.track].push_back({from.time_ns, static_cast<std::uint32_t>(slices_.size())});
+    edges_[from.track].push_back({slice.start_ns, static_cast<std::uint32_t>(slices_.size())});
     slices_.push_back(slice);
   }
 
@@ -153,14 +156,15 @@ class PerfettoReader {
       stream = number_at_end(queue->second);
     const Stage stage{.event_id = from.event_id, .pid = extra(from, "process_id").value_or(from.pid)};
     const std::int64_t node = extra(from, "graph node id").value_or(0);
+    const std::int64_t start_ns = origin_.at(from.time_ns);
     if (!from.is_kernel) {
       Transfer transfer{stage, {}};
       transfer.copy = {.correlation_id = low_bits(extra(from, "correlation").value_or(0)),
                        .device = low_bits(from.device),
                        .context_id = low_bits(extra(from, "context id").value_or(0)),
                        .stream_id = low_bits(stream.value_or(0)),
-                       .start_ns = from.time_ns,
-                       .end_ns = from.time_ns + from.duration_ns,
+                       .start_ns = start_ns,
+                       .end_ns = start_ns + from.duration_ns,
                        .bytes = std::max<std::int64_t>(extra(from, "bytes").value_or(0), 0)};
       if (from.stage != "Memset") transfer.copy.kind = copy_kind_in(from.name);
       if (node != 0) transfer.copy.graph_node = static_cast<std::uint64_t>(node);
@@ -173,8 +177,8 @@ class PerfettoReader {
                         .device = low_bits(from.device),
                         .context_id = low_bits(extra(from, "context id").value_or(0)),
                         .stream_id = low_bits(stream.value_or(0)),
-                        .start_ns = from.time_ns,
-                        .end_ns = from.time_ns + from.duration_ns,
+                        .start_ns = start_ns,
+                        .end_ns = start_ns + from.duration_ns,
                         .grid = from.grid.value_or(store::Dim3{0, 0, 0}),
                         .block = from.block.value_or(store::Dim3{0, 0, 0}),
                         .registers_per_thread = low_bits(extra(from, "registers_per_thread").value_or(0)),
@@ -362,12 +366,14 @@ class PerfettoReader {
       }
     }
     for (auto& [pid, process] : processes_) {
-      if (utc_offset_ns_) process->shift(*utc_offset_ns_);
+      process->shift(origin_.shift_ns(utc_offset_ns_.value_or(0)));
       if (recording_.run.command_line.empty())
         recording_.run.command_line = process->row.command.value_or("");
       recording_.processes.push_back(std::move(process));
     }
     recording_.run.clock = utc_offset_ns_ ? "UTC by the clock snapshot of the trace" : "that of the trace";
+    if (const std::int64_t later_s = origin_.later_s(utc_offset_ns_.value_or(0)); later_s != 0)
+      recording_.run.clock += fmt::format(", {} s later: it has times of zero or below", later_s);
     recording_.empty_because =
         "the trace has no render stage of a GPU that runs a kernel: record CUDA with torch.profiler, or "
         "export the trace as JSON";
@@ -415,6 +421,7 @@ class PerfettoReader {
   std::vector<Transfer> transfers_;
   std::uint32_t next_correlation_id_ = UINT32_MAX - 1;
   std::optional<std::int64_t> utc_offset_ns_;
+  TimeOrigin origin_;
   std::map<std::int64_t, std::unique_ptr<ForeignProcess>> processes_;  // by pid
   std::map<std::pair<std::int64_t, std::uint32_t>, std::uint32_t> kernel_numbers_;
   std::map<std::int64_t, std::vector<CaptureEdge>> captures_;

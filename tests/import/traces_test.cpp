@@ -353,6 +353,34 @@ TEST_F(Traces, WhatWasLaunchedBeforeATraceIsInNoStep) {
   EXPECT_EQ(without, 1);
 }
 
+// Time may count from the first event, or from later: zero is a time.
+TEST_F(Traces, EventsAtZeroAndBeforeItHaveTheirTimes) {
+  const std::string events =
+      R"j({"ph": "X", "cat": "cuda_runtime", "name": "cudaLaunchKernel", "pid": 9, "tid": 11, "ts": -10.5, "dur": 2,
+   "args": {"correlation": 1}},
+  {"ph": "X", "cat": "cpu_op", "name": "first", "pid": 9, "tid": 11, "ts": -11, "dur": 11},
+  {"ph": "X", "cat": "kernel", "name": "k", "pid": 0, "tid": 7, "ts": -3.5, "dur": 3.5, "args": {"correlation": 1}},
+  {"ph": "X", "cat": "kernel", "name": "k", "pid": 0, "tid": 7, "ts": 0, "dur": 5, "args": {"correlation": 2}},
+  {"ph": "X", "cat": "gpu_memcpy", "name": "Memcpy HtoD", "pid": 0, "tid": 8, "ts": 0.000, "dur": 1, "args": {"bytes": 64}})j";
+  const auto times_are = [](const store::Capture& capture, std::int64_t zero_ns) {
+    EXPECT_EQ(sums_of(capture), (Sums{2, 8500, 1, 64}));
+    const auto launches = capture.launches();
+    ASSERT_EQ(launches.size(), 2u);
+    EXPECT_EQ(launches[0].host_start_ns, zero_ns - 10'500);
+    EXPECT_EQ(launches[0].start_ns, zero_ns - 3'500);
+    EXPECT_EQ(launches[1].start_ns, zero_ns);
+    EXPECT_EQ(capture.memcpys().at(0).start_ns, zero_ns);
+    EXPECT_EQ(capture.nvtx_ranges().at(0).start_ns, zero_ns - 11'000);
+    EXPECT_EQ(capture.completeness().at(0).zero_timestamps, 0);
+  };
+  write("based", kineto(events));
+  times_are(imported("based"), 1'700'000'000'000'000'000);
+  write("relative", "[" + events + "]");
+  const store::Capture relative = imported("relative");
+  times_are(relative, 1'000'000'000);
+  EXPECT_NE(relative.run().clock.find("1 s later"), std::string::npos) << relative.run().clock;
+}
+
 TEST_F(Traces, AKinetoTraceBecomesStepsRangesAndLaunches) {
   write("trace", kineto(kineto_steps()));
   const store::Capture capture = imported("trace");
