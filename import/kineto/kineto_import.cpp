@@ -274,7 +274,8 @@ class KinetoReader {
     std::optional<double> value;
     for (JsonMembers args(event.args); args.next() && !value;) value = real_in(args.value());
     if (!value) return false;
-    if (!counters_.add({origin_.at(*time_ns), low_half(number), event.name, *value})) ++left_out_["hardware_counters"];
+    if (!counters_.add({origin_.at(*time_ns), low_half(number), event.name, *value}))
+      ++left_out_["hardware_counters"];
     return true;
   }
 

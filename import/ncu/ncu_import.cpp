@@ -245,6 +245,8 @@ Result<JoinSummary> join_ncu_results(const std::vector<std::string>& paths, cons
     std::error_code code;
     if (!std::filesystem::exists(path, code))
       return Failure{ErrorKind::usage, fmt::format("{}: no such file", path)};
+    if (!std::filesystem::is_regular_file(path, code))
+      return Failure{ErrorKind::usage, fmt::format("{} is no file: name a result of Nsight Compute", path)};
   }
   if (Result<void> checked = check_output(output, options.overwrite); !checked.ok()) return checked.failure();
   const FileSizeSignalIgnored ignored;

@@ -258,7 +258,7 @@ class NsysReader {
       const auto [kernel, fresh] = graphs.try_emplace(id, static_cast<std::uint32_t>(kernels_.size()));
       if (fresh)
         kernels_.push_back(
-            {.text = fmt::format("CUDA graph {} [kernels not recorded]", id), .mangled = false});
+            {.text = fmt::format("[CUDA graph {}: kernels not recorded]", id), .mangled = false});
       Execution execution{.kernel = kernel->second,
                           .grid = {0, 0, 0},
                           .block = {0, 0, 0},

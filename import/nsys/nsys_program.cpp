@@ -25,12 +25,13 @@ Result<void> export_nsys_report(const std::string& report, const std::string& ou
   if (!ran.ok())
     return Failure{
         ran.failure().kind,
-        fmt::format("{} is a report that nsys alone can read, and there is none in PATH ({}): run {} where "
-                    "there is one, and import what it writes",
-                    report, ran.failure().message, by_hand(report))};
+        fmt::format(
+            "is a report that nsys alone can read, and there is none in PATH ({}): run {} where there is "
+            "one, and import what it writes",
+            ran.failure().message, by_hand(report))};
   if (!ran.value())
-    return Failure{ErrorKind::environment, fmt::format("nsys could not export {}: see what it says with {}",
-                                                       report, by_hand(report))};
+    return Failure{ErrorKind::environment,
+                   fmt::format("could not be exported by nsys: see what it says with {}", by_hand(report))};
   return {};
 }
 

@@ -15,14 +15,16 @@ Call RecordedSteps::in_step(Call call) const {
 
 std::uint32_t RecordedSteps::step_at(std::uint32_t recorded_step, std::int64_t time_ns) const {
   if (!steps_found) return recorded_step;
-  // Numbered in order of time.
-  const auto stretches =
-      std::count_if(steps.begin(), steps.end(), [](const auto& s) { return s.second.stretch; });
-  std::uint32_t low = 0,
-                high = static_cast<std::uint32_t>(steps.size() - static_cast<std::size_t>(stretches));
+  // Found steps are numbered from 0 in order of time; stretches have later numbers. Asked for each range and wait: not
+  // gone through.
+  const auto begins_before = [&](std::uint32_t index) {
+    const auto found = steps.find(index);
+    return found != steps.end() && !found->second.stretch && found->second.start_ns <= time_ns;
+  };
+  std::uint32_t low = 0, high = static_cast<std::uint32_t>(steps.size());
   while (low < high) {
     const std::uint32_t middle = (low + high) / 2;
-    if (steps.at(middle).start_ns <= time_ns)
+    if (begins_before(middle))
       low = middle + 1;
     else
       high = middle;

@@ -51,6 +51,7 @@ namespace {
 
 constexpr std::string_view kTorchStep = "ProfilerStep#";  // and a number: torch.profiler's own
 constexpr std::string_view kUsualStep = "step";
+constexpr std::size_t kMaxRangesSaid = 5;
 constexpr std::size_t kMaxSampledSteps = 16;  // whose launches have values of samples
 constexpr double kGoodSampling = 0.95;        // of the kernel time
 
@@ -211,9 +212,9 @@ class ForeignWriter {
     for (const ForeignRange& range : process_.ranges)
       if (!range.open && names_a_step(process_.names.text(range.name))) named.push_back(&range);
     if (!named.empty()) {
+      ranges_without_launches_ = static_cast<std::int64_t>(named.size());
       // What was launched before a trace began and ran in it has no call there: nobody knows which step it was of.
-      place_in(std::move(named), searched_launches(has_times_of_calls()));
-      return;
+      if (place_in(std::move(named), searched_launches(has_times_of_calls()))) return;
     }
     if (!step_range_.empty()) return;
     SearchedEvents events;
@@ -226,8 +227,10 @@ class ForeignWriter {
     find_steps(std::move(events), steps_);
   }
 
-  // What is launched while one of the ranges is open, by whichever thread, is of that step.
-  void place_in(std::vector<const ForeignRange*> named, const std::vector<SearchedLaunch>& launches) {
+  // What is launched while one of the ranges is open, by whichever thread, is of that step. False: nothing is, and
+  // they are no steps.
+  [[nodiscard]] bool place_in(std::vector<const ForeignRange*> named,
+                              const std::vector<SearchedLaunch>& launches) {
     std::sort(named.begin(), named.end(),
               [](const auto* a, const auto* b) { return a->start_ns < b->start_ns; });
     std::int64_t busy_until_ns = INT64_MIN;
@@ -251,12 +254,16 @@ class ForeignWriter {
                 [](const auto& a, const auto& b) { return a.correlation_id < b.correlation_id; });
       ++index;
     }
-    const double share =
-        launches.empty() ? 0 : static_cast<double>(placed) / static_cast<double>(launches.size());
+    if (placed == 0) {
+      steps_.steps.clear();
+      return false;
+    }
+    const double share = static_cast<double>(placed) / static_cast<double>(launches.size());
     const steps::FoldedName name(process_.names.text(named.front()->name));
     steps_.steps_found =
         Reason(ReasonCode::steps_by_range,
                {{"name", one_line(name.text())}, {"steps", index}, {"launches_ratio", share}});
+    return true;
   }
 
   void first_pass() {
@@ -296,15 +303,40 @@ class ForeignWriter {
   void write_messages() {
     for (const ForeignLoss& loss : process_.losses) rows_.say(loss.severity, loss.what);
     if (steps_.steps_found) {
-      rows_.say(Severity::info, *steps_.steps_found);
+      Reason found = *steps_.steps_found;
+      found.values.push_back({"imported", 1});
+      rows_.say(Severity::info, found);
     } else if (!steps_.has_steps()) {
-      rows_.say(Severity::warning,
-                Reason(ReasonCode::no_steps,
-                       {{"step_range", step_range_.empty() ? kUsualStep : std::string_view(step_range_)},
-                        {"searched", step_range_.empty() ? 1 : 0},
-                        {"stretches", 0},
-                        {"imported", 1}}));
+      rows_.say(Severity::warning, without_steps());
     }
+  }
+
+  [[nodiscard]] Reason without_steps() const {
+    Reason reason(ReasonCode::no_steps,
+                  {{"step_range", step_range_.empty() ? kUsualStep : std::string_view(step_range_)},
+                   {"searched", step_range_.empty() ? 1 : 0},
+                   {"stretches", 0},
+                   {"imported", 1},
+                   {"ranges", ranges_without_launches_}});
+    struct Named {
+      std::int64_t ranges = 0, duration_ns = 0;
+    };
+    std::map<std::string, Named> by_name;
+    for (const ForeignRange& range : process_.ranges) {
+      if (range.depth != 0) continue;
+      Named& named = by_name[std::string(steps::FoldedName(process_.names.text(range.name)).text())];
+      ++named.ranges;
+      if (!range.open) named.duration_ns += range.end_ns - range.start_ns;
+    }
+    std::vector<std::pair<std::int64_t, std::string>> longest;
+    for (const auto& [name, named] : by_name) longest.emplace_back(-named.duration_ns, name);
+    std::sort(longest.begin(), longest.end());
+    if (longest.size() > kMaxRangesSaid) longest.resize(kMaxRangesSaid);
+    for (const auto& [duration_ns, name] : longest)
+      reason.because.emplace_back(
+          ReasonCode::range_seen,
+          std::vector<ReasonValue>{{"name", one_line(name)}, {"ranges", by_name[name].ranges}});
+    return reason;
   }
 
   void write_activities() {
@@ -472,6 +504,7 @@ class ForeignWriter {
   SampledWindows samples_;
   SamplingOutcome sampling_;
   std::int64_t zero_timestamps_ = 0;
+  std::int64_t ranges_without_launches_ = 0;  // named as steps are
 };
 
 }  // namespace

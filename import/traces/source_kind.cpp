@@ -33,6 +33,36 @@ constexpr std::string_view kKnown =
     "Systems, "
     "or a trace of torch.profiler, Chrome or Perfetto";
 
+// `nsys export` writes other formats than SQLite.
+Failure other_export(const std::string& path, std::string_view what) {
+  return nothing_known(
+      path, fmt::format("is {}, which is not read: if Nsight Systems wrote it, export its report as "
+                        "SQLite, with nsys export --type sqlite REPORT.nsys-rep, and import that",
+                        what));
+}
+
+// Tables of a folder: --type parquetdir, arrowdir.
+std::string_view tables_in(const std::string& directory) {
+  std::error_code ignored;
+  for (const auto& entry : std::filesystem::directory_iterator(directory, ignored)) {
+    const std::string name = entry.path().filename().string();
+    if (name.ends_with(".parquet")) return "a folder of Parquet files";
+    if (name.ends_with(".arrow")) return "a folder of Arrow files";
+  }
+  return "";
+}
+
+// The beginning of a file of --type arrow, hdf, jsonlines, or of one table of a folder; "": of none.
+std::string_view other_format_of(std::string_view head) {
+  if (head.starts_with("PAR1")) return "a Parquet file";
+  if (head.starts_with("ARROW1") || head.starts_with(std::string_view("\xFF\xFF\xFF\xFF", 4)))
+    return "an Arrow file";
+  if (head.starts_with("\x89HDF\r\n")) return "an HDF5 file";
+  if (head.starts_with('{') && head.find("}\n{") != std::string_view::npos)
+    return "JSON with a document a line";
+  return "";
+}
+
 // The first bytes, unpacked if it is packed.
 Result<std::string> head_of(const std::string& path) {
   struct Close {
@@ -55,8 +85,11 @@ Result<SourceKind> kind_of_database(const std::string& path) {
     database.distrust_schema();
     if (is_nsys_export(database)) return SourceKind::nsys_export;
   } catch (const Error& error) {
+    // What the reader of captures would have done with it is of no use here.
     return Failure{ErrorKind::corrupt,
-                   fmt::format("{} is a damaged SQLite database: {}", path, error.message())};
+                   error.kind() == ErrorKind::not_a_capture
+                       ? fmt::format("{} is a damaged SQLite database: export the report again", path)
+                       : fmt::format("{} is a damaged SQLite database: {}", path, error.message())};
   }
   return nothing_known(path,
                        "is an SQLite database, but no export of Nsight Systems: it has none of its tables");
@@ -79,6 +112,8 @@ bool has_nsys_ending(std::string_view path) {
 
 Result<SourceKind> kind_of_text(const std::string& path, std::string_view head) {
   const std::string_view all = head;
+  if (const std::string_view format = other_format_of(head); !format.empty())
+    return other_export(path, format);
   if (head.starts_with("\xEF\xBB\xBF")) head.remove_prefix(3);
   head.remove_prefix(std::min(head.size(), head.find_first_not_of(" \t\r\n")));
   if (head.starts_with('{') || head.starts_with('[')) return SourceKind::trace_json;
@@ -105,13 +140,17 @@ Result<SourceKind> source_kind(const std::string& path) {
       return Failure{ErrorKind::usage, fmt::format("{}: no such directory or file", path)};
     return Failure{ErrorKind::io, fmt::format("{} cannot be reached: {}", path, std::strerror(errno))};
   }
-  if (S_ISDIR(status.st_mode)) return SourceKind::spool;
+  if (S_ISDIR(status.st_mode)) {
+    if (const std::string_view tables = tables_in(path); !tables.empty()) return other_export(path, tables);
+    return SourceKind::spool;
+  }
   if (!S_ISREG(status.st_mode))
     return Failure{ErrorKind::usage,
                    fmt::format("{} is no file that can be read twice: name one on a disk", path)};
   if (status.st_size == 0) return nothing_known(path, "is empty");
   Result<std::string> head = head_of(path);
   if (!head.ok()) return head.failure();
+  if (head.value().empty()) return nothing_known(path, "is packed, and there is nothing in it");
   if (std::string_view(head.value()).starts_with(kSqliteMagic)) return kind_of_database(path);
   return kind_of_text(path, head.value());
 }

@@ -26,6 +26,13 @@ std::uint64_t size_of(const std::string& path) {
   return code ? 0 : bytes;
 }
 
+// "x.json is JSON without …", "x.json: the trace has no kernel": a sentence about the file has it as its subject.
+std::string of_file(const std::string& path, std::string_view what) {
+  for (const std::string_view verb : {"is ", "ends ", "could "})
+    if (what.starts_with(verb)) return fmt::format("{} {}", path, what);
+  return fmt::format("{}: {}", path, what);
+}
+
 class TraceImport {
  public:
   TraceImport(const std::string& output, const TraceOptions& options)
@@ -51,7 +58,7 @@ class TraceImport {
         try {
           import_file(paths[i], kinds[i], writer, devices);
         } catch (const Error& error) {
-          return Failure{error.kind(), fmt::format("{}: {}", paths[i], error.message())};
+          return Failure{error.kind(), of_file(paths[i], error.message())};
         }
       }
       if (summary_.processes == 0)

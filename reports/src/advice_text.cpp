@@ -190,9 +190,10 @@ std::string nothing_line(const AdviceReport& report, bool idles) {
     return fmt::format(
         "No advice: {} would gain {}, but the median of the {}s is known to ± {} only, and less than three "
         "times "
-        "that is not shown: record more timeline steps (--schedule), or ridgeline advise --all.",
+        "that is not shown: {}, or ridgeline advise --all.",
         to_string(most->rule), gain_text(report, most->net), scope_noun(report.scope),
-        time_text(report.noise_ns));
+        time_text(report.noise_ns),
+        report.imported ? "profile more steps" : "record more timeline steps (--schedule)");
   }
   if (idles) return "No advice: no rule knows what the GPU waits for: ridgeline advise --all.";
   // Kernels far below their roofs are not healthy because nobody knows what holds them.
@@ -273,9 +274,42 @@ std::string_view rule_meaning(AdviceRule rule) {
   return words_of(rule).meaning;
 }
 
-std::string need_text(const AdviceReport& report, const analyzer::AdviceUnknown& unknown) {
+namespace {
+
+// Of what another profiler recorded: it is asked for what the agent would have. "": as of a recording.
+std::string_view imported_need(AdviceNeed need) {
+  switch (need) {
+    case AdviceNeed::counters:
+      return "the trace has no counters: ridgeline import --onto joins results of Nsight Compute";
+    case AdviceNeed::samples:
+      return "the trace has no samples of how busy the SMs were: nsys profile --gpu-metrics-devices takes "
+             "them";
+    case AdviceNeed::stalls:
+      return "the trace has no stall reasons: Nsight Compute has them";
+    case AdviceNeed::declared_work:
+      return "the trace has no shapes of what these do: torch.profiler with record_shapes=True has them";
+    case AdviceNeed::host_waits:
+      return "what the CPU waited for is not in the trace";
+    case AdviceNeed::clock_samples:
+      return "the trace has no clocks of the GPU";
+    case AdviceNeed::all_ranks:
+      return "other ranks are missing: import the traces of all of them into one capture";
+    case AdviceNeed::loader_range:
+      return "the CPU was busy with something: open a range, \"dataloader\" (NVTX or record_function), round "
+             "the "
+             "loading of a batch";
+    case AdviceNeed::whole_timeline:
+      return "launches are missing in the trace: profile it again";
+    case AdviceNeed::more_steps:
+      return "it is one of the first steps: profile more of them";
+    default:
+      return "";
+  }
+}
+
+std::string recorded_need(AdviceNeed need) {
   std::string text;
-  switch (unknown.need) {
+  switch (need) {
     case AdviceNeed::counters:
       text = "no counters: record with --tiers T0,T1,T2 where ridgeline doctor says that they can be read";
       break;
@@ -319,6 +353,14 @@ std::string need_text(const AdviceReport& report, const analyzer::AdviceUnknown&
       text = "it is one of the first steps: record more of them";
       break;
   }
+  return text;
+}
+
+}  // namespace
+
+std::string need_text(const AdviceReport& report, const analyzer::AdviceUnknown& unknown) {
+  std::string text(report.imported ? imported_need(unknown.need) : "");
+  if (text.empty()) text = recorded_need(unknown.need);
   if (!unknown.subject.empty()) text += ", for " + elide_kernel_name(unknown.subject, kSubjectColumns);
   if (unknown.max_ns && report.step_ns > 0) {
     text += fmt::format(" ({}, {} of the {})", time_text(*unknown.max_ns),

@@ -92,7 +92,8 @@ std::vector<Fact> run_facts(const analyzer::Model& model) {
     } else if (model.run->exit_status) {
       add("exit", "Program ended", fmt::format("with exit status {}", *model.run->exit_status));
     }
-    add("ridgeline", "Recorded with", "Ridgeline " + model.run->ridgeline_version);
+    add("ridgeline", model.imported() ? "Imported with" : "Recorded with",
+        "Ridgeline " + model.run->ridgeline_version);
   }
   add("capture", "Capture", model.path);
   return facts;
@@ -641,13 +642,33 @@ const std::vector<Term>& tier_glossary() {
   return kTerms;
 }
 
+namespace {
+
+// What another profiler did to the run, and what it lost without a trace, nobody knows here.
+std::string imported_timeline(const analyzer::Model& model, const analyzer::Quality& quality) {
+  const std::int64_t without = quality.launches_seen - quality.kernel_records;
+  std::int64_t graphs = 0;
+  for (const store::Message& message : model.messages)
+    if (message.what.code == ReasonCode::import_hidden_graphs) graphs += message.what.number("launches");
+  return fmt::format(
+      "{}{}{}", counted(quality.launches_seen, "launch", "launches"),
+      without == 0 ? " with their kernels" : fmt::format(", {} without a kernel", integer(without)),
+      graphs == 0 ? "" : fmt::format(", {} graphs without", integer(graphs)));
+}
+
+}  // namespace
+
 std::vector<std::string> tier_lines(const analyzer::Model& model, const analyzer::Quality& quality) {
-  std::string t0 = "T0 timeline  times of the undisturbed run; ";
+  const bool imported = model.imported();
+  std::string t0 =
+      fmt::format("T0 timeline  times {}; ", imported ? "of the trace" : "of the undisturbed run");
   const std::int64_t lost = quality.launches_seen - quality.kernel_records;
   if (!quality.completeness_known)
     t0 += "how many launches were lost is not known";
   else if (!model.lost_rows.empty())
     t0 += counted(quality.launches_seen, "launch", "launches") + ", but the capture has lost rows";
+  else if (imported)
+    t0 += imported_timeline(model, quality);
   else
     t0 += fmt::format("{}, {} lost", counted(quality.launches_seen, "launch", "launches"),
                       lost == 0 && quality.dropped_records == 0

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <iterator>
 
 #include "advice_parts.h"
 #include "document_parts.h"
@@ -34,7 +35,9 @@ constexpr std::size_t kReasonsShown = 5;
 analyzer::AdviceReport own_advice(const Analysis& analysis, const KernelExplanation& explanation) {
   analyzer::AdviceReport own = analysis.advice;
   own.advice = explanation.advice;
-  own.small = explanation.small;
+  own.small.clear();
+  std::copy_if(explanation.small.begin(), explanation.small.end(), std::back_inserter(own.small),
+               [](const analyzer::Advice& advice) { return advice.net.high_ns >= 1; });
   own.unknown = explanation.unknown;
   own.healthy.clear();
   return own;

@@ -104,22 +104,35 @@ std::string kinds_text(const Finding& f) {
       count("other_launches"), time_text(f.value("other_median_ns")), count("other_kind"));
 }
 
+std::string_view how_to_have_steps(const Finding& f) {
+  return f.remedy == analyzer::Remedy::name_steps
+             ? "ridgeline import --step-range NAME names the ranges of the trace that are its steps"
+             : "mark steps with an NVTX range (record --step-range NAME)";
+}
+
 std::string step_text(const Finding& f) {
   switch (f.code) {
     case FindingCode::steps_none:
-      return fmt::format(
-          "{}: the whole recorded window is ranked; mark steps with an NVTX range (record --step-range NAME)",
-          f.count == 0 ? "the capture has no steps" : "no step of the capture is usable");
+      return fmt::format("{}: the whole recorded window is ranked; {}",
+                         f.count == 0 ? "the capture has no steps" : "no step of the capture is usable",
+                         how_to_have_steps(f));
     case FindingCode::steps_no_timeline:
       return no_timeline_text(f);
     case FindingCode::steps_window:
-      return "no steps were found: the whole recorded window is ranked; mark steps with an NVTX range "
-             "(record --step-range NAME)";
+      return fmt::format("no steps were found: the whole recorded window is ranked; {}",
+                         how_to_have_steps(f));
     case FindingCode::steps_period:
-      return "the program marks no steps: they are taken from the period of its launches";
+      return f.remedy == analyzer::Remedy::name_steps
+                 ? fmt::format(
+                       "no range of the trace is known as its step: steps are taken from the period of "
+                       "the launches; {}",
+                       how_to_have_steps(f))
+                 : "the program marks no steps: they are taken from the period of its launches";
     case FindingCode::steps_few:
-      return fmt::format("the median is of {}: record more (record --schedule timeline=10)",
-                         counted(f.count, "step"));
+      return fmt::format("the median is of {}: {}", counted(f.count, "step"),
+                         f.remedy == analyzer::Remedy::trace_more_steps
+                             ? "profile more steps and import them"
+                             : "record more (record --schedule timeline=10)");
     case FindingCode::steps_open:
       return "the step's time ends with its own last work: no step of its kind follows it, so the pause "
              "between "

@@ -57,9 +57,15 @@ std::string no_range_line(const analyzer::Ranking& ranking) {
   return text;
 }
 
-std::string undeclared_line(const analyzer::Throughput& throughput) {
+std::string undeclared_line(const analyzer::Throughput& throughput, bool imported) {
   if (throughput.scope != analyzer::ScopeKind::step || throughput.declared_flops) return "";
   const char* missing = throughput.size.tokens ? "MFU is" : "MFU and tokens/s are";
+  if (imported)
+    return fmt::format(
+        "{} not known: the trace has no shapes of operations, as torch.profiler's with record_shapes=True "
+        "has, "
+        "and says no tokens.",
+        missing);
   return fmt::format("{} not known: the program declares no {}. docs/cli.md, \"Declared work\", says how.",
                      missing, throughput.size.tokens ? "FLOPs" : "FLOPs and no tokens");
 }

@@ -82,9 +82,16 @@ std::string no_steps_text(const Reason& reason) {
   // What another profiler recorded has no tier that waits for steps, and is not recorded again for them.
   if (reason.number("imported") != 0)
     return fmt::format(
-        "no range named \"{}\" is in the trace{}: it counts as one step; ridgeline import --step-range NAME "
-        "names the ranges that are its steps",
-        reason.word("step_range"), searched ? " and no period of the launches was found" : "");
+        "{}{}: it counts as one step; ridgeline import --step-range NAME names the ranges that are its "
+        "steps; {}",
+        reason.number("ranges") == 0
+            ? fmt::format("no range named \"{}\" is in the trace", reason.word("step_range"))
+            : fmt::format(
+                  "nothing that is recorded was launched in the ranges named \"{}\" of the trace ({})",
+                  reason.word("step_range"), reason.number("ranges")),
+        searched ? " and no period of the launches was found" : "",
+        reason.because.empty() ? "the trace has no range at all"
+                               : "outermost ranges: " + below(reason, ", "));
   if (reason.number("stretches") != 0)
     return fmt::format(
         "no NVTX range named \"{}\" was seen and no period of the launches was found: the recording counts "
@@ -115,13 +122,17 @@ std::string too_few_steps_text(const Reason& reason) {
 
 std::string found_by_period_text(const Reason& reason) {
   const std::int64_t periods = reason.number("periods");
+  const bool imported = reason.number("imported") != 0;
   return fmt::format(
-      "no step was found in time while the program ran; the import found {} of {}{} launches{}, {:.2f} ms "
-      "each{}: on the timeline only, since samples and counters need steps while the program runs",
+      "{}found {} of {}{} launches{}, {:.2f} ms each{}{}",
+      imported ? "no range of the trace is known as its step; by the period of the launches the import "
+               : "no step was found in time while the program ran; the import ",
       reason.number("steps"), reason.number("varies") != 0 ? "about " : "", reason.number("launches"),
       periods > 1 ? fmt::format(", {} times", periods) : "",
       static_cast<double>(reason.number("step_ns")) / 1e6,
-      reason.number("varies") != 0 ? " (steps by period that do not launch alike)" : "");
+      reason.number("varies") != 0 ? " (steps by period that do not launch alike)" : "",
+      imported ? ": ridgeline import --step-range NAME names others"
+               : ": on the timeline only, since samples and counters need steps while the program runs");
 }
 
 std::string step_text(const Reason& reason) {
@@ -138,6 +149,13 @@ std::string step_text(const Reason& reason) {
     case Code::steps_by_period:
       return found_by_period_text(reason);
     case Code::steps_by_range:
+      if (reason.number("imported") != 0)
+        return fmt::format(
+            "steps are the ranges \"{}\" of the trace: {}, {:.0f} % of the launches in them; ridgeline "
+            "import "
+            "--step-range NAME names others",
+            reason.word("name"), counted(reason.number("steps"), "step"),
+            100 * reason.real("launches_ratio"));
       return fmt::format(
           "no step was found in time while the program ran; the import took its NVTX ranges \"{}\": {} "
           "steps, "

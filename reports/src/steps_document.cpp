@@ -131,15 +131,19 @@ Document steps_document(const analyzer::Model& model, const analyzer::Analysis& 
   if (!phases.empty()) out += render_text(phases_table(phases), style) + "\n";
   if (table.size() > 0) {
     out += render_text(table, style) + paragraph(left_out, style);
-    bool open = false;
-    for (const analyzer::StepSummary& step : all) open = open || (!step.closed && step.gpu_duration_ns > 0);
+    bool open = false, closed = false;
+    for (const analyzer::StepSummary& step : all) {
+      open = open || (!step.closed && step.gpu_duration_ns > 0);
+      closed = closed || step.closed;
+    }
     const bool analysed = analysis.steps.representative.scope == analyzer::ScopeKind::step;
     out += paragraph(
         std::string(analysed ? "◀ is the step that is analysed and stands for all." : "") +
-            (open
+            (!open ? ""
+             : closed
                  ? " * is the time to the end of the step's own work: the next step is missing or of another "
                    "phase; the median that is analysed is of the others."
-                 : ""),
+                 : " * is the time to the end of its own work, for no step follows."),
         style);
     out += paragraph(pace_line(analysis.steps, pace), style) + "\n";
   }

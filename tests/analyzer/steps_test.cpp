@@ -92,6 +92,24 @@ TEST(Steps, FewOpenOrUnmarkedOnesAreSaidWithTheirNumber) {
   EXPECT_EQ(said(alone, StepSource::window), "steps.window warning 1\nsteps.open info 1\n");
 }
 
+// The agent cannot be asked for what another profiler did not record.
+TEST(Steps, OfAnImportTheRemediesAreOfTheTrace) {
+  FabricatedModel f = steps_at({{Phase::timeline, 1000}});
+  f.model.steps[0].step.source = StepSource::window;
+  f.model.tier_statuses.push_back(
+      {.process_id = 1,
+       .tier = Tier::t2,
+       .status = TierOutcome::not_requested,
+       .reason = Reason(ReasonCode::not_asked_for, {{"tier", "T2"}, {"source", "trace"}})});
+  EXPECT_TRUE(f.model.imported());
+  const StepAnalysis analysis = analyze_steps(f.done()).value();
+  for (const Finding& finding : analysis.findings)
+    EXPECT_EQ(finding.remedy,
+              finding.code == FindingCode::steps_window ? Remedy::name_steps : Remedy::trace_more_steps);
+  f.model.tier_statuses.back().reason = Reason(ReasonCode::not_asked_for, {{"tier", "T2"}});
+  EXPECT_FALSE(f.model.imported());
+}
+
 TEST(Steps, BeginWithTheirFirstKernelThoughCopiesRunAhead) {
   // The copy of each step's batch runs on another stream while the step before computes.
   FabricatedModel f;

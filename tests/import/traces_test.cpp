@@ -9,6 +9,7 @@
 #include <fstream>
 #include <map>
 #include <numeric>
+#include <set>
 
 #include "kineto/json_stream.h"
 #include "ridgeline/import/trace_files.h"
@@ -211,6 +212,9 @@ CREATE TABLE CUPTI_ACTIVITY_KIND_GRAPH_TRACE(start INTEGER, "end" INTEGER, devic
   EXPECT_EQ(first.code, ReasonCode::import_hidden_graphs);
   EXPECT_EQ(first.number("launches"), 1);
   EXPECT_EQ(first.number("duration_ns"), 3000);
+  std::set<std::string> names;
+  for (const store::Kernel& kernel : capture.kernels()) names.insert(kernel.normalised_name);
+  EXPECT_TRUE(names.contains("[CUDA graph 3: kernels not recorded]")) << "whole: it is no C++ name";
   const auto tiers = capture.tier_statuses();
   EXPECT_EQ(tiers.at(0).status, TierOutcome::partial);
   EXPECT_EQ(capture.completeness().at(0).graph_launches, 1);
@@ -271,7 +275,57 @@ TEST_F(Traces, OtherDatabasesAndFilesAreNotTakenForTraces) {
   expect_refused("ncu.csv", ErrorKind::not_a_capture, "no result");
   write("nothing", "");
   expect_refused("nothing", ErrorKind::not_a_capture, "is empty");
+  gzclose(gzopen((directory_ / "packed").c_str(), "wb"));
+  expect_refused("packed", ErrorKind::not_a_capture, "there is nothing in it");
+  write("short", std::string("SQLite format 3\0", 16));
+  expect_refused("short", ErrorKind::corrupt, "is a damaged SQLite database: export the report again");
   EXPECT_EQ(source_kind(directory_ / "nosuch").failure().kind, ErrorKind::usage);
+}
+
+// What nsys export writes otherwise, and how to have what is read.
+TEST_F(Traces, OtherExportsOfNsysAreAnsweredWithTheCommandForSqlite) {
+  const std::vector<std::pair<std::string, std::string>> files = {
+      {"StringIds.parquet", "PAR1...PAR1"},
+      {"run.arrow", "ARROW1\n..."},
+      {"stream.arrow", "\xFF\xFF\xFF\xFF..."},
+      {"run.h5", "\x89HDF\r\n\x1a\n..."},
+      {"run.jsonl", "{\"Type\": 59}\n{\"Type\": 80}\n"}};
+  for (const auto& [name, bytes] : files) {
+    write(name, bytes);
+    expect_refused(name, ErrorKind::not_a_capture, "nsys export --type sqlite");
+  }
+  std::filesystem::create_directory(directory_ / "run_pqtdir");
+  write("run_pqtdir/StringIds.parquet", "PAR1...PAR1");
+  expect_refused("run_pqtdir", ErrorKind::not_a_capture, "is a folder of Parquet files, which is not read");
+}
+
+// Ranges that were named and are not there, or in which nothing was launched, are no steps; it is said what there is.
+TEST_F(Traces, WithoutStepsItIsSaidWhichRangesThereAre) {
+  const std::string events =
+      R"j({"ph": "X", "cat": "kernel", "name": "k", "pid": 0, "tid": 7, "ts": 10, "dur": 2, "args": {"correlation": 1}},
+  {"ph": "X", "cat": "cuda_runtime", "name": "cudaLaunchKernel", "pid": 9, "tid": 11, "ts": 5, "dur": 2,
+   "args": {"correlation": 1}},
+  {"ph": "X", "cat": "user_annotation", "name": "epoch 1", "pid": 9, "tid": 11, "ts": 1, "dur": 20},
+  {"ph": "X", "cat": "user_annotation", "name": "step", "pid": 9, "tid": 11, "ts": 30, "dur": 5},
+  {"ph": "X", "cat": "user_annotation", "name": "step", "pid": 9, "tid": 11, "ts": 40, "dur": 5})j";
+  write("trace", "[" + events + "]");
+  const auto said = [&](const std::string& step_range) {
+    const store::Capture capture = imported("trace", step_range);
+    EXPECT_EQ(capture.steps().size(), 1u) << "the whole recording";
+    EXPECT_EQ(capture.steps().at(0).source, StepSource::window);
+    return summary_.warnings.at(0);
+  };
+  const Reason usual = said("");
+  EXPECT_EQ(usual.code, ReasonCode::no_steps);
+  EXPECT_EQ(usual.number("ranges"), 2);
+  ASSERT_EQ(usual.because.size(), 2u);
+  EXPECT_EQ(usual.because[0].word("name"), "epoch #") << "most of the time first";
+  EXPECT_EQ(usual.because[1].word("name"), "step");
+  EXPECT_EQ(usual.because[1].number("ranges"), 2);
+  EXPECT_EQ(said("batch").number("ranges"), 0);
+  const store::Capture named = imported("trace", "epoch #");
+  EXPECT_EQ(named.steps().at(0).source, StepSource::nvtx);
+  EXPECT_EQ(named.messages().at(0).what.number("imported"), 1);
 }
 
 TEST_F(Traces, AReportNeedsNsysInPath) {

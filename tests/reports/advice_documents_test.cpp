@@ -170,6 +170,19 @@ TEST(AdviceDocuments, EveryRuleAndEveryNeedHasItsWords) {
   }
 }
 
+// What another profiler recorded has no schedule, tiers or doctor of ours.
+TEST(AdviceDocuments, OfAnImportEveryNeedIsSaidOfTheTrace) {
+  analyzer::AdviceReport report;
+  report.imported = true;
+  std::set<std::string> said;
+  for (const auto& word : Vocabulary<analyzer::AdviceNeed>::kWords) {
+    const std::string text = need_text(report, {analyzer::AdviceRule::casts, word.value, "", {}});
+    EXPECT_TRUE(said.insert(text).second) << text;
+    for (const char* own : {"record ", "record:", "--tiers", "--schedule", "doctor", "this version"})
+      EXPECT_EQ(text.find(own), std::string::npos) << text;
+  }
+}
+
 TEST(AdviceDocuments, FiguresAreToldWithTheirUnits) {
   EXPECT_EQ(evidence_text({{"gaps_ns", 3.93e6, {}, {}}, {"launches", 1153, {}, {}}}),
             "gaps 3.930 ms · launches 1,153");

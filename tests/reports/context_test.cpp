@@ -287,5 +287,25 @@ TEST(TierLines, SayEachTierInItsWords) {
   EXPECT_TRUE(tier_lines(model, quality).front().ends_with("but the capture has lost rows"));
 }
 
+TEST(TierLines, OfAnImportNothingIsPromisedOfTheRun) {
+  analyzer::Model model;
+  model.tier_statuses.push_back(
+      {.process_id = 1,
+       .tier = Tier::t2,
+       .status = TierOutcome::not_requested,
+       .reason = Reason(ReasonCode::not_asked_for, {{"tier", "T2"}, {"source", "trace"}})});
+  analyzer::Quality quality;
+  quality.completeness_known = true;
+  quality.launches_seen = quality.kernel_records = 3;
+  EXPECT_EQ(tier_lines(model, quality).front(),
+            "T0 timeline  times of the trace; 3 launches with their kernels");
+  quality.kernel_records = 2;
+  model.messages.push_back(
+      {.severity = Severity::error,
+       .what = Reason(ReasonCode::import_hidden_graphs, {{"launches", 2}, {"duration_ns", 9}})});
+  EXPECT_TRUE(
+      tier_lines(model, quality).front().ends_with("3 launches, 1 without a kernel, 2 graphs without"));
+}
+
 }  // namespace
 }  // namespace ridgeline::reports

@@ -50,7 +50,30 @@ TEST(ReasonText, OfAProgramWithoutStepsTheRangesThatWereSeen) {
   EXPECT_EQ(
       imported,
       "no range named \"step\" is in the trace and no period of the launches was found: it counts as one "
-      "step; ridgeline import --step-range NAME names the ranges that are its steps");
+      "step; ridgeline import --step-range NAME names the ranges that are its steps; the trace has no range "
+      "at all");
+  Reason named(ReasonCode::no_steps,
+               {{"step_range", "step"}, {"searched", 0}, {"imported", 1}, {"ranges", 2}},
+               {Reason(ReasonCode::range_seen, {{"name", "fit"}, {"ranges", 3}})});
+  EXPECT_EQ(
+      reason_text(named),
+      "nothing that is recorded was launched in the ranges named \"step\" of the trace (2): it counts as "
+      "one step; ridgeline import --step-range NAME names the ranges that are its steps; outermost ranges: "
+      "\"fit\" (3)");
+  EXPECT_EQ(reason_text(
+                Reason(ReasonCode::steps_by_range,
+                       {{"name", "ProfilerStep##"}, {"steps", 3}, {"launches_ratio", 1.0}, {"imported", 1}})),
+            "steps are the ranges \"ProfilerStep##\" of the trace: 3 steps, 100 % of the launches in them; "
+            "ridgeline import --step-range NAME names others");
+  EXPECT_EQ(
+      reason_text(Reason(ReasonCode::steps_by_period, {{"steps", 43},
+                                                       {"launches", 85},
+                                                       {"periods", 1},
+                                                       {"step_ns", 40'760'000},
+                                                       {"varies", 0},
+                                                       {"imported", 1}})),
+      "no range of the trace is known as its step; by the period of the launches the import found 43 of 85 "
+      "launches, 40.76 ms each: ridgeline import --step-range NAME names others");
   EXPECT_EQ(
       reason_text(Reason(ReasonCode::import_hidden_graphs, {{"launches", 2}, {"duration_ns", 3104}})),
       "2 launches of CUDA graphs, 3.1 µs of GPU time, are in the file without their kernels: record with "

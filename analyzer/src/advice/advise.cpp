@@ -238,6 +238,7 @@ AdviceGain Proposal::alone() const {
 AdviceReport advise(const AdviceInput& input, const AdviceOptions& options) {
   AdviceReport report;
   report.scope = input.accounting.scope;
+  report.imported = input.model.imported();
   report.step_ns = static_cast<double>(input.accounting.step_ns);
   report.noise_ns = noise_of(input.steps);
   report.min_ns = std::max(options.min_share * report.step_ns, options.noise_multiple * report.noise_ns);

@@ -325,6 +325,13 @@ std::optional<double> Model::metric(store::Id launch_id, std::string_view name, 
   return std::nullopt;
 }
 
+bool Model::imported() const {
+  return std::any_of(tier_statuses.begin(), tier_statuses.end(), [](const store::TierStatus& status) {
+    return status.reason && status.reason->code == ReasonCode::not_asked_for &&
+           status.reason->word("source") == "trace";
+  });
+}
+
 const store::TierStatus* Model::tier_status(store::Id process_id, Tier tier) const {
   const auto found =
       std::find_if(tier_statuses.begin(), tier_statuses.end(), [&](const store::TierStatus& status) {

@@ -441,6 +441,13 @@ Pool of_one_kind(const Pool& pool, const StepOptions& options, StepAnalysis& ana
   return chosen;
 }
 
+Remedy mark_steps(const Model& model) {
+  return model.imported() ? Remedy::name_steps : Remedy::mark_steps;
+}
+Remedy more_steps(const Model& model) {
+  return model.imported() ? Remedy::trace_more_steps : Remedy::record_more_steps;
+}
+
 void find(StepAnalysis& analysis, Severity severity, FindingCode code, Remedy remedy, std::size_t count = 1) {
   Finding finding{.severity = severity, .code = code, .remedy = remedy};
   finding.count = static_cast<std::int64_t>(count);
@@ -463,27 +470,27 @@ Result<RepresentativeStep> choose(const Model& model, const Pool& pool, const St
     return represent(model, *asked);
   }
   if (!pool.empty()) return represent(model, *median_of(pool));
-  find(analysis, Severity::warning, FindingCode::steps_none, Remedy::mark_steps, analysis.steps.size());
+  find(analysis, Severity::warning, FindingCode::steps_none, mark_steps(model), analysis.steps.size());
   return represent_recording(model, analysis.process_id);
 }
 
 // What marks the steps, and how well they stand for all.
 void find_basis(const Model& model, const Pool& pool, Phase phase, StepAnalysis& analysis) {
   if (!pool.empty() && phase != Phase::timeline) {
-    find(analysis, Severity::warning, FindingCode::steps_no_timeline, Remedy::record_more_steps);
+    find(analysis, Severity::warning, FindingCode::steps_no_timeline, more_steps(model));
     analysis.findings.back().subject.phase = phase;
   }
   const RepresentativeStep& representative = analysis.representative;
   std::optional<StepSource> source;
   if (!representative.whole_recording) source = model.steps[representative.summary.index].step.source;
   const bool window = source == StepSource::window;
-  if (window) find(analysis, Severity::warning, FindingCode::steps_window, Remedy::mark_steps);
+  if (window) find(analysis, Severity::warning, FindingCode::steps_window, mark_steps(model));
   if (source == StepSource::period)
-    find(analysis, Severity::info, FindingCode::steps_period, Remedy::mark_steps);
+    find(analysis, Severity::info, FindingCode::steps_period, mark_steps(model));
   if (!pool.empty() && pool.size() < 3 && !window)
-    find(analysis, Severity::info, FindingCode::steps_few, Remedy::record_more_steps, pool.size());
+    find(analysis, Severity::info, FindingCode::steps_few, more_steps(model), pool.size());
   if (!pool.empty() && !representative.whole_recording && !representative.summary.closed)
-    find(analysis, Severity::info, FindingCode::steps_open, Remedy::record_more_steps);
+    find(analysis, Severity::info, FindingCode::steps_open, more_steps(model));
 }
 
 }  // namespace

@@ -69,11 +69,13 @@ enum class ReasonCode : std::uint8_t {
   part_of_capture,          ///< `name`, `steps`, `of_steps`, `launches`, `of_launches`, `duration_ns`
 
   /// Steps.
-  no_steps,         ///< `step_range`, `searched` (0 or 1); below: the ranges that were seen
+  /// `step_range`, `searched` (0 or 1), `stretches`, `imported` (0 or 1), `ranges` of that name without a launch; below:
+  /// the ranges that were seen
+  no_steps,
   range_seen,       ///< `name`, `ranges`
   no_range_seen,    ///< `step_range`
-  steps_by_period,  ///< found by the import: `steps`, `launches`, `periods`, `step_ns`, `varies`
-  steps_by_range,   ///< found by the import: `name`, `steps`, `launches_ratio`
+  steps_by_period,  ///< found by the import: `steps`, `launches`, `periods`, `step_ns`, `varies`, `imported`
+  steps_by_range,   ///< found by the import: `name`, `steps`, `launches_ratio`, `imported`
   too_few_steps,    ///< `steps`, `first_step`, `tier`
   step_open,        ///< the recording ended inside it
   step_killed,      ///< `missing`, `launches`

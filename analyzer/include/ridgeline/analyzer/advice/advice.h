@@ -81,6 +81,7 @@ struct AdviceReport {
   double kernels_target = 0;  ///< the goal of kernels_ns, as a share of a launch's nearest roof, 0 to 1
   double kernels_ns =
       0;  ///< what the step were shorter by at most if all kernels reached it, whatever holds them
+  bool imported = false;  ///< another profiler recorded: what is missing is to be asked of it
   /// What one rule says in a word: its first case, else what it lacks, else that it found nothing that matters.
   [[nodiscard]] AdviceVerdict verdict(AdviceRule rule) const;
   [[nodiscard]] static std::size_t rules();  ///< that there are

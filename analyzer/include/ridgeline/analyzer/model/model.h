@@ -121,6 +121,8 @@ struct Model {
   /// The value of one metric of one launch at a tier; empty if it was not collected.
   [[nodiscard]] std::optional<double> metric(store::Id launch_id, std::string_view name, Tier tier) const;
   [[nodiscard]] const store::TierStatus* tier_status(store::Id process_id, Tier tier) const;
+  /// It was made of what another profiler recorded: nobody is told to ask Ridgeline's agent for what is missing.
+  [[nodiscard]] bool imported() const;
 
  private:
   std::unordered_map<store::Id, std::pair<std::size_t, std::size_t>> metric_rows_;  // launch → [first, last)

@@ -68,6 +68,8 @@ enum class Remedy : std::uint8_t {
   none,
   mark_steps,         ///< an NVTX range round each step
   record_more_steps,  ///< a longer schedule
+  name_steps,         ///< of an import: say which ranges of the trace are the steps
+  trace_more_steps,   ///< of an import: more steps by the profiler that wrote the trace
   run_doctor,         ///< see what the machine lets be measured
   record_again,       ///< what is missing cannot be made up for
   steady_clocks,      ///< lock clocks, mind power and temperature
@@ -137,6 +139,8 @@ struct Vocabulary<analyzer::Remedy> {
       {Remedy::none, "none"},
       {Remedy::mark_steps, "mark_steps"},
       {Remedy::record_more_steps, "record_more_steps"},
+      {Remedy::name_steps, "name_steps"},
+      {Remedy::trace_more_steps, "trace_more_steps"},
       {Remedy::run_doctor, "run_doctor"},
       {Remedy::record_again, "record_again"},
       {Remedy::steady_clocks, "steady_clocks"},
