@@ -256,9 +256,7 @@ class NsysReader {
     while (row.step()) {
       const std::int64_t id = row.int64(7);
       const auto [kernel, fresh] = graphs.try_emplace(id, static_cast<std::uint32_t>(kernels_.size()));
-      if (fresh)
-        kernels_.push_back(
-            {.text = fmt::format("[CUDA graph {}: kernels not recorded]", id), .mangled = false});
+      if (fresh) kernels_.push_back({.text = fmt::format("[CUDA graph {}]", id), .mangled = false});
       Execution execution{.kernel = kernel->second,
                           .grid = {0, 0, 0},
                           .block = {0, 0, 0},

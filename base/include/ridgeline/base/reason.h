@@ -69,8 +69,8 @@ enum class ReasonCode : std::uint8_t {
   part_of_capture,          ///< `name`, `steps`, `of_steps`, `launches`, `of_launches`, `duration_ns`
 
   /// Steps.
-  /// `step_range`, `searched` (0 or 1), `stretches`, `imported` (0 or 1), `ranges` of that name without a launch; below:
-  /// the ranges that were seen
+  /// `step_range`, `searched` (0 or 1), `stretches`, `imported` (0 or 1), `ranges` of that name without a launch;
+  /// below: the ranges that were seen
   no_steps,
   range_seen,       ///< `name`, `ranges`
   no_range_seen,    ///< `step_range`
