@@ -542,11 +542,13 @@ std::string throughput_line(const analyzer::Throughput& t) {
       fmt::format("the {}'s {}", scope_noun(t.scope), time_text(static_cast<double>(t.step_ns)));
   std::string text;
   if (t.mfu) {
-    text = fmt::format("MFU {}: {} that the program declares ÷ {} ÷ {}.", percent_text(*t.mfu),
-                       tera(*t.declared_flops, 2), step, peak);
+    text = fmt::format("MFU {}: {} {} ÷ {} ÷ {}.", percent_text(*t.mfu), tera(*t.declared_flops, 2),
+                       t.imported ? "by the shapes in the trace" : "that the program declares", step, peak);
   } else if (t.declared_flops_per_s) {
-    text = fmt::format("The program declares {} for the {}: {}/s over {}.", tera(*t.declared_flops, 2),
-                       scope_noun(t.scope), tera(*t.declared_flops_per_s, 1), step);
+    text =
+        fmt::format("{} {} for the {}: {}/s over {}.",
+                    t.imported ? "The shapes in the trace make" : "The program declares",
+                    tera(*t.declared_flops, 2), scope_noun(t.scope), tera(*t.declared_flops_per_s, 1), step);
   }
   if (t.tensor_ops_per_s) {
     if (!text.empty()) text += " ";

@@ -94,16 +94,16 @@ Document ranking_document(const analyzer::Model& model, const analyzer::Analysis
     case Format::csv:
       return csv_document(table);
     case Format::markdown:
-      return Document(
-          markdown_headline(model, analysis) + first_markdown(analysis) + render_markdown(table) + "\n" +
-          markdown_paragraph(cut) + markdown_paragraph(brief) +
-          markdown_paragraph(no_range_line(analysis.ranking)) +
-          markdown_paragraph(ranking_sums(analysis.ranking)) + markdown_paragraph(gap_line(model, analysis)) +
-          markdown_paragraph(clock_cost_line(analysis.ranking)) +
-          markdown_paragraph(throughput_line(analysis.throughput)) +
-          markdown_paragraph(undeclared_line(analysis.throughput, model.imported())) +
-          markdown_paragraph(work) + (options.stalls ? stalls_markdown(analysis.stalls, "###") : "") +
-          markdown_footing(model, analysis, options));
+      return Document(markdown_headline(model, analysis) + first_markdown(analysis) + render_markdown(table) +
+                      "\n" + markdown_paragraph(cut) + markdown_paragraph(brief) +
+                      markdown_paragraph(no_range_line(analysis.ranking)) +
+                      markdown_paragraph(ranking_sums(analysis.ranking)) +
+                      markdown_paragraph(gap_line(model, analysis)) +
+                      markdown_paragraph(clock_cost_line(analysis.ranking)) +
+                      markdown_paragraph(throughput_line(analysis.throughput)) +
+                      markdown_paragraph(undeclared_line(analysis.throughput)) + markdown_paragraph(work) +
+                      (options.stalls ? stalls_markdown(analysis.stalls, "###") : "") +
+                      markdown_footing(model, analysis, options));
     case Format::json:
       return Document([table, &model, &analysis, stalls = options.stalls](const Sink& sink) {
         JsonWriter out(sink, "ridgeline.rank");
@@ -127,17 +127,16 @@ Document ranking_document(const analyzer::Model& model, const analyzer::Analysis
   }
   TextStyle wide = options.text;  // whoever asks for every column gets them
   if (asks_for(options, "all")) wide.columns = std::max(wide.columns, full_width(table));
-  return Document(headline(model, analysis, options.text) + first_text(analysis, options.text) + "\n" +
-                  render_text(table, wide) + "\n" + paragraph(cut, options.text) +
-                  paragraph(brief, options.text) + paragraph(no_range_line(analysis.ranking), options.text) +
-                  paragraph(ranking_sums(analysis.ranking), options.text) +
-                  paragraph(gap_line(model, analysis), options.text) +
-                  paragraph(clock_cost_line(analysis.ranking), options.text) +
-                  paragraph(throughput_line(analysis.throughput), options.text) +
-                  paragraph(undeclared_line(analysis.throughput, model.imported()), options.text) +
-                  paragraph(work, options.text) +
-                  (options.stalls ? stalls_text(analysis.stalls, options.text) : "") +
-                  footing(model, analysis, options));
+  return Document(
+      headline(model, analysis, options.text) + first_text(analysis, options.text) + "\n" +
+      render_text(table, wide) + "\n" + paragraph(cut, options.text) + paragraph(brief, options.text) +
+      paragraph(no_range_line(analysis.ranking), options.text) +
+      paragraph(ranking_sums(analysis.ranking), options.text) +
+      paragraph(gap_line(model, analysis), options.text) +
+      paragraph(clock_cost_line(analysis.ranking), options.text) +
+      paragraph(throughput_line(analysis.throughput), options.text) +
+      paragraph(undeclared_line(analysis.throughput), options.text) + paragraph(work, options.text) +
+      (options.stalls ? stalls_text(analysis.stalls, options.text) : "") + footing(model, analysis, options));
 }
 
 namespace {

@@ -57,10 +57,10 @@ std::string no_range_line(const analyzer::Ranking& ranking) {
   return text;
 }
 
-std::string undeclared_line(const analyzer::Throughput& throughput, bool imported) {
+std::string undeclared_line(const analyzer::Throughput& throughput) {
   if (throughput.scope != analyzer::ScopeKind::step || throughput.declared_flops) return "";
   const char* missing = throughput.size.tokens ? "MFU is" : "MFU and tokens/s are";
-  if (imported)
+  if (throughput.imported)
     return fmt::format(
         "{} not known: the trace has no shapes of operations, as torch.profiler's with record_shapes=True "
         "has, "

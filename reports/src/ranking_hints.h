@@ -18,7 +18,6 @@ namespace ridgeline::reports {
 [[nodiscard]] std::string no_range_line(const analyzer::Ranking& ranking);
 
 /// Where it is said how a program declares what MFU and tokens a second come from; "" if it does.
-/// `imported`: another profiler recorded (analyzer::Model::imported()).
-[[nodiscard]] std::string undeclared_line(const analyzer::Throughput& throughput, bool imported);
+[[nodiscard]] std::string undeclared_line(const analyzer::Throughput& throughput);
 
 }  // namespace ridgeline::reports

@@ -267,6 +267,16 @@ TEST(ThroughputLine, IsOneSentenceForEachThatIsKnown) {
       "the program declares ÷ the step's 10.000 ms.");
 }
 
+TEST(ThroughputLine, OfAnImportTheWorkIsByTheShapesOfTheTrace) {
+  analyzer::Throughput t;
+  t.imported = true;
+  t.step_ns = 10'000'000;
+  t.declared_flops = 2e12;
+  t.declared_flops_per_s = 2e14;
+  EXPECT_EQ(throughput_line(t),
+            "The shapes in the trace make 2.00 TFLOP for the step: 200.0 TFLOP/s over the step's 10.000 ms.");
+}
+
 TEST(TierLines, SayEachTierInItsWords) {
   analyzer::Model model;
   analyzer::Quality quality;

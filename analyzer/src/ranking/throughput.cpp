@@ -55,6 +55,7 @@ std::optional<Peak> peak_of(const Model& model, const UtilisationAnalysis& utili
 Throughput step_throughput(const Model& model, const UtilisationAnalysis& utilisation, const Ranking& ranking,
                            const PeakPolicy& peaks, const StepSize& size) {
   Throughput out;
+  out.imported = model.imported();
   out.step_ns = ranking.totals.step_ns;
   out.size = size;
   const double seconds = static_cast<double>(out.step_ns) * 1e-9;

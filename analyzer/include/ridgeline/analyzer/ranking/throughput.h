@@ -14,6 +14,7 @@ namespace ridgeline::analyzer {
 struct Throughput {
   std::int64_t step_ns = 0;
   ScopeKind scope = ScopeKind::step;  ///< what "step" means here
+  bool imported = false;              ///< what is declared is by the shapes of a trace (Model::imported())
   /// What the program declares (of all declaring ranges): its own convention. Empty: it declares nothing.
   std::optional<double> declared_flops;
   std::optional<double> declared_flops_per_s;
