@@ -32,12 +32,22 @@ std::vector<double> without_outliers(const std::vector<double>& logs, std::span<
   constexpr std::size_t kEnough = 8;
   ByCard of_card;
   for (const std::size_t i : runs) of_card[cards[i]].push_back(logs[i]);
-  std::vector<double> result;
-  for (const std::size_t i : runs) {
-    const std::vector<double>& mates = of_card[cards[i]];
+  struct Limits {
+    double low, high;
+  };
+  std::map<std::size_t, Limits> limits;
+  for (const auto& [card, mates] : of_card) {
+    if (mates.size() < kEnough) continue;
     const double centre = median(mates);
     const double far = kFar * std::max(kMinSpread, kOfNormal * median_absolute_deviation(mates));
-    result.push_back(mates.size() < kEnough ? logs[i] : std::clamp(logs[i], centre - far, centre + far));
+    limits[card] = {centre - far, centre + far};
+  }
+  std::vector<double> result;
+  for (const std::size_t i : runs) {
+    const auto of_its_card = limits.find(cards[i]);
+    result.push_back(of_its_card == limits.end()
+                         ? logs[i]
+                         : std::clamp(logs[i], of_its_card->second.low, of_its_card->second.high));
   }
   return result;
 }
