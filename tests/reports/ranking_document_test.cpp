@@ -419,6 +419,25 @@ TEST(RankingDocument, AStepInWhichTheGpuIdlesDoesNotMeetItsTarget) {
   }
 }
 
+TEST(RankingDocument, CommunicationThatNothingHidesIsSaidAboveTheKernels) {
+  TemporaryCapture capture;
+  analyzer::Accounting& accounting = capture.analysis.accounting;
+  accounting.communication_exposed_ns = accounting.step_ns / 4;
+  accounting.communication_sum_ns = accounting.step_ns / 2;
+  const std::string line = communication_line(accounting);
+  EXPECT_EQ(line.find("Communication that no other kernel hides takes 25.0 % of the step, "), 0U) << line;
+  EXPECT_TRUE(line.ends_with(": its collectives run for " +
+                             time_text(static_cast<double>(accounting.communication_sum_ns)) + "."))
+      << line;
+  const std::string text =
+      in_one_line(ranking_document(capture.model, capture.analysis, as(Format::text, 200)).text());
+  EXPECT_LT(text.find(line), text.find("kernel  ")) << text.substr(0, 1000);
+  const std::string markdown = markdown_report(capture.model, capture.analysis);
+  EXPECT_LT(markdown.find(line), markdown.find("The step misses its target"));
+  accounting.communication_exposed_ns = accounting.step_ns / 11;
+  EXPECT_EQ(communication_line(accounting), "") << "it does not dominate";
+}
+
 TEST(TargetText, HasADecimalOnlyWhereItSaysSomething) {
   EXPECT_EQ(target_text(0.7), "70 %");
   EXPECT_EQ(target_text(0.725), "72.5 %");
