@@ -612,6 +612,69 @@ TEST_F(PanelsTest, TheAccountingAddsUpToTheStep) {
   double sum = 0;
   for (const BarPart& part : accounting_parts(accounting)) sum += part.value;
   EXPECT_NEAR(sum, static_cast<double>(accounting.step_ns), static_cast<double>(accounting.step_ns) * 1e-6);
+  // What would be told as 0.0 % is one line together.
+  const auto parts =
+      without_crumbs({{"a", 900, {}}, {"b", 0.1, {}}, {"c", 99.7, {}}, {"d", 0.2, {}}, {"e", 0, {}}}, 1000);
+  ASSERT_EQ(parts.size(), 3U);
+  EXPECT_EQ(parts[2].label, "2 smaller: b; d");
+  EXPECT_NEAR(parts[2].value, 0.3, 1e-12);
+  EXPECT_EQ(without_crumbs({{"a", 999.9, {}}, {"b", 0.1, {}}}, 1000).size(), 2U)
+      << "one has a line of its own";
+}
+
+TEST_F(PanelsTest, ColumnsOfTheRankingAreSeenWholeOrNotAtAll) {
+  for (const QSize& size : {QSize(1280, 690), QSize(1440, 900), QSize(1920, 1080)}) {
+    const auto window = opened_window(testing::bundled_capture(), size);
+    const auto* table = window->panel("ranking")->findChild<TableView*>();
+    const int wide = table->viewport()->width();
+    int whole = 0;
+    for (const std::size_t each : table->shown_columns()) {
+      const int left = table->columnViewportPosition(static_cast<int>(each));
+      const int right = left + table->columnWidth(static_cast<int>(each));
+      EXPECT_TRUE(right <= wide || left >= wide) << each << ": " << left << " to " << right << " of " << wide;
+      whole += right <= wide ? 1 : 0;
+    }
+    EXPECT_GE(whole, 5) << size.width();
+  }
+}
+
+TEST_F(PanelsTest, TargetsAreGroundsBehindTheBarsAndNoMarksBesideTheDigits) {
+  auto* table = panel<RankingPanel>("ranking")->findChild<TableView*>();
+  selection().select_kernel({});
+  const QImage picture = table->viewport()->grab().toImage();
+  int looked_at = 0;
+  for (int column = 0; column < table->proxy()->columnCount(); ++column) {
+    const QModelIndex cell = table->proxy()->index(0, column);
+    const QVariant ratio = cell.data(kRatioRole);
+    const QRect at = table->visualRect(cell);
+    if (table->isColumnHidden(column) || !ratio.isValid() || ratio.toDouble() > 0.5 || at.width() < 80 ||
+        !table->viewport()->rect().contains(at))
+      continue;
+    ++looked_at;
+    const double ratio_of_pixels = picture.devicePixelRatio();
+    const auto colour = [&](double share, int y) {
+      const double x = at.left() + 4 + (at.width() - 8) * share;
+      return picture.pixel(static_cast<int>(x * ratio_of_pixels), static_cast<int>(y * ratio_of_pixels));
+    };
+    const int middle = at.center().y();
+    EXPECT_NE(colour(0.65, middle), colour(0.75, middle));
+    EXPECT_NE(colour(0.75, middle), colour(0.95, middle));
+    for (const double share : {0.68, 0.70, 0.72, 0.84, 0.86, 0.95}) {
+      for (int y = at.top(); y <= at.bottom(); ++y)
+        EXPECT_EQ(colour(share, y), colour(share, middle)) << share;
+    }
+  }
+  EXPECT_GT(looked_at, 0);
+}
+
+TEST_F(PanelsTest, TheChartOfStepsIsInSightInASmallWindow) {
+  const auto window = opened_window(testing::bundled_capture(), {1280, 690});
+  const ColumnChart* chart = static_cast<StepPanel*>(window->panel("step"))->steps();
+  ASSERT_TRUE(chart->isVisible());
+  const auto* area = window->panel("step")->findChild<QScrollArea*>();
+  const QRect seen(QPoint(0, 0), area->viewport()->size());
+  const QRect where(chart->mapTo(area->viewport(), QPoint(0, 0)), chart->size());
+  EXPECT_TRUE(seen.contains(where)) << where.bottom() << " of " << seen.height();
 }
 
 TEST_F(PanelsTest, BoxesOfTheFlameViewLieInTheirParents) {

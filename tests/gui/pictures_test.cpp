@@ -62,7 +62,7 @@ INSTANTIATE_TEST_SUITE_P(All, PicturesTest,
                          ::testing::Values(Picture{"ranking", ThemeChoice::light, {700, 220}},
                                            Picture{"timeline", ThemeChoice::dark, {700, 300}},
                                            Picture{"roofline", ThemeChoice::light, {520, 360}},
-                                           Picture{"step", ThemeChoice::dark, {380, 420}}));
+                                           Picture{"step", ThemeChoice::dark, {380, 560}}));
 
 }  // namespace
 }  // namespace ridgeline::gui

@@ -123,6 +123,24 @@ std::vector<BarPart> accounting_parts(const analyzer::Accounting& a) {
   return parts;
 }
 
+std::vector<BarPart> without_crumbs(std::vector<BarPart> parts, double whole) {
+  constexpr double kCrumb = 0.0005;  // of the whole: it would be told as 0.0 %
+  const auto is_crumb = [&](const BarPart& part) { return part.value < kCrumb * whole; };
+  std::erase_if(parts, [](const BarPart& part) { return part.value <= 0; });
+  if (std::count_if(parts.begin(), parts.end(), is_crumb) < 2) return parts;
+  BarPart rest{{}, 0, theme().line};
+  QStringList names;
+  for (const BarPart& part : parts) {
+    if (!is_crumb(part)) continue;
+    names << part.label;
+    rest.value += part.value;
+  }
+  rest.label = StepPanel::tr("%1 smaller: %2").arg(names.size()).arg(names.join("; "));
+  std::erase_if(parts, is_crumb);
+  parts.push_back(rest);
+  return parts;
+}
+
 std::vector<FlameBox> flame_boxes(const std::vector<analyzer::TimePart>& tree, std::string_view noun) {
   std::vector<FlameBox> boxes(tree.size());
   std::vector<double> used(tree.size());
@@ -171,7 +189,7 @@ StepPanel::StepPanel(CaptureDocument& document, Selection& selection, QWidget* p
   flame_title_ = wrapped_heading(tr("Kernel time by NVTX range, coloured by what bounds it"), page);
   flame_ = new FlameChart(page);
   steps_ = new ColumnChart(page);
-  steps_->setMinimumHeight(180);
+  steps_->setMinimumHeight(120);
   outliers_ = new QLabel(page);
   outliers_->setWordWrap(true);
   outliers_->setTextFormat(Qt::PlainText);
@@ -181,11 +199,11 @@ StepPanel::StepPanel(CaptureDocument& document, Selection& selection, QWidget* p
   column->addWidget(title_);
   column->addWidget(bar_parts_);
   column->addWidget(communication_);
-  column->addWidget(flame_title_);
-  column->addWidget(flame_);
   column->addWidget(wrapped_heading(tr("GPU time of the steps; a click chooses one"), page));
   column->addWidget(steps_);
   column->addWidget(outliers_);
+  column->addWidget(flame_title_);
+  column->addWidget(flame_);
   column->addStretch(1);
   area->setWidget(page);
   body()->addWidget(area, 1);
@@ -308,7 +326,10 @@ void StepPanel::changeEvent(QEvent* event) {
 void StepPanel::show_answer(const ScopeAnswer& answer) {
   const analyzer::Accounting& accounting = *answer.accounting;
   title_->setText(scope_words(answer));
-  bar_parts_->set_parts(accounting_parts(accounting), static_cast<double>(accounting.step_ns));
+  // Which step it is of itself stands in the headline.
+  title_->setVisible(title_->text() != shown(reports::step_line(*document_.overview()->steps)));
+  bar_parts_->set_parts(without_crumbs(accounting_parts(accounting), static_cast<double>(accounting.step_ns)),
+                        static_cast<double>(accounting.step_ns));
   communication_->setText(communication_words(accounting));
   communication_->setVisible(!communication_->text().isEmpty());
   flame_->set_boxes(flame_boxes(accounting.kernels.tree, reports::scope_noun(accounting.scope)));

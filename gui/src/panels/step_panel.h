@@ -53,6 +53,8 @@ class StepPanel : public ScopePanel {
 
 /// The parts that an accounting adds up to, largest kinds first as people read them.
 [[nodiscard]] std::vector<BarPart> accounting_parts(const analyzer::Accounting& accounting);
+/// Those that would be told as 0.0 % of the whole as one part, where there are several; parts of nothing are left out.
+[[nodiscard]] std::vector<BarPart> without_crumbs(std::vector<BarPart> parts, double whole);
 /// Boxes of the NVTX tree by kernel time, coloured by what bounds most of it.
 /// Their shares are of a step, range or window: `noun`.
 [[nodiscard]] std::vector<FlameBox> flame_boxes(const std::vector<analyzer::TimePart>& tree,

@@ -12,6 +12,7 @@
 #include <QSaveFile>
 #include <algorithm>
 #include <cmath>
+#include <optional>
 #include <vector>
 
 #include "models/text.h"
@@ -26,10 +27,15 @@ constexpr int kMinColumns = 8;         // characters of a name that is cut
 constexpr int kMinNameWidth = 240;     // pixels, at least: names of kernels differ at their ends
 constexpr int kMinElasticWidth = 160;  // likewise of other columns that are cut
 
-QString elided(const QString& text, reports::Elide how, int columns) {
+QString elided(const QModelIndex& index, const QString& text, reports::Elide how, int columns) {
   switch (how) {
-    case reports::Elide::kernel_name:
-      return plain(reports::elide_kernel_name(text.toStdString(), std::max(columns, 8)));
+    case reports::Elide::kernel_name: {
+      // Beside the names of the other rows.
+      const auto* proxy = qobject_cast<const TableProxy*>(index.model());
+      const auto* model = proxy != nullptr ? qobject_cast<const TableModel*>(proxy->sourceModel()) : nullptr;
+      return model != nullptr ? model->kernel_name(proxy->mapToSource(index), std::max(columns, 8))
+                              : plain(reports::elide_kernel_name(text.toStdString(), std::max(columns, 8)));
+    }
     case reports::Elide::start:
       return plain(reports::elide_start(text.toStdString(), std::max(columns, 4)));
     case reports::Elide::middle:
@@ -54,9 +60,9 @@ void CellDelegate::initStyleOption(QStyleOptionViewItem* option, const QModelInd
     const int room = option->rect.width() - 10;
     const QString whole = option->text;
     int columns = room / std::max(option->fontMetrics.averageCharWidth(), 1);
-    option->text = elided(whole, how, columns);
+    option->text = elided(index, whole, how, columns);
     while (columns > kMinColumns && option->fontMetrics.horizontalAdvance(option->text) > room)
-      option->text = elided(whole, how, --columns);
+      option->text = elided(index, whole, how, --columns);
   }
   const auto style = static_cast<reports::Style>(index.data(kStyleRole).toInt());
   if (style == reports::Style::strong) option->font.setBold(true);
@@ -76,11 +82,20 @@ void CellDelegate::paint(QPainter* painter, const QStyleOptionViewItem& option,
   const Theme& t = theme();
   const bool chosen = own.state & QStyle::State_Selected;
   painter->save();
+  // Short of the target, up to the stretch goal, beyond it: a ground in three steps behind each bar, for
+  // lines and dots in every row look like letters.
   painter->fillRect(own.rect, chosen ? own.palette.color(QPalette::Highlight)
                                      : (index.row() % 2 != 0 ? t.alternate : t.base));
   const QRectF bar = QRectF(own.rect).adjusted(4, 3.5, -4, -3.5);
   const double ratio = std::clamp(value.toDouble(), 0.0, 1.0);
   const auto style = static_cast<reports::Style>(index.data(kStyleRole).toInt());
+  for (const double from : {target_, stretch_}) {
+    QColor zone = chosen ? t.accent_text : t.text;
+    zone.setAlphaF(0.07F);
+    painter->fillRect(QRectF(QPointF(bar.left() + bar.width() * from, own.rect.top()),
+                             QPointF(bar.right(), own.rect.bottom() + 1.0)),
+                      zone);
+  }
   // What is chosen has a ground of its own: there the bar is an outline, and the value stays readable.
   const QRectF filled(bar.left(), bar.top(), bar.width() * ratio, bar.height());
   if (chosen) {
@@ -88,12 +103,6 @@ void CellDelegate::paint(QPainter* painter, const QStyleOptionViewItem& option,
     painter->drawRect(filled.adjusted(0.5, 0.5, -0.5, -0.5));
   } else {
     painter->fillRect(filled, t.bar(style));
-  }
-  // The targets, a dotted mark and a whole one: at the foot, right of the digits, so that no mark looks like a comma.
-  for (const double goal : {target_, stretch_}) {
-    const double x = bar.left() + bar.width() * goal;
-    painter->setPen(QPen(chosen ? t.accent_text : t.faint, 1, goal == target_ ? Qt::DotLine : Qt::SolidLine));
-    painter->drawLine(QPointF(x, bar.bottom() - 2), QPointF(x, bar.bottom() + 3));
   }
   // The bar has the colour of the judgement; in the same colour the value could not be read on it.
   painter->setPen(chosen ? t.accent_text : t.text);
@@ -190,6 +199,23 @@ void TableView::fit_columns() {
   for (const int column : elastic)
     setColumnWidth(column, std::max((viewport()->width() - used) / static_cast<int>(elastic.size()),
                                     column == elastic.front() ? kMinNameWidth : kMinElasticWidth));
+  show_whole_columns();
+}
+
+// A column is seen whole or not at all, for half a head is another word: names take what the next one would be cut to.
+void TableView::show_whole_columns() {
+  const auto& heads = model_.table()->columns();
+  int right = 0;
+  std::optional<int> elastic;
+  for (const std::size_t each : shown_columns()) {
+    const int column = static_cast<int>(each), width = columnWidth(column);
+    if (right + width > viewport()->width()) {
+      if (elastic) setColumnWidth(*elastic, columnWidth(*elastic) + viewport()->width() - right);
+      return;
+    }
+    right += width;
+    if (!elastic && heads[each].elide != reports::Elide::never) elastic = column;
+  }
 }
 
 void TableView::resizeEvent(QResizeEvent* event) {

@@ -67,6 +67,7 @@ class TableView : public QTableView {
   void column_menu(const QPoint& at);
   [[nodiscard]] int natural_width(int column) const;
   void fit_columns();
+  void show_whole_columns();
 
   TableModel model_;
   TableProxy proxy_;
