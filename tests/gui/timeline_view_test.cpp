@@ -427,6 +427,8 @@ TEST(EventLabels, DifferentNamesAreNotCutToTheSameText) {
   EXPECT_EQ(narrow("layer 11", "lay…11", EventName::Kind::range), QString::fromUtf8("lay…11"));
   EXPECT_EQ(narrow("layer 11", "l…11", EventName::Kind::range), QString::fromUtf8("l…11"));
   EXPECT_EQ(narrow("layer 11", "…11", EventName::Kind::range), "");
+  EXPECT_EQ(narrow("void ns::fused_classifier<3, true>(float*)", "fused…", EventName::Kind::kernel),
+            QString::fromUtf8("fused…"));
   EXPECT_EQ(narrow("forward", "forw…", EventName::Kind::range), QString::fromUtf8("forw…"));
   EXPECT_EQ(narrow("forward", "f…", EventName::Kind::range), "") << "a letter tells nothing";
 }

@@ -88,7 +88,9 @@ WhatIfPanel::WhatIfPanel(CaptureDocument& document, QWidget* parent) : QWidget(p
 void WhatIfPanel::add_kernel(std::size_t kernel, QGridLayout* rows) {
   const WhatIfChoice::Kernel& of = choice_.kernels()[kernel];
   const int row = static_cast<int>(kernel);
-  auto* name = new QLabel(shown(reports::elide_kernel_name(of.name, kNameWidth)), this);
+  std::vector<std::string> names;
+  for (const WhatIfChoice::Kernel& each : choice_.kernels()) names.push_back(each.name);
+  auto* name = new QLabel(shown(reports::elide_kernel_names(names, kNameWidth).at(kernel)), this);
   name->setTextFormat(Qt::PlainText);
   name->setToolTip(tr("%1\n%2 of the step").arg(shown(of.name), plain(percent_text(of.step_share))));
   auto* slider = new QSlider(Qt::Horizontal, this);

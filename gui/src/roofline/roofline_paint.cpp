@@ -359,13 +359,20 @@ void RooflineView::draw_levels(QPainter& painter, const Frame& f) const {
   }
   std::vector<QRectF> taken = taken_by_dots_and_legend(f);
   for (const RoofName& name : place_roof_names(f)) taken.push_back(name.covers.boundingRect());
+  // All circles before any name: one would stand over the name of its neighbour.
+  constexpr double kCircle = 4.5;
+  for (const RooflineDot& level : levels_) {
+    if (!f.shows.holds(level.x, level.y) || level.level == MemoryLevel::dram) continue;
+    const QPointF at(f.x(level.x), f.y(level.y));
+    painter.setPen(QPen(t.selected, 1.5));
+    painter.setBrush(t.base);
+    painter.drawEllipse(at, kCircle, kCircle);
+    taken.emplace_back(at - QPointF(kCircle + 1, kCircle + 1), QSizeF(2 * kCircle + 2, 2 * kCircle + 2));
+  }
   for (const RooflineDot& level : levels_) {
     if (!f.shows.holds(level.x, level.y)) continue;
     const QPointF at(f.x(level.x), f.y(level.y));
     const bool dram = level.level == MemoryLevel::dram;
-    painter.setPen(QPen(t.selected, 1.5));
-    painter.setBrush(t.base);
-    if (!dram) painter.drawEllipse(at, 4.5, 4.5);
     const QString words = dram ? "DRAM" : level.level == MemoryLevel::l2 ? "L2" : "L1";
     const double wide = painter.fontMetrics().horizontalAdvance(words) + 2.0;
     const double away = 6 + (dram ? roofline_radius(level.share) : 0);

@@ -43,7 +43,7 @@ std::pair<double, double> zoomed(double low, double high, double at, double fact
 RooflineView::RooflineView(QWidget* parent) : ItemChart(parent), whole_(new QToolButton(this)) {
   setMouseTracking(true);
   setFocusPolicy(Qt::StrongFocus);
-  setMinimumSize(260, 200);
+  setMinimumSize(260, 150);
   setAccessibleName(tr("Roofline"));
   whole_->setObjectName("show-all");
   whole_->setText(tr("Show all"));

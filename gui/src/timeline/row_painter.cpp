@@ -5,6 +5,7 @@
 
 #include "models/text.h"
 #include "ridgeline/base/units.h"
+#include "ridgeline/queries/kernel_query.h"
 #include "ridgeline/reports/elide.h"
 
 namespace ridgeline::gui {
@@ -104,7 +105,10 @@ QString event_label(const EventName& name, int columns) {
 }
 
 QString narrow_label(const EventName& name, const QFontMetricsF& metrics, double room) {
-  const QString whole = shown(name.text);
+  // Of a kernel what it is called: "void" and its namespaces tell nothing.
+  const QString whole = name.kind == EventName::Kind::kernel
+                            ? shown(queries::function_name(shown(name.text).toStdString()))
+                            : shown(name.text);
   // Layers differ in their numbers, which stand last: these stay whole.
   qsizetype number = whole.size();
   while (name.kind == EventName::Kind::range && number > 0 && whole[number - 1].isDigit()) --number;

@@ -81,9 +81,10 @@ TimelinePanel::TimelinePanel(CaptureDocument& document, Selection& selection, QW
   search_->setToolTip(tr("Searches kernels, ranges and copies; > finds commands, : asks in SQL"));
   search_->setAccessibleName(tr("Search in the timeline"));
   search_->setClearButtonEnabled(true);
-  search_->setFixedWidth(260);
+  search_->setMinimumWidth(120);
+  search_->setMaximumWidth(260);
   bar->addWidget(caption_);
-  bar->addWidget(search_);
+  bar->addWidget(search_, 100);  // before the stretch after it
   bar->addWidget(found_);
   bar->addStretch(1);
   buttons_->setSpacing(0);

@@ -29,7 +29,7 @@ TimelineView::TimelineView(Selection& selection, QWidget* parent)
       scroll_(new QScrollBar(Qt::Vertical, this)) {
   setMouseTracking(true);
   setFocusPolicy(Qt::StrongFocus);
-  setMinimumSize(400, 160);
+  setMinimumSize(400, 120);
   // First: whoever is named has an interface from then on, of the kind that is known by then.
   install_timeline_accessibility();
   setAccessibleName(tr("Timeline"));
