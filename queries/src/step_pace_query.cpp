@@ -1,7 +1,9 @@
 #include "ridgeline/queries/step_pace_query.h"
 
 #include <functional>
+#include <map>
 #include <optional>
+#include <set>
 #include <string_view>
 #include <utility>
 #include <variant>
@@ -102,6 +104,22 @@ Result<std::vector<analyzer::HeldMemory>> read_memory(const PaceReader& reader) 
   return memory;
 }
 
+// Of each process the devices that it was sampled on.
+void read_links(const store::Capture& capture, const analyzer::StepAnalysis& steps,
+                std::vector<analyzer::StepPace>& pace) {
+  std::map<store::Id, std::set<store::Id>> devices;
+  for (const store::PmWindow& window : capture.pm_windows())
+    devices[window.process_id].insert(window.device_id);
+  for (const auto& [process_id, ids] : devices) {
+    std::vector<analyzer::LinkSamples> samples;
+    for (const store::Id id : ids) {
+      samples.push_back(analyzer::read_link_samples(capture, id));
+      if (samples.back().empty()) samples.pop_back();
+    }
+    if (!samples.empty()) analyzer::add_links(steps.steps, process_id, samples, pace);
+  }
+}
+
 }  // namespace
 
 Result<std::vector<analyzer::StepPace>> ask_step_pace(const store::Capture& capture,
@@ -119,7 +137,10 @@ Result<std::vector<analyzer::StepPace>> ask_step_pace(const store::Capture& capt
     });
     if (!asked) return asked.failure();
   }
-  return analyzer::step_pace(steps.steps, sizes.value(), std::move(memory).value(), hosts);
+  std::vector<analyzer::StepPace> pace =
+      analyzer::step_pace(steps.steps, sizes.value(), std::move(memory).value(), hosts);
+  read_links(capture, steps, pace);
+  return pace;
 }
 
 }  // namespace ridgeline::queries

@@ -1,6 +1,9 @@
 // ranks_tables.cpp: ranks, steps, collectives, kernels and the account of a job as tables.
 #include <fmt/format.h>
 
+#include <algorithm>
+
+#include "link_columns.h"
 #include "ridgeline/base/units.h"
 #include "ridgeline/reports/ranks_document.h"
 
@@ -210,6 +213,27 @@ void add_rank_lateness(std::vector<Column<RankCost>>& columns) {
                        part(field)});
 }
 
+// Bytes over the device's links; `during`: of what they are the mean.
+template <typename Row>
+void add_links(std::vector<Column<Row>>& columns, const char* during) {
+  for (const LinkColumn& link : kLinkColumns)
+    columns.push_back(
+        {{.key = link.key,
+          .header = link.header,
+          .unit = "MB",
+          .help = fmt::format("{} by the rank's device {} (T1); not sampled: missing", link.what, during),
+          .drop_order = 9},
+         [of = link.of](const Row& row) { return Cell::number(row.link_bytes.*of, Form::megabytes); }});
+}
+
+// Columns of what nobody sampled are noise.
+template <typename Row>
+void show_links(Table& table, const std::vector<Row>& rows) {
+  for (const LinkColumn& link : kLinkColumns)
+    table.show(link.key, std::any_of(rows.begin(), rows.end(),
+                                     [&](const Row& row) { return (row.link_bytes.*link.of).has_value(); }));
+}
+
 // Which collective it is.
 void add_collective(std::vector<Column<CollectiveCost>>& columns) {
   using Row = CollectiveCost;
@@ -381,7 +405,10 @@ Table rank_costs_table(const JobAnalysis& analysis) {
         .help = "how far its aligned times may be off; not aligned: missing",
         .drop_order = 1},
        [](const RankCost& row) { return Cell::number(row.clock_error_ns, Form::microseconds); }});
-  return table_of(std::move(columns), analysis.rank_costs);
+  add_links(columns, "in a sampled step, mean over those");
+  Table table = table_of(std::move(columns), analysis.rank_costs);
+  show_links(table, analysis.rank_costs);
+  return table;
 }
 
 Table job_steps_table(const JobAnalysis& analysis) {
@@ -425,7 +452,25 @@ Table collectives_table(const JobAnalysis& analysis) {
   add_collective(columns);
   add_collective_times(columns);
   add_collective_verdict(columns);
-  return table_of(std::move(columns), analysis.collectives);
+  add_links(columns, "while such a collective ran, mean over ranks and sampled steps");
+  columns.push_back(
+      {{.key = "nvlink_ratio",
+        .header = "sent/due",
+        .help = "bytes sent over NVLink for each that the function has a rank send: more is protocol, "
+                "and whatever else was sent",
+        .drop_order = 9},
+       [](const CollectiveCost& row) { return Cell::number(row.nvlink_ratio, Form::ratio); }});
+  columns.push_back({{.key = "link_calls",
+                      .header = "sampled",
+                      .unit = "calls",
+                      .help = "collectives of all ranks that those bytes are of",
+                      .shown = false},
+                     count(&CollectiveCost::link_calls)});
+  Table table = table_of(std::move(columns), analysis.collectives);
+  show_links(table, analysis.collectives);
+  table.show("nvlink_ratio", std::any_of(analysis.collectives.begin(), analysis.collectives.end(),
+                                         [](const auto& row) { return row.nvlink_ratio.has_value(); }));
+  return table;
 }
 
 Table kernels_over_ranks_table(const JobAnalysis& analysis) {

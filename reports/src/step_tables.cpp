@@ -8,6 +8,7 @@
 #include <unordered_map>
 
 #include "gap_text.h"
+#include "link_columns.h"
 #include "ridgeline/base/units.h"
 #include "ridgeline/reports/context.h"
 #include "ridgeline/reports/elide.h"
@@ -158,6 +159,19 @@ void add_pace(StepColumns& columns) {
        pace_cell(&Pace::allocated_bytes, Form::gigabytes)});
 }
 
+void add_links(StepColumns& columns) {
+  for (const LinkColumn& link : kLinkColumns)
+    columns.push_back(
+        {{.key = link.key,
+          .header = link.header,
+          .unit = "MB",
+          .help = fmt::format("{} in the step's GPU time (T1); not sampled: missing", link.what),
+          .drop_order = 8},
+         [of = link.of](const StepLine& l) {
+           return Cell::number(l.pace != nullptr ? l.pace->links.*of : std::nullopt, Form::megabytes);
+         }});
+}
+
 void add_origin(StepColumns& columns) {
   columns.push_back({{.key = "reason",
                       .header = "reason",
@@ -192,6 +206,7 @@ StepColumns step_columns() {
   add_times(columns);
   add_launches(columns);
   add_pace(columns);
+  add_links(columns);
   add_origin(columns);
   return columns;
 }
@@ -474,6 +489,10 @@ Table steps_table(const analyzer::StepAnalysis& steps, const std::vector<analyze
   table.show("tokens_per_s", any_pace(&analyzer::StepPace::tokens_per_s));
   table.show("samples_per_s", any_pace(&analyzer::StepPace::samples_per_s));
   table.show("allocated_bytes", any_pace(&analyzer::StepPace::allocated_bytes));
+  for (const LinkColumn& link : kLinkColumns)
+    table.show(link.key, std::any_of(pace.begin(), pace.end(), [&](const analyzer::StepPace& p) {
+                 return (p.links.*link.of).has_value();
+               }));
   return table;
 }
 

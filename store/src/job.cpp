@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <charconv>
 #include <cmath>
+#include <iterator>
 #include <unordered_set>
 
 #include "capture_file.h"
@@ -17,12 +18,15 @@ namespace ridgeline::store {
 
 namespace {
 
-std::string spans_text(const std::vector<std::int64_t>& spans) {
-  return fmt::format("{}", fmt::join(spans, " "));
+std::string spans_text(const Lengths& spans) {
+  std::string text;
+  for (const std::int64_t length : spans)
+    fmt::format_to(std::back_inserter(text), "{}{}", text.empty() ? "" : " ", length);
+  return text;
 }
 
-std::vector<std::int64_t> spans_of(const std::string& text) {
-  std::vector<std::int64_t> spans;
+Lengths spans_of(const std::string& text) {
+  Lengths spans;
   const char* at = text.data();
   const char* const end = at + text.size();
   while (at < end) {
@@ -34,6 +38,7 @@ std::vector<std::int64_t> spans_of(const std::string& text) {
     at = next;
     if (at < end && *at == ' ') ++at;
   }
+  spans.shrink_to_fit();
   return spans;
 }
 
@@ -69,7 +74,17 @@ void read_names(const Database& database, Job& job) {
   while (kernel.step()) job.kernels.push_back({kernel.int64(0), kernel.text(1)});
 }
 
+// Lists of a million rows that grow by themselves take half as much again.
+template <typename Row>
+void reserve_for(const Database& database, const char* table, std::vector<Row>& rows) {
+  rows.reserve(static_cast<std::size_t>(
+      std::max<std::int64_t>(database.scalar_int64(fmt::format("SELECT count(*) FROM {}", table)), 0)));
+}
+
 void read_rows(const Database& database, Job& job) {
+  reserve_for(database, "job_step", job.steps);
+  reserve_for(database, "job_call", job.calls);
+  reserve_for(database, "job_kernel_step", job.kernel_steps);
   Statement step = database.prepare(
       "SELECT rank, step_index, start_ns, duration_ns, compute_ns, exposed_ns, copy_ns, idle_ns, "
       "communication_ns, copy_beside_ns,"
@@ -102,6 +117,20 @@ void read_rows(const Database& database, Job& job) {
   while (of.step())
     job.kernel_steps.push_back(
         {of.int64(0), of.int64(1), of.int64(2), of.int64(3), of.int64(4), of.int64(5)});
+}
+
+void read_traffic(const Database& database, Job& job) {
+  if (database.scalar_int64("PRAGMA user_version") < kJobTrafficIsKept) return;
+  Statement of = database.prepare(
+      "SELECT rank, site_id, count, time_ns, nvlink_sent_bytes, nvlink_received_bytes, pcie_received_bytes, "
+      "pcie_sent_bytes FROM job_traffic ORDER BY rank, site_id");
+  while (of.step())
+    job.traffic.push_back(
+        {of.int64(0),
+         of.optional_int64(1),
+         of.int64(2),
+         of.int64(3),
+         {of.optional_real(4), of.optional_real(5), of.optional_real(6), of.optional_real(7)}});
 }
 
 void insert_names(Database& database, const Job& job) {
@@ -143,12 +172,19 @@ void insert_rows(Database& database, const Job& job) {
   Statement of = database.prepare("INSERT INTO job_kernel_step VALUES (?,?,?,?,?,?)");
   for (const JobKernelStep& row : job.kernel_steps)
     of.bind_all(row.rank, row.step_index, row.kernel_id, row.launches, row.blocks, row.time_ns).run();
+  Statement traffic = database.prepare("INSERT INTO job_traffic VALUES (?,?,?,?,?,?,?,?)");
+  for (const JobTraffic& row : job.traffic)
+    traffic
+        .bind_all(row.rank, row.site_id, row.count, row.time_ns, row.bytes.nvlink_sent_bytes,
+                  row.bytes.nvlink_received_bytes, row.bytes.pcie_received_bytes, row.bytes.pcie_sent_bytes)
+        .run();
 }
 
 // Nothing that is computed with them can overflow, and nothing refers to what is not there.
 constexpr std::int64_t kLongestOfJobNs = 1'000'000'000'000'000;
 constexpr std::int64_t kLatestOfJobNs = 2'200'000'000'000'000'000;
 constexpr std::int64_t kMaxRanks = 1'000'000;
+constexpr double kMaxTrafficBytes = 1e18;
 constexpr std::int64_t kMaxBlocks = 1'000'000'000'000'000'000;
 
 void require(bool good, std::string_view what) {
@@ -207,6 +243,13 @@ void check(const Job& job) {
     require(is_length(row.time_ns) && is_length(row.launches) && row.blocks >= 0 && row.blocks < kMaxBlocks,
             "a sum of a kernel");
   }
+  for (const JobTraffic& row : job.traffic) {
+    require(ranks.contains(row.rank) && (!row.site_id || sites.contains(*row.site_id)), "a rank's traffic");
+    require(is_length(row.time_ns) && is_length(row.count), "a sum of a rank's traffic");
+    for (const auto& bytes : {row.bytes.nvlink_sent_bytes, row.bytes.nvlink_received_bytes,
+                              row.bytes.pcie_received_bytes, row.bytes.pcie_sent_bytes})
+      require(!bytes || (*bytes >= 0 && *bytes < kMaxTrafficBytes), "bytes of a rank's traffic");
+  }
 }
 
 bool holds_job(const Database& database) {
@@ -235,6 +278,7 @@ Result<Job> read_job(const std::string& path) {
     Job job;
     read_names(database.value(), job);
     read_rows(database.value(), job);
+    read_traffic(database.value(), job);
     check(job);
     return job;
   } catch (const Error& error) {

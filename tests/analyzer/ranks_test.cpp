@@ -240,6 +240,45 @@ TEST(ManyRanks, TransferAndBusBandwidthAreThoseThatWerePlanted) {
   EXPECT_EQ(norm.bytes, 8);
 }
 
+// Behind the timeline steps come sampled ones: bytes over the links while each collective ran, beside what it
+// has to send.
+TEST(ManyRanks, TrafficIsOfSampledStepsAndOfTheCollectivesInThem) {
+  RankJob job;
+  job.ranks = 4;
+  job.ranks_per_host = 2;
+  job.steps = 6;
+  job.sampled_steps = 2;
+  job.cause = RankCause::more_cycles;
+  const Made all = made(job);
+  EXPECT_EQ(all.analysis.steps.size(), 6U) << "sampled steps are none of those that are compared";
+  const CollectiveCost& bucket = all.analysis.collectives[2];
+  const double sends = 1.5 * static_cast<double>(all.truth.bucket_bytes);
+  ASSERT_TRUE(bucket.nvlink_ratio.has_value());
+  EXPECT_NEAR(*bucket.nvlink_ratio, generate::kLinkOverhead, 0.01);
+  EXPECT_NEAR(*bucket.link_bytes.nvlink_sent_bytes, generate::kLinkOverhead * sends, 0.01 * sends);
+  EXPECT_EQ(bucket.link_bytes.nvlink_sent_bytes, bucket.link_bytes.nvlink_received_bytes);
+  EXPECT_GT(bucket.link_calls, 0);
+  EXPECT_LE(bucket.link_calls, 6 * 2 * 4) << "one for each bucket of a step, step and rank";
+  const CollectiveCost& norm = all.analysis.collectives.back();
+  EXPECT_EQ(norm.link_calls, 0) << "it is shorter than four samples";
+  EXPECT_FALSE(norm.nvlink_ratio.has_value());
+  for (const RankCost& rank : all.analysis.rank_costs) {
+    ASSERT_TRUE(rank.link_bytes.nvlink_sent_bytes.has_value());
+    EXPECT_NEAR(*rank.link_bytes.nvlink_sent_bytes, 6 * generate::kLinkOverhead * sends, 0.02 * 6 * sends);
+    EXPECT_EQ(rank.link_bytes.pcie_sent_bytes, 0) << "sampled, and nothing was sent";
+  }
+}
+
+TEST(ManyRanks, WithoutSamplesThereIsNoTraffic) {
+  RankJob job;
+  job.ranks = 2;
+  job.steps = 4;
+  const Made all = made(job);
+  EXPECT_TRUE(all.job.traffic.empty());
+  EXPECT_FALSE(all.analysis.collectives[0].link_bytes.nvlink_sent_bytes.has_value());
+  EXPECT_FALSE(all.analysis.rank_costs[0].link_bytes.pcie_received_bytes.has_value());
+}
+
 TEST(ManyRanks, BandwidthIsNotKnownWhereBytesAreNot) {
   RankJob job;
   job.ranks = 2;
@@ -326,6 +365,7 @@ TEST(ManyRanks, MergingInPartsGivesTheSameAsMergingAtOnce) {
   job.ranks = 5;
   job.ranks_per_host = 2;
   job.steps = 4;
+  job.sampled_steps = 1;
   job.clock_offset_ns = 2e6;
   const RankJobTruth truth = generate::generate_rank_job(job, directory.path());
   const store::Job at_once = merged_files(truth.files);
@@ -349,6 +389,13 @@ TEST(ManyRanks, MergingInPartsGivesTheSameAsMergingAtOnce) {
   for (std::size_t i = 0; i < at_once.kernel_steps.size(); ++i) {
     EXPECT_EQ(in_parts.kernel_steps[i].kernel_id, at_once.kernel_steps[i].kernel_id);
     EXPECT_EQ(in_parts.kernel_steps[i].time_ns, at_once.kernel_steps[i].time_ns);
+  }
+  ASSERT_EQ(in_parts.traffic.size(), at_once.traffic.size());
+  EXPECT_GT(at_once.traffic.size(), 5U);
+  for (std::size_t i = 0; i < at_once.traffic.size(); ++i) {
+    EXPECT_EQ(in_parts.traffic[i].rank, at_once.traffic[i].rank);
+    EXPECT_EQ(in_parts.traffic[i].site_id, at_once.traffic[i].site_id);
+    EXPECT_EQ(in_parts.traffic[i].bytes, at_once.traffic[i].bytes);
   }
   ASSERT_EQ(in_parts.clocks.size(), at_once.clocks.size());
   for (std::size_t i = 0; i < at_once.clocks.size(); ++i) {

@@ -52,6 +52,8 @@ int main(int argc, char** argv) {
                  "Of gradients that one kernel completes at the end")
       ->check(CLI::NonNegativeNumber);
   app.add_option("--links", job.links, "Links are so many times as fast")->check(CLI::PositiveNumber);
+  app.add_option("--sampled-steps", job.sampled_steps,
+                 "Steps of the job behind those, with samples of its links");
   app.add_flag("--free-transfers", job.free_transfers, "Collectives end when the last rank is in them");
   app.add_option("--cause", job.cause, "Why a rank is late")->transform(CLI::CheckedTransformer(causes));
   app.add_option("--straggler", job.straggler, "Which rank that is");

@@ -20,6 +20,7 @@ constexpr double kRankBusBytesPerS = 330e9;
 constexpr std::int64_t kRankBucketBytes = 28'311'552;  // a layer's matrices of GPT-2 124M, FP32
 constexpr double kRankLatencyNs = 8000;
 constexpr std::int64_t kBetweenCallsNs = 200;
+constexpr double kSampleNs = 8000;
 constexpr std::int64_t kComputeStream = 7;
 constexpr std::int64_t kCommunicationStream = 21;
 
@@ -64,7 +65,8 @@ struct RanLaunch {
   double start_ns = 0, end_ns = 0;
   bool communicates = false;
   std::int64_t bytes = 0;
-  std::int64_t call = 0;  // its place in the program: the host is far ahead
+  double moves_from_ns = 0;  // bytes travel from here to the end
+  std::int64_t call = 0;     // its place in the program: the host is far ahead
 };
 struct RanCopy {
   double start_ns = 0, end_ns = 0;
@@ -121,9 +123,9 @@ class RankProgram {
   [[nodiscard]] double arrive(double ready_ns) const {
     return std::max(ready_ns + 2500, communication_end_ns_ + 800);
   }
-  void communicate(double start_ns, double end_ns, std::int64_t bytes) {
+  void communicate(double start_ns, double end_ns, double transfer_ns, std::int64_t bytes) {
     const double end = end_ns + 600 * random_.uniform();
-    step_.launches.push_back({kReduceKernel, 24, start_ns, end, true, bytes});
+    step_.launches.push_back({kReduceKernel, 24, start_ns, end, true, bytes, end - transfer_ns});
     communication_end_ns_ = end;
   }
   [[nodiscard]] double communication_end_ns() const { return communication_end_ns_; }
@@ -215,7 +217,8 @@ class RankCapture {
     store::Step row;
     row.process_id = process_;
     row.step_index = index;
-    row.phase = Phase::timeline;
+    const bool sampled = index >= job_.steps;
+    row.phase = sampled ? Phase::sample : Phase::timeline;
     row.host_start_ns = at(step.host_start_ns);
     row.host_end_ns = at(step.host_end_ns);
     row.gpu_start_ns = at(step.launches.front().start_ns);
@@ -231,6 +234,7 @@ class RankCapture {
     }
     correlation_ += static_cast<std::int64_t>(step.launches.size());
     for (const RanCopy& copy : step.copies) add_copy(copy);
+    if (sampled) add_samples(step);
     end_ns_ = step.host_end_ns;
   }
 
@@ -321,6 +325,47 @@ class RankCapture {
     writer_.add(row);
   }
 
+  // Bytes that travelled within [from, to).
+  static double moved(const std::vector<std::pair<RanCopy, double>>& all, double from, double to) {
+    double sum = 0;
+    for (const auto& [time, bytes] : all) {
+      const double within = std::min(time.end_ns, to) - std::max(time.start_ns, from);
+      if (within > 0) sum += bytes * within / (time.end_ns - time.start_ns);
+    }
+    return sum;
+  }
+  void add_samples(const RanStep& step) {
+    std::vector<std::pair<RanCopy, double>> links, copies;
+    for (const RanLaunch& launch : step.launches) {
+      if (launch.communicates && launch.end_ns > launch.moves_from_ns)
+        links.push_back(
+            {{launch.moves_from_ns, launch.end_ns},
+             kLinkOverhead * 2.0 * (job_.ranks - 1) / job_.ranks * static_cast<double>(launch.bytes)});
+    }
+    for (const RanCopy& copy : step.copies) copies.push_back({copy, 65'536.0});
+    const double end = last_end(step);
+    store::PmWindow window;
+    window.process_id = process_;
+    window.device_id = device_;
+    window.interval_ns = static_cast<std::int64_t>(kSampleNs);
+    window.start_ns = at(step.host_start_ns - 2 * kSampleNs);
+    window.end_ns = at(end + 2 * kSampleNs);
+    const std::array<std::pair<const char*, const std::vector<std::pair<RanCopy, double>>*>, 4> kinds = {
+        {{"nvltx__bytes.sum", &links},
+         {"nvlrx__bytes.sum", &links},
+         {"pcie__read_bytes.sum", &copies},
+         {"pcie__write_bytes.sum", nullptr}}};
+    std::int64_t taken = 0;
+    for (double time = step.host_start_ns - kSampleNs; time < end + 2 * kSampleNs;
+         time += kSampleNs, ++taken) {
+      for (const auto& [name, moves] : kinds)
+        writer_.add(store::PmSample{device_, at(time), writer_.metric_id(name, "bytes"),
+                                    moves != nullptr ? moved(*moves, time - kSampleNs, time) : 0});
+    }
+    window.sample_count = taken;
+    writer_.add(window);
+  }
+
   const RankJob& job_;
   int rank_;
   double offset_ns_, drift_ppb_;
@@ -356,7 +401,7 @@ void collective(std::vector<RankProgram>& programs, const std::vector<double>& r
     arrival = std::max(arrival, start[r]);
   }
   for (std::size_t r = 0; r < programs.size(); ++r)
-    programs[r].communicate(start[r], arrival + duration_ns, bytes);
+    programs[r].communicate(start[r], arrival + duration_ns, duration_ns, bytes);
 }
 
 // Gradients as they become ready on all ranks, reduced in buckets.
@@ -451,7 +496,7 @@ RankJobTruth generate_rank_job(const RankJob& job, const std::string& directory)
   // Written rank by rank when all have run: a process has fewer files open at once than a job has ranks.
   std::vector<std::vector<RanStep>> ran(programs.size());
   std::vector<double> begins;
-  for (int step = 0; step < job.steps; ++step) {
+  for (int step = 0; step < job.steps + job.sampled_steps; ++step) {
     const int straggler = job.cause == RankCause::none ? -1 : job.rotating ? step % job.ranks : job.straggler;
     truth.straggler.push_back(straggler);
     run_step(job, programs, straggler, random);

@@ -31,6 +31,7 @@ struct RankJob {
   double clock_drift_ppb = 0;      // and run faster or slower by up to this
   double clock_sample_ns = 100e6;  // between samples of the SM clock; 0: none
   bool bytes_known = true;         // communicators, functions and bytes are in the captures
+  int sampled_steps = 0;           // behind the others, with samples of NVLink and PCIe bytes (T1)
   std::vector<int> lost;           // ranks without a capture
   int reordered = -1;              // this rank runs two buckets of step 3 the other way round; -1: none
   int lost_calls = -1;             // of this rank two collectives of step 4 have no record; -1: none
@@ -38,6 +39,9 @@ struct RankJob {
   std::string command_line = "train --layers 6";
   std::uint64_t seed = 1;
 };
+
+/// Bytes on NVLink for each that a collective sends.
+inline constexpr double kLinkOverhead = 1.125;
 
 struct RankJobTruth {
   std::vector<std::string> files;  // of the ranks that are not lost, by rank

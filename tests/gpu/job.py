@@ -8,8 +8,9 @@ run without it exposes, nobody is late), healthy (PyTorch's DistributedDataParal
 the program's own), host-gaps, more-work, copies (the same with a rank that is late by a known time: named, with its cause and that time; after
 `healthy`, how the kernels of both ranks differ from those there), fsdp2 (PyTorch's FSDP2 by torchrun: gathers and scatters joined across the
 ranks, their bytes and bus bandwidth, exposed and hidden), merge (a capture of ranks merged by itself says the same; with another run's it is
-refused), sweep (the trainer with buckets of 1 MiB; what `ranks --what-if` says of larger ones beside runs with them). All need two GPUs. About
-110 seconds, and 70 more for sweep.
+refused), traffic (NVLink and PCIe bytes of healthy's program, sampled: what was
+sent while a collective ran beside what it has a rank send), sweep (the trainer with buckets of 1 MiB; what `ranks --what-if` says of larger ones beside runs with them). All need two GPUs. About
+130 seconds, and 70 more for sweep.
 """
 import json
 import os
@@ -28,6 +29,8 @@ SWEEP_MIB = (8, 25, 60, 128, 500)
 MOST_OFF = 0.05  # of the measured step
 MOST_OFF_BEST = 0.03
 MOST_LINK_BYTES_PER_S = 450e9  # one way over all NVLinks of a GPU: no collective's bus bandwidth is beyond
+SENT_OVER_DUE = (0.98, 1.35)  # bytes on NVLink for each that a collective has a rank send: its protocol
+TRAFFIC_MIN_BYTES = 20e6  # smaller ones are few samples long
 MOST_OFF_PARTS = 0.05  # medians over steps of parts need not add up to the median of the whole
 FSDP_STEPS = 70
 MIN_STEPS = 5
@@ -35,11 +38,12 @@ SHOWN_KERNELS = 8
 MOST_BETWEEN_CARDS = 0.05  # of a step: so much two cards with equal work may differ by, which is then said, and no fault
 
 
-def recorded(options, name, program, warm, steps, env=None):
-    """Records and asks; the run, the capture and the answer, or why there is none."""
+def recorded(options, name, program, warm, steps, env=None, sampled=0):
+    """Records and asks; the run, the capture and the answer, or why there is none. `sampled` steps (T1) come behind."""
     capture = os.path.join(options.out, f"job-{name}.ridge")
-    done = run([options.ridgeline, "record", "-q", "--force", "--tiers", "T0", "--schedule", f"warmup={warm},timeline={steps}", "-o", capture, "--",
-                *program], env=env, timeout=90)
+    how = ["--tiers", "T0,T1", "--schedule", f"warmup={warm},timeline={steps},sample={sampled}"] if sampled else [
+        "--tiers", "T0", "--schedule", f"warmup={warm},timeline={steps}"]
+    done = run([options.ridgeline, "record", "-q", "--force", *how, "-o", capture, "--", *program], env=env, timeout=90)
     if done.status != 0:
         return done, capture, f"exit {done.status}: {done.tail()}"
     asked = run([options.ridgeline, "ranks", capture, "--format", "json"], timeout=60)
@@ -307,6 +311,39 @@ def check_fsdp2(checks, options):
                f"{part_ns(answer, 'exposed_wait') / 1e6:.2f} ms and transfer {part_ns(answer, 'exposed_transfer') / 1e6:.2f} ms, {len(answer['job']['steps'])} steps")
 
 
+def traffic_problems(answer, least=SENT_OVER_DUE[0], most=SENT_OVER_DUE[1]):
+    """What is wrong with the bytes over links of a job whose collectives are large enough to be sampled."""
+    wrong = []
+    large = [row for row in answer["collectives"] if (row["bytes"] or 0) >= TRAFFIC_MIN_BYTES and row["link_calls"]]
+    if not large:
+        return ["no large collective was sampled alone"]
+    for row in large:
+        ratio = row["nvlink_ratio"]
+        if ratio is None or not least <= ratio <= most:
+            wrong.append(f"#{row['place']} of {row['bytes'] / 1e6:.1f} MB: {'no NVLink bytes' if ratio is None else f'{ratio:.2f} bytes sent for each that is due'}")
+    for row in answer["ranks"]:
+        if not row["nvlink_sent_bytes"] or not row["nvlink_received_bytes"]:
+            wrong.append(f"rank {row['rank']} has no NVLink bytes in its sampled steps")
+        if row["pcie_received_bytes"] is None or row["pcie_sent_bytes"] is None:
+            wrong.append(f"rank {row['rank']} has no PCIe bytes")
+    return wrong
+
+
+def check_traffic(checks, options):
+    program = [sys.executable, os.path.join(HERE, "rank_program.py"), "--steps", "44"]
+    _, _, answer = recorded(options, "traffic", program, 8, 12, sampled=6)
+    if isinstance(answer, str):
+        return checks.add("traffic", False, answer)
+    wrong = traffic_problems(answer)
+    large = max((row for row in answer["collectives"] if row["link_calls"]), key=lambda row: row["bytes"] or 0, default=None)
+    words = "" if large is None or large["nvlink_ratio"] is None else (
+        f"while the all-reduce of {(large['bytes'] or 0) / 1e6:.1f} MB ran a device sent {large['nvlink_sent_bytes'] / 1e6:.1f} MB and received "
+        f"{large['nvlink_received_bytes'] / 1e6:.1f} MB over NVLink, {large['nvlink_ratio']:.3f} for each byte that is due ({large['link_calls']} calls); ")
+    checks.add("traffic", not wrong, ("; ".join(wrong) + "; " if wrong else "") + words + "a step, by rank: " + ", ".join(
+        f"{row['rank']}: NVLink out {(row['nvlink_sent_bytes'] or 0) / 1e6:.1f} in {(row['nvlink_received_bytes'] or 0) / 1e6:.1f}, PCIe in "
+        f"{(row['pcie_received_bytes'] or 0) / 1e6:.1f} out {(row['pcie_sent_bytes'] or 0) / 1e6:.1f} MB" for row in answer["ranks"]))
+
+
 def check_merge(checks, options, captures):
     if len(captures) < 2:
         return checks.add("merge", False, "no two captures to merge")
@@ -320,10 +357,10 @@ def check_merge(checks, options, captures):
 
 
 def main():
-    parser = options_of(__doc__, "ridgeline", "trainer", only=["trainer", "healthy", *CAUSES, "fsdp2", "merge", "sweep"])
+    parser = options_of(__doc__, "ridgeline", "trainer", only=["trainer", "healthy", *CAUSES, "fsdp2", "traffic", "merge", "sweep"])
     parser.add_argument("--nccl-library")
     options = parser.parse_args()
-    names = chosen(parser, options.only, ["trainer", "healthy", *CAUSES, "fsdp2", "merge", "sweep"])
+    names = chosen(parser, options.only, ["trainer", "healthy", *CAUSES, "fsdp2", "traffic", "merge", "sweep"])
     checks, count = Checks(options.json), gpus()
     seconds, captures, healthy = {}, [], None
     if count < 2:
@@ -342,6 +379,8 @@ def main():
             captures.append(check_late(checks, options, name, healthy))
         elif name == "fsdp2":
             check_fsdp2(checks, options)
+        elif name == "traffic":
+            check_traffic(checks, options)
         else:
             check_merge(checks, options, [capture for capture in captures if capture])
         seconds[name] = round(time.monotonic() - begin, 1)

@@ -72,6 +72,29 @@ class Collectives(unittest.TestCase):
             self.assertIn(says, "; ".join(self.wrong(change)))
 
 
+class Traffic(unittest.TestCase):
+    """Generated ranks send 1.125 bytes for each that is due."""
+
+    def test_a_sampled_job_passes_and_each_fault_is_found(self):
+        sampled = answer_of("--sampled-steps", "2")
+        self.assertEqual(job.traffic_problems(sampled), [])
+        self.assertEqual(job.traffic_problems(HEALTHY), ["no large collective was sampled alone"])
+        for change, says in ((set_all("nvlink_ratio", 1.9), "1.90 bytes sent for each that is due"), (set_all("nvlink_ratio", None), "no NVLink bytes"),
+                             (lambda answer: answer["ranks"][1].update(nvlink_sent_bytes=None), "rank 1 has no NVLink bytes"),
+                             (lambda answer: answer["ranks"][0].update(pcie_sent_bytes=None), "rank 0 has no PCIe bytes")):
+            answer = copy.deepcopy(sampled)
+            change(answer)
+            self.assertIn(says, "; ".join(job.traffic_problems(answer)))
+
+    def test_the_row_says_what_was_seen(self):
+        checks = Quiet()
+        with mock.patch.object(job, "recorded", return_value=(Run(0, 1, "", ""), "capture", answer_of("--sampled-steps", "1"))):
+            job.check_traffic(checks, None)
+        self.assertTrue(checks.rows[0]["passed"], checks.rows[0]["detail"])
+        # A sample at an end is shared out by time: of calls of ten samples that takes up to a thirtieth.
+        self.assertRegex(checks.rows[0]["detail"], r" 1\.(09|1[012])\d for each byte that is due \(\d+ calls\)")
+
+
 class Fsdp(unittest.TestCase):
     """Four of the seven all-reduces are taken for gathers, so that three blocks and what is around them are gathered."""
 

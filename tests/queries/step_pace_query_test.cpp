@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "generate/generate.h"
+#include "generate/rank_job.h"
 #include "ridgeline/analyzer/session/session.h"
 #include "ridgeline/queries/capture_queries.h"
 #include "support/temporary_directory.h"
@@ -62,6 +63,37 @@ TEST(StepPaceQuery, MemoryIsTheMostThatWasHeldInTheStep) {
   const std::string text = queries.ask(StepsQuery{}, {}).value().document.text();
   EXPECT_NE(text.find("Device memory that it held: "), std::string::npos) << text;
   EXPECT_EQ(text.find("Pace, "), std::string::npos) << "steps a second are the GPU times once more";
+}
+
+// Two sampled steps behind four of the timeline: bytes over the links are of those, and of no other.
+TEST(StepPaceQuery, BytesOverTheLinksAreOfSampledSteps) {
+  const testing::TemporaryDirectory folder;
+  ridgeline::generate::RankJob job;
+  job.steps = 4;
+  job.sampled_steps = 2;
+  const auto truth = ridgeline::generate::generate_rank_job(job, folder.path());
+  const std::string& path = truth.files.front();
+  const store::Capture capture = store::Capture::open(path).value();
+  analyzer::Session session = analyzer::Session::open(path).value();
+  const auto steps = session.steps().value();
+  const auto pace = ask_step_pace(capture, *steps).value();
+  ASSERT_EQ(pace.size(), 6U);
+  const double due = 6 * static_cast<double>(truth.bucket_bytes);  // of two ranks each sends every byte once
+  for (std::size_t i = 0; i < pace.size(); ++i) {
+    const store::LinkBytes& links = pace[i].links;
+    EXPECT_EQ(links.nvlink_sent_bytes.has_value(), i >= 4) << "step " << i;
+    if (i < 4) continue;
+    EXPECT_NEAR(*links.nvlink_sent_bytes, ridgeline::generate::kLinkOverhead * due, 0.02 * due);
+    EXPECT_EQ(links.nvlink_sent_bytes, links.nvlink_received_bytes);
+    ASSERT_TRUE(links.pcie_received_bytes.has_value());
+    EXPECT_GT(*links.pcie_received_bytes, 0);
+    EXPECT_LT(*links.pcie_received_bytes, 2 * 65'536) << "tokens come before the first kernel of their step";
+    EXPECT_EQ(links.pcie_sent_bytes, 0);
+  }
+  CaptureQueries queries(path);
+  const std::string text = queries.ask(StepsQuery{}, {}).value().document.text();
+  EXPECT_NE(text.find("NVLink out"), std::string::npos) << text;
+  EXPECT_EQ(text.find("tokens/s"), std::string::npos) << "columns of what nobody knows are left out";
 }
 
 TEST(StepPaceQuery, TheStepsDocumentHasIt) {

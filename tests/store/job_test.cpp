@@ -26,7 +26,24 @@ Job small_job() {
                {1, 4, 990, 100, 60, 30, 6, 4, 40, 0, 3, std::nullopt, 0}};
   job.calls = {{0, 4, 0, 1, 17, 20, 40, 5, {0, 10, 30}, 12}, {1, 4, 0, 2, std::nullopt, 25, 35, 0, {}}};
   job.kernel_steps = {{0, 4, 1, 3, 96, 60}, {1, 4, 1, 3, 96, 60}};
+  job.traffic = {{0, std::nullopt, 2, 200, {9000.5, 8000, 70, std::nullopt}},
+                 {0, 1, 4, 160, {4500, 4400, std::nullopt, std::nullopt}}};
   return job;
+}
+
+TEST(Lengths, AreReadAsTheyWereAdded) {
+  const std::vector<std::int64_t> values = {0,         1, 127, 128, 16'383, 16'384, 999'999'999'999'999,
+                                            INT64_MAX, 0};
+  Lengths lengths;
+  EXPECT_TRUE(lengths.empty());
+  EXPECT_EQ(lengths.begin(), lengths.end());
+  for (const std::int64_t value : values) lengths.push_back(value);
+  lengths.shrink_to_fit();
+  EXPECT_EQ(std::vector<std::int64_t>(lengths.begin(), lengths.end()), values);
+  EXPECT_EQ(*lengths.begin()++, 0);
+  EXPECT_FALSE(lengths.empty());
+  EXPECT_NE(lengths, Lengths{});
+  EXPECT_THROW(lengths.push_back(-1), std::invalid_argument);
 }
 
 TEST(StoredJobs, ComeBackAsTheyWere) {
@@ -49,7 +66,7 @@ TEST(StoredJobs, ComeBackAsTheyWere) {
   EXPECT_EQ(job.clocks[1].high_ns, 30);
   EXPECT_EQ(job.sites[0].function, CollectiveFunction::all_reduce);
   EXPECT_EQ(job.sites[1].function, std::nullopt);
-  EXPECT_EQ(job.calls[0].hidden_ns, (std::vector<std::int64_t>{0, 10, 30}));
+  EXPECT_EQ(job.calls[0].hidden_ns, (Lengths{0, 10, 30}));
   EXPECT_EQ(job.calls[0].kernels_before_end, 5);
   EXPECT_EQ(job.calls[0].ready_offset_ns, 12);
   EXPECT_EQ(job.calls[1].ready_offset_ns, std::nullopt);
@@ -58,6 +75,12 @@ TEST(StoredJobs, ComeBackAsTheyWere) {
   EXPECT_EQ(job.steps[0].sm_clock_hz, 1.7e9);
   EXPECT_EQ(job.steps[1].sm_clock_hz, std::nullopt);
   EXPECT_EQ(job.kernel_steps[1].blocks, 96);
+  ASSERT_EQ(job.traffic.size(), 2U);
+  EXPECT_EQ(job.traffic[0].site_id, std::nullopt);
+  EXPECT_EQ(job.traffic[0].count, 2);
+  EXPECT_EQ(job.traffic[0].bytes, small_job().traffic[0].bytes);
+  EXPECT_EQ(job.traffic[1].site_id, 1);
+  EXPECT_EQ(job.traffic[1].time_ns, 160);
   const Capture capture = Capture::open(path).value();
   EXPECT_TRUE(capture.verify().damage.empty());
   const auto table =
@@ -73,7 +96,9 @@ TEST(StoredJobs, WhatCannotBeIsDamage) {
         "UPDATE job_call SET ready_offset_ns = 9223372036854775807",
         "UPDATE job_step SET start_ns = 9223372036854775807", "UPDATE job_step SET idle_ns = -5",
         "UPDATE job_kernel_step SET time_ns = 9223372036854775807",
-        "UPDATE job_rank SET world_size = 4000000000",
+        "UPDATE job_rank SET world_size = 4000000000", "UPDATE job_traffic SET count = -1 WHERE rank = 0",
+        "UPDATE job_traffic SET nvlink_sent_bytes = 1e30", "UPDATE job_traffic SET pcie_sent_bytes = -1",
+        "PRAGMA foreign_keys = OFF; UPDATE job_traffic SET site_id = 99 WHERE site_id = 1",
         "PRAGMA foreign_keys = OFF; UPDATE job_call SET site_id = 99",
         "PRAGMA foreign_keys = OFF; UPDATE job_site SET communicator_id = 99",
         "PRAGMA foreign_keys = OFF; UPDATE job_kernel_step SET kernel_id = 99 WHERE rank = 0",
@@ -102,8 +127,19 @@ TEST(StoredJobs, OfVersion13HaveNoTimesOfReadiness) {
                std::to_string(kReadyTimesAreKept - 1));
   const Job job = read_job(path).value();
   ASSERT_EQ(job.calls.size(), 2U);
-  EXPECT_EQ(job.calls[0].hidden_ns.size(), 3U);
+  EXPECT_EQ(job.calls[0].hidden_ns, (Lengths{0, 10, 30}));
   EXPECT_EQ(job.calls[0].ready_offset_ns, std::nullopt);
+}
+
+TEST(StoredJobs, OfVersion14HaveNoTraffic) {
+  const TemporaryDirectory directory;
+  const std::string path = directory.file("job.ridge");
+  store::Run run;
+  run.clock = "cupti";
+  write_job(path, run, small_job()).value();
+  Database(path, OpenMode::read_write)
+      .execute("DROP TABLE job_traffic; PRAGMA user_version = " + std::to_string(kJobTrafficIsKept - 1));
+  EXPECT_TRUE(read_job(path).value().traffic.empty());
 }
 
 TEST(StoredJobs, ACaptureOfOneRankIsNone) {

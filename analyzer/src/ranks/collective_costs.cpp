@@ -9,6 +9,7 @@
 #include "ranks/aligned_clocks.h"
 #include "ranks/spans.h"
 #include "ridgeline/analyzer/ranks/job_capture.h"
+#include "ridgeline/analyzer/work/link_traffic.h"
 #include "ridgeline/base/statistics.h"
 
 namespace ridgeline::analyzer {
@@ -42,10 +43,12 @@ constexpr double kFewCalls = 0.1;
 double hidden_within(const store::JobCall& call, double from, double to) {
   double at = 0;
   double sum = 0;
-  for (std::size_t i = 0; i < call.hidden_ns.size(); ++i) {
-    const double end = at + static_cast<double>(call.hidden_ns[i]);
-    if (i % 2 == 1) sum += std::max(0.0, std::min(end, to) - std::max(at, from));
+  bool beside = false;
+  for (const std::int64_t length : call.hidden_ns) {
+    const double end = at + static_cast<double>(length);
+    if (beside) sum += std::max(0.0, std::min(end, to) - std::max(at, from));
     at = end;
+    beside = !beside;
   }
   return sum;
 }
@@ -74,6 +77,12 @@ class Costs {
     transferred_.resize(costs_.parts.size());
     costs_.times_last.resize(view.ranks());
     costs_.waited_for.resize(view.job().calls.size());
+    for (const store::JobTraffic& row : view.job().traffic) {
+      if (!row.site_id) continue;
+      store::JobTraffic& sum = traffic_[*row.site_id];
+      sum.count += row.count;
+      add_link_bytes(sum.bytes, row.bytes);
+    }
     for (std::size_t i = 0; i < view.steps().size(); ++i) step_places_[view.steps()[i]] = i;
   }
 
@@ -293,6 +302,7 @@ class Costs {
     if (!values.skew.empty()) cost.skew_ns = median(values.skew);
     if (!values.error.empty()) cost.wait_error_ns = median(values.error);
     add_bandwidth(site, cost);
+    add_links(site, cost);
     cost.kind = kind_of(cost, values);
     const auto most = std::max_element(values.last.begin(), values.last.end(),
                                        [](const auto& a, const auto& b) { return a.second < b.second; });
@@ -308,6 +318,19 @@ class Costs {
     if (!site.bytes || !site.function || ranks.value_or(0) < 1 || cost.transfer_ns <= 0) return;
     cost.algorithm_bytes_per_s = static_cast<double>(*site.bytes) / cost.transfer_ns * 1e9;
     cost.bus_bytes_per_s = *cost.algorithm_bytes_per_s * bus_factor(*site.function, *ranks);
+  }
+
+  void add_links(const store::JobSite& site, CollectiveCost& cost) const {
+    const auto found = traffic_.find(site.id);
+    if (found == traffic_.end()) return;
+    cost.link_calls = found->second.count;
+    cost.link_bytes = mean_link_bytes(found->second.bytes, found->second.count);
+    const auto ranks = groups_.at(site.communicator_id).ranks;
+    // Of the others not every rank sends the same.
+    if (!synchronises(site.function) || !site.bytes || ranks.value_or(0) < 2) return;
+    const double sends = static_cast<double>(*site.bytes) * bus_factor(*site.function, *ranks);
+    if (cost.link_bytes.nvlink_sent_bytes && sends > 0)
+      cost.nvlink_ratio = *cost.link_bytes.nvlink_sent_bytes / sends;
   }
 
   [[nodiscard]] static CollectiveClass kind_of(const CollectiveCost& cost, const PlaceValues& values) {
@@ -327,6 +350,7 @@ class Costs {
   const Matching& matching_;
   std::unordered_map<store::Id, store::JobSite> sites_;
   std::unordered_map<store::Id, store::JobCommunicator> groups_;
+  std::unordered_map<store::Id, store::JobTraffic> traffic_;  // by site, of all ranks
   AlignedClocks clocks_;
   std::unordered_map<std::int64_t, std::size_t> step_places_;
   std::vector<Spans> waited_, transferred_;  // by rank and step: from waited-for collectives

@@ -12,6 +12,7 @@
 #include "ranks/readiness.h"
 #include "ranks/spans.h"
 #include "ridgeline/analyzer/ranks/job_capture.h"
+#include "ridgeline/analyzer/work/link_traffic.h"
 #include "ridgeline/base/collective_name.h"
 #include "ridgeline/store/activity.h"
 #include "ridgeline/store/collectives.h"
@@ -31,6 +32,8 @@ constexpr std::int64_t kClockReachNs = 500'000'000;
 constexpr std::int64_t kLongestRecordingNs = 1'000'000'000'000'000;
 constexpr std::int64_t kLatestTimeNs = 2'200'000'000'000'000'000;
 constexpr std::int64_t kMaxRanks = 1'000'000;
+// A sample that reaches over an end of a collective is shared out by time: of so many samples that is a small part.
+constexpr std::int64_t kMinCallSamples = 4;
 
 bool usable(std::int64_t start_ns, std::int64_t end_ns) {
   return start_ns > 0 && end_ns >= start_ns && end_ns < kLatestTimeNs &&
@@ -135,9 +138,13 @@ class Extraction {
   }
 
   [[nodiscard]] std::vector<store::Step> timeline_steps(store::Id process) const {
+    return steps_of(process, Phase::timeline);
+  }
+
+  [[nodiscard]] std::vector<store::Step> steps_of(store::Id process, Phase phase) const {
     std::vector<store::Step> steps;
     for (const store::Step& step : capture_.steps()) {
-      if (step.process_id == process && step.phase == Phase::timeline && step.status == StepStatus::ok &&
+      if (step.process_id == process && step.phase == phase && step.status == StepStatus::ok &&
           step.step_index >= 0 && step.step_index < kLongestRecordingNs)
         steps.push_back(step);
     }
@@ -173,6 +180,7 @@ class Extraction {
     for (const Window& window : windows(steps, launches)) add_step(*process.rank, window, launches);
     add_calls(process, steps, launches);
     add_kernels(*process.rank, steps, launches);
+    add_traffic(process);
   }
 
   // Kernels that compute, collectives, copies: when any of them ran.
@@ -339,6 +347,7 @@ class Extraction {
         call.hidden_ns.push_back(span.end_ns - span.start_ns);
         at = span.end_ns;
       }
+      call.hidden_ns.shrink_to_fit();
       call.kernels_before_end = kernels_before(launch.end_ns) - kernels_before(starts_.at(*launch.step_id));
       auto& of_step = by_step[call.step_index];
       call.position = static_cast<std::int64_t>(of_step.size());
@@ -371,6 +380,49 @@ class Extraction {
     }
     for (auto step = job_.steps.rbegin(); step != job_.steps.rend() && step->rank == rank; ++step)
       step->launches = counts[step->step_index];
+  }
+
+  // What went over the links in sampled steps: in whole steps, and while collectives ran that had no other beside them.
+  void add_traffic(const store::Process& process) {
+    const std::vector<store::Step> steps = steps_of(process.id, Phase::sample);
+    const std::vector<store::Launch> launches = launches_of(process.id, steps);
+    if (launches.empty()) return;
+    const LinkSamples samples = read_link_samples(capture_, launches.front().device_id);
+    if (samples.empty()) return;
+    store::JobTraffic whole;
+    whole.rank = *process.rank;
+    for (const Window& window : windows(steps, launches)) add_bytes(samples, window.time, whole);
+    if (whole.count > 0) job_.traffic.push_back(whole);
+    std::vector<const store::Launch*> calls;
+    for (const store::Launch& launch : launches) {
+      if (communicates(launch)) calls.push_back(&launch);
+    }
+    std::map<store::Id, store::JobTraffic> of_sites;
+    std::int64_t busy_until = 0;
+    for (std::size_t i = 0; i < calls.size(); ++i) {
+      const store::Launch& call = *calls[i];
+      const bool alone =
+          busy_until <= call.start_ns && (i + 1 == calls.size() || calls[i + 1]->start_ns >= call.end_ns);
+      busy_until = std::max(busy_until, call.end_ns);
+      if (!alone || call.end_ns - call.start_ns < kMinCallSamples * samples.interval_ns()) continue;
+      std::optional<std::int64_t> ordinal;
+      const store::Id site = site_of(call, ordinal);
+      store::JobTraffic& row = of_sites[site];
+      row.rank = *process.rank;
+      row.site_id = site;
+      add_bytes(samples, {call.start_ns, call.end_ns}, row);
+    }
+    for (const auto& [site, row] : of_sites) {
+      if (row.count > 0) job_.traffic.push_back(row);
+    }
+  }
+
+  static void add_bytes(const LinkSamples& samples, const Span& time, store::JobTraffic& row) {
+    const LinkBytes bytes = samples.during(time.start_ns, time.end_ns);
+    if (bytes == LinkBytes{}) return;
+    add_link_bytes(row.bytes, bytes);
+    ++row.count;
+    row.time_ns += time.end_ns - time.start_ns;
   }
 
   std::string file_;

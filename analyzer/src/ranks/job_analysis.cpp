@@ -15,6 +15,7 @@
 #include "ranks/job_view.h"
 #include "ranks/matching.h"
 #include "ridgeline/analyzer/ranks/job_capture.h"
+#include "ridgeline/analyzer/work/link_traffic.h"
 #include "ridgeline/base/statistics.h"
 
 namespace ridgeline::analyzer {
@@ -142,6 +143,9 @@ class Stragglers {
       if (costs_.told > 0)
         cost.last_share = static_cast<double>(costs_.times_last[rank]) / static_cast<double>(costs_.told);
       if (cost.late_steps > 0) add_cause(rank, cost);
+      for (const store::JobTraffic& row : view_.job().traffic) {
+        if (row.rank == cost.rank && !row.site_id) cost.link_bytes = mean_link_bytes(row.bytes, row.count);
+      }
       analysis_.rank_costs.push_back(std::move(cost));
     }
   }

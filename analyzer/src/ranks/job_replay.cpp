@@ -290,13 +290,19 @@ std::vector<StepChain> recorded_chains(const JobView& view, const Matching& matc
 }
 
 std::vector<SimulatedStep> simulated(const StepChain& chain) {
+  return simulated(chain, [&](std::size_t i) -> const ReplayedStep& { return chain.steps[i]; });
+}
+
+std::vector<SimulatedStep> simulated(const StepChain& chain,
+                                     const std::function<const ReplayedStep&(std::size_t)>& step_at) {
   std::vector<SimulatedStep> out;
   if (chain.steps.empty()) return out;
   const std::size_t n = chain.steps.front().begin.size();
   std::vector<RankState> ranks(n, RankState(chain.groups));
   std::vector<double> begins(n), reached(n);
-  for (std::size_t r = 0; r < n; ++r) reached[r] = ranks[r].reach(chain.steps.front().begin[r]);
-  for (const ReplayedStep& step : chain.steps) {
+  for (std::size_t i = 0; i < chain.steps.size(); ++i) {
+    const ReplayedStep& step = step_at(i);
+    for (std::size_t r = 0; i == 0 && r < n; ++r) reached[r] = ranks[r].reach(step.begin[r]);
     for (const ReplayedCall& call : step.calls) simulate_call(call, ranks, begins);
     SimulatedStep result;
     result.place = step.place;
@@ -317,47 +323,38 @@ std::vector<SimulatedStep> simulated(const StepChain& chain) {
   return out;
 }
 
-void take_skew_out(StepChain& chain) {
-  if (chain.steps.empty()) return;
-  const std::size_t n = chain.steps.front().begin.size();
-  std::vector<double> lengths;  // of each step, on every rank
-  std::vector<double> begins = {0};
+EvenTimes::EvenTimes(const StepChain& chain) : chain_(chain), begins_{0} {
   for (const ReplayedStep& step : chain.steps) {
-    std::vector<double> own(n);
-    for (std::size_t r = 0; r < n; ++r) own[r] = step.end[r] - step.begin[r];
-    lengths.push_back(median(std::move(own)));
-    begins.push_back(begins.back() + lengths.back());
+    std::vector<double> own(step.begin.size());
+    for (std::size_t r = 0; r < own.size(); ++r) own[r] = step.end[r] - step.begin[r];
+    lengths_.push_back(median(std::move(own)));
+    begins_.push_back(begins_.back() + lengths_.back());
   }
-  const std::vector<ReplayedStep> as_recorded = [&] {
-    std::vector<ReplayedStep> edges(chain.steps.size());
-    for (std::size_t i = 0; i < edges.size(); ++i) {
-      edges[i].begin = chain.steps[i].begin;
-      edges[i].end = chain.steps[i].end;
+}
+
+// A place may lie in a later step than that of its call: gathers run beside the next forward pass.
+double EvenTimes::moved(std::size_t rank, double own) const {
+  const auto& steps = chain_.steps;
+  const auto after = std::partition_point(steps.begin(), steps.end() - 1,
+                                          [&](const ReplayedStep& step) { return step.end[rank] <= own; });
+  const auto i = static_cast<std::size_t>(after - steps.begin());
+  const double length = after->end[rank] - after->begin[rank];
+  const double since = own - after->begin[rank];
+  return begins_[i] + (length > 0 ? since * lengths_[i] / length : since);
+}
+
+void EvenTimes::apply(std::size_t i, ReplayedStep& step) const {
+  for (ReplayedCall& call : step.calls) {
+    for (std::size_t r = 0; r < call.ranks.size(); ++r) {
+      ReplayedCall::OfRank& of = call.ranks[r];
+      of.ready = moved(r, of.ready);
+      if (of.stops) of.stops = moved(r, *of.stops);
+      if (of.may_stop) of.may_stop = moved(r, *of.may_stop);
     }
-    return edges;
-  }();
-  // A place may lie in a later step than that of its call: gathers run beside the next forward pass.
-  const auto moved = [&](std::size_t rank, double own) {
-    const auto after = std::partition_point(as_recorded.begin(), as_recorded.end() - 1,
-                                            [&](const ReplayedStep& step) { return step.end[rank] <= own; });
-    const auto i = static_cast<std::size_t>(after - as_recorded.begin());
-    const double length = after->end[rank] - after->begin[rank];
-    const double since = own - after->begin[rank];
-    return begins[i] + (length > 0 ? since * lengths[i] / length : since);
-  };
-  for (std::size_t i = 0; i < chain.steps.size(); ++i) {
-    for (ReplayedCall& call : chain.steps[i].calls) {
-      for (std::size_t r = 0; r < n; ++r) {
-        ReplayedCall::OfRank& of = call.ranks[r];
-        of.ready = moved(r, of.ready);
-        if (of.stops) of.stops = moved(r, *of.stops);
-        if (of.may_stop) of.may_stop = moved(r, *of.may_stop);
-      }
-    }
-    for (std::size_t r = 0; r < n; ++r) {
-      chain.steps[i].begin[r] = begins[i];
-      chain.steps[i].end[r] = begins[i + 1];
-    }
+  }
+  for (std::size_t r = 0; r < step.begin.size(); ++r) {
+    step.begin[r] = begins_[i];
+    step.end[r] = begins_[i + 1];
   }
 }
 

@@ -7,6 +7,7 @@
 /// clocks are compared: ranks that wait for each other fall into step by themselves.
 #pragma once
 
+#include <functional>
 #include <optional>
 #include <vector>
 
@@ -64,8 +65,26 @@ struct SimulatedStep {
 
 /// One a step. The first of a chain begins on all ranks together, whatever it was.
 [[nodiscard]] std::vector<SimulatedStep> simulated(const StepChain& chain);
+/// The same of steps that are made when their turn comes: of a thousand ranks a chain is large, and a step of
+/// it is not. `step_at(i)` is asked for one after the other, from 0 to the chain's last; what it returns must
+/// live until the next.
+[[nodiscard]] std::vector<SimulatedStep> simulated(
+    const StepChain& chain, const std::function<const ReplayedStep&(std::size_t)>& step_at);
 
-/// Every rank's own time of a step becomes the median of the ranks.
-void take_skew_out(StepChain& chain);
+/// The own times with which every rank's own part of a step is the median of the ranks.
+class EvenTimes {
+ public:
+  /// Refers to the chain as it was recorded.
+  explicit EvenTimes(const StepChain& chain);
+  /// `step` is the chain's i-th.
+  void apply(std::size_t i, ReplayedStep& step) const;
+
+ private:
+  [[nodiscard]] double moved(std::size_t rank, double own) const;
+
+  const StepChain& chain_;
+  std::vector<double> lengths_;  // of each step, on every rank
+  std::vector<double> begins_;
+};
 
 }  // namespace ridgeline::analyzer::ranks

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <optional>
 #include <stdexcept>
 
 #include "ranks/collective_costs.h"
@@ -47,6 +48,30 @@ double transfer_of(const ReplayedStep& step) {
   return sum;
 }
 
+// What collectives take less, and what the slowest rank does; buckets as they are then.
+class Naive {
+ public:
+  void add(const ReplayedStep& before, const ReplayedStep& then, bool no_skew) {
+    less_.push_back(transfer_of(before) - transfer_of(then) + (no_skew ? skew_of(before) : 0));
+    std::size_t count = 0;
+    for (const ranks::BucketRun& run : ranks::bucket_runs(then)) {
+      count += run.calls.size();
+      for (const std::size_t at : run.calls)
+        largest_bytes_ = std::max(largest_bytes_.value_or(0), then.calls[at].bytes.value_or(0));
+    }
+    counts_.push_back(static_cast<double>(count));
+  }
+  void fill(JobGain& gain) {
+    gain.naive_ns = median(std::move(less_));
+    gain.buckets = std::llround(median(std::move(counts_)));
+    gain.largest_bucket_bytes = largest_bytes_;
+  }
+
+ private:
+  std::vector<double> less_, counts_;
+  std::optional<std::int64_t> largest_bytes_;
+};
+
 class JobQuestions {
  public:
   explicit JobQuestions(const ranks::JobView& view)
@@ -55,7 +80,8 @@ class JobQuestions {
         costs_(ranks::collective_costs(view, matching_)),
         chains_(ranks::recorded_chains(view, matching_, costs_)),
         fits_(view, chains_),
-        unchanged_(compared(chains_)) {}
+        unchanged_(compared(chains_)),
+        never_waited_(never_waited()) {}
 
   [[nodiscard]] JobWhatIf answer(const std::vector<JobChange>& changes) const {
     JobWhatIf out;
@@ -80,14 +106,14 @@ class JobQuestions {
   }
 
  private:
-  // Those that count, of all chains.
+  // Those of a chain that count.
+  static void add_compared(std::vector<SimulatedStep> of, std::vector<SimulatedStep>& all) {
+    const std::ptrdiff_t settled = of.size() >= kChainToSettle ? 1 : 0;
+    all.insert(all.end(), of.begin() + settled, of.end());
+  }
   [[nodiscard]] static std::vector<SimulatedStep> compared(const std::vector<StepChain>& chains) {
     std::vector<SimulatedStep> all;
-    for (const StepChain& chain : chains) {
-      std::vector<SimulatedStep> of = ranks::simulated(chain);
-      const std::ptrdiff_t settled = of.size() >= kChainToSettle ? 1 : 0;
-      all.insert(all.end(), of.begin() + settled, of.end());
-    }
+    for (const StepChain& chain : chains) add_compared(ranks::simulated(chain), all);
     return all;
   }
 
@@ -128,22 +154,38 @@ class JobQuestions {
     return all;
   }
 
-  // Refused: empty, and why is said.
-  [[nodiscard]] std::vector<StepChain> changed(const JobChange& change, Variant variant,
-                                               JobWhatIfRefusal& refusal) const {
-    std::vector<StepChain> chains = chains_;
-    for (StepChain& chain : chains) {
-      if (variant.hidden_waited) ranks::take_hidden_as_waited(chain);
-      if (change.bucket_bytes) {
-        refusal = refusal_of(ranks::rebucket(chain, *change.bucket_bytes, variant.fill, fits_));
-        if (refusal != JobWhatIfRefusal::none) return {};
-      }
-      for (ReplayedStep& step : chain.steps) {
-        for (ReplayedCall& call : step.calls) speed_up(change, call);
-      }
-      if (change.no_skew) ranks::take_skew_out(chain);
+  [[nodiscard]] JobWhatIfRefusal refusal(const JobChange& change) const {
+    if ((change.links < 1 || change.bucket_bytes) && never_waited_) return JobWhatIfRefusal::never_waited;
+    for (const StepChain& chain : chains_) {
+      if (!change.bucket_bytes) break;
+      const JobWhatIfRefusal refusal = refusal_of(ranks::can_rebucket(chain, *change.bucket_bytes));
+      if (refusal != JobWhatIfRefusal::none) return refusal;
     }
-    return chains;
+    return JobWhatIfRefusal::none;
+  }
+
+  // What the steps are with the change, one after the other: of all of them together there is no copy.
+  [[nodiscard]] std::vector<SimulatedStep> changed(const JobChange& change, Variant variant,
+                                                   Naive* naive) const {
+    std::vector<SimulatedStep> all;
+    for (const StepChain& chain : chains_) {
+      std::optional<ranks::EvenTimes> even;
+      if (change.no_skew) even.emplace(chain);
+      ReplayedStep step;
+      add_compared(ranks::simulated(chain,
+                                    [&](std::size_t i) -> const ReplayedStep& {
+                                      step = chain.steps[i];
+                                      if (variant.hidden_waited) ranks::take_hidden_as_waited(step);
+                                      if (change.bucket_bytes)
+                                        ranks::rebucket(step, *change.bucket_bytes, variant.fill, fits_);
+                                      for (ReplayedCall& call : step.calls) speed_up(change, call);
+                                      if (naive != nullptr) naive->add(chain.steps[i], step, change.no_skew);
+                                      if (even) even->apply(i, step);
+                                      return step;
+                                    }),
+                   all);
+    }
+    return all;
   }
 
   static JobWhatIfRefusal refusal_of(ranks::RebucketOutcome outcome) {
@@ -204,19 +246,15 @@ class JobQuestions {
   [[nodiscard]] JobWhatIfRow row(const JobChange& change, double step_ns) const {
     JobWhatIfRow row;
     row.change = change;
-    if ((change.links < 1 || change.bucket_bytes) && never_waited()) {
-      row.refusal = JobWhatIfRefusal::never_waited;
-      return row;
-    }
+    row.refusal = refusal(change);
+    if (row.refusal != JobWhatIfRefusal::none) return row;
     JobGain gain;
+    Naive naive;
     std::vector<double> medians;
     const std::vector<Variant> ends = variants(change);
-    for (const Variant& variant : ends) {
-      const std::vector<StepChain> chains = changed(change, variant, row.refusal);
-      if (row.refusal != JobWhatIfRefusal::none) return row;
-      add_variant(compared(chains), gain, medians);
-      if (medians.size() == 1) fill_naive(change, chains, gain);
-    }
+    for (const Variant& variant : ends)
+      add_variant(changed(change, variant, medians.empty() ? &naive : nullptr), gain, medians);
+    naive.fill(gain);
     const auto n = static_cast<double>(ends.size());
     gain.exposed_wait_ns /= n;
     gain.exposed_transfer_ns /= n;
@@ -259,34 +297,13 @@ class JobQuestions {
     return bound;
   }
 
-  // What collectives take less, and what the slowest rank does; buckets as they are then.
-  void fill_naive(const JobChange& change, const std::vector<StepChain>& chains, JobGain& gain) const {
-    std::vector<double> less, counts;
-    for (std::size_t c = 0; c < chains.size(); ++c) {
-      for (std::size_t i = 0; i < chains[c].steps.size(); ++i) {
-        const ReplayedStep& before = chains_[c].steps[i];
-        const ReplayedStep& then = chains[c].steps[i];
-        less.push_back(transfer_of(before) - transfer_of(then) + (change.no_skew ? skew_of(before) : 0));
-        std::size_t count = 0;
-        for (const ranks::BucketRun& run : ranks::bucket_runs(then)) {
-          count += run.calls.size();
-          for (const std::size_t at : run.calls)
-            gain.largest_bucket_bytes =
-                std::max(gain.largest_bucket_bytes.value_or(0), then.calls[at].bytes.value_or(0));
-        }
-        counts.push_back(static_cast<double>(count));
-      }
-    }
-    gain.naive_ns = median(std::move(less));
-    gain.buckets = std::llround(median(std::move(counts)));
-  }
-
   const ranks::JobView& view_;
   ranks::Matching matching_;
   ranks::CollectiveCosts costs_;
   std::vector<StepChain> chains_;
   ranks::LinkFits fits_;
   std::vector<SimulatedStep> unchanged_;
+  bool never_waited_;  // see never_waited()
 };
 
 }  // namespace

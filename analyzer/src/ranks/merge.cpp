@@ -108,6 +108,9 @@ class Numbers {
     for (const store::JobKernel& kernel : part.kernels) kernels[kernel.id] = kernels_.at(kernel.name);
     for (store::JobCall& call : part.calls) call.site_id = sites.at(call.site_id);
     for (store::JobKernelStep& row : part.kernel_steps) row.kernel_id = kernels.at(row.kernel_id);
+    for (store::JobTraffic& row : part.traffic) {
+      if (row.site_id) row.site_id = sites.at(*row.site_id);
+    }
   }
 
  private:
@@ -131,6 +134,9 @@ void sort_rows(store::Job& job) {
   std::stable_sort(job.calls.begin(), job.calls.end(), by_rank);
   std::sort(job.kernel_steps.begin(), job.kernel_steps.end(), [](const auto& a, const auto& b) {
     return std::tie(a.rank, a.step_index, a.kernel_id) < std::tie(b.rank, b.step_index, b.kernel_id);
+  });
+  std::sort(job.traffic.begin(), job.traffic.end(), [](const auto& a, const auto& b) {
+    return std::tie(a.rank, a.site_id) < std::tie(b.rank, b.site_id);
   });
 }
 
@@ -173,6 +179,7 @@ Result<store::Job> merged(std::vector<store::Job> parts) {
     append(job.steps, part.steps);
     append(job.calls, part.calls);
     append(job.kernel_steps, part.kernel_steps);
+    append(job.traffic, part.traffic);
   }
   sort_rows(job);
   return job;

@@ -210,37 +210,34 @@ std::vector<BucketRun> bucket_runs(const ReplayedStep& step) {
   return runs;
 }
 
-void take_hidden_as_waited(StepChain& chain) {
-  for (ReplayedStep& step : chain.steps) {
-    std::vector<bool> in_run(step.calls.size(), false);
-    for (const BucketRun& run : bucket_runs(step)) {
-      for (const std::size_t at : run.calls) in_run[at] = true;
-    }
-    for (std::size_t at = 0; at < step.calls.size(); ++at) {
-      if (in_run[at]) continue;
-      for (ReplayedCall::OfRank& of : step.calls[at].ranks) {
-        if (!of.stops) of.stops = of.may_stop;
-      }
+void take_hidden_as_waited(ReplayedStep& step) {
+  std::vector<bool> in_run(step.calls.size(), false);
+  for (const BucketRun& run : bucket_runs(step)) {
+    for (const std::size_t at : run.calls) in_run[at] = true;
+  }
+  for (std::size_t at = 0; at < step.calls.size(); ++at) {
+    if (in_run[at]) continue;
+    for (ReplayedCall::OfRank& of : step.calls[at].ranks) {
+      if (!of.stops) of.stops = of.may_stop;
     }
   }
 }
 
-RebucketOutcome rebucket(StepChain& chain, std::int64_t bucket_bytes, BucketFill fill, const LinkFits& fits) {
-  std::vector<std::vector<BucketRun>> runs;
+RebucketOutcome can_rebucket(const StepChain& chain, std::int64_t bucket_bytes) {
   bool any = false;
   for (const ReplayedStep& step : chain.steps) {
-    runs.push_back(bucket_runs(step));
-    for (const BucketRun& run : runs.back()) {
+    for (const BucketRun& run : bucket_runs(step)) {
       any = true;
       if (!ready_everywhere(step, run)) return RebucketOutcome::ready_unknown;
       if (static_cast<double>(bucket_bytes) < (1 - kNearEdge) * smallest_bucket(step, run))
         return RebucketOutcome::finer;
     }
   }
-  if (!any) return RebucketOutcome::no_buckets;
-  for (std::size_t i = 0; i < chain.steps.size(); ++i)
-    replace(chain.steps[i], runs[i], static_cast<double>(bucket_bytes), fill, fits);
-  return RebucketOutcome::done;
+  return any ? RebucketOutcome::done : RebucketOutcome::no_buckets;
+}
+
+void rebucket(ReplayedStep& step, std::int64_t bucket_bytes, BucketFill fill, const LinkFits& fits) {
+  replace(step, bucket_runs(step), static_cast<double>(bucket_bytes), fill, fits);
 }
 
 }  // namespace ridgeline::analyzer::ranks

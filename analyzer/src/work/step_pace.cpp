@@ -127,6 +127,17 @@ std::vector<StepPace> step_pace(const std::vector<StepSummary>& steps, const std
   return pace;
 }
 
+void add_links(const std::vector<StepSummary>& steps, store::Id process_id,
+               const std::vector<LinkSamples>& devices, std::vector<StepPace>& pace) {
+  for (std::size_t i = 0; i < std::min(steps.size(), pace.size()); ++i) {
+    const StepSummary& step = steps[i];
+    if (step.process_id != process_id || step.gpu_start_ns <= 0 || step.gpu_duration_ns <= 0) continue;
+    for (const LinkSamples& device : devices)
+      add_link_bytes(pace[i].links,
+                     device.during(step.gpu_start_ns, step.gpu_start_ns + step.gpu_duration_ns));
+  }
+}
+
 PaceSummary summarise_pace(const StepAnalysis& steps, const std::vector<StepPace>& pace) {
   std::vector<const StepPace*> of, timeline;
   for (std::size_t i = 0; i < std::min(pace.size(), steps.steps.size()); ++i) {

@@ -9,6 +9,8 @@
 
 #include "ridgeline/base/collective_words.h"
 #include "ridgeline/base/error.h"
+#include "ridgeline/store/lengths.h"
+#include "ridgeline/store/link_bytes.h"
 #include "ridgeline/store/records.h"
 
 namespace ridgeline::store {
@@ -81,7 +83,7 @@ struct JobCall {
   std::int64_t duration_ns = 0;
   std::int64_t kernels_before_end = 0;  ///< that compute, from the step's first, and began before its end
   /// Lengths from the start: without kernels beside it, with, without, …; empty: none beside it.
-  std::vector<std::int64_t> hidden_ns;
+  Lengths hidden_ns;
   /// From the step's start: the last kernel that computes and that it follows, by order of calls or by edges
   /// of its CUDA graph, ended then. Empty: not known.
   std::optional<std::int64_t> ready_offset_ns = {};
@@ -96,7 +98,16 @@ struct JobKernelStep {
   std::int64_t time_ns = 0;
 };
 
-/// Rows are ordered by their keys: rank, step, position or kernel.
+/// What a rank's device moved over its links in its sampled steps.
+struct JobTraffic {
+  std::int64_t rank = 0;
+  std::optional<Id> site_id;  ///< while such collectives ran; empty: in whole steps
+  std::int64_t count = 0;     ///< steps or collectives
+  std::int64_t time_ns = 0;   ///< of them together, as the bytes
+  LinkBytes bytes;
+};
+
+/// Rows are ordered by their keys: rank, step, position or kernel; of traffic whole steps come first.
 struct Job {
   std::vector<JobRank> ranks;
   std::vector<JobClock> clocks;
@@ -106,6 +117,7 @@ struct Job {
   std::vector<JobStep> steps;
   std::vector<JobCall> calls;
   std::vector<JobKernelStep> kernel_steps;
+  std::vector<JobTraffic> traffic;
 };
 
 /// Whether the capture is a merged job. Failures: those of opening it.

@@ -43,6 +43,8 @@ inline constexpr int kInterventionsAreKept = 12;
 inline constexpr int kJobsAreKept = 13;
 /// From this version on a collective of a job has the time from which it could have begun.
 inline constexpr int kReadyTimesAreKept = 14;
+/// From this version on a job has what went over its ranks' links.
+inline constexpr int kJobTrafficIsKept = 15;
 
 /// The version this build writes: the last migration's.
 [[nodiscard]] int schema_version();

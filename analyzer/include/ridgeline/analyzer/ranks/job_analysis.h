@@ -10,6 +10,7 @@
 #include "ridgeline/base/collective_words.h"
 #include "ridgeline/base/error.h"
 #include "ridgeline/store/job.h"
+#include "ridgeline/store/link_bytes.h"
 
 namespace ridgeline::analyzer {
 
@@ -95,6 +96,12 @@ struct CollectiveCost {
   CollectiveClass kind = CollectiveClass::not_known;
   std::int64_t last_rank = -1;  ///< which is last most often; -1: cannot be told
   double last_share = 0;        ///< of the steps
+  /// What a device moved over its links while such a collective ran (equal communicator, function and bytes), mean over
+  /// ranks and sampled steps.
+  store::LinkBytes link_bytes;
+  std::int64_t link_calls = 0;  ///< that those are of; 0: none was sampled
+  /// Bytes sent over NVLink for each that the function has a rank send: its protocol, and whatever else was sent.
+  std::optional<double> nvlink_ratio;
 };
 
 /// A rank, medians over steps.
@@ -116,6 +123,7 @@ struct RankCost {
   std::optional<LatenessCause> cause;    ///< of those steps; empty: there are none
   LatenessParts parts;                   ///< of those steps, means
   double last_share = 0;                 ///< of collectives in which it is the last to enter
+  store::LinkBytes link_bytes;           ///< what its device moved over its links in a sampled step, mean
 };
 
 /// A step over all ranks.

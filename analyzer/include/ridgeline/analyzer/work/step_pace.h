@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "ridgeline/analyzer/steps/steps.h"
+#include "ridgeline/analyzer/work/link_traffic.h"
 #include "ridgeline/analyzer/work/step_size.h"
 
 namespace ridgeline::analyzer {
@@ -42,6 +43,7 @@ struct StepPace {
   std::optional<double> steps_per_s, tokens_per_s, samples_per_s;
   std::optional<std::int64_t>
       allocated_bytes;  ///< the most held at once during the step, over the devices together
+  LinkBytes links;      ///< moved over NVLink and PCIe in the step's GPU time, over the devices together
 };
 
 /// The sum of the outermost ranges of each thread: a step and its micro-batches may both say what they work through.
@@ -54,6 +56,11 @@ struct StepPace {
                                               const std::vector<SizedRange>& ranges,
                                               std::vector<HeldMemory> memory,
                                               const std::vector<HostStep>& hosts);
+
+/// Adds to each step what `devices` that its process was sampled on moved in its GPU time. Both as
+/// step_pace() has them.
+void add_links(const std::vector<StepSummary>& steps, store::Id process_id,
+               const std::vector<LinkSamples>& devices, std::vector<StepPace>& pace);
 
 /// Over the timeline steps of a process, or over all of its steps if it has none: what a table need not say line by
 /// line.
