@@ -537,10 +537,25 @@ class NsysReader {
   std::map<std::pair<std::int64_t, std::int64_t>, std::uint32_t> kernel_numbers_;
 };
 
+// What is said of a damaged capture, for an export; SQLite's own words quote text of the file, of any number of lines.
+std::string of_export(const std::string& message) {
+  constexpr std::string_view kOfCaptures = "record again or use a backup";
+  std::string text = one_line(message);
+  if (text.ends_with(kOfCaptures)) {
+    text.resize(text.size() - kOfCaptures.size());
+    text += "export the report again";
+  }
+  return text;
+}
+
 }  // namespace
 
 ForeignRecording read_nsys(const std::string& path, const std::string& scratch_directory) {
-  return NsysReader(path, scratch_directory).read();
+  try {
+    return NsysReader(path, scratch_directory).read();
+  } catch (const Error& error) {
+    throw Error(error.kind(), of_export(error.message()));
+  }
 }
 
 }  // namespace ridgeline::import

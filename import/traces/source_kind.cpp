@@ -85,11 +85,11 @@ Result<SourceKind> kind_of_database(const std::string& path) {
     database.distrust_schema();
     if (is_nsys_export(database)) return SourceKind::nsys_export;
   } catch (const Error& error) {
-    // What the reader of captures would have done with it is of no use here.
-    return Failure{ErrorKind::corrupt,
-                   error.kind() == ErrorKind::not_a_capture
-                       ? fmt::format("{} is a damaged SQLite database: export the report again", path)
-                       : fmt::format("{} is a damaged SQLite database: {}", path, error.message())};
+    // What the reader of captures would have done with it is of no use here, and SQLite quotes the file's own text.
+    if (error.kind() == ErrorKind::not_a_capture || error.kind() == ErrorKind::corrupt)
+      return Failure{ErrorKind::corrupt,
+                     fmt::format("{} is a damaged SQLite database: export the report again", path)};
+    return Failure{error.kind(), one_line(error.message())};
   }
   return nothing_known(path,
                        "is an SQLite database, but no export of Nsight Systems: it has none of its tables");

@@ -279,6 +279,11 @@ TEST_F(Traces, OtherDatabasesAndFilesAreNotTakenForTraces) {
   expect_refused("packed", ErrorKind::not_a_capture, "there is nothing in it");
   write("short", std::string("SQLite format 3\0", 16));
   expect_refused("short", ErrorKind::corrupt, "is a damaged SQLite database: export the report again");
+  // SQLite's own words quote the file's text, which may have more than one line.
+  database("schema",
+           "CREATE TABLE StringIds(id INTEGER); PRAGMA writable_schema = ON;"
+           "UPDATE sqlite_master SET sql = 'CREATE TABLE StringIds(id' || char(10) || '\"'");
+  expect_refused("schema", ErrorKind::corrupt, "is a damaged SQLite database: export the report again");
   EXPECT_EQ(source_kind(directory_ / "nosuch").failure().kind, ErrorKind::usage);
 }
 
