@@ -91,7 +91,9 @@ class Checker:
         with zipfile.ZipFile(path) as wheel:
             for item in wheel.infolist():
                 os.chmod(wheel.extract(item, home), item.external_attr >> 16)
-        self.environment = {**os.environ, "PYTHONPATH": str(home), "PYTHONDONTWRITEBYTECODE": "1"}
+        # One GPU: on several the trainers of the frameworks would start a process for each, and their collectives are not counted.
+        device = os.environ.get("CUDA_VISIBLE_DEVICES", "0").split(",")[0]
+        self.environment = {**os.environ, "PYTHONPATH": str(home), "PYTHONDONTWRITEBYTECODE": "1", "CUDA_VISIBLE_DEVICES": device}
         sys.path.insert(0, str(home))
         return True
 
