@@ -8,6 +8,7 @@
 #include <set>
 #include <tuple>
 
+#include "execution/event_records.h"
 #include "execution/graph_order.h"
 #include "execution/step_builder.h"
 #include "generate/generate.h"
@@ -108,6 +109,70 @@ TEST(StreamOrder, AStepThatRepeatsWaitsForTheEventOfTheStepBefore) {
   EXPECT_TRUE(w.edges().empty());
   w.step.repeats = true;
   EXPECT_EQ(w.edges(), (Edges{{side, waits, 1}}));
+}
+
+TEST(StreamOrder, AnEventOfAPoolIsTheRecordAtItsPlaceOfAStepBefore) {
+  Written w(1);
+  w.step.repeats = true;
+  const auto first = w.work(kMain);
+  const auto recorded = w.record(kMain, 11);  // each step takes another event
+  w.work(kMain);
+  for (const std::uint32_t back : {1U, 3U}) {
+    const auto awaits = w.await_event(12, recorded);
+    w.step.calls.back().source_back = back;
+    const StepOrder order = order_of(w.step);
+    ASSERT_EQ(order.awaited.at(awaits).size(), 1u);
+    EXPECT_EQ(order.awaited.at(awaits)[0].work, first);
+    EXPECT_EQ(order.awaited.at(awaits)[0].back, back);
+  }
+}
+
+// Calls of a process in which each step of 100 ns records in these streams.
+std::vector<store::OrderingCall> records_of(const std::vector<std::vector<std::int64_t>>& steps) {
+  std::vector<store::OrderingCall> calls;
+  for (std::size_t step = 0; step < steps.size(); ++step) {
+    for (std::size_t i = 0; i < steps[step].size(); ++i) {
+      store::OrderingCall call;
+      call.process_id = 1;
+      call.correlation_id = static_cast<std::int64_t>(1000 * step + 10 * i);
+      call.time_ns = static_cast<std::int64_t>(100 * step + i);
+      call.context_id = 1;
+      call.stream_id = steps[step][i];
+      calls.push_back(call);
+    }
+  }
+  return calls;
+}
+
+TEST(EventRecords, OfStepsThatRecordTheSameEachHasItsPlace) {
+  const std::vector<std::int64_t> step = {7, 8, 7};
+  const EventRecords records(records_of({step, step, step, step}), 1, 200, 300);
+  ASSERT_TRUE(records.counterpart(1020));
+  EXPECT_EQ(records.counterpart(1020)->correlation_id, 2020);
+  EXPECT_EQ(records.counterpart(1020)->back, 1U);
+  ASSERT_TRUE(records.counterpart(10));
+  EXPECT_EQ(records.counterpart(10)->correlation_id, 2010);
+  EXPECT_EQ(records.counterpart(10)->back, 2U);
+  EXPECT_FALSE(records.counterpart(2010)) << "of the step itself";
+  EXPECT_FALSE(records.counterpart(3010)) << "of the step after it";
+  EXPECT_FALSE(records.counterpart(15)) << "of no record";
+  EXPECT_FALSE(EventRecords(records_of({step, step, step}), 2, 200, 300).counterpart(1020))
+      << "of another process";
+}
+
+TEST(EventRecords, OfStepsThatRecordInOtherStreamsNoneStandsForAnother) {
+  const EventRecords records(records_of({{7, 8, 7}, {7, 7, 7}, {7, 7, 7}}), 1, 200, 300);
+  EXPECT_TRUE(records.counterpart(1000));
+  EXPECT_FALSE(records.counterpart(0));
+  const EventRecords none(records_of({{7, 8, 7}, {7, 7, 7}}), 1, 200, 300);
+  EXPECT_FALSE(none.counterpart(1000)) << "the step records nothing";
+}
+
+TEST(EventRecords, ThatAreFartherBackThanACallWaitsAreNotLookedFor) {
+  const std::vector<std::int64_t> step = {7};
+  const EventRecords records(records_of({step, step, step, step, step, step}), 1, 500, 600);
+  EXPECT_TRUE(records.counterpart(1000));
+  EXPECT_FALSE(records.counterpart(0));
 }
 
 TEST(StreamOrder, TheLegacyStreamWaitsForBlockingOnesAndTheyForIt) {
@@ -288,6 +353,23 @@ TEST(StepSimulation, ACallEndsWithWhatItIsRecordedToWaitFor) {
   step.calls[2].awaited = {{0, 0}};
   EXPECT_NEAR(saving_ns(step, 0, 25'000), 20'000, 1);
   EXPECT_DOUBLE_EQ(saving_ns(step, 1, 5'000), 0);
+}
+
+// The host is a step ahead: it launches, waits for the step before, and issues a copy of whose call nothing is known at
+// the start of the next one.
+TEST(StepSimulation, ACopyAtTheBeginOfTheNextStepIsNotHeldBackByTheHost) {
+  RecordedStep step;
+  step.calls = {{0, 5'000, 1, false}, {6'000, 91'000, 1, true}};
+  step.calls[1].awaited = {{0, 1}};
+  step.works = {{95'000, 190'000, 0, 0, RecordedStep::kNone, false, 0},
+                {192'000, 194'000, 0, RecordedStep::kNone, 1, false, 0}};
+  step.start_ns = 95'000;
+  step.end_ns = 195'000;
+  step.host_start_ns = 0;
+  step.host_end_ns = 100'000;
+  step.repeats = true;
+  step.dependencies_recorded = true;
+  EXPECT_NEAR(saving_ns(step, 0, 45'000), 50'000, 500);
 }
 
 TEST(Reach, RecordedOrderIsTakenAndNothingIsConcluded) {

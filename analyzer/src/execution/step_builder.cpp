@@ -558,8 +558,9 @@ class Builder {
     if (work.call != kNone || work.after == kNone) return issued_ns(work);
     if (work.after_back > 0) return std::min(call_at(0).start_ns, work.start_ns);
     const Index place = place_of_call_[work.after];
-    if (place + 1 >= calls_.size()) return work.start_ns;
-    return std::min(call_at(place + 1).start_ns, work.start_ns);
+    if (place + 1 < calls_.size()) return std::min(call_at(place + 1).start_ns, work.start_ns);
+    // After the last call of the step: of a step that repeats the next one begins with its first.
+    return step_.repeats ? std::min(call_at(0).start_ns + host_period_ns_, work.start_ns) : work.start_ns;
   }
 
   // Work of another stream that ended right before this began, after `idle_ns`, in which nothing held it back.

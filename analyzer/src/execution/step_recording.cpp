@@ -6,6 +6,7 @@
 #include <tuple>
 #include <unordered_map>
 
+#include "execution/event_records.h"
 #include "execution/stream_order.h"
 
 namespace ridgeline::analyzer {
@@ -204,6 +205,7 @@ class Recorder {
       if (row.process_id == process_id_ && known != by_id.end())
         ordered_.streams[known->second].kind = row.kind;
     }
+    const EventRecords records(model_.ordering_calls, process_id_, step.host_start_ns, step.host_end_ns);
     for (const store::OrderingCall& row : model_.ordering_calls) {
       if (row.process_id != process_id_ || row.time_ns < step.host_start_ns ||
           row.time_ns >= step.host_end_ns)
@@ -212,6 +214,11 @@ class Recorder {
       if (const auto known = by_id.find({row.context_id.value_or(0), row.stream_id.value_or(0)});
           row.stream_id && known != by_id.end())
         call.stream = known->second;
+      if (const auto earlier =
+              row.source_id && step.repeats ? records.counterpart(*row.source_id) : std::nullopt) {
+        call.source_id = earlier->correlation_id;
+        call.source_back = earlier->back;
+      }
       ordered_.calls.push_back(call);
     }
     for (const store::GraphNode& row : model_.graph_nodes) {

@@ -15,7 +15,7 @@ using Index = RecordedStep::Index;
 // Of a step: with more, its order is as good as not recorded, and nobody could follow it in time.
 constexpr std::size_t kMaxDependencies = 2'000'000;
 
-// A piece of work of this repetition or of the one before.
+// A piece of work of this repetition, which is pass 1, or of one before.
 struct Ref {
   Index work = 0;
   int pass = 0;
@@ -45,6 +45,7 @@ class Orderer {
     for (int pass = step_.repeats ? 0 : 1; pass <= 1; ++pass) {
       pass_ = pass;
       run();
+      if (pass == 0) records_before_ = records_;
     }
     out_.complete = kinds_known() && !gave_up_;
     if (gave_up_) out_.dependencies.clear();
@@ -140,9 +141,17 @@ class Orderer {
   // A record that is of no call of this step was made in the step before.
   [[nodiscard]] Refs recorded(const OrderedStep::Call& call) const {
     if (!call.source_id) return {};
+    if (call.source_back > 0) return recorded_before(*call.source_id, call.source_back);
     if (const auto known = records_.find(*call.source_id); known != records_.end()) return known->second;
     const auto event = call.event ? events_.find(*call.event) : events_.end();
     return event != events_.end() ? event->second : Refs();
+  }
+
+  [[nodiscard]] Refs recorded_before(std::int64_t source_id, std::uint32_t back) const {
+    const auto known = records_before_.find(source_id);
+    Refs refs = known != records_before_.end() ? known->second : Refs();
+    for (Ref& ref : refs) ref.pass -= static_cast<int>(back) - 1;
+    return refs;
   }
 
   void await(const OrderedStep::Call& call, const Refs& refs) {
@@ -223,8 +232,9 @@ class Orderer {
   StepOrder out_;
   std::vector<Index> works_;
   std::vector<State> streams_;
-  std::unordered_map<std::int64_t, Refs> records_;  // what an event stood for, by the record's call
-  std::unordered_map<std::int64_t, Refs> events_;   // and by the event, as recorded last
+  std::unordered_map<std::int64_t, Refs> records_;         // what an event stood for, by the record's call
+  std::unordered_map<std::int64_t, Refs> records_before_;  // the same of the repetition before
+  std::unordered_map<std::int64_t, Refs> events_;          // and by the event, as recorded last
   int pass_ = 0;
   bool gave_up_ = false;
 };

@@ -32,6 +32,8 @@ struct OrderedStep {
     std::optional<std::uint32_t> stream;  ///< empty: of none, or of one without work in the step
     std::optional<std::int64_t> event;
     std::optional<std::int64_t> source_id;  ///< of the record waited for
+    /// The record waited for is what `source_id` was so many repetitions before.
+    std::uint32_t source_back = 0;
   };
   struct Node {
     GraphNodeKind kind = GraphNodeKind::kernel;
