@@ -2,7 +2,7 @@
 import json
 import os
 import sys
-from statistics import median
+from statistics import median, stdev
 
 from common import run
 
@@ -58,6 +58,15 @@ def gain_ms(series, slow, fast):
     return median(differences(series, slow, fast))
 
 
+def interval_ms(series, slow, fast):
+    """Half of the 95 % interval of the mean of the rounds' differences; infinite with fewer than two rounds."""
+    values = differences(series, slow, fast)
+    if len(values) < 2:
+        return float("inf")
+    student = {1: 12.71, 2: 4.30, 3: 3.18, 4: 2.78, 5: 2.57, 6: 2.45, 7: 2.36}.get(len(values) - 1, 2.3)
+    return student * stdev(values) / len(values) ** 0.5
+
+
 def promise_of(cases, rule):
     """low, mid, high in ms of all cases of the rule: carrying it out ends them all."""
     return [sum(case["net"][key] for case in cases if case["rule"] == rule) / 1e6 for key in ("low_ns", "mid_ns", "high_ns")]
@@ -65,6 +74,11 @@ def promise_of(cases, rule):
 
 def within_factor(told_ms, measured_ms):
     return measured_ms > 0 and measured_ms / FACTOR <= told_ms <= measured_ms * FACTOR
+
+
+def certain(measured_ms, interval):
+    """Whether the rounds agree well enough that a factor of two means anything."""
+    return interval <= measured_ms / 2
 
 
 def words_of(cases, count=5):

@@ -12,6 +12,7 @@ from unittest import mock
 
 sys.dont_write_bytecode = True
 
+import advice
 import advised
 import common
 import in_turn
@@ -110,6 +111,18 @@ class InTurn(unittest.TestCase):
             series = in_turn.series_of(sides, 3, 1, 0)
         self.assertEqual(order, ["with", "without", "without", "with", "with", "without"])
         self.assertEqual([len(series[name]) for name in ("with", "without")], [3, 3])
+
+    def test_a_gain_that_the_rounds_do_not_agree_on_is_no_truth_to_be_held_against(self):
+        alike = {"with": [10.6, 10.7, 10.6, 10.7], "without": [10.0, 10.1, 10.0, 10.0]}
+        apart = {"with": [10.2, 12.3, 10.2, 12.0], "without": [10.2, 10.2, 10.2, 10.2]}
+        for series, sure in ((alike, True), (apart, False)):
+            self.assertEqual(advised.certain(advised.gain_ms(series, "with", "without"), advised.interval_ms(series, "with", "without")), sure)
+        self.assertEqual(advised.interval_ms({"with": [1], "without": [0]}, "with", "without"), float("inf"))
+        cases = [{"rule": "sync-in-step", "net": {"low_ns": 3e5, "mid_ns": 6e5, "high_ns": 7e5}}]
+        self.assertTrue(advice.judge(cases, "sync-in-step", 0.62, 0.05)[0])
+        passed, text = advice.judge(cases, "sync-in-step", 0.62, 0.9)
+        self.assertFalse(passed)
+        self.assertIn("too uncertain", text)
 
     def test_what_was_measured_before_a_program_failed_is_kept(self):
         with tempfile.TemporaryDirectory() as folder:
