@@ -313,6 +313,8 @@ TEST(FittedLines, WholeClausesAreLeftOutFromTheEnd) {
     const QStringList painted = fitted_lines(text, metrics, width, 1);
     ASSERT_EQ(painted.size(), 1);
     EXPECT_LE(metrics.horizontalAdvance(painted.front()), width) << painted.front().toStdString();
+    for (const QString& line : fitted_lines(text, metrics, width, 4))
+      EXPECT_FALSE(line.back().isDigit()) << "a number stays with its unit: " << line.toStdString();
   }
 }
 

@@ -10,13 +10,22 @@
 
 namespace ridgeline::gui {
 
+namespace {
+
+// Without a unit, which is the next word then.
+bool is_bare_number(const QString& word) {
+  static const QRegularExpression kNumber("^[^A-Za-z%]*\\d[^A-Za-z%]*$");
+  return kNumber.match(word).hasMatch();
+}
+
+}  // namespace
+
 QString elided_words(const QString& text, const QFontMetrics& metrics, int width) {
   if (metrics.horizontalAdvance(text) <= width) return text;
-  static const QRegularExpression kNumber("^[^A-Za-z%]*\\d[^A-Za-z%]*$");  // without a unit
   QStringList words = text.split(' ');
   while (!words.isEmpty()) {
     words.removeLast();
-    while (!words.isEmpty() && kNumber.match(words.last()).hasMatch()) words.removeLast();
+    while (!words.isEmpty() && is_bare_number(words.last())) words.removeLast();
     const QString left = words.join(' ') + QString::fromUtf8(" …");
     if (!words.isEmpty() && metrics.horizontalAdvance(left) <= width) return left;
   }
@@ -25,10 +34,18 @@ QString elided_words(const QString& text, const QFontMetrics& metrics, int width
 
 namespace {
 
-// Greedily, as a reader would; a word that is wider than a line has a line to itself.
+// Greedily, as a reader would, a number with its unit; a word that is wider than a line has a line to itself.
 QStringList broken(const QString& text, const QFontMetrics& metrics, int width) {
-  QStringList lines;
+  QStringList words;
   for (const QString& word : text.split(' ')) {
+    if (!words.isEmpty() && is_bare_number(words.last())) {
+      words.last() += ' ' + word;
+    } else {
+      words << word;
+    }
+  }
+  QStringList lines;
+  for (const QString& word : words) {
     const QString longer = lines.isEmpty() ? word : lines.last() + ' ' + word;
     if (lines.isEmpty() || metrics.horizontalAdvance(longer) > width) {
       lines << word;
