@@ -54,6 +54,14 @@ TEST(LinkTraffic, AValueThatIsNoneCountsAsNothing) {
   EXPECT_TRUE(one.empty()) << "nothing says how long one sample is";
 }
 
+TEST(LinkTraffic, TimesThatAreNoneAreLeftOut) {
+  constexpr std::int64_t kMin = std::numeric_limits<std::int64_t>::min();
+  constexpr std::int64_t kMax = std::numeric_limits<std::int64_t>::max();
+  LinkSamples samples;
+  samples.add(kSent, {{1, kMin, 1, 5}, {1, 10, 1, 5}, {1, 20, 1, 5}, {1, 30, 1, 5}, {1, kMax, 1, 5}});
+  EXPECT_DOUBLE_EQ(*samples.during(0, 30).nvlink_sent_bytes, 15);
+}
+
 TEST(LinkTraffic, SumsAndMeansKeepWhatIsMissingMissing) {
   LinkBytes sum;
   add_link_bytes(sum, {.nvlink_sent_bytes = 10,
