@@ -61,6 +61,25 @@ TEST(TimeAxis, TicksAreRoundAndFarEnoughApart) {
   }
 }
 
+TEST(TimeAxis, TicksFarFromTheOriginHaveALargerUnit) {
+  const struct {
+    std::int64_t from, length;
+    const char* first;
+  } kCases[] = {{655'300'000, 600'000, "655.3 ms"},
+                {24'350'000, 50'000, "24.350 ms"},
+                {9'000'000, 600'000, "9000 µs"},
+                {20'000'000'000, 3'000'000, "20.0000 s"},
+                {-30'000'000, 600'000, "-30.0 ms"}};
+  for (const auto& [from, length, first] : kCases) {
+    const TimeAxis axis({from, from + length}, 1000);
+    for (const TimeTick& tick : axis.ticks(0)) {
+      if (tick.text.empty()) continue;
+      EXPECT_EQ(tick.text, first) << from;
+      break;
+    }
+  }
+}
+
 std::shared_ptr<TimelineData> small_data() {
   auto data = std::make_shared<TimelineData>();
   data->names = {{"gemm", EventName::Kind::kernel, KernelClass::gemm, 1},

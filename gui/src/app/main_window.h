@@ -106,6 +106,9 @@ class MainWindow : public QMainWindow {
   void export_timeline();
   void record_program();
   void set_theme(ThemeChoice choice);
+  void list_recent(QMenu* menu);
+  void open_manual();
+  void show_about();
   void remember(const QString& path);
   [[nodiscard]] QString own_view_path() const;
   void restore_view();

@@ -1,12 +1,15 @@
 // main_window_commands.cpp: menus, keys, the box, and what is kept of a view.
 #include <QApplication>
 #include <QCryptographicHash>
+#include <QDesktopServices>
 #include <QDir>
 #include <QFileDialog>
 #include <QFileInfo>
 #include <QMenuBar>
+#include <QMessageBox>
 #include <QStandardPaths>
 #include <QTableView>
+#include <QUrl>
 
 #include "app/key_sheet.h"
 #include "app/main_window.h"
@@ -17,6 +20,7 @@
 #include "panels/gaps_panel.h"
 #include "panels/ranking_panel.h"
 #include "panels/sql_panel.h"
+#include "ridgeline/reports/version.h"
 #include "ridgeline/store/capture_part.h"
 #include "roofline/roofline_panel.h"
 #include "search/command_box.h"
@@ -41,9 +45,9 @@ void MainWindow::make_menus() {
       actions_[entry->id] = action;
     }
   };
-  add(menuBar()->addMenu(tr("&File")),
-      {"open", "compare", "record", "doctor", "", "save_view", "export_capture", "export_timeline",
-       "export_ranking", "export_roofline", "", "quit"});
+  QMenu* file = menuBar()->addMenu(tr("&File"));
+  add(file, {"open", "compare", "record", "doctor", "", "save_view", "export_capture", "export_timeline",
+             "export_ranking", "export_roofline", "", "quit"});
   QMenu* view = menuBar()->addMenu(tr("&View"));
   add(view, {"back", "forward", "", "search", "commands", "sql", "", "next_gap", "previous_gap", "", "light",
              "dark", "reset_layout"});
@@ -54,9 +58,49 @@ void MainWindow::make_menus() {
   connect(view, &QMenu::aboutToShow, this, [this, view] {
     for (const auto& [name, dock] : docks_) view->addAction(dock->toggleViewAction());
   });
-  add(menuBar()->addMenu(tr("&Help")), {"keys"});
+  auto* recent = new QMenu(tr("Opened before"), this);
+  file->insertMenu(actions_["compare"], recent);
+  connect(file, &QMenu::aboutToShow, this, [this, recent] { list_recent(recent); });
+  add(menuBar()->addMenu(tr("&Help")), {"manual", "keys", "", "about"});
   connect(&keys_, &KeyMap::changed, this, &MainWindow::set_keys);
   set_keys();
+}
+
+void MainWindow::list_recent(QMenu* menu) {
+  menu->clear();
+  const QStringList paths = settings_ ? settings_->value("recent").toStringList() : QStringList();
+  for (const QString& path : paths) {
+    // An & in a name is no key.
+    QAction* action = menu->addAction(QString(path).replace('&', "&&"), this, [this, path] { open(path); });
+    action->setEnabled(QFileInfo::exists(path));
+  }
+  menu->setEnabled(!paths.isEmpty());
+}
+
+// Where it was installed, or in the sources that the program was built from.
+void MainWindow::open_manual() {
+  const QDir program(QCoreApplication::applicationDirPath());
+  for (const char* place : {"../share/doc/ridgeline/docs/gui.md", "../../docs/gui.md"}) {
+    const QString path = QDir::cleanPath(program.filePath(place));
+    if (!QFileInfo::exists(path)) continue;
+    log_->note(Severity::info, tr("the manual is %1").arg(path));
+    if (!QDesktopServices::openUrl(QUrl::fromLocalFile(path))) show_panel("log");
+    return;
+  }
+  log_->note(Severity::info,
+             tr("the manual was not installed beside this program: it is docs/gui.md of its sources"));
+  show_panel("log");
+}
+
+void MainWindow::show_about() {
+  auto* box = new QMessageBox(QMessageBox::NoIcon, tr("About Ridgeline"),
+                              QString("Ridgeline %1").arg(reports::kVersion), QMessageBox::Close, this);
+  box->setAttribute(Qt::WA_DeleteOnClose);
+  box->setIconPixmap(windowIcon().pixmap(48, 48));
+  box->setInformativeText(tr("Which GPU kernels of a step to optimise, and how much time each could "
+                             "save.\n\nLicence: Apache 2.0. Made with Qt %1.")
+                              .arg(qVersion()));
+  box->open();
 }
 
 void MainWindow::set_keys() {
@@ -144,6 +188,10 @@ void MainWindow::run(const QString& command) {
     if (!standard_docks_.isEmpty()) restoreState(standard_docks_);
   } else if (command == "keys") {
     KeySheet(keys_, this).exec();
+  } else if (command == "manual") {
+    open_manual();
+  } else if (command == "about") {
+    show_about();
   } else if (command == "quit") {
     close();
   }

@@ -57,7 +57,7 @@ WelcomePage::WelcomePage(QWidget* parent) : QWidget(parent) {
   auto* text = text_label(this);
   text->setText(tr(
       "Which kernels of a training step to optimise, and how much time each could save. Open a capture, or "
-      "drop one here. A capture is what `ridgeline record -- PROGRAM` writes."));
+      "drop one here. A capture is what “ridgeline record -- PROGRAM” writes."));
   column->addWidget(text);
   auto* buttons = new QHBoxLayout;
   auto* open = new QPushButton(tr("&Open a capture…"), this);
@@ -152,18 +152,18 @@ QString remedy_text(ErrorKind kind) {
   switch (kind) {
     case ErrorKind::no_data:
       return ErrorPage::tr(
-          "The file is a capture, but it holds too little to show. `ridgeline info` prints what was "
+          "The file is a capture, but it holds too little to show. “ridgeline info” prints what was "
           "recorded.");
     case ErrorKind::not_a_capture:
       return ErrorPage::tr(
-          "Captures are made by `ridgeline record -- PROGRAM`; `ridgeline import` reads what other programs "
+          "Captures are made by “ridgeline record -- PROGRAM”; “ridgeline import” reads what other programs "
           "wrote.");
     case ErrorKind::newer_capture:
       return ErrorPage::tr("It was written by a newer Ridgeline: open it with that one.");
     case ErrorKind::corrupt:
       return ErrorPage::tr(
-          "The file is damaged or was cut short. `ridgeline info --verify` says what is wrong; if the "
-          "recording's folder is still there, `ridgeline import` makes the capture anew.");
+          "The file is damaged or was cut short. “ridgeline info --verify” says what is wrong; if the "
+          "recording's folder is still there, “ridgeline import” makes the capture anew.");
     case ErrorKind::io:
       return ErrorPage::tr("See whether the file is there and may be read.");
     case ErrorKind::cancelled:

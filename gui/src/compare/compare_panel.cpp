@@ -20,6 +20,7 @@ namespace {
 
 constexpr std::size_t kMaxComparedLaunches = 200'000;
 constexpr int kShownNotes = 4;          // lines; more scroll
+constexpr int kNotesMargin = 2;         // pixels: a line more is not begun below the last
 constexpr int kMinTimelineHeight = 96;  // so that both fit a small screen under the table
 
 TimeWindow step_of(const CaptureDocument& document) {
@@ -95,7 +96,7 @@ ComparePanel::ComparePanel(CaptureDocument& a, CaptureDocument& b, CompareSides 
   for (QLabel* label : {verdict_, notes_}) {
     label->setTextFormat(Qt::PlainText);
     label->setWordWrap(true);
-    label->setMargin(4);
+    label->setMargin(kNotesMargin);
     label->setTextInteractionFlags(Qt::TextSelectableByMouse);
     label->setSizePolicy(QSizePolicy::Preferred, QSizePolicy::Maximum);
   }
@@ -237,6 +238,17 @@ void ComparePanel::make_timeline(Side& side) {
     scene.arrange(arrangement);
     timeline->view()->scene_changed();
   });
+  connect(side.timeline, &TimelinePanel::read, this, &ComparePanel::line_up);
+  connect(side.timeline->view(), &TimelineView::arrangement_changed, this, &ComparePanel::line_up);
+}
+
+// One axis for both: a time stands at one place.
+void ComparePanel::line_up() {
+  if (a_.timeline == nullptr || b_.timeline == nullptr) return;
+  const int width =
+      std::max(a_.timeline->view()->natural_label_width(), b_.timeline->view()->natural_label_width());
+  for (const Side* side : {&a_, &b_}) side->timeline->view()->set_min_label_width(width);
+  band_->update();
 }
 
 void ComparePanel::show_run(bool of_a, std::size_t run) {
@@ -307,11 +319,14 @@ void ComparePanel::show_comparison() {
   notes_->setText(notes.join("\n"));
   auto* area = notes_->parentWidget()->parentWidget();
   const int line = notes_->fontMetrics().lineSpacing();
-  area->setFixedHeight(
-      notes.isEmpty() ? 0 : line * std::min<int>(static_cast<int>(notes.size()), kShownNotes) + 10);
+  area->setFixedHeight(notes.isEmpty() ? 0
+                                       : line * std::min<int>(static_cast<int>(notes.size()), kShownNotes) +
+                                             2 * kNotesMargin);
   table_->set_table(std::make_shared<const reports::Table>(reports::compare_table(comparison_->kernels)),
                     comparison_);
   show_roofline();
+  // What was chosen before it was known which row that is.
+  choose_beside(a_.selection, b_.selection, true);
 }
 
 // Dots of B, with arrows from where the same kernels, or those that they replace, stood in A.

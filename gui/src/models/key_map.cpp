@@ -41,6 +41,8 @@ KeyMap::KeyMap(QSettings* settings, QObject* parent) : QObject(parent), settings
   add("dark", "Dark theme", window, {});
   add("reset_layout", "Panels back to where they were", window, {});
   add("keys", "Keys", window, QKeySequence("?"));
+  add("manual", "Manual of the window", window, {});
+  add("about", "About Ridgeline", window, {});
   add("quit", "Quit", window, QKeySequence::Quit);
   add("fit", "Show what is chosen, else the step", timeline, QKeySequence("F"));
   add("home", "Show everything", timeline, QKeySequence("Home"));

@@ -70,7 +70,7 @@ QVariant TableModel::data(const QModelIndex& index, int role) const {
       return shown(cell().words());
     case Qt::ToolTipRole: {
       const QString text = shown(cell().words());
-      return head.elide == reports::Elide::never ? QString(plain(head.help)) : text;
+      return head.elide == reports::Elide::never ? plain(head.help).remove('`') : text;
     }
     case Qt::TextAlignmentRole:
       return int((head.align == reports::Align::right ? Qt::AlignRight : Qt::AlignLeft) | Qt::AlignVCenter);
@@ -107,9 +107,16 @@ QVariant TableModel::headerData(int section, Qt::Orientation orientation, int ro
       return text;
     }
     case Qt::ToolTipRole:
-      return plain(head.title.empty() ? head.header : head.title) + ": " + plain(head.help);
-    case Qt::TextAlignmentRole:
-      return int((head.align == reports::Align::right ? Qt::AlignRight : Qt::AlignLeft) | Qt::AlignVCenter);
+      // Marks of the documents' code are none of a tooltip.
+      return plain(head.title.empty() ? head.header : head.title) + ": " + plain(head.help).remove('`');
+    case Qt::TextAlignmentRole: {
+      // Bars begin on the left, and so does what is written on them.
+      const bool is_right = head.align == reports::Align::right && !is_utilisation(head.key);
+      return int((is_right ? Qt::AlignRight : Qt::AlignLeft) | Qt::AlignVCenter);
+    }
+    case Qt::InitialSortOrderRole:
+      // Of numbers the largest are sought, of names those that begin with an A.
+      return static_cast<int>(head.align == reports::Align::right ? Qt::DescendingOrder : Qt::AscendingOrder);
     case kKeyRole:
       return plain(head.key);
     default:

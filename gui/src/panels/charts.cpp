@@ -17,6 +17,8 @@ namespace {
 
 constexpr int kFlameHeight = 19;
 constexpr double kHeadroom = 1.06;  // over the highest column
+constexpr int kMarkHeight = 14;     // of a triangle above a column
+constexpr int kOutlined = 5;        // pixels of a column that can have an outline
 constexpr double kSwatch = 13;      // of a legend, with the room after it
 constexpr double kLegendLine = 15;
 constexpr double kStroke = 24;  // of a line beside its label, with the room after it
@@ -162,6 +164,10 @@ ColumnChart::ColumnChart(QWidget* parent) : ItemChart(parent) {
 void ColumnChart::set_points(std::vector<SeriesPoint> points, std::function<QString(double)> text) {
   points_ = std::move(points);
   most_ = most_of(points_);
+  has_marks_ =
+      std::any_of(points_.begin(), points_.end(), [](const SeriesPoint& point) { return point.outlier; });
+  has_chosen_ =
+      std::any_of(points_.begin(), points_.end(), [](const SeriesPoint& point) { return point.chosen; });
   text_ = std::move(text);
   items_changed();
 }
@@ -201,7 +207,10 @@ std::vector<QRectF> ColumnChart::legend_places() const {
 
 QRectF ColumnChart::graph() const {
   const std::vector<QRectF> labels = line_places();
-  const double top = labels.empty() ? kLegendLine : labels.back().bottom();
+  double top = labels.empty() ? kLegendLine : labels.back().bottom();
+  // Marks stand above columns, not in the words over these.
+  const bool narrow = width() < kOutlined * static_cast<int>(points_.size());
+  if (has_marks_ || (has_chosen_ && narrow)) top += kMarkHeight;
   const QRectF whole = QRectF(rect()).adjusted(6, top + 2, -6, -6);
   if (legend_.empty()) return whole;
   const double lines = (height() - legend_places().front().top()) / kLegendLine;
@@ -222,14 +231,18 @@ QString ColumnChart::item_text(int item) const {
   return points_[static_cast<std::size_t>(item)].help;
 }
 
-// Columns of another magnitude (replay, cold caches) are cut, with a mark.
+// Columns of another magnitude (replay, cold caches) are cut, with a mark; not the one that is shown.
 double ColumnChart::most_of(const std::vector<SeriesPoint>& points) {
   if (points.empty()) return 1;
   std::vector<double> values;
   values.reserve(points.size());
-  for (const SeriesPoint& point : points) values.push_back(point.value);
+  double chosen = 0;
+  for (const SeriesPoint& point : points) {
+    values.push_back(point.value);
+    if (point.chosen) chosen = std::max(chosen, point.value);
+  }
   std::sort(values.begin(), values.end());
-  return std::max(std::min(values.back(), values[values.size() / 2] * 2) * kHeadroom, 1e-9);
+  return std::max(std::max(std::min(values.back(), values[values.size() / 2] * 2), chosen) * kHeadroom, 1e-9);
 }
 
 QRectF ColumnChart::column_rect(int column, double largest) const {
@@ -282,7 +295,7 @@ void ColumnChart::paint_column(QPainter& painter, int column_at, double largest)
     const double part = std::max(area.height() * std::min(point.part / largest, 1.0), 1.0);
     painter.fillRect(QRectF(column.left(), area.bottom() - part, column.width(), part), t.selected);
   }
-  if (point.chosen && column.width() > 4) {
+  if (point.chosen && column.width() > kOutlined - 1) {
     painter.setPen(QPen(t.selected, 2));
     painter.drawRect(column.adjusted(-0.5, -0.5, 0.5, 0.5));
   } else if (point.chosen) {

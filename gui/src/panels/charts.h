@@ -100,6 +100,7 @@ class ColumnChart : public ItemChart {
   void paint_legend(QPainter& painter) const;
   std::vector<SeriesPoint> points_;
   double most_ = 1;
+  bool has_marks_ = false, has_chosen_ = false;
   std::vector<Line> lines_;
   Legend legend_;
   std::function<QString(double)> text_;

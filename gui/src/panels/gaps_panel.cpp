@@ -44,7 +44,8 @@ GapsPanel::GapsPanel(CaptureDocument& document, Selection& selection, QWidget* p
       filter_(new QLineEdit(this)),
       total_(new ElidedLabel(this)),
       detail_(new QLabel(this)) {
-  filter_->setPlaceholderText(tr("Filter: kernel, cause …"));
+  filter_->setPlaceholderText(tr("Filter"));
+  filter_->setToolTip(tr("Kernel, cause, thread …: text or a regular expression"));
   filter_->setClearButtonEnabled(true);
   filter_->setMinimumWidth(110);
   filter_->setMaximumWidth(260);
@@ -116,8 +117,8 @@ QString GapsPanel::sentence(const analyzer::Gap& gap, std::size_t row) const {
   const std::string before = cell_text(table, row, "after_kernel");
   const std::string after = cell_text(table, row, "before_kernel");
   text += tr("\nafter %1, before %2")
-              .arg(before.empty() ? tr("no kernel") : shown(before),
-                   after.empty() ? tr("no kernel") : shown(after));
+              .arg(before.empty() ? tr("a copy, a memset or nothing") : shown(before),
+                   after.empty() ? tr("a copy, a memset or nothing") : shown(after));
   if (gap.after) {
     const auto path = shown_answer.model->string(shown_answer.model->launches.site(*gap.after).nvtx_path_id);
     if (!path.empty()) text += tr(", launched in '%1'").arg(shown(path));

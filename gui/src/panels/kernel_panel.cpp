@@ -131,7 +131,7 @@ void KernelPanel::show_kernel() {
   const bool chosen = answer() != nullptr && !kernel.empty();
   empty_->setVisible(!chosen);
   page_->parentWidget()->parentWidget()->setVisible(chosen);
-  if (!chosen) return;
+  if (!chosen) return find_launches();  // the steps show no share of it either
   // Of several kernels, the one that takes most of the time.
   std::optional<std::size_t> row;
   std::size_t several = 0;

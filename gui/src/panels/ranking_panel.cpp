@@ -1,5 +1,6 @@
 #include "panels/ranking_panel.h"
 
+#include <QRegularExpression>
 #include <algorithm>
 
 #include "models/text.h"
@@ -18,7 +19,8 @@ RankingPanel::RankingPanel(CaptureDocument& document, Selection& selection, QWid
       filter_(new QLineEdit(this)),
       grouping_(new QComboBox(this)),
       total_(new ElidedLabel(this)) {
-  filter_->setPlaceholderText(tr("Filter: text or regular expression"));
+  filter_->setPlaceholderText(tr("Filter"));
+  filter_->setToolTip(tr("Text or a regular expression"));
   filter_->setClearButtonEnabled(true);
   filter_->setMinimumWidth(110);
   filter_->setMaximumWidth(260);
@@ -40,6 +42,7 @@ RankingPanel::RankingPanel(CaptureDocument& document, Selection& selection, QWid
   table_->setAccessibleName(tr("Ranking"));
 
   connect(filter_, &QLineEdit::textChanged, table_, &TableView::set_filter);
+  connect(filter_, &QLineEdit::textChanged, this, &RankingPanel::show_total);
   connect(grouping_, &QComboBox::currentIndexChanged, this,
           [this] { set_key(static_cast<RankingKey>(grouping_->currentData().toInt())); });
   connect(table_, &TableView::row_chosen, this, &RankingPanel::choose);
@@ -63,10 +66,29 @@ void RankingPanel::show_answer(const ScopeAnswer& answer) {
       std::make_shared<const reports::Table>(reports::ranking_table(*answer.utilisation, *answer.ranking));
   table_->set_targets(answer.ranking->options.target, answer.ranking->options.stretch);
   table_->set_table(table, this->answer());
-  total_->setText(reports::anything_measured(*answer.ranking)
-                      ? tr("saves %1").arg(plain(reports::saving_text(*answer.ranking)))
-                      : tr("nothing was measured: only times are known"));
+  show_total();
   follow_selection();
+}
+
+void RankingPanel::show_total() {
+  if (!answer()) return;
+  const analyzer::Ranking& ranking = *answer()->ranking;
+  if (filter_->text().isEmpty()) {
+    return total_->setText(reports::anything_measured(ranking)
+                               ? tr("saves %1").arg(plain(reports::saving_text(ranking)))
+                               : tr("nothing was measured: only times are known"));
+  }
+  const int rows = table_->proxy()->rowCount();
+  const bool is_text = !QRegularExpression(filter_->text()).isValid();
+  const QString sought = is_text ? tr(", taken as text: it is no regular expression") : QString();
+  if (rows == 0) return total_->setText(tr("no row matches") + sought);
+  double time_ns = 0;
+  for (int row = 0; row < rows; ++row) {
+    const QModelIndex index = table_->proxy()->mapToSource(table_->proxy()->index(row, 0));
+    time_ns += static_cast<double>(ranking.rows.at(static_cast<std::size_t>(index.row())).time_ns);
+  }
+  total_->setText(tr("%1 of %2 rows, %3").arg(rows).arg(ranking.rows.size()).arg(plain(time_text(time_ns))) +
+                  sought);
 }
 
 bool RankingPanel::is_of_range(std::size_t row) const {

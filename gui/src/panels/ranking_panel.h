@@ -18,6 +18,8 @@ class RankingPanel : public ScopePanel {
   [[nodiscard]] TableView* table() const { return table_; }
   [[nodiscard]] QLineEdit* filter() const { return filter_; }
   [[nodiscard]] QComboBox* grouping() const { return grouping_; }
+  /// What all rows save, or what the filter left of them.
+  [[nodiscard]] QString total() const { return total_->text(); }
 
  signals:
   /// A row was activated: its kernel is to be seen in the timeline.
@@ -28,6 +30,7 @@ class RankingPanel : public ScopePanel {
 
  private:
   void follow_selection();
+  void show_total();
   [[nodiscard]] bool is_of_range(std::size_t row) const;
   void choose(std::size_t row);
   void show_launches(std::size_t row);

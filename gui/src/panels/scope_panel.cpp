@@ -1,6 +1,9 @@
 #include "panels/scope_panel.h"
 
+#include <cmath>
+
 #include "models/text.h"
+#include "panels/elided_button.h"
 #include "ridgeline/base/units.h"
 #include "ridgeline/reports/elide.h"
 
@@ -13,9 +16,11 @@ constexpr int kMaxNameLength = 40;
 }  // namespace
 
 QString range_text(const analyzer::TimeWindow& range, std::int64_t origin_ns) {
-  return QString("%1 from +%2")
-      .arg(plain(time_text(static_cast<double>(range.length_ns()))),
-           plain(time_text(static_cast<double>(range.start_ns - origin_ns))));
+  const std::int64_t from = range.start_ns - origin_ns;
+  const QString sign = from < 0 ? QString::fromUtf8("−") : QString("+");
+  return QString("%1 from %2%3")
+      .arg(plain(time_text(static_cast<double>(range.length_ns()))), sign,
+           plain(time_text(std::abs(static_cast<double>(from)))));
 }
 
 ScopePanel::ScopePanel(CaptureDocument& document, Selection& selection, std::string name, QWidget* parent)
@@ -27,17 +32,23 @@ ScopePanel::ScopePanel(CaptureDocument& document, Selection& selection, std::str
   bar_->setContentsMargins(6, 4, 6, 4);
   bar_->setSpacing(6);
   all->addLayout(bar_);
+  // A line of its own: beside the others it would make a narrow panel wider, and those beside it narrower.
+  auto* part = new QHBoxLayout;
+  part->setContentsMargins(6, 0, 6, 0);
+  all->addLayout(part);
   body_ = new QVBoxLayout;
   all->addLayout(body_, 1);
 
-  chip_ = new QToolButton(this);
+  chip_ = new ElidedButton(this);
   chip_->setCheckable(true);
   chip_->setChecked(true);
   chip_->setAccessibleName(tr("Follow the chosen range"));
-  chip_->setToolTip(tr("This panel shows the chosen range only. Press to show the step again."));
   chip_->hide();
+  part->addWidget(chip_);
   status_ = new QLabel(this);
   status_->hide();
+  part->addWidget(status_);
+  part->addStretch(1);
   connect(chip_, &QToolButton::toggled, this, [this](bool on) {
     follows_ = on;
     follow();
@@ -53,8 +64,6 @@ bool ScopePanel::is_chosen() const {
 
 void ScopePanel::start() {
   bar_->addStretch(1);
-  bar_->addWidget(status_);
-  bar_->addWidget(chip_);
   if (is_chosen()) {
     follow();
   } else {
@@ -76,6 +85,8 @@ void ScopePanel::follow() {
     words << range_text(*range, origin);
   }
   chip_->setText((follows_ ? "▣ " : "□ ") + words.join(", "));
+  chip_->setToolTip(
+      tr("%1\nThis panel shows the chosen range only. Press to show the step again.").arg(words.join(", ")));
   ask_again();
 }
 

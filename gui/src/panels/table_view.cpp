@@ -124,6 +124,7 @@ TableView::TableView(QWidget* parent) : QTableView(parent), delegate_(new CellDe
   setSortingEnabled(true);
   horizontalHeader()->setSortIndicator(-1, Qt::AscendingOrder);
   horizontalHeader()->setSectionsMovable(true);
+  horizontalHeader()->setHighlightSections(false);  // bold, a head is wider than its column
   horizontalHeader()->setContextMenuPolicy(Qt::CustomContextMenu);
   connect(horizontalHeader(), &QWidget::customContextMenuRequested, this, &TableView::column_menu);
   verticalHeader()->hide();
@@ -186,7 +187,9 @@ void TableView::fit_columns() {
     fixed.push_back({column, natural_width(column), asked_.contains(column) ? 0 : heads[i].drop_order});
     used += fixed.back().width;
   }
-  const int least = kMinNameWidth * static_cast<int>(elastic.size());
+  // The first of them is what a row is called.
+  const int others = std::max(static_cast<int>(elastic.size()) - 1, 0);
+  const int least = elastic.empty() ? 0 : kMinNameWidth + kMinElasticWidth * others;
   std::stable_sort(fixed.begin(), fixed.end(),
                    [](const Fixed& a, const Fixed& b) { return a.drop_order < b.drop_order; });
   while (!fixed.empty() && fixed.back().drop_order > 0 && used + least > viewport()->width()) {
@@ -196,9 +199,11 @@ void TableView::fit_columns() {
     fixed.pop_back();
   }
   for (const Fixed& each : fixed) setColumnWidth(each.column, each.width);
+  const int left = viewport()->width() - used;
+  const int first = std::max(kMinNameWidth, left / (others + 1));
   for (const int column : elastic)
-    setColumnWidth(column, std::max((viewport()->width() - used) / static_cast<int>(elastic.size()),
-                                    column == elastic.front() ? kMinNameWidth : kMinElasticWidth));
+    setColumnWidth(column,
+                   column == elastic.front() ? first : std::max(kMinElasticWidth, (left - first) / others));
   show_whole_columns();
 }
 
@@ -269,7 +274,10 @@ void TableView::choose_quietly(int view_row) {
   } else if (view_row != currentIndex().row()) {
     int column = 0;
     while (column < proxy_.columnCount() && isColumnHidden(column)) ++column;
-    setCurrentIndex(proxy_.index(view_row, column));
+    // Of one row, whatever keys are down: with Ctrl a row would be added to those that were chosen.
+    selectionModel()->setCurrentIndex(proxy_.index(view_row, column),
+                                      QItemSelectionModel::ClearAndSelect | QItemSelectionModel::Rows);
+    scrollTo(currentIndex());
   }
   following_ = true;
 }

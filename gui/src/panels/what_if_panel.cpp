@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "models/text.h"
+#include "panels/elided_label.h"
 #include "ridgeline/base/units.h"
 #include "ridgeline/queries/what_if_query.h"
 #include "ridgeline/reports/elide.h"
@@ -18,10 +19,11 @@ namespace {
 constexpr std::size_t kMaxKernels = 12;
 constexpr int kUnchanged = 10;  // tenths
 constexpr int kAskAfterMs = 150;
-constexpr int kNameWidth = 34;
+constexpr int kNameWidth = 23;  // characters
+constexpr int kMinSlider = 90;  // pixels: tenths can be told apart
 
 QString times_words(int tenths) {
-  return plain(fixed(tenths / 10.0, 1)) + "x";
+  return plain(fixed(tenths / 10.0, 1)) + QString::fromUtf8("×");
 }
 
 QLabel* text_below(QWidget* parent) {
@@ -46,8 +48,12 @@ WhatIfPanel::WhatIfPanel(CaptureDocument& document, QWidget* parent) : QWidget(p
   auto* page = new QWidget(area);
   auto* column = new QVBoxLayout(page);
   auto* rows = new QGridLayout;
+  rows->setColumnStretch(0, 3);
   rows->setColumnStretch(1, 1);
-  for (std::size_t i = 0; i < choice_.kernels().size(); ++i) add_kernel(i, rows);
+  std::vector<std::string> names;
+  for (const WhatIfChoice::Kernel& kernel : choice_.kernels()) names.push_back(kernel.name);
+  names = reports::elide_kernel_names(names, kNameWidth);
+  for (std::size_t i = 0; i < choice_.kernels().size(); ++i) add_kernel(i, shown(names[i]), rows);
   column->addLayout(rows);
   graph_ = new QCheckBox(tr("Launched as a graph"), page);
   hide_copies_ = new QCheckBox(tr("Copies between host and device hidden"), page);
@@ -85,21 +91,20 @@ WhatIfPanel::WhatIfPanel(CaptureDocument& document, QWidget* parent) : QWidget(p
   changed();
 }
 
-void WhatIfPanel::add_kernel(std::size_t kernel, QGridLayout* rows) {
+void WhatIfPanel::add_kernel(std::size_t kernel, const QString& shorter, QGridLayout* rows) {
   const WhatIfChoice::Kernel& of = choice_.kernels()[kernel];
   const int row = static_cast<int>(kernel);
-  std::vector<std::string> names;
-  for (const WhatIfChoice::Kernel& each : choice_.kernels()) names.push_back(each.name);
-  auto* name = new QLabel(shown(reports::elide_kernel_names(names, kNameWidth).at(kernel)), this);
-  name->setTextFormat(Qt::PlainText);
+  auto* name = new ElidedLabel(this);
+  name->setText(shorter);
   name->setToolTip(tr("%1\n%2 of the step").arg(shown(of.name), plain(percent_text(of.step_share))));
   auto* slider = new QSlider(Qt::Horizontal, this);
   slider->setRange(kUnchanged, static_cast<int>(std::lround(WhatIfChoice::kMaxTimes * 10)));
   slider->setValue(kUnchanged);
   slider->setPageStep(5);
+  slider->setMinimumWidth(kMinSlider);
   slider->setAccessibleName(tr("How much faster: %1").arg(shown(of.name)));
   auto* times = new QLabel(times_words(kUnchanged), this);
-  times->setMinimumWidth(times->fontMetrics().horizontalAdvance("10.0x"));
+  times->setMinimumWidth(times->fontMetrics().horizontalAdvance(times_words(100)));
   rows->addWidget(name, row, 0);
   rows->addWidget(slider, row, 1);
   rows->addWidget(times, row, 2);

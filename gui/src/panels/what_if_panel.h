@@ -33,7 +33,7 @@ class WhatIfPanel : public QWidget {
 
  private:
   using Answered = std::shared_ptr<const analyzer::WhatIf>;
-  void add_kernel(std::size_t kernel, QGridLayout* rows);
+  void add_kernel(std::size_t kernel, const QString& shorter, QGridLayout* rows);
   void changed();
   void ask();
   void show_answer(const Result<Answered>& answer);

@@ -114,9 +114,7 @@ void CommandBox::refresh() {
   if (text.startsWith('>')) {
     entries_ = matching_commands(keys_, rest);
   } else if (text.startsWith(':')) {
-    list_->addItem(
-        tr("Enter runs this SELECT on the capture, read-only. The SQL panel lists all views: v_launch, "
-           "v_rank, v_gap …"));
+    list_->addItem(tr("Enter asks, read-only. The SQL panel lists the views: v_launch, v_gap …"));
     list_->item(0)->setFlags(Qt::NoItemFlags);
     for (const QString& before : history_) entries_.push_back({before, tr("asked before"), {}, -1});
   } else if (data_) {

@@ -12,6 +12,7 @@ struct Unit {
   double ns;
   const char* name;
 };
+constexpr double kMaxInUnit = 10'000;
 constexpr Unit kUnits[] = {{1e9, "s"}, {1e6, "ms"}, {1e3, "µs"}, {1, "ns"}};
 
 }  // namespace
@@ -35,6 +36,11 @@ std::vector<TimeTick> TimeAxis::ticks(std::int64_t origin_ns, double min_distanc
       break;
     }
   }
+  // Of what is far from the origin a larger unit with decimals is read more easily: "655.3 ms", not "655300 µs".
+  const double farthest = std::max(std::abs(static_cast<double>(view_.start_ns - origin_ns)),
+                                   std::abs(static_cast<double>(view_.end_ns - origin_ns)));
+  while (unit != kUnits && farthest >= kMaxInUnit * unit->ns) --unit;
+  const int decimals = std::max(static_cast<int>(std::ceil(std::log10(unit->ns / step) - 1e-9)), 0);
   const auto whole_step = static_cast<std::int64_t>(step);
   const std::int64_t small = whole_step >= 5 ? whole_step / 5 : whole_step;
   const std::int64_t first = (view_.start_ns - origin_ns) / small - 1;
@@ -46,7 +52,7 @@ std::vector<TimeTick> TimeAxis::ticks(std::int64_t origin_ns, double min_distanc
     if (ns < view_.start_ns) continue;
     TimeTick tick{x_of(ns), ns, ""};
     if (offset % whole_step == 0)
-      tick.text = fixed(static_cast<double>(offset) / unit->ns, 0) + " " + unit->name;
+      tick.text = fixed(static_cast<double>(offset) / unit->ns, decimals) + " " + unit->name;
     ticks.push_back(std::move(tick));
   }
   return ticks;

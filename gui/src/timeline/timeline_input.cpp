@@ -248,6 +248,7 @@ void TimelineView::clear_choice() {
   } else {
     selection_.select_launch(std::nullopt, "");
     selection_.select_kernel({});
+    cursor_.reset();  // keys begin in what is in view
   }
 }
 
@@ -455,7 +456,27 @@ void TimelineView::wheelEvent(QWheelEvent* event) {
   event->accept();
 }
 
+// Who points at the timeline means it, wherever the last click was.
+void TimelineView::enterEvent(QEnterEvent* event) {
+  qApp->installEventFilter(this);
+  QWidget::enterEvent(event);
+}
+
+bool TimelineView::eventFilter(QObject* watched, QEvent* event) {
+  if (event->type() != QEvent::KeyPress || watched == this) return QWidget::eventFilter(watched, event);
+  const auto* widget = qobject_cast<const QWidget*>(watched);
+  const auto* key = static_cast<const QKeyEvent*>(event);
+  if (widget == nullptr || widget->window() != window() || key->modifiers() != Qt::NoModifier ||
+      widget->testAttribute(Qt::WA_InputMethodEnabled)) {
+    return QWidget::eventFilter(watched, event);  // words are written there
+  }
+  if (!position_key(*key)) return QWidget::eventFilter(watched, event);
+  hover(mouse_);
+  return true;
+}
+
 void TimelineView::leaveEvent(QEvent*) {
+  qApp->removeEventFilter(this);
   mouse_ = {-1, -1};
   hovered_row_.reset();
   selection_.hover_kernel({});
@@ -603,7 +624,10 @@ bool TimelineView::event(QEvent* event) {
     }
     return true;
   }
-  return QWidget::event(event);
+  const bool taken = QWidget::event(event);
+  // Keys move what is under a mouse that rests.
+  if (event->type() == QEvent::KeyPress && mouse_.x() >= 0) hover(mouse_);
+  return taken;
 }
 
 }  // namespace ridgeline::gui

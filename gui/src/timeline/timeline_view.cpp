@@ -66,8 +66,19 @@ void TimelineView::drop_images() {
   update();
 }
 
-// As wide as the names want, within reason; a counter's value follows its name.
+void TimelineView::set_min_label_width(int width) {
+  if (width == min_label_width_) return;
+  min_label_width_ = width;
+  update_label_width();
+  drop_images();
+}
+
 void TimelineView::update_label_width() {
+  label_width_ = std::max(natural_label_width(), min_label_width_);
+}
+
+// As wide as the names want, within reason; a counter's value follows its name.
+int TimelineView::natural_label_width() const {
   const QFontMetrics metrics(small_font());
   int widest = 0;
   for (std::size_t row = 0; row < scene_.row_count(); ++row) {
@@ -75,7 +86,7 @@ void TimelineView::update_label_width() {
     const int value = scene_.row(row).kind == RowKind::counter ? metrics.horizontalAdvance("0000.0 MHz") : 0;
     widest = std::max(widest, metrics.horizontalAdvance(plain(scene_.row(row).label)) + value);
   }
-  label_width_ = std::clamp(widest + 20, kMinLabels, kMaxLabelWidth);
+  return std::clamp(widest + 20, kMinLabels, kMaxLabelWidth);
 }
 
 // The rows are looked through by another thread: of ten million events that takes several frames' time.

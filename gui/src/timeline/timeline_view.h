@@ -64,6 +64,10 @@ class TimelineView : public QWidget {
 
   [[nodiscard]] TimeAxis axis() const;
   [[nodiscard]] int label_width() const { return label_width_; }
+  /// What the names of its rows want.
+  [[nodiscard]] int natural_label_width() const;
+  /// Two timelines over each other have one axis only if their names are of one width.
+  void set_min_label_width(int width);
   /// A row on the screen, in the widget's coordinates; labels included.
   struct Box {
     std::size_t row = 0;
@@ -123,7 +127,9 @@ class TimelineView : public QWidget {
   void mouseMoveEvent(QMouseEvent* event) override;
   void mouseReleaseEvent(QMouseEvent* event) override;
   void mouseDoubleClickEvent(QMouseEvent* event) override;
+  void enterEvent(QEnterEvent* event) override;
   void leaveEvent(QEvent* event) override;
+  bool eventFilter(QObject* watched, QEvent* event) override;
   void keyPressEvent(QKeyEvent* event) override;
   void keyReleaseEvent(QKeyEvent* event) override;
   void contextMenuEvent(QContextMenuEvent* event) override;
@@ -177,6 +183,7 @@ class TimelineView : public QWidget {
   std::unique_ptr<RowPainter> painter_;
   QScrollBar* scroll_;
   int label_width_ = 190;
+  int min_label_width_ = 0;
   std::int64_t origin_ns_ = 0;
   QString origin_name_;
   std::optional<TimeWindow> step_;
