@@ -22,6 +22,7 @@ void add_table_options(Command app, PrintOptions& options, bool with_rows,
                        const std::vector<std::string>& more_formats) {
   std::vector<std::string> formats = {"text", "json", "csv", "markdown"};
   formats.insert(formats.end(), more_formats.begin(), more_formats.end());
+  options.formats = formats;
   app.add_option("--format", options.format, "How to print (default text)")
       .one_of(formats)
       .type_name("FORMAT");
@@ -44,6 +45,19 @@ void add_print_options(Command app, PrintOptions& options, bool with_rows,
   add_table_options(app, options, with_rows, more_formats);
   app.add_option("-o,--output", options.output, "Write to FILE instead of the standard output")
       .type_name("FILE");
+}
+
+void take_format_of_name(Command app, PrintOptions& options) {
+  constexpr std::pair<std::string_view, const char*> kEndings[] = {
+      {".svg", "svg"},   {".png", "png"}, {".html", "html"},   {".htm", "html"},
+      {".json", "json"}, {".csv", "csv"}, {".md", "markdown"},
+  };
+  if (app.option("--format").given()) return;
+  for (const auto& [ending, format] : kEndings) {
+    const bool ends = options.output.size() > ending.size() && options.output.ends_with(ending);
+    if (ends && std::find(options.formats.begin(), options.formats.end(), format) != options.formats.end())
+      options.format = format;
+  }
 }
 
 reports::DocumentOptions document_options(const PrintOptions& options) {

@@ -11,4 +11,7 @@ namespace ridgeline::cli {
 /// named in failures. Throws Error(environment) where there is no such program or it fails.
 [[nodiscard]] std::string png_of(const reports::Document& svg, const std::string& file);
 
+/// Throws as png_of() does if there is no renderer: for who is about to work long for a picture.
+void require_png_renderer(const std::string& file);
+
 }  // namespace ridgeline::cli

@@ -59,8 +59,9 @@ struct PrintOptions {
   std::int64_t top = 0;
   bool all = false;
   bool verbose = false;
-  std::string output;  // "": standard output
-  std::string link;    // of a comment
+  std::string output;                     // "": standard output
+  std::string link;                       // of a comment
+  std::vector<std::string> formats = {};  // that the verb has
 };
 /// `more_formats`: beside text, json, csv and markdown.
 void add_print_options(Command app, PrintOptions& options, bool with_rows = true,
@@ -68,6 +69,8 @@ void add_print_options(Command app, PrintOptions& options, bool with_rows = true
 /// The same without -o, for verbs whose output is a folder.
 void add_table_options(Command app, PrintOptions& options, bool with_rows = true,
                        const std::vector<std::string>& more_formats = {});
+/// Takes the format that the name of -o ends in, where --format is not given and the verb has such a format.
+void take_format_of_name(Command app, PrintOptions& options);
 [[nodiscard]] reports::DocumentOptions document_options(const PrintOptions& options);
 /// To the file of -o, else to standard output.
 void print(const PrintOptions& options, const reports::Document& document);

@@ -5,6 +5,7 @@
 #include <memory>
 
 #include "output.h"
+#include "png.h"
 #include "ridgeline/base/text.h"
 #include "ridgeline/base/units.h"
 #include "ridgeline/comparison/ladder.h"
@@ -39,6 +40,7 @@ struct LadderArguments {
   std::int64_t order_seed = 1;
   bool keep_trees = false;
   bool keep_captures = false;
+  bool png = false;
   PrintOptions print;
 };
 
@@ -76,11 +78,13 @@ void declare_ladder(const Command& app, LadderArguments& o) {
          "Print the runs of an earlier ladder (runs.json), and measure nothing; with -o its documents are "
          "written anew")
       .type_name("FILE");
+  app.add_flag("--png", o.png, "Also ladder.png, by rsvg-convert (librsvg2-bin)");
   add_table_options(app, o.print);
 }
 
-// The four documents of the folder.
-void write_documents(const std::string& directory, const LadderRecord& record, const LadderResult& result) {
+// The documents of the folder.
+void write_documents(const std::string& directory, bool png, const LadderRecord& record,
+                     const LadderResult& result) {
   const auto document = [&](reports::Format format) {
     reports::DocumentOptions options;
     options.format = format;
@@ -90,6 +94,10 @@ void write_documents(const std::string& directory, const LadderRecord& record, c
   write_file(directory + "/ladder.csv", document(reports::Format::csv));
   write_file(directory + "/ladder.svg", reports::Document(reports::ladder_svg(record, result, true)));
   write_file(directory + "/ladder.html", reports::Document(reports::ladder_html(record, result)));
+  if (!png) return;
+  const std::string picture = directory + "/ladder.png";
+  write_file(picture, reports::Document(
+                          png_of(reports::Document(reports::ladder_svg(record, result, true)), picture)));
 }
 
 int list_programs(const experiment::LadderFile& file, const comparison::LadderQuestions& questions) {
@@ -154,6 +162,8 @@ int run_ladder(const LadderArguments& o, bool folder_given) {
   if (o.file.empty() == o.show.empty())
     throw Error(ErrorKind::usage,
                 "name a ladder to climb, or the runs of one with --show: ridgeline ladder LADDER.toml");
+  // A ladder may take an hour: what is missing for its picture is said before.
+  if (o.png) require_png_renderer("ladder.png");
   const comparison::LadderQuestions questions{!o.cumulative, !o.cumulative, o.shapley};
   LadderRecord record;
   if (!o.show.empty()) {
@@ -166,12 +176,14 @@ int run_ladder(const LadderArguments& o, bool folder_given) {
   const LadderResult result = comparison::analyse_ladder(record).value();
   const bool written = o.show.empty() || folder_given;
   if (!o.show.empty() && written) make_folder(o.directory);
-  if (written) write_documents(o.directory, record, result);
+  if (o.png && !written)
+    throw Error(ErrorKind::usage, "--png is a document of the folder: name one with -o DIR");
+  if (written) write_documents(o.directory, o.png, record, result);
   print(o.print, reports::ladder_document(record, result, document_options(o.print)));
   if (written)
     write_message(
         "ladder",
-        fmt::format("ladder.html, .svg, .csv{} are in {}",
+        fmt::format("ladder.html, .svg, .csv{}{} are in {}", o.png ? ", .png" : "",
                     o.show.empty() ? fmt::format(", .json and {}", kRunsFile) : " and .json", o.directory));
   return ladder_exit_code(record, result);
 }

@@ -13,21 +13,6 @@ namespace {
 
 using Form = queries::RooflineQuery::Form;
 
-bool ends_with_word(const std::string& file, std::string_view ending) {
-  return file.size() > ending.size() && file.ends_with(ending);
-}
-
-// The file's name says what it is to hold, unless --format does.
-void take_format_of_name(PrintOptions& print) {
-  constexpr std::pair<std::string_view, const char*> kEndings[] = {
-      {".svg", "svg"},   {".png", "png"}, {".html", "html"},   {".htm", "html"},
-      {".json", "json"}, {".csv", "csv"}, {".md", "markdown"},
-  };
-  for (const auto& [ending, format] : kEndings) {
-    if (ends_with_word(print.output, ending)) print.format = format;
-  }
-}
-
 // Throws Error(usage) where what was asked for cannot be had together.
 void require_printable(const PrintOptions& print, bool theme_given) {
   const bool to_standard_output = print.output.empty() || print.output == "-";
@@ -70,7 +55,7 @@ Verb add_roofline(Command program) {
               analysis.window_key = analysis.ranking.key;
             }
             PrintOptions& how = options->print;
-            if (!app.option("--format").given()) take_format_of_name(how);
+            take_format_of_name(app, how);
             require_printable(how, app.option("--theme").given());
             const bool png = how.format == "png";
             queries::RooflineQuery query{

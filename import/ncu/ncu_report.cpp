@@ -4,8 +4,8 @@
 
 #include <filesystem>
 
+#include "ridgeline/base/program.h"
 #include "ridgeline/base/text.h"
-#include "traces/other_program.h"
 
 namespace ridgeline::import {
 
@@ -88,21 +88,21 @@ bool is_ncu_report(const std::string& path) {
 Result<void> export_ncu_report(const std::string& report, const std::string& output) {
   const std::string path = report.starts_with('-') ? "./" + report : report;
   // -B: nothing is written beside the module.
-  const Result<bool> by_module =
-      run_program({.words = {"python3", "-B", "-c", kScript, path}, .output = output, .plain_locale = true});
-  if (by_module.ok() && by_module.value()) return {};
-  const Result<bool> ran =
+  const ProgramEnd by_module = run_program(
+      {.words = {"python3", "-B", "-c", kScript, path}, .output_file = output, .plain_locale = true});
+  if (by_module.succeeded()) return {};
+  const ProgramEnd ran =
       run_program({.words = {"ncu", "--import", path, "--csv", "--page", "raw", "--print-units", "base"},
-                   .output = output,
+                   .output_file = output,
                    .plain_locale = true});
-  if (!ran.ok())
+  if (!ran.started())
     return Failure{
         ErrorKind::environment,
         fmt::format("{} is a report that the Python module ncu_report or ncu alone can read: python3 has no "
                     "such module that reads it, and no ncu is in PATH ({}): run {} where there is one, and "
                     "import what it writes",
-                    report, ran.failure().message, ncu_by_hand(report))};
-  if (!ran.value())
+                    report, ran.why, ncu_by_hand(report))};
+  if (!ran.succeeded())
     return Failure{
         ErrorKind::environment,
         fmt::format("neither the Python module ncu_report nor ncu could read {}: see what ncu says "

@@ -4,8 +4,8 @@
 
 #include <filesystem>
 
+#include "ridgeline/base/program.h"
 #include "ridgeline/base/text.h"
-#include "traces/other_program.h"
 
 namespace ridgeline::import {
 
@@ -20,16 +20,16 @@ std::string by_hand(const std::string& report) {
 
 Result<void> export_nsys_report(const std::string& report, const std::string& output) {
   const std::string path = report.starts_with('-') ? "./" + report : report;
-  const Result<bool> ran = run_program(
+  const ProgramEnd ran = run_program(
       {.words = {"nsys", "export", "--type", "sqlite", "--force-overwrite=true", "--output", output, path}});
-  if (!ran.ok())
+  if (!ran.started())
     return Failure{
-        ran.failure().kind,
+        ErrorKind::environment,
         fmt::format(
             "is a report that nsys alone can read, and there is none in PATH ({}): run {} where there is "
             "one, and import what it writes",
-            ran.failure().message, by_hand(report))};
-  if (!ran.value())
+            ran.why, by_hand(report))};
+  if (!ran.succeeded())
     return Failure{ErrorKind::environment,
                    fmt::format("could not be exported by nsys: see what it says with {}", by_hand(report))};
   return {};

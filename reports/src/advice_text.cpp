@@ -152,7 +152,8 @@ const analyzer::AdviceUnknown* idle_unknown(const AdviceReport& report) {
   const analyzer::AdviceUnknown* most = nullptr;
   for (const analyzer::AdviceUnknown& unknown : report.unknown) {
     const bool idle = unknown.need == AdviceNeed::host_waits || unknown.need == AdviceNeed::loader_range ||
-                      unknown.need == AdviceNeed::whole_timeline || unknown.need == AdviceNeed::more_steps;
+                      unknown.need == AdviceNeed::whole_timeline || unknown.need == AdviceNeed::more_steps ||
+                      unknown.need == AdviceNeed::recording_price;
     if (!idle || unknown.max_ns.value_or(0) < kMuch * report.step_ns) continue;
     if (most == nullptr || *unknown.max_ns > *most->max_ns) most = &unknown;
   }
@@ -351,6 +352,12 @@ std::string recorded_need(AdviceNeed need) {
       break;
     case AdviceNeed::more_steps:
       text = "it is one of the first steps: record more of them";
+      break;
+    case AdviceNeed::recording_price:
+      text =
+          "the recording may be what makes the CPU late, and its price was not measured: record 20 timeline "
+          "steps or "
+          "more, of a program without CUDA graphs";
       break;
   }
   return text;

@@ -38,6 +38,7 @@ struct AdviceWork {
   std::string range = {};            ///< NVTX path
   double declared_bytes = 0;         ///< of the range that it has to itself; 0: none
   std::int64_t m = 0, n = 0, k = 0;  ///< the product that this range is; 0: none
+  bool graph = false;                ///< it is a node of a graph, whose launch is its call
   std::int64_t copy_bytes = 0;       ///< a copy to the device, not a kernel; with `wait` as its own call
 };
 
@@ -133,6 +134,7 @@ class AdviceModel : public FabricatedModel {
     row.registers_per_thread = work.registers;
     row.stream_id = work.stream;
     row.thread_id = 1;
+    if (work.graph) row.graph_id = 1;
     if (work.wait) wait(*work.wait, now_ns_ - 20'000, 20'000 + work.gap_ns / 2, 0);
     row.host_start_ns = work.late_ns ? start_ns - *work.late_ns : host_ns_;
     row.host_end_ns = *row.host_start_ns + work.call_ns;

@@ -62,6 +62,24 @@ TEST_F(Ladder, ClimbsAProgramAndLeavesItsDocuments) {
   expect_error({"ladder", "--show", "out/runs.json", "-o", "out/runs.json"}, 2, "out/runs.json");
 }
 
+TEST_F(Ladder, APictureAsPixelsIsMadeOfTheOneAsLines) {
+  ASSERT_EQ(run({"ladder", "ladder.toml", "--rounds", "3", "-o", "out"}).code, 0);
+  std::filesystem::create_directories(file("tools"));
+  write("tools/rsvg-convert",
+        "#!/bin/sh\n[ \"$1\" = --version ] && exit 0\nprintf '\\211PNG\\r\\n\\032\\n'\ncat\n");
+  std::filesystem::permissions(file("tools/rsvg-convert"), std::filesystem::perms::owner_all);
+  const std::string path = "PATH=" + file("tools") + ":/usr/bin:/bin";
+  const Outcome made = run({"ladder", "--show", "out/runs.json", "--png", "-o", "drawn"}, -1, {path});
+  EXPECT_NE(made.err.find(".csv, .png and .json are in drawn"), std::string::npos) << made.err;
+  EXPECT_EQ(read_file(file("drawn/ladder.png")), "\x89PNG\r\n\x1a\n" + read_file(file("drawn/ladder.svg")));
+  // What is missing is said before anything runs.
+  const Outcome none = run({"ladder", "ladder.toml", "--png", "-o", "none"}, -1, {"PATH=" + file("nowhere")});
+  EXPECT_EQ(none.code, 4);
+  EXPECT_NE(none.err.find("install librsvg2-bin"), std::string::npos) << none.err;
+  EXPECT_FALSE(std::filesystem::exists(file("none")));
+  expect_error({"ladder", "--show", "out/runs.json", "--png"}, 2, "name one with -o DIR");
+}
+
 TEST_F(Ladder, FitsIntoEightyColumns) {
   ASSERT_EQ(run({"ladder", "ladder.toml", "--rounds", "3", "-o", "out"}).code, 0);
   const Outcome shown = run({"ladder", "--show", "out/runs.json"}, -1, {"COLUMNS=80"});

@@ -137,6 +137,8 @@ TEST_F(Ranks, ThePageIsOneFileWithThePicture) {
   const Outcome outcome = run({"ranks", "job.ridge", "--format", "html", "-o", "page.html"});
   EXPECT_EQ(outcome.code, 0) << outcome.err;
   const std::string page = testing::read_file(file("page.html"));
+  ASSERT_EQ(run({"ranks", "job.ridge", "-o", "named.html"}).code, 0);
+  EXPECT_EQ(testing::read_file(file("named.html")), page) << "the name says what the file holds";
   EXPECT_NE(page.find("rank 2, step 3"), std::string::npos);
   EXPECT_NE(page.find("class=\"h3\""), std::string::npos);
   EXPECT_EQ(page.find("<script"), std::string::npos);

@@ -9,7 +9,9 @@
 #include "advice/claims.h"
 #include "advice/idle.h"
 #include "advice/rule.h"
+#include "ridgeline/analyzer/model/price.h"
 #include "ridgeline/analyzer/whatif/power.h"
+#include "whatif/remedies.h"
 
 namespace ridgeline::analyzer {
 
@@ -20,6 +22,7 @@ constexpr double kMedianError = 1.2533;
 constexpr double kDeviation = 1.4826;
 // Of what is shown: cases whose most is less are not simulated, and are none.
 constexpr double kWorthALook = 0.1;
+constexpr std::int64_t kQueuedPauseNs = 1400;
 
 double noise_of(const StepAnalysis& steps) {
   const StepSpread& spread = steps.spread;
@@ -167,13 +170,42 @@ bool more_first(const Advice& a, const Advice& b) {
   return std::tie(a.rule, a.subject) < std::tie(b.rule, b.subject);
 }
 
+RecordingCost recording_of(const AdviceInput& input) {
+  const RepresentativeStep& step = input.steps.representative;
+  const auto launches = static_cast<double>(input.accounting.launches);
+  RecordingCost cost{false, RecordingCost::kUsualNs * launches, 0, RecordingCost::kMaxNs * launches};
+  // It is measured of steps that are recorded launch by launch and in no other way.
+  if (step.whole_recording || step.scope != ScopeKind::step || step.summary.phase != Phase::timeline)
+    return cost;
+  if (const std::optional<RecordingPrice> price = recording_price(input.model, input.accounting.process_id)) {
+    const double ns = std::max(price->difference_ns(), 0.0);
+    cost = {true, ns, price->error_ns / 2, ns};  // half of a 95 % interval is two standard errors
+  }
+  return cost;
+}
+
+std::optional<Remedies> remedies_of(const AdviceInput& input, const RecordingCost& recording) {
+  const RepresentativeStep& step = input.steps.representative;
+  const bool one = step.window_end_ns - step.window_start_ns == input.accounting.step_ns;
+  if (!input.reach.known() || step.scope != ScopeKind::step || !one) return std::nullopt;
+  RemedyOptions options{.usual_per_work_ns = RecordingCost::kUsualNs,
+                        .max_per_work_ns = RecordingCost::kMaxNs};
+  if (recording.measured) options.recording_ns = recording.ns;
+  // What lies between kernels of a stream that are queued is no gap of the CPU's.
+  options.replay.graph_pause_ns = kQueuedPauseNs;
+  return Remedies(input.model, step, options);
+}
+
 // Asks every rule; what is not proposed goes into the report as it is.
 std::vector<Case> ask_rules(const AdviceInput& input, AdviceReport& report) {
   std::vector<Case> cases;
   const AdviceLaunches launches(input);
   const std::vector<Idle> idle = idle_times(input);
+  const RecordingCost recording = recording_of(input);
+  const std::optional<Remedies> remedies = remedies_of(input, recording);
+  const RuleInput asked{input, launches, idle, remedies ? &*remedies : nullptr, recording};
   for (const Rule& rule : advice_rules()) {
-    RuleAnswer answer = rule.judge({input, launches, idle});
+    RuleAnswer answer = rule.judge(asked);
     std::erase_if(answer.proposals, [&](const Proposal& proposal) {
       return proposal.alone().high_ns < kWorthALook * report.min_ns;
     });

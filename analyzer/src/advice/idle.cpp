@@ -20,8 +20,9 @@ bool is_copy_call(SynchronisationCall call) {
          call == SynchronisationCall::async_copy_to_host;
 }
 
+// A graph is made whole before it is launched: what its launch takes is for its nodes, each time.
 bool loads_code(const AdviceInput& input, const Gap& gap) {
-  if (!gap.after) return false;
+  if (!gap.after || input.model.launches.site(*gap.after).graph_id) return false;
   const Launches::Row& row = input.model.launches.row(*gap.after);
   if (row.host_start_ns == Launches::Row::kAbsent || row.host_end_ns == Launches::Row::kAbsent) return false;
   const std::int64_t inside_ns =

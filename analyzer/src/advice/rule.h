@@ -62,11 +62,25 @@ struct RuleAnswer {
 };
 
 struct Idle;
+class Remedies;
+
+/// What the recording adds to the CPU's part of the step, ns.
+struct RecordingCost {
+  /// Of each launch. The usual is what a step of 1,537 launches took longer on an H100 (docs/results/decisions.md);
+  /// on hosts that are slow or busy with others three times as much was seen.
+  static constexpr double kUsualNs = 1700, kMaxNs = 5000;
+  bool measured = false;
+  double ns = 0;
+  double error_ns = 0;  ///< standard error; 0: not measured
+  double max_ns = 0;
+};
 
 struct RuleInput {
   const AdviceInput& input;
   const AdviceLaunches& launches;
   const std::vector<Idle>& idle;  ///< the gaps, idle.h
+  const Remedies* remedies;       ///< nullptr: the step is not simulated
+  const RecordingCost& recording;
 };
 
 /// One file each in rules/.

@@ -1,6 +1,7 @@
 #include "execution/step_builder.h"
 
 #include <algorithm>
+#include <cmath>
 #include <limits>
 #include <map>
 #include <tuple>
@@ -113,11 +114,14 @@ class Builder {
 
   void order_works() {
     own_work_.assign(calls_.size(), kNone);
+    works_of_call_.assign(calls_.size(), 0);
     for (Index i = 0; i < step_.works.size(); ++i) {
       const RecordedStep::Work& work = step_.works[i];
       const Index place = work.call == kNone ? kNone : place_of_call_[work.call];
       order_.push_back({issued_ns(work), place, Kind::work, i});
-      if (place != kNone) own_work_[place] = i;
+      if (place == kNone) continue;
+      own_work_[place] = i;
+      ++works_of_call_[place];
     }
     for (Index i = 0; i < calls_.size(); ++i) {
       order_.push_back({call_at(i).start_ns, i, Kind::call, i});
@@ -411,15 +415,19 @@ class Builder {
       const std::int64_t own_ns = waited(call, awaited) ? std::min(length_ns, kShortWaitNs) : length_ns;
       out_.graph.add_node(length_with_edit(place, own_ns), release_ns);
       follow_call(before, place);
-      await(call, awaited);
+      if (waits_with_edit(place)) await(call, awaited);
       return;
     }
     const Index work = own_work_[place];
     const Source room = work == kNone ? Source{} : room_behind(work);
     const bool full = room.index != kNone && blocked(call);
-    out_.graph.add_node(length_with_edit(place, full ? std::min(length_ns, usual_call_ns_) : length_ns),
-                        release_ns);
-    follow_call(before, place);
+    const std::int64_t edited_ns =
+        length_with_edit(place, full ? std::min(length_ns, usual_call_ns_) : length_ns);
+    const std::int64_t less_ns =
+        std::llround(edit_.less_per_work_ns * static_cast<double>(works_of_call_[place]));
+    const std::int64_t of_call_ns = std::clamp<std::int64_t>(less_ns, 0, edited_ns);
+    out_.graph.add_node(edited_ns - of_call_ns, release_ns);
+    follow_call(before, place, less_ns - of_call_ns);
     if (room.index == kNone) return;
     const std::int64_t lag_ns =
         full ? std::clamp<std::int64_t>(call.end_ns - room.time_ns, 0, kBlockedCallNs) : 0;
@@ -433,7 +441,7 @@ class Builder {
     const std::int64_t own_ns = waited(call, awaited) ? std::min(length_ns, kShortWaitNs) : length_ns;
     out_.graph.add_node(length_with_edit(place, own_ns));
     out_.graph.add_start_edge({start_of_call_[place], 0, 0, Point::start});
-    await(call, awaited);
+    if (waits_with_edit(place)) await(call, awaited);
   }
 
   [[nodiscard]] std::int64_t length_with_edit(Index place, std::int64_t length_ns) const {
@@ -441,9 +449,15 @@ class Builder {
     return edit == edit_.calls.end() ? length_ns : edit->second.length_ns.value_or(length_ns);
   }
 
-  void follow_call(const Source& before, Index place) {
+  [[nodiscard]] bool waits_with_edit(Index place) const {
+    const auto edit = edit_.calls.find(calls_[place]);
+    return edit == edit_.calls.end() || edit->second.waits;
+  }
+
+  // The CPU's own time since then is shorter by `less_ns`.
+  void follow_call(const Source& before, Index place, std::int64_t less_ns = 0) {
     if (before.index == kNone) return;
-    std::int64_t lag_ns = std::max<std::int64_t>(call_at(place).start_ns - before.time_ns, 0);
+    std::int64_t lag_ns = std::max<std::int64_t>(call_at(place).start_ns - before.time_ns - less_ns, 0);
     if (const auto edit = edit_.calls.find(calls_[place]); edit != edit_.calls.end())
       lag_ns = std::min(lag_ns, edit->second.max_own_ns.value_or(lag_ns));
     out_.graph.add_start_edge({node_of_call_[before.index], before.back, lag_ns, Point::end});
@@ -627,6 +641,7 @@ class Builder {
   std::vector<Index> place_of_call_;
   std::vector<NodeIndex> start_of_call_, node_of_call_;  // by place; two where it returns apart
   std::vector<Index> own_work_;                          // by place: the last it issued
+  std::vector<std::int64_t> works_of_call_;              // by place
   std::vector<Source> call_before_;                      // by place; Source::index is a place
   std::vector<Placed> order_;
   std::vector<Source> previous_;                // on the stream, or in the graph

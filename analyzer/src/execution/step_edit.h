@@ -19,10 +19,14 @@ struct StepEdit {
   struct Call {
     std::optional<std::int64_t> length_ns;  ///< that it takes instead; of a call that waits: without its wait
     std::optional<std::int64_t>
-        max_own_ns;  ///< that the CPU takes for itself between the call before and this one
+        max_own_ns;     ///< that the CPU takes for itself between the call before and this one
+    bool waits = true;  ///< false: one that waits returns at once
   };
   std::unordered_map<RecordedStep::Index, Work> works;  ///< by place in RecordedStep::works
   std::unordered_map<RecordedStep::Index, Call> calls;  ///< by place in RecordedStep::calls
+  /// By which each call that launches is shorter for every piece of work that it launches: of the call first, then of
+  /// the CPU's own time before it, as far as both go. A recording adds as much to them.
+  double less_per_work_ns = 0;
 };
 
 }  // namespace ridgeline::analyzer

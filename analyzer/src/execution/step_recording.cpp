@@ -54,7 +54,7 @@ class Recorder {
       const CopyKind kind = model_.memcpys[i].kind;
       if (step.works.size() > before &&
           (kind == CopyKind::host_to_device || kind == CopyKind::device_to_host))
-        out_.host_copies.push_back({static_cast<Index>(before), kind});
+        out_.host_copies.push_back({static_cast<Index>(before), kind, i});
     }
     for (const std::size_t i : sets_) add_transfer(model_.memsets[i]);
     if (step.works.empty() || !times_are_near()) return std::nullopt;
@@ -153,9 +153,10 @@ class Recorder {
       if (wait.process_id != process_id_ || !threads.contains(wait.thread_id)) continue;
       if (wait.start_ns < step.host_start_ns || wait.start_ns >= step.host_end_ns) continue;
       const auto place = static_cast<Index>(step.calls.size());
-      if (call_of_correlation_.try_emplace(wait.correlation_id, place).second)
-        step.calls.push_back(
-            {wait.start_ns, wait.end_ns(), wait.thread_id, true, wait.call == SynchronisationCall::device});
+      if (!call_of_correlation_.try_emplace(wait.correlation_id, place).second) continue;
+      step.calls.push_back(
+          {wait.start_ns, wait.end_ns(), wait.thread_id, true, wait.call == SynchronisationCall::device});
+      out_.host_waits.push_back({place, wait.call});
     }
     for (const auto& [correlation_id, call] : call_of_correlation_)
       by_correlation_.push_back({correlation_id, call});

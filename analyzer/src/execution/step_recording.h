@@ -21,8 +21,15 @@ struct StepRecording {
   struct HostCopy {
     RecordedStep::Index work = 0;
     CopyKind kind = CopyKind::host_to_device;
+    std::size_t copy = 0;  ///< into Model::memcpys
   };
   std::vector<HostCopy> host_copies;
+  /// What the calls among RecordedStep::calls are that do nothing but wait.
+  struct HostWait {
+    RecordedStep::Index call = 0;
+    SynchronisationCall kind = SynchronisationCall::device;
+  };
+  std::vector<HostWait> host_waits;
   std::int64_t launches_with_call = 0;  ///< whose call on the host is known
   bool waits = false;                   ///< what the host waited for was recorded
   bool order = false;                   ///< what orders streams was: RecordedStep::dependencies are those

@@ -5,6 +5,8 @@
 #include <limits>
 #include <map>
 
+#include "whatif/graph_edit.h"
+
 namespace ridgeline::analyzer {
 
 namespace {
@@ -90,47 +92,6 @@ bool ReplayedStep::edit_launches(const std::vector<double>& ratios, StepEdit& ed
   return removed;
 }
 
-// What a thread launches between two waits is launched at once, where it begins today; the CPU's own time in between
-// is gone with the calls.
-void ReplayedStep::become_graph(StepEdit& edit) const {
-  const RecordedStep& step = recorded_.step;
-  std::vector<Index> order;
-  for (Index i = 0; i < step.calls.size(); ++i) order.push_back(i);
-  std::stable_sort(order.begin(), order.end(),
-                   [&](Index a, Index b) { return step.calls[a].start_ns < step.calls[b].start_ns; });
-  std::vector<bool> graph(step.calls.size(), false);
-  for (const RecordedStep::Work& work : step.works) {
-    if (work.graph && work.call != RecordedStep::kNone) graph[work.call] = true;
-  }
-  std::map<std::int64_t, Index> first_of;  // of the launches since the thread's last wait
-  std::vector<std::vector<Index>> segments(step.calls.size());
-  for (const Index i : order) {
-    const RecordedStep::Call& call = step.calls[i];
-    if (call.waits || graph[i]) {
-      first_of.erase(call.thread_id);
-      continue;
-    }
-    segments[first_of.try_emplace(call.thread_id, i).first->second].push_back(i);
-  }
-  std::vector<bool> captured(step.calls.size(), false);
-  for (const std::vector<Index>& segment : segments) {
-    if (segment.size() < 2) continue;  // a graph of one kernel is no gain
-    std::int64_t calls_ns = 0;
-    for (const Index i : segment) {
-      captured[i] = true;
-      calls_ns += std::max<std::int64_t>(step.calls[i].end_ns - step.calls[i].start_ns, 0);
-      edit.calls[i] = {0, 0};
-    }
-    edit.calls[segment.front()] = {std::min(options_.graph_launch_ns, calls_ns), std::nullopt};
-  }
-  for (Index i = 0; i < step.works.size(); ++i) {
-    const RecordedStep::Work& work = step.works[i];
-    if (work.call == RecordedStep::kNone || !captured[work.call]) continue;
-    std::optional<std::int64_t>& max_ns = edit.works[i].max_pause_ns;
-    max_ns = std::min(max_ns.value_or(options_.graph_pause_ns), options_.graph_pause_ns);
-  }
-}
-
 // A step cannot be shorter than what its copies in one direction take.
 double ReplayedStep::longest_copies_ns() const {
   std::map<CopyKind, std::int64_t> sums;
@@ -151,7 +112,7 @@ double ReplayedStep::gain_ns(const std::vector<double>& ratios, const StepChange
       changes.push_back({built_.node_of_work[work], *changed.duration_ns});
     return simulation.saving_ns(changes);
   }
-  if (change.as_graph) become_graph(edit);
+  if (change.as_graph) edit_as_graph(recorded_.step, options_, edit);
   if (change.hide_copies) {
     for (const StepRecording::HostCopy& copy : recorded_.host_copies) edit.works[copy.work] = {0, 0};
   }

@@ -36,7 +36,6 @@ class ReplayedStep {
  private:
   ReplayedStep(StepRecording recorded, const RepresentativeStep& step, const ReplayOptions& options);
   [[nodiscard]] bool edit_launches(const std::vector<double>& ratios, StepEdit& edit) const;
-  void become_graph(StepEdit& edit) const;
   [[nodiscard]] double longest_copies_ns() const;
 
   StepRecording recorded_;

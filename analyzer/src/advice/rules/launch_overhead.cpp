@@ -2,8 +2,9 @@
 // kernels, closes the gaps to what lies between two nodes of a graph.
 #include <set>
 
-#include "advice/gains.h"
+#include "advice/gap_gain.h"
 #include "advice/idle.h"
+#include "whatif/remedies.h"
 
 namespace ridgeline::analyzer {
 
@@ -36,27 +37,36 @@ RuleAnswer judge_launch_overhead(const RuleInput& in) {
     if (one.cause == IdleCause::wait) waits_ns += one.length_ns();
   }
   const bool hard = vary || waits_ns > 0;
-  const double own = 1 - recorded_share(in.input);
+  std::vector<OwnGap> late;
+  double max_ns = 0;
   for (const Idle& one : in.idle) {
-    const double max_ns = (one.length_ns() - kGraphGapNs) * own;
-    if (one.cause != IdleCause::launches || max_ns <= 0) continue;
+    if (one.cause != IdleCause::launches || one.length_ns() <= kGraphGapNs) continue;
     gaps_ns += one.length_ns();
     ++gaps;
-    proposal.parts.push_back(
-        {PartKind::gap, one.gap,
-         hard ? gain_of(max_ns, kVaryLow, kVaryMid) : gain_of(max_ns, kLaunchesLow, kLaunchesMid)});
+    late.push_back({one.gap, one.length_ns() - kGraphGapNs});
+    max_ns += late.back().max_ns;
   }
   if (gaps_ns > 0 && launches_lost(in.input)) {
     answer.cannot_say(AdviceNeed::whole_timeline, {}, gaps_ns);
     return answer;
   }
-  if (proposal.parts.empty()) return answer;
+  if (late.empty()) return answer;
+  // A graph takes all of the CPU's time between launches away, of which these gaps are what the GPU saw.
+  const std::optional<RemedyGain> simulated = in.remedies != nullptr ? in.remedies->as_graph() : std::nullopt;
+  const CpuGain gained = cpu_gain(in, simulated, max_ns);
+  if (gained.state == CpuGain::State::unknown) answer.cannot_say(AdviceNeed::recording_price, {}, gained.ns);
+  if (gained.state != CpuGain::State::gained) {
+    answer.nearest = {{"gaps_ns", gaps_ns, {}, {}}};
+    return answer;
+  }
+  add_gaps(in, late, gained.ns, hard ? GainShare{kVaryLow, kVaryMid} : GainShare{kLaunchesLow, kLaunchesMid},
+           proposal);
   proposal.say("gaps_ns", gaps_ns);
   proposal.say("gaps", static_cast<double>(gaps));
   proposal.say("launches", static_cast<double>(in.input.accounting.launches));
   if (vary) proposal.say("launches_vary", 1);
   if (waits_ns > 0) proposal.say("waits_ns", waits_ns);
-  if (own < 1) proposal.say("by_recording_ratio", 1 - own);
+  if (gained.ns < max_ns) proposal.say("by_recording_ratio", 1 - gained.ns / max_ns);
   answer.proposals.push_back(std::move(proposal));
   return answer;
 }

@@ -3,6 +3,9 @@
 #include <map>
 
 #include "advice/gains.h"
+#include "advice/gap_gain.h"
+#include "advice/idle.h"
+#include "whatif/remedies.h"
 
 namespace ridgeline::analyzer {
 
@@ -64,20 +67,38 @@ void add_runs(const RuleInput& in, std::vector<std::uint32_t>& found) {
 }
 
 // The gaps before these launches, that they and no others have.
-void add_gaps(const RuleInput& in, const std::vector<std::uint32_t>& launches, Proposal& proposal,
-              double& gaps_ns) {
+std::vector<OwnGap> gaps_before(const RuleInput& in, const std::vector<std::uint32_t>& launches) {
   std::vector<LaunchIndex> indices;
   for (const std::uint32_t position : launches) indices.push_back(in.launches.at(position).launch);
   std::sort(indices.begin(), indices.end());
+  std::vector<OwnGap> found;
   std::uint32_t i = 0;
   for (const Gap gap : in.input.accounting.gaps) {
     const std::uint32_t index = i++;
     if (!gap.after || gap.wait || !std::binary_search(indices.begin(), indices.end(), *gap.after)) continue;
-    if (gap.kind != GapKind::launch_bound && gap.kind != GapKind::host_bound) continue;
-    const auto length_ns = static_cast<double>(gap.end_ns - gap.start_ns);
-    gaps_ns += length_ns;
-    proposal.parts.push_back({PartKind::gap, index, gain_of(length_ns, kGapLow, kGapMid)});
+    if (gap.kind == GapKind::launch_bound || gap.kind == GapKind::host_bound)
+      found.push_back({index, static_cast<double>(gap.end_ns - gap.start_ns)});
   }
+  return found;
+}
+
+// What of the gaps goes with launches that become one; the launches' own time is simulated apart. What the recording
+// adds to them a fused optimizer does not gain.
+CpuGain gained_gaps(const RuleInput& in, const Proposal& proposal, double gaps_ns) {
+  std::vector<Remedies::Kept> kept;
+  std::vector<SavingReach::Shorter> shorter;
+  for (const ProposalPart& part : proposal.parts) {
+    const LaunchView launch = in.launches.at(part.index);
+    const auto time_ns = static_cast<double>(std::max<std::int64_t>(launch.duration_ns, 1));
+    kept.emplace_back(launch.launch, 1 - part.saved.mid_ns / time_ns);
+    shorter.emplace_back(launch.launch, part.saved.mid_ns);
+  }
+  std::sort(shorter.begin(), shorter.end());
+  const double of_gpu_ns = in.input.reach.if_shorter(shorter).value_or(0);
+  std::optional<RemedyGain> all = in.remedies != nullptr ? in.remedies->as_one(kept) : std::nullopt;
+  if (all) all = RemedyGain{std::max(all->ns - of_gpu_ns, 0.0), std::max(all->min_ns - of_gpu_ns, 0.0)};
+  // What the CPU gains beyond its own gaps, by being ahead again, is the optimizer's too.
+  return cpu_gain(in, all, all ? std::max(all->ns, gaps_ns) : gaps_ns);
 }
 
 }  // namespace
@@ -119,7 +140,12 @@ RuleAnswer judge_optimiser(const RuleInput& in) {
             : AdviceGain{(1 - kLeftLow) * each_ns, (1 - kLeftMid) * each_ns, (1 - kLeftHigh) * each_ns};
     proposal.add_launch(position, gain);
   }
-  add_gaps(in, launches, proposal, gaps_ns);
+  const std::vector<OwnGap> gaps = gaps_before(in, launches);
+  for (const OwnGap& one : gaps) gaps_ns += one.max_ns;
+  const CpuGain gained = gained_gaps(in, proposal, gaps_ns);
+  if (gained.state == CpuGain::State::gained) add_gaps(in, gaps, gained.ns, {kGapLow, kGapMid}, proposal);
+  if (gained.state == CpuGain::State::unknown)
+    answer.cannot_say(AdviceNeed::recording_price, proposal.subject, gained.ns);
   proposal.say("launches", static_cast<double>(launches.size()));
   proposal.say("short_launches", static_cast<double>(brief));
   proposal.say("time_ns", time_ns);

@@ -43,19 +43,20 @@ enum class AdviceBasis : std::uint8_t {
 
 /// What there is to be recorded or said so that a rule can judge.
 enum class AdviceNeed : std::uint8_t {
-  counters,        ///< T2
-  samples,         ///< T1
-  stalls,          ///< samples of program counters
-  sectors,         ///< sectors and requests of global loads, as Nsight Compute counts them
-  declared_work,   ///< bytes and FLOPs of the program's ranges
-  ceilings,        ///< measured roofs and GEMMs of the device
-  host_waits,      ///< what the CPU waited for
-  clock_samples,   ///< clocks, power and what holds them down
-  device_facts,    ///< SM count, compute capability or a peak of the device
-  all_ranks,       ///< the other ranks, for what a collective waited for
-  loader_range,    ///< an NVTX range round the loading of a batch
-  whole_timeline,  ///< launches were lost
-  more_steps,      ///< steps after the first
+  counters,         ///< T2
+  samples,          ///< T1
+  stalls,           ///< samples of program counters
+  sectors,          ///< sectors and requests of global loads, as Nsight Compute counts them
+  declared_work,    ///< bytes and FLOPs of the program's ranges
+  ceilings,         ///< measured roofs and GEMMs of the device
+  host_waits,       ///< what the CPU waited for
+  clock_samples,    ///< clocks, power and what holds them down
+  device_facts,     ///< SM count, compute capability or a peak of the device
+  all_ranks,        ///< the other ranks, for what a collective waited for
+  loader_range,     ///< an NVTX range round the loading of a batch
+  whole_timeline,   ///< launches were lost
+  more_steps,       ///< steps after the first
+  recording_price,  ///< what the recording adds to the CPU's time
 };
 
 }  // namespace ridgeline::analyzer
@@ -118,6 +119,7 @@ struct Vocabulary<analyzer::AdviceNeed> {
       {Need::loader_range, "loader_range"},
       {Need::whole_timeline, "whole_timeline"},
       {Need::more_steps, "more_steps"},
+      {Need::recording_price, "recording_price"},
   };
 };
 
