@@ -13,7 +13,7 @@ namespace ridgeline::store {
 /// In order; none is negative. Seven bits a byte, the lowest first.
 class Lengths {
  public:
-  class const_iterator {
+  class Iterator {
    public:
     using iterator_category = std::forward_iterator_tag;
     using value_type = std::int64_t;
@@ -21,8 +21,8 @@ class Lengths {
     using pointer = const std::int64_t*;
     using reference = std::int64_t;
 
-    const_iterator() = default;
-    explicit const_iterator(const std::uint8_t* at) : at_(at) {}
+    Iterator() = default;
+    explicit Iterator(const std::uint8_t* at) : at_(at) {}
     std::int64_t operator*() const {
       std::uint64_t value = 0;
       const std::uint8_t* byte = at_;
@@ -31,17 +31,17 @@ class Lengths {
         if ((*byte & 0x80U) == 0) return static_cast<std::int64_t>(value);
       }
     }
-    const_iterator& operator++() {
+    Iterator& operator++() {
       while ((*at_++ & 0x80U) != 0) {
       }
       return *this;
     }
-    const_iterator operator++(int) {
-      const const_iterator before = *this;
+    Iterator operator++(int) {
+      const Iterator before = *this;
       ++*this;
       return before;
     }
-    friend bool operator==(const_iterator, const_iterator) = default;
+    friend bool operator==(Iterator, Iterator) = default;
 
    private:
     const std::uint8_t* at_ = nullptr;
@@ -63,8 +63,8 @@ class Lengths {
   void shrink_to_fit() { bytes_.shrink_to_fit(); }
 
   [[nodiscard]] bool empty() const { return bytes_.empty(); }
-  [[nodiscard]] const_iterator begin() const { return const_iterator(bytes_.data()); }
-  [[nodiscard]] const_iterator end() const { return const_iterator(bytes_.data() + bytes_.size()); }
+  [[nodiscard]] Iterator begin() const { return Iterator(bytes_.data()); }
+  [[nodiscard]] Iterator end() const { return Iterator(bytes_.data() + bytes_.size()); }
   friend bool operator==(const Lengths&, const Lengths&) = default;
 
  private:
