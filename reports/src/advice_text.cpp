@@ -303,6 +303,9 @@ std::string_view imported_need(AdviceNeed need) {
       return "launches are missing in the trace: profile it again";
     case AdviceNeed::more_steps:
       return "it is one of the first steps: profile more of them";
+    case AdviceNeed::recording_price:
+      return "profiling may be what makes the CPU late, and the trace does not say by how much: time the "
+             "program alone";
     default:
       return "";
   }
