@@ -31,19 +31,24 @@ std::string said(const AdviceReport& report) {
 class Recorded {
  public:
   Recorded(const Program& recorded, const Program& alone, std::set<std::size_t> copies = {})
+      : Recorded(recorded, alone, recorded, std::move(copies)) {}
+
+  /// Its price was measured of steps that were recorded otherwise: `priced`.
+  Recorded(const Program& recorded, const Program& alone, const Program& priced, std::set<std::size_t> copies)
       : Recorded(recorded, std::move(copies)) {
-    const double alone_ns = ProgramRun(alone).length_ns(), recorded_ns = ProgramRun(recorded).length_ns();
+    const double alone_ns = ProgramRun(alone).length_ns(), recorded_ns = ProgramRun(priced).length_ns();
     const auto whole = [](double value) { return static_cast<std::int64_t>(value); };
     program_.made.model.messages.push_back(
         {.process_id = 1,
          .severity = Severity::info,
-         .what = Reason(ReasonCode::recording_price, {{"alone_ns", whole(alone_ns)},
-                                                      {"recorded_ns", whole(recorded_ns)},
-                                                      {"error_ns", whole(0.005 * alone_ns)},
-                                                      {"steps_alone", 20},
-                                                      {"steps_recorded", 6},
-                                                      {"launches", 100},
-                                                      {"remained_ns", 0}})});
+         .what = Reason(ReasonCode::recording_price,
+                        {{"alone_ns", whole(alone_ns)},
+                         {"recorded_ns", whole(recorded_ns)},
+                         {"error_ns", whole(0.005 * alone_ns)},
+                         {"steps_alone", 20},
+                         {"steps_recorded", 6},
+                         {"launches", whole(static_cast<double>(ProgramRun(recorded).step().works.size()))},
+                         {"remained_ns", 0}})});
   }
 
   /// Its price was not measured.
@@ -121,7 +126,7 @@ TEST(AdvicePromise, AWaitThatMakesTheLaunchesAfterItLate) {
   const Advice* advice = case_of(report, AdviceRule::sync_in_step);
   ASSERT_NE(advice, nullptr) << said(report);
   EXPECT_NEAR(advice->net.high_ns, truth_ns, kOfTruth * truth_ns);
-  EXPECT_LE(report.together.high_ns, 1.15 * truth_ns)
+  EXPECT_LE(report.together.high_ns, (1 + kOfTruth) * truth_ns)
       << "the late launches are promised once: " << said(report);
 }
 
@@ -209,6 +214,38 @@ TEST(AdvicePromise, LatenessThatMayBeTheRecordingsCannotBeJudged) {
   const auto* unknown = std::get_if<AdviceUnknown>(&verdict);
   ASSERT_NE(unknown, nullptr);
   EXPECT_EQ(unknown->need, AdviceNeed::recording_price);
+}
+
+// Recording makes the launch of a large graph slower most, and everything else the CPU does is slower beside it:
+// some launches are late, by more than 5 us each, which all together is no more than recording may cost that step.
+Program light_with_graph(std::int64_t more_ns, std::int64_t graph_ns) {
+  Program program;
+  large_kernels(program, 3, 30'000);
+  program.work(9'000 + graph_ns);
+  program.graph(std::vector<std::int64_t>(400, 1'000));
+  for (int i = 0; i < 28; ++i) {
+    program.work(60'000 + more_ns);
+    program.launch(40'000);
+  }
+  return program;
+}
+
+TEST(AdvicePromise, AFewLateLaunchesBesideALargeGraphCannotBeJudged) {
+  Recorded recorded(light_with_graph(60'000, 900'000), std::set<std::size_t>());
+  const AdviceReport report = recorded.advised();
+  EXPECT_EQ(case_of(report, AdviceRule::launch_overhead), nullptr) << said(report);
+  const AdviceVerdict verdict = report.verdict(AdviceRule::launch_overhead);
+  const auto* unknown = std::get_if<AdviceUnknown>(&verdict);
+  ASSERT_NE(unknown, nullptr);
+  EXPECT_EQ(unknown->need, AdviceNeed::recording_price);
+}
+
+// Its price was measured where recording cost less than in the step that is looked at.
+TEST(AdvicePromise, WhatAStepTakesMoreThanThoseOfThePriceIsTheRecordingsToo) {
+  ASSERT_GT(length_ns(light(15'000)), 1.2 * length_ns(light(0)));
+  Recorded recorded(light(15'000), light(0), light(1'000), {0});
+  const AdviceReport report = recorded.advised();
+  EXPECT_TRUE(report.advice.empty()) << said(report);
 }
 
 // The CPU is late by more than that. The copy lies in gaps that it leaves, and is none of their cause.

@@ -11,6 +11,7 @@
 #include "advice/rule.h"
 #include "ridgeline/analyzer/model/price.h"
 #include "ridgeline/analyzer/whatif/power.h"
+#include "ridgeline/base/statistics.h"
 #include "whatif/remedies.h"
 
 namespace ridgeline::analyzer {
@@ -22,7 +23,10 @@ constexpr double kMedianError = 1.2533;
 constexpr double kDeviation = 1.4826;
 // Of what is shown: cases whose most is less are not simulated, and are none.
 constexpr double kWorthALook = 0.1;
-constexpr std::int64_t kQueuedPauseNs = 1400;
+// Steps after the schedule that tell how long one takes there, at least.
+constexpr std::size_t kMinOthers = 3;
+// Of two steps that are alike, one launches at most so many times what the other does.
+constexpr double kSameLaunches = 1.5;
 
 double noise_of(const StepAnalysis& steps) {
   const StepSpread& spread = steps.spread;
@@ -124,6 +128,50 @@ class StepGain {
   std::int64_t visits_ = 0;
 };
 
+// Remedies that make the CPU or a copy no longer late end the same lateness: a wait that goes and launches that become
+// one each do alone what both do together. Of a later case is what they gain more together.
+class TakenRemedies {
+ public:
+  explicit TakenRemedies(const Remedies* remedies) : remedies_(remedies) {}
+
+  /// Makes the gaps and copies of a case less by as much as those taken before gain already.
+  void leave_of(const Proposal& proposal, StepGain& step, std::vector<ProposalPart>& parts) {
+    if (!proposal.remedy || edits_.empty()) return;
+    edits_.push_back(*proposal.remedy);
+    const std::optional<RemedyGain> both = remedies_->together(edits_);
+    edits_.pop_back();
+    if (!both) return;
+    std::vector<ProposalPart> launches;
+    double others_ns = 0;
+    for (const ProposalPart& part : parts) {
+      if (part.kind == PartKind::launch)
+        launches.push_back(part);
+      else
+        others_ns += part.saved.high_ns;
+    }
+    const double by_launches_ns = launches.empty() ? 0 : step.of(launches).mid_ns;
+    const double left_ns = std::max(both->ns - gained_ns_ - by_launches_ns, 0.0);
+    if (others_ns <= left_ns) return;
+    for (ProposalPart& part : parts) {
+      if (part.kind == PartKind::launch) continue;
+      part.saved.low_ns *= left_ns / others_ns;
+      part.saved.mid_ns *= left_ns / others_ns;
+      part.saved.high_ns *= left_ns / others_ns;
+    }
+  }
+
+  void take(const Proposal& proposal) {
+    if (!proposal.remedy) return;
+    edits_.push_back(*proposal.remedy);
+    if (const auto gained = remedies_->together(edits_)) gained_ns_ = gained->ns;
+  }
+
+ private:
+  const Remedies* remedies_;  // nullptr: no proposal has a remedy
+  std::vector<StepEdit> edits_;
+  double gained_ns_ = 0;  // by all of them
+};
+
 std::vector<store::Id> launch_ids(const AdviceInput& input, const std::vector<ProposalPart>& parts,
                                   std::int64_t& count) {
   std::vector<LaunchIndex> launches;
@@ -170,40 +218,57 @@ bool more_first(const Advice& a, const Advice& b) {
   return std::tie(a.rule, a.subject) < std::tie(b.rule, b.subject);
 }
 
+// A timeline step may be longer than those by which the price was measured, or than steps of the same launches after
+// the schedule: counters that are to follow make a program's launches slower (docs/results/decisions.md).
+double longer_than_others_ns(const AdviceInput& input) {
+  const StepSummary& own = input.steps.representative.summary;
+  std::vector<double> others;
+  for (const StepSummary& step : input.steps.steps) {
+    if (step.process_id == own.process_id && step.phase == Phase::after &&
+        step.sequence_hash == own.sequence_hash && step.closed && step.status == StepStatus::ok)
+      others.push_back(static_cast<double>(step.gpu_duration_ns));
+  }
+  if (others.size() < kMinOthers) return 0;
+  return std::max(static_cast<double>(input.accounting.step_ns) - median(std::move(others)), 0.0);
+}
+
 RecordingCost recording_of(const AdviceInput& input) {
   const RepresentativeStep& step = input.steps.representative;
   const auto launches = static_cast<double>(input.accounting.launches);
-  RecordingCost cost{false, RecordingCost::kUsualNs * launches, 0, RecordingCost::kMaxNs * launches};
+  const RecordingCost unknown{false, RecordingCost::kUsualNs * launches, 0, RecordingCost::kMaxNs * launches};
   // It is measured of steps that are recorded launch by launch and in no other way.
   if (step.whole_recording || step.scope != ScopeKind::step || step.summary.phase != Phase::timeline)
-    return cost;
+    return unknown;
   if (const std::optional<RecordingPrice> price = recording_price(input.model, input.accounting.process_id)) {
-    const double ns = std::max(price->difference_ns(), 0.0);
-    cost = {true, ns, price->error_ns / 2, ns};  // half of a 95 % interval is two standard errors
+    double ns = std::max(price->difference_ns(), 0.0);
+    const double more_ns = static_cast<double>(input.accounting.step_ns) - price->recorded_ns;
+    const auto priced = static_cast<double>(price->launches);
+    const bool same = launches <= kSameLaunches * priced && priced <= kSameLaunches * launches;
+    if (same && more_ns > price->error_ns) ns += more_ns;
+    return {true, ns, price->error_ns / 2, ns};  // half of a 95 % interval is two standard errors
   }
-  return cost;
+  const double longer_ns = longer_than_others_ns(input);
+  return {false, std::max(unknown.ns, longer_ns), 0, std::max(unknown.max_ns, unknown.ns + longer_ns)};
 }
 
 std::optional<Remedies> remedies_of(const AdviceInput& input, const RecordingCost& recording) {
   const RepresentativeStep& step = input.steps.representative;
   const bool one = step.window_end_ns - step.window_start_ns == input.accounting.step_ns;
   if (!input.reach.known() || step.scope != ScopeKind::step || !one) return std::nullopt;
-  RemedyOptions options{.usual_per_work_ns = RecordingCost::kUsualNs,
-                        .max_per_work_ns = RecordingCost::kMaxNs};
+  const auto launches = std::max(static_cast<double>(input.accounting.launches), 1.0);
+  RemedyOptions options{.usual_per_work_ns = recording.ns / launches,
+                        .max_per_work_ns = recording.max_ns / launches};
   if (recording.measured) options.recording_ns = recording.ns;
-  // What lies between kernels of a stream that are queued is no gap of the CPU's.
-  options.replay.graph_pause_ns = kQueuedPauseNs;
   return Remedies(input.model, step, options);
 }
 
 // Asks every rule; what is not proposed goes into the report as it is.
-std::vector<Case> ask_rules(const AdviceInput& input, AdviceReport& report) {
+std::vector<Case> ask_rules(const AdviceInput& input, const RecordingCost& recording,
+                            const Remedies* remedies, AdviceReport& report) {
   std::vector<Case> cases;
   const AdviceLaunches launches(input);
   const std::vector<Idle> idle = idle_times(input);
-  const RecordingCost recording = recording_of(input);
-  const std::optional<Remedies> remedies = remedies_of(input, recording);
-  const RuleInput asked{input, launches, idle, remedies ? &*remedies : nullptr, recording};
+  const RuleInput asked{input, launches, idle, remedies, recording};
   for (const Rule& rule : advice_rules()) {
     RuleAnswer answer = rule.judge(asked);
     std::erase_if(answer.proposals, [&](const Proposal& proposal) {
@@ -285,7 +350,10 @@ AdviceReport advise(const AdviceInput& input, const AdviceOptions& options) {
                           : input.ranking.totals.saved_target_exposed_ns;
 
   StepGain step(input, options);
-  std::vector<Case> cases = ask_rules(input, report);
+  const RecordingCost recording = recording_of(input);
+  const std::optional<Remedies> remedies = remedies_of(input, recording);
+  std::vector<Case> cases = ask_rules(input, recording, remedies ? &*remedies : nullptr, report);
+  TakenRemedies taken(remedies ? &*remedies : nullptr);
   for (Case& one : cases) {
     one.alone_net_ns = after_power(power, one.proposal.power, step.of(one.proposal.parts)).mid_ns;
   }
@@ -298,11 +366,10 @@ AdviceReport advise(const AdviceInput& input, const AdviceOptions& options) {
     advice.alone = one.proposal.alone();
     advice.launches = launch_ids(input, one.proposal.parts, advice.launch_count);
     std::vector<ProposalPart> left;
+    for (const ProposalPart& part : one.proposal.parts) left.push_back(claims.left_of(part));
+    taken.leave_of(one.proposal, step, left);
     double left_ns = 0;
-    for (const ProposalPart& part : one.proposal.parts) {
-      left.push_back(claims.left_of(part));
-      left_ns += left.back().saved.mid_ns;
-    }
+    for (const ProposalPart& part : left) left_ns += part.saved.mid_ns;
     advice.claimed_ns = std::max(advice.alone.mid_ns - left_ns, 0.0);
     advice.simulated = step.simulates();
     const AdviceGain of_step = step.of(left);
@@ -315,6 +382,7 @@ AdviceReport advise(const AdviceInput& input, const AdviceOptions& options) {
     }
     for (const ProposalPart& part : left) claims.claim(part);
     step.take(left);
+    taken.take(one.proposal);
     report.together.low_ns += advice.net.low_ns;
     report.together.mid_ns += advice.net.mid_ns;
     report.together.high_ns += advice.net.high_ns;

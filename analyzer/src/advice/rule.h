@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <utility>
@@ -10,6 +11,7 @@
 #include <vector>
 
 #include "advice/input.h"
+#include "execution/step_edit.h"
 
 namespace ridgeline::analyzer {
 
@@ -41,6 +43,8 @@ struct Proposal {
   std::string subject = {};
   PowerEffect power = PowerEffect::same_work;
   std::vector<ProposalPart> parts = {};
+  /// What the simulation does otherwise for its gaps and copies; empty: they are as the rule has them.
+  std::optional<StepEdit> remedy = {};
   std::vector<Evidence> evidence = {};
 
   void add_launch(std::uint32_t position, const AdviceGain& saved) {
@@ -72,7 +76,7 @@ struct RecordingCost {
   bool measured = false;
   double ns = 0;
   double error_ns = 0;  ///< standard error; 0: not measured
-  double max_ns = 0;
+  double max_ns = 0;    ///< measured: the same as ns
 };
 
 struct RuleInput {

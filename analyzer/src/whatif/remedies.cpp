@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
+#include <numeric>
+#include <unordered_map>
 
 #include "execution/step_builder.h"
 #include "execution/step_recording.h"
@@ -17,8 +19,23 @@ using Index = RecordedStep::Index;
 // What is taken off the calls is near enough if the step is shorter by that share of what the recording adds.
 constexpr double kNearEnough = 0.95;
 constexpr int kMaxTries = 8;
+// Between two kernels of a stream that are queued.
+constexpr std::int64_t kQueuedPauseNs = 1400;
 // Where the GPU is the pace for a part of the step, calls may be shorter by more than their mean share of it.
 constexpr double kMaxTimesMean = 8;
+
+std::optional<std::int64_t> shorter(std::optional<std::int64_t> a, std::optional<std::int64_t> b) {
+  if (!a || !b) return a ? a : b;
+  return std::min(*a, *b);
+}
+
+std::vector<Index> in_order_of_start(const RecordedStep& step) {
+  std::vector<Index> order(step.works.size());
+  std::iota(order.begin(), order.end(), Index{0});
+  std::stable_sort(order.begin(), order.end(),
+                   [&](Index a, Index b) { return step.works[a].start_ns < step.works[b].start_ns; });
+  return order;
+}
 
 }  // namespace
 
@@ -35,8 +52,12 @@ class Remedies::Impl {
       edit.less_per_work_ns = without.per_work_ns;
       return std::max(saving_ns(edit) - without.shorter_ns, 0.0);
     };
-    const double ns = above(usual_);
-    return RemedyGain{ns, most_ ? std::min(above(*most_), ns) : ns};
+    RemedyGain gained;
+    gained.ns = above(usual_);
+    gained.min_ns = most_ ? std::min(above(*most_), gained.ns) : gained.ns;
+    edit.less_per_work_ns = 0;
+    gained.edit = std::move(edit);
+    return gained;
   }
 
   // Null: not simulated.
@@ -140,7 +161,24 @@ std::optional<RemedyGain> Remedies::as_graph() const {
   if (recorded == nullptr) return std::nullopt;
   StepEdit edit;
   edit_as_graph(recorded->step, impl_->replay(), edit);
-  return impl_->gain(std::move(edit));
+  // What lies between kernels that are queued is no gap of the CPU's, though a graph makes it shorter too.
+  std::unordered_map<std::int64_t, std::int64_t> end_of;  // of the work before, by stream
+  for (const Index i : in_order_of_start(recorded->step)) {
+    const RecordedStep::Work& work = recorded->step.works[i];
+    const auto before = end_of.find(work.stream);
+    if (before != end_of.end() && work.start_ns - before->second <= kQueuedPauseNs) edit.works.erase(i);
+    std::int64_t& end_ns = end_of[work.stream];
+    end_ns = std::max(end_ns, work.end_ns);
+  }
+  // Nor between those that would be queued if nothing were recorded: of the gain are the calls alone.
+  StepEdit pauses;
+  pauses.works = edit.works;
+  const std::optional<RemedyGain> by_pauses = impl_->gain(std::move(pauses));
+  std::optional<RemedyGain> gained = impl_->gain(std::move(edit));
+  if (!gained || !by_pauses) return std::nullopt;
+  gained->ns = std::max(gained->ns - by_pauses->ns, 0.0);
+  gained->min_ns = std::max(gained->min_ns - by_pauses->ns, 0.0);
+  return gained;
 }
 
 std::optional<RemedyGain> Remedies::with_hidden(std::span<const std::uint32_t> copies) const {
@@ -159,7 +197,28 @@ std::optional<RemedyGain> Remedies::with_hidden(std::span<const std::uint32_t> c
   std::optional<RemedyGain> gained = impl_->gain(std::move(edit));
   if (!gained) return gained;
   const double max_ns = std::max(impl_->length_ns() - longest_ns, 0.0);
-  return RemedyGain{std::min(gained->ns, max_ns), std::min(gained->min_ns, max_ns)};
+  gained->ns = std::min(gained->ns, max_ns);
+  gained->min_ns = std::min(gained->min_ns, max_ns);
+  return gained;
+}
+
+std::optional<RemedyGain> Remedies::together(std::span<const StepEdit> edits) const {
+  if (impl_->recorded() == nullptr) return std::nullopt;
+  StepEdit all;
+  for (const StepEdit& edit : edits) {
+    for (const auto& [index, work] : edit.works) {
+      StepEdit::Work& to = all.works[index];
+      to.duration_ns = shorter(to.duration_ns, work.duration_ns);
+      to.max_pause_ns = shorter(to.max_pause_ns, work.max_pause_ns);
+    }
+    for (const auto& [index, call] : edit.calls) {
+      StepEdit::Call& to = all.calls[index];
+      to.length_ns = shorter(to.length_ns, call.length_ns);
+      to.max_own_ns = shorter(to.max_own_ns, call.max_own_ns);
+      to.waits = to.waits && call.waits;
+    }
+  }
+  return impl_->gain(std::move(all));
 }
 
 std::optional<RemedyGain> Remedies::as_one(std::span<const Kept> launches) const {

@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "execution/step_edit.h"
 #include "ridgeline/analyzer/steps/steps.h"
 #include "ridgeline/analyzer/whatif/replay.h"
 
@@ -26,7 +27,8 @@ struct RemedyOptions {
 /// Of the step, ns, 0 or more.
 struct RemedyGain {
   double ns = 0;
-  double min_ns = 0;  ///< if the recording adds the most it may; measured: the same
+  double min_ns = 0;   ///< if the recording adds the most it may; measured: the same
+  StepEdit edit = {};  ///< what is done otherwise for it
 };
 
 /// Of one recorded step. Empty: it is not simulated, or does not come out within the tolerance.
@@ -47,6 +49,8 @@ class Remedies {
   /// Launches and the share of its time that each keeps: the first call of them launches all.
   using Kept = std::pair<LaunchIndex, double>;
   [[nodiscard]] std::optional<RemedyGain> as_one(std::span<const Kept> launches) const;
+  /// Several remedies at once; of what more than one of them makes shorter, the shortest.
+  [[nodiscard]] std::optional<RemedyGain> together(std::span<const StepEdit> edits) const;
 
  private:
   class Impl;

@@ -29,10 +29,13 @@ bool holds_next(const AdviceInput& input, const store::Memcpy& copy) {
 
 // What hiding these copies gains of the time that they are exposed: nothing where the step does not wait for them,
 // and the CPU left the gap that they lie in. 1: not simulated.
-double waited_for(const RuleInput& in, const std::vector<std::uint32_t>& copies, double exposed_ns) {
+double waited_for(const RuleInput& in, const std::vector<std::uint32_t>& copies, double exposed_ns,
+                  Proposal& proposal) {
   if (in.remedies == nullptr || exposed_ns <= 0) return 1;
-  const std::optional<RemedyGain> gained = in.remedies->with_hidden(copies);
-  return gained ? std::min(gained->ns / exposed_ns, 1.0) : 1;
+  std::optional<RemedyGain> gained = in.remedies->with_hidden(copies);
+  if (!gained) return 1;
+  proposal.remedy = std::move(gained->edit);
+  return std::min(gained->ns / exposed_ns, 1.0);
 }
 
 }  // namespace
@@ -57,7 +60,7 @@ RuleAnswer judge_copy_exposed(const RuleInput& in) {
   // A copy can hide after kernels only.
   const bool can_hide = static_cast<double>(in.input.accounting.kernel_busy_ns) >= exposed_ns;
   const bool enough = exposed_ns >= kMinCopyShare * step_ns && can_hide;
-  const double waited = enough ? waited_for(in, copies, exposed_ns) : 0;
+  const double waited = enough ? waited_for(in, copies, exposed_ns, proposal) : 0;
   if (exposed_ns * waited < kMinCopyShare * step_ns || !enough) {
     if (exposed_ns > 0) answer.nearest = {{"exposed_ns", exposed_ns, {}, {}}};
     return answer;

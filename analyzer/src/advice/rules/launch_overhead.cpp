@@ -10,7 +10,8 @@ namespace ridgeline::analyzer {
 
 namespace {
 
-constexpr double kGraphGapNs = 1400;
+// Kernels that are queued have no more between them; nodes of a graph have this.
+constexpr double kQueuedGapNs = 1400, kGraphGapNs = 500;
 constexpr double kLaunchesLow = 0.5, kLaunchesMid = 0.85;
 // Steps whose launches differ, and steps that wait in between, cannot be one graph.
 constexpr double kVaryLow = 0.2, kVaryMid = 0.5;
@@ -40,7 +41,7 @@ RuleAnswer judge_launch_overhead(const RuleInput& in) {
   std::vector<OwnGap> late;
   double max_ns = 0;
   for (const Idle& one : in.idle) {
-    if (one.cause != IdleCause::launches || one.length_ns() <= kGraphGapNs) continue;
+    if (one.cause != IdleCause::launches || one.length_ns() <= kQueuedGapNs) continue;
     gaps_ns += one.length_ns();
     ++gaps;
     late.push_back({one.gap, one.length_ns() - kGraphGapNs});
@@ -61,6 +62,7 @@ RuleAnswer judge_launch_overhead(const RuleInput& in) {
   }
   add_gaps(in, late, gained.ns, hard ? GainShare{kVaryLow, kVaryMid} : GainShare{kLaunchesLow, kLaunchesMid},
            proposal);
+  if (simulated) proposal.remedy = simulated->edit;
   proposal.say("gaps_ns", gaps_ns);
   proposal.say("gaps", static_cast<double>(gaps));
   proposal.say("launches", static_cast<double>(in.input.accounting.launches));

@@ -84,7 +84,7 @@ std::vector<OwnGap> gaps_before(const RuleInput& in, const std::vector<std::uint
 
 // What of the gaps goes with launches that become one; the launches' own time is simulated apart. What the recording
 // adds to them a fused optimizer does not gain.
-CpuGain gained_gaps(const RuleInput& in, const Proposal& proposal, double gaps_ns) {
+CpuGain gained_gaps(const RuleInput& in, Proposal& proposal, double gaps_ns) {
   std::vector<Remedies::Kept> kept;
   std::vector<SavingReach::Shorter> shorter;
   for (const ProposalPart& part : proposal.parts) {
@@ -96,7 +96,11 @@ CpuGain gained_gaps(const RuleInput& in, const Proposal& proposal, double gaps_n
   std::sort(shorter.begin(), shorter.end());
   const double of_gpu_ns = in.input.reach.if_shorter(shorter).value_or(0);
   std::optional<RemedyGain> all = in.remedies != nullptr ? in.remedies->as_one(kept) : std::nullopt;
-  if (all) all = RemedyGain{std::max(all->ns - of_gpu_ns, 0.0), std::max(all->min_ns - of_gpu_ns, 0.0)};
+  if (all) {
+    all->ns = std::max(all->ns - of_gpu_ns, 0.0);
+    all->min_ns = std::max(all->min_ns - of_gpu_ns, 0.0);
+    proposal.remedy = all->edit;
+  }
   // What the CPU gains beyond its own gaps, by being ahead again, is the optimizer's too.
   return cpu_gain(in, all, all ? std::max(all->ns, gaps_ns) : gaps_ns);
 }

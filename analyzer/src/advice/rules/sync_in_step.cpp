@@ -13,18 +13,19 @@ constexpr double kSyncLow = 0.4, kSyncMid = 0.85;
 
 struct Gained {
   double ns = 0;
-  bool simulated = false;
+  std::optional<StepEdit> simulated = {};  // empty: not simulated
 };
 
 // Of the step, if calls of this kind did not wait. Not simulated: a program that the CPU paces gains no more than
 // what is left above the CPU's own time.
 Gained gained_without(const RuleInput& in, SynchronisationCall call, double gaps_ns, double all_ns) {
   if (in.remedies != nullptr) {
-    if (const std::optional<RemedyGain> gain = in.remedies->without_waits(call)) return {gain->ns, true};
+    if (const std::optional<RemedyGain> gain = in.remedies->without_waits(call))
+      return {gain->ns, gain->edit};
   }
   const std::optional<StepReach>& reach = in.input.ranking.reach;
-  if (!reach || !reach->known()) return {gaps_ns, false};
-  return {gaps_ns * std::clamp((reach->simulated_ns - reach->without_gpu_ns) / all_ns, 0.0, 1.0), false};
+  if (!reach || !reach->known()) return {gaps_ns};
+  return {gaps_ns * std::clamp((reach->simulated_ns - reach->without_gpu_ns) / all_ns, 0.0, 1.0)};
 }
 
 }  // namespace
@@ -54,6 +55,7 @@ RuleAnswer judge_sync_in_step(const RuleInput& in) {
       continue;
     }
     add_gaps(in, gaps, gained.ns, {kSyncLow, kSyncMid}, proposal);
+    proposal.remedy = gained.simulated;
     proposal.say("gaps_ns", gaps_ns);
     proposal.say("waits", static_cast<double>(gaps.size()));
     if (gained.ns < gaps_ns && in.input.ranking.reach)
