@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <filesystem>
 #include <fstream>
 #include <functional>
 #include <map>
@@ -683,10 +684,14 @@ inline DriverApi fake_driver() noexcept {
 /// A session on a fake CUPTI, and a program that launches kernels in it.
 class FakeProgram {
  public:
+  /// `control_file`: of another process of the recording.
   explicit FakeProgram(FakeCupti& cupti, const std::map<std::string, std::string>& environment = {},
-                       bool with_control = false)
+                       bool with_control = false, const std::string& control_file = {})
       : cupti_(cupti) {
-    if (with_control) {  // as the launcher makes it
+    if (!control_file.empty()) {
+      std::filesystem::create_symlink(control_file, directory_.path() + "/" + spool::kControlFileName);
+      control_ = map_control(directory_.path());
+    } else if (with_control) {  // as the launcher makes it
       std::string bytes(spool::kControlBytes, 0);
       std::memcpy(bytes.data(), &spool::kControlMagic, sizeof spool::kControlMagic);
       std::ofstream(directory_.path() + "/" + spool::kControlFileName, std::ios::binary) << bytes;
@@ -724,6 +729,7 @@ class FakeProgram {
   bool start() { return session_->start_cupti(*api_, "/fake/libcupti.so.13"); }
   Session& session() { return *session_; }
   spool::Control* control() { return control_; }
+  std::string control_file() const { return directory_.path() + "/" + spool::kControlFileName; }
 
   /// From now on the program works on this device, in a context of its own.
   void use_device(std::uint32_t device_id) { context_ = context_on(device_id); }

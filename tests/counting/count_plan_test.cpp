@@ -389,6 +389,92 @@ TEST(CountPlan, WhatIsSetAsideIsNotSpent) {
   EXPECT_EQ(plan.spendable_ns(), 9 * kSecond) << "not in addition";
 }
 
+// Counts all that the plan wants of a step of `kinds`, 1 ms each.
+int count_step(CountPlan& plan, std::uint32_t set, const std::vector<Kind>& kinds, CountPlan::Way* way) {
+  plan.expect_nothing();
+  for (const Kind kind : kinds) plan.expect(kind, 0, kMs);
+  *way = plan.choose(set, 1, false);
+  int counted = 0;
+  for (const Kind kind : kinds) {
+    if (*way == CountPlan::Way::nothing || (*way == CountPlan::Way::some && !plan.wants(kind, 0))) continue;
+    plan.counted(kind, 0);
+    ++counted;
+  }
+  return counted;
+}
+
+TEST(CountPlan, WhatAnEarlierRoundCountedIsKnown) {
+  CountPlan plan(100 * kSecond, 2);
+  CountPlan::Way way{};
+  std::vector<Kind> kinds;
+  for (std::uint32_t i = 0; i < 100; ++i) kinds.push_back(kernel(i));
+  ASSERT_EQ(count_step(plan, 0, kinds, &way), 100);
+  ASSERT_EQ(way, CountPlan::Way::all);
+  ASSERT_EQ(count_step(plan, 1, kinds, &way), 100);
+  ASSERT_EQ(count_step(plan, 1, kinds, &way), 100) << "again, in the round that it is counted in";
+  plan.begin_round(1u << 0);  // of the other set no values came
+  EXPECT_FALSE(plan.first_round());
+  EXPECT_EQ(count_step(plan, 0, kinds, &way), 0);
+  EXPECT_EQ(way, CountPlan::Way::nothing);
+  EXPECT_TRUE(plan.all_known());
+  EXPECT_EQ(count_step(plan, 1, kinds, &way), 100);
+  EXPECT_FALSE(plan.all_known());
+  // Ten in a hundred are new: these and no others.
+  for (std::uint32_t i = 0; i < 10; ++i) kinds[i] = kernel(1000 + i);
+  EXPECT_EQ(count_step(plan, 0, kinds, &way), 10);
+  EXPECT_EQ(way, CountPlan::Way::some);
+  // One is not worth a session.
+  std::copy_n(std::vector<Kind>(9, kernel(50)).begin(), 9, kinds.begin());
+  EXPECT_EQ(count_step(plan, 0, kinds, &way), 0);
+  EXPECT_TRUE(plan.all_known());
+}
+
+TEST(CountPlan, AnotherProgramIsCountedInALaterRoundAsInTheFirst) {
+  CountPlan plan(100 * kSecond, 1);
+  CountPlan::Way way{};
+  ASSERT_EQ(count_step(plan, 0, std::vector<Kind>(20, kernel(1)), &way), 20);
+  plan.begin_round(1);
+  EXPECT_EQ(count_step(plan, 0, std::vector<Kind>(20, kernel(2)), &way), 20);
+  EXPECT_EQ(way, CountPlan::Way::all);
+}
+
+TEST(CountPlan, ARoundInWhichNothingWasCountedIsNone) {
+  CountPlan plan(100 * kSecond, 1);
+  plan.begin_round(1);
+  EXPECT_TRUE(plan.first_round());
+}
+
+TEST(CountPlan, AKindIsKnownByOneThatSaysTheSame) {
+  CountPlan plan(100 * kSecond, 1);
+  CountPlan::Way way{};
+  ASSERT_EQ(count_step(plan, 0, std::vector<Kind>(20, kernel(1)), &way), 20);
+  plan.begin_round(1);
+  plan.expect_nothing();
+  for (int i = 0; i < 20; ++i) plan.expect(kernel(2), 0, kMs);
+  plan.known_by(kernel(2), 0, kernel(3));
+  EXPECT_EQ(plan.choose(0, 1, false), CountPlan::Way::all) << "kernel 3 was not counted either";
+  plan.known_by(kernel(2), 0, kernel(1));
+  EXPECT_EQ(plan.choose(0, 1, false), CountPlan::Way::nothing);
+  EXPECT_TRUE(plan.all_known());
+}
+
+TEST(CountPlan, SharersDivideWhatIsLeft) {
+  CountPlan alone(5 * kSecond, 1), sharing(5 * kSecond, 1);
+  std::vector<Kind> kinds;
+  for (std::uint32_t i = 0; i < 4000; ++i) kinds.push_back(kernel(i));
+  CountPlan::Way way{};
+  sharing.shared(kSecond, 2);
+  EXPECT_EQ(sharing.spent_ns(), kSecond);
+  EXPECT_EQ(sharing.own_spent_ns(), 0);
+  EXPECT_TRUE(sharing.affords(3 * kSecond));
+  EXPECT_FALSE(sharing.affords(4 * kSecond)) << "whoever spent it";
+  const int by_one = count_step(alone, 0, kinds, &way), by_each = count_step(sharing, 0, kinds, &way);
+  EXPECT_GT(by_each, by_one / 4);
+  EXPECT_LT(by_each, by_one / 2);
+  sharing.spent(3 * kSecond);
+  EXPECT_EQ(sharing.spent_ns(), 3 * kSecond) << "what this one spent is in both";
+}
+
 // Whatever the program, what is spent stays within the budget, and what is counted stands for most of the time.
 TEST_P(PlannedPrograms, StayWithinTheBudget) {
   const auto kind = programs()[GetParam()];

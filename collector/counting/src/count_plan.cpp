@@ -14,6 +14,8 @@ constexpr double kPlanned = 0.95;
 // A step in which fewer could be counted is not worth its session.
 constexpr double kMinLaunches = 8, kFewLaunches = 48;
 constexpr std::uint32_t kMaxChosen = 1u << 16;
+// In a round after the first: of less that is not known yet nothing is counted, and of less than that not whole steps.
+constexpr double kFreshShare = 0.02, kFreshForAll = 0.5;
 // What is learned weighs so much against what was known before.
 constexpr double kNew = 0.5;
 
@@ -30,8 +32,10 @@ struct CountPlan::Slot {
     std::uint32_t count;
     double mean, squares;
   } roofs[kRoofs];
+  std::uint16_t known;  // a bit a set: counted in an earlier round
   bool divided;
 };
+static_assert(CountPlan::kMaxSets <= 16);
 
 CountPlan::CountPlan(std::int64_t budget_ns, std::uint32_t sets)
     : budget_ns_(budget_ns),
@@ -78,6 +82,7 @@ void CountPlan::expect_nothing() noexcept {
     if (!slot.divided && spread(slot) > kWideSpread) slot.divided = true;
   }
   expected_ns_ = expected_launches_ = 0;
+  all_known_ = false;
 }
 
 void CountPlan::expect(Kind kind, Kind before, double duration_ns) noexcept {
@@ -87,7 +92,38 @@ void CountPlan::expect(Kind kind, Kind before, double duration_ns) noexcept {
   if (Slot* slot = part(kind, before, true)) {
     slot->expected += 1;
     slot->time_ns += duration_ns;
+    if (const Slot* whole = first_round_ ? nullptr : known(kind)) slot->known |= whole->known;
   }
+}
+
+void CountPlan::begin_round(std::uint32_t sets) noexcept {
+  for (std::size_t i = 0; i < 2 * kMaxKinds; ++i)
+    for (std::uint32_t set = 0; set < sets_; ++set)
+      if ((sets >> set & 1) != 0 && slots_[i].counted[set] > 0) {
+        slots_[i].known = static_cast<std::uint16_t>(slots_[i].known | 1u << set);
+        first_round_ = false;
+      }
+}
+
+void CountPlan::known_by(Kind kind, Kind before, Kind like) noexcept {
+  const Slot* other = known(like);
+  if (other == nullptr || other->known == 0) return;
+  if (Slot* slot = part(kind, before, false)) slot->known |= other->known;
+}
+
+bool CountPlan::known_before(const Slot& slot) const noexcept {
+  return (slot.known >> set_ & 1) != 0;
+}
+
+double CountPlan::fresh_share() const noexcept {
+  double all_ns = 0, fresh_ns = 0;
+  for (std::size_t i = 0; i < 2 * kMaxKinds; ++i) {
+    const Slot& slot = slots_[i];
+    if (slot.kind == 0 || slot.time_ns <= 0) continue;
+    all_ns += slot.time_ns;
+    if (!known_before(slot)) fresh_ns += slot.time_ns;
+  }
+  return all_ns > 0 ? fresh_ns / all_ns : 1;
 }
 
 void CountPlan::expect_time(Kind kind, double time_ns) noexcept {
@@ -121,7 +157,7 @@ void CountPlan::give_out(std::uint32_t launches) noexcept {
   std::size_t size = 0;
   for (std::size_t i = 0; i < 2 * kMaxKinds; ++i) {
     Slot& slot = slots_[i];
-    if (slot.kind == 0 || slot.time_ns <= 0) continue;
+    if (slot.kind == 0 || slot.time_ns <= 0 || known_before(slot)) continue;
     const double first = gain(slot, slot.counted[set_]);
     if (first < kMinGain) continue;
     heap_[size++] = {first, static_cast<std::uint32_t>(i)};
@@ -149,9 +185,13 @@ CountPlan::Way CountPlan::choose(std::uint32_t set, std::uint64_t steps_left, bo
     slots_[i].quota = slots_[i].taken = 0;
     slots_[i].due = 0.5;
   }
-  const double left_ns = kPlanned * static_cast<double>(spendable_ns()) - static_cast<double>(spent_ns_);
+  const double fresh = first_round_ ? 1 : fresh_share();
+  all_known_ = fresh < kFreshShare;
+  if (all_known_) return Way::nothing;
+  const double left_ns =
+      (kPlanned * static_cast<double>(spendable_ns()) - static_cast<double>(spent_ns())) / sharers_;
   const auto steps = static_cast<double>(std::max<std::uint64_t>(steps_left, 1));
-  if (in_steps_ && expected_launches_ > 0) {
+  if (in_steps_ && expected_launches_ > 0 && fresh >= kFreshForAll) {
     const double all_ns = (all_begun ? 0 : costs_.first_of_all_ns) +
                           steps * (costs_.step_of_all_ns + expected_launches_ * costs_.launch_of_all_ns);
     if (all_ns <= left_ns) {

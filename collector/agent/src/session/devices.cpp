@@ -24,6 +24,7 @@ void Devices::describe(std::uint32_t device_id) {
   if (session_.stalls) session_.stalls->set_device(record.sm_count, record.max_sm_hz);
   nvml_devices_[device_id] = nvml_.device(bus);
   session_.turns.name_device(device_id, record.uuid);
+  session_.budget.use_device(record.uuid);
   session_.writer.put(record);
 }
 

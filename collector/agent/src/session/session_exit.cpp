@@ -78,6 +78,7 @@ void Session::stop_calls() noexcept {
 void Session::at_exit(spool::EndReason reason) noexcept {
   if (session_.closed.exchange(true)) return;
   session_.agreement.leave();
+  session_.budget.leave();
   read_what_is_left();
   stop_calls();
   if (ThreadState* thread = this_thread(session_.generation)) thread->inside = true;

@@ -59,6 +59,7 @@ void Session::make_tiers() {
     session_.replay = std::make_unique<Replay>(
         *session_.api, session_.driver, session_.writer, session_.steps, session_.timeline->intervals(),
         session_.exclusions, session_.gate, session_.captures, session_.host_waits, session_.times,
+        session_.budget,
         CounterPlan{
             wanted_sets(session_.settings),
             session_.settings.schedule.has(Phase::flops) ? built_in_flop_sets() : std::vector<MetricSet>{},

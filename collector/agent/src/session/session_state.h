@@ -33,6 +33,7 @@
 #include "tiers/pc_sampling.h"
 #include "tiers/replay.h"
 #include "tiers/sampling.h"
+#include "tiers/shared_budget.h"
 #include "totals.h"
 
 namespace ridgeline::agent {
@@ -53,6 +54,7 @@ struct SessionState {
         control(map_control(its_settings.spool_directory)),
         agreement(control, !its_settings.wait && its_settings.after_ms == 0),
         turns(its_writer, its_settings.lock_directory),
+        budget(control),
         others(its_writer),
         launch_gate(its_generation) {}
   SessionState(const SessionState&) = delete;
@@ -98,6 +100,7 @@ struct SessionState {
   spool::Control* const control;  // null: there is none
   Agreement agreement;
   CounterTurns turns;
+  SharedBudget budget;
   OtherProcesses others;
   LaunchGate launch_gate;
 

@@ -54,7 +54,7 @@ std::uint32_t StepConductor::prepare_replay(const StepTracker::Step& step, const
   if (step.number_in_phase == 0) step_before_counters_ns_ = usual_step_ns();
   const bool alike = (step.phase == Phase::flops) == (step.next_phase == Phase::flops);
   set_aside_for_records();
-  return session_.replay->arm(step, thread.thread_id, Replay::measures(step.next_phase) && alike,
+  return session_.replay->arm(step, counts_, thread.thread_id, Replay::measures(step.next_phase) && alike,
                               step_before_counters_ns_);
 }
 
@@ -85,6 +85,7 @@ bool StepConductor::begin(ThreadState& thread, std::uint16_t flags, std::uint32_
   if (!session_.steps.open() && !session_.steps.held()) before_schedule = !may_begin_schedule();
   if (!session_.steps.begin(&step, before_schedule)) return false;
   if (session_.steps.variation_known() && !session_.steps.vary()) session_.without_steps.stop();
+  look_at_budget(step);
   alone_.on_step_begin(&step, boundary_ns, usual_step_ns(), (flags & spool::kStepByPeriod) != 0);
   if (has_its_turn(step)) flags |= prepare_sampling(step);
   const std::int64_t now = session_.now_ns();  // after what had to be finished and set up
@@ -101,6 +102,25 @@ bool StepConductor::begin(ThreadState& thread, std::uint16_t flags, std::uint32_
   return true;
 }
 
+void StepConductor::look_at_budget(const StepTracker::Step& step) noexcept {
+  if (!session_.replay || !session_.settings.replay_allowed) return;
+  if ((step.flags & spool::kStepSupersedes) != 0) session_.replay->begin_round();
+  if (session_.agreement.takes_part()) session_.budget.wait_for_peers();
+  session_.budget.take_part(session_.settings.schedule.has(Phase::replay) && !session_.steps.schedule_over());
+}
+
+// Where the steps were found anew most of what they launch may have been counted before: not even the samples are
+// waited for then.
+bool StepConductor::is_worth_counting(StepTracker::Step& step) noexcept {
+  counts_ = true;
+  if (step.phase != Phase::replay) return true;
+  set_aside_for_records();
+  const Replay::Worth worth = session_.replay->worth(step);
+  counts_ = worth == Replay::Worth::counts;
+  if (worth == Replay::Worth::known) session_.steps.spare(&step);
+  return counts_;
+}
+
 // Sampling has its turn for a whole phase, counting for as many steps as nobody else wants one.
 bool StepConductor::has_its_turn(StepTracker::Step& step) noexcept {
   keeps_turn_to_ask_ = false;
@@ -110,6 +130,7 @@ bool StepConductor::has_its_turn(StepTracker::Step& step) noexcept {
       step.phase == Phase::stalls && session_.stalls && session_.settings.third_tier_allowed;
   if (!sampled && !counted && !looked_into) return true;
   if (sampled && session_.sampling->phase_goes_on(step)) return true;
+  if (counted && !is_worth_counting(step)) return false;
   const std::int64_t now = session_.now_ns();
   if (sampled && puts_off_for_streams(now)) {  // counters and stalls begin at a launch, when they may
     session_.steps.defer(&step, false);
@@ -202,7 +223,7 @@ bool StepConductor::close_samples() noexcept {
 
 // What samples keep the program from doing is paid for from the one budget.
 void StepConductor::pay_for_samples(std::int64_t since_ns) noexcept {
-  if (session_.replay) session_.replay->pay_for_samples(session_.now_ns() - since_ns);
+  if (session_.replay) session_.replay->pay_for_samples(since_ns);
 }
 
 bool StepConductor::prepare_sampled_stretch(const StepTracker::Step& step, std::int64_t window_ns) noexcept {

@@ -50,6 +50,10 @@ class StepConductor {
   /// Ends a window of samples that is open, and waits for it. False: it still is.
   bool close_samples() noexcept;
   void pay_for_samples(std::int64_t since_ns) noexcept;
+  /// Of the step that has begun, before anything is set up for it.
+  void look_at_budget(const StepTracker::Step& step) noexcept;
+  /// False: the step counts nothing. It is made an ordinary one if what it would count is known.
+  bool is_worth_counting(StepTracker::Step& step) noexcept;
   std::uint16_t prepare_sampling(StepTracker::Step& step) noexcept;
   std::uint32_t prepare_replay(const StepTracker::Step& step, const ThreadState& thread,
                                bool by_period) noexcept;
@@ -64,6 +68,7 @@ class StepConductor {
   bool keeps_turn_to_ask_ = false;  // of the step that begins: which counters there are is not known yet
   std::atomic<bool> put_off_said_{false};
   std::int64_t waiting_streams_since_ns_ = 0;  // 0: nothing is put off for them
+  bool counts_ = true;                         // the latest step of a counting phase
   bool sampled_ = false;                       // samples are taken in the latest step of a sample phase
   std::atomic_flag agreeing_ = ATOMIC_FLAG_INIT;
   /// Begin of the latest steps, by index; written at a step's start only, one step at a time.

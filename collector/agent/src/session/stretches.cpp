@@ -69,6 +69,7 @@ bool Stretches::wants_counters() noexcept {
     number_.store(number + 1, std::memory_order_relaxed);
   }
   counting_over_ = true;
+  session_.budget.take_part(false);
   return false;
 }
 
@@ -155,7 +156,8 @@ void Stretches::begin_counting(const StepTracker::Step& step, ThreadState& threa
   conductor_.prepare_counted_stretch();
   begun_ns_ = session_.now_ns();
   conductor_.set_aside_for_records();
-  const std::uint32_t config_id = session_.replay->arm(step, thread.thread_id, false, 0);
+  session_.budget.take_part(true);
+  const std::uint32_t config_id = session_.replay->arm(step, true, thread.thread_id, false, 0);
   session_.steps.write_begin(step, config_id, begun_ns_, thread.thread_id, spool::kStepByTime);
   number_.fetch_add(1, std::memory_order_relaxed);
 }

@@ -100,6 +100,13 @@ void StepTracker::defer(Step* step, bool announced) noexcept {
   *step = step_;
 }
 
+void StepTracker::spare(Step* step) noexcept {
+  if (deferred_.exchange(true)) return;
+  step_.phase = Phase::timeline;
+  step_.flags |= spool::kStepDeferred;
+  *step = step_;
+}
+
 void StepTracker::run_alone(Step* step) noexcept {
   defer(step, false);
   step_.flags |= spool::kStepAlone;

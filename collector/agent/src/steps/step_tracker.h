@@ -52,6 +52,9 @@ class StepTracker {
   /// The open step is none of the schedule after all, but a timeline step before it goes on: what it was meant for is
   /// for the next one. Before its start is written, or with `announced` after that: then its end says so.
   void defer(Step* step, bool announced) noexcept;
+  /// The open step has its turn in the schedule, and nothing is to be measured in it: an ordinary step.
+  /// Before its start is written.
+  void spare(Step* step) noexcept;
   /// The open step runs without being recorded, beside the schedule. Before its start is written.
   void run_alone(Step* step) noexcept;
   /// Closes the open step and hands it over; its launches are then `last()`.

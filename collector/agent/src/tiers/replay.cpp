@@ -37,8 +37,12 @@ std::string seconds(std::int64_t ns) {
 }
 
 std::string budget_used(const counting::CountPlan& plan) {
+  const std::int64_t elsewhere_ns = plan.spent_ns() - plan.own_spent_ns();
   return "of the " + seconds(plan.budget_ns()) +
          " that recording may take on top of the program counting has used " + seconds(plan.spent_ns()) +
+         (elsewhere_ns >= kMillisecond
+              ? " (" + seconds(elsewhere_ns) + " in processes that share the GPU or wait for this one)"
+              : std::string()) +
          ", and " + seconds(plan.aside_ns()) +
          " are for its start, its records and writing the capture: --budget allows more";
 }
@@ -47,7 +51,8 @@ std::string budget_used(const counting::CountPlan& plan) {
 std::string why_nothing(const counting::CountPlan& plan) {
   constexpr double kFewLaunches = 8, kPlanned = 0.95;
   const double left_ns =
-      kPlanned * static_cast<double>(plan.spendable_ns()) - static_cast<double>(plan.spent_ns());
+      (kPlanned * static_cast<double>(plan.spendable_ns()) - static_cast<double>(plan.spent_ns())) /
+      plan.sharers();
   if (left_ns >= plan.costs().step_ns + kFewLaunches * plan.costs().launch_ns)
     return "what counting more launches would tell is too little";
   return budget_used(plan);
@@ -64,7 +69,7 @@ std::vector<MetricSet> joined(const CounterPlan& plan) {
 Replay::Replay(const CuptiApi& api, const DriverApi& driver, spool::Writer& writer, StepTracker& steps,
                CounterIntervals& intervals, Exclusions& exclusions, const CallGate& gate,
                CaptureWatch& captures, HostWaits& host_waits, const counting::ProgramTimes& times,
-               CounterPlan plan)
+               SharedBudget& budget, CounterPlan plan)
     : api_(api),
       driver_(driver),
       writer_(writer),
@@ -75,6 +80,7 @@ Replay::Replay(const CuptiApi& api, const DriverApi& driver, spool::Writer& writ
       captures_(captures),
       host_waits_(host_waits),
       times_(times),
+      budget_(budget),
       replay_sets_(static_cast<std::uint32_t>(plan.replay.size())),
       flops_sets_(static_cast<std::uint32_t>(plan.flops.size())),
       sets_(joined(plan)),
@@ -216,13 +222,14 @@ void Replay::prepare() noexcept {
   ready_.notify_all();
 }
 
-std::uint32_t Replay::arm(const StepTracker::Step& step, std::uint32_t thread_id, bool keep,
+std::uint32_t Replay::arm(const StepTracker::Step& step, bool counts, std::uint32_t thread_id, bool keep,
                           std::int64_t usual_ns) noexcept {
   std::lock_guard<std::mutex> guard(mutex_);
   step_ = step;
   armed_ns_ = api_.now_ns();
   usual_ns_ = usual_ns;
   plan_step();
+  if (!counts) way_ = counting::CountPlan::Way::nothing;
   stretch_done_.store(false, std::memory_order_relaxed);
   const std::uint32_t config = config_id(step);
   if (state_.load(std::memory_order_relaxed) == State::to_close && !close_given_up(thread_id)) {
@@ -263,22 +270,30 @@ void Replay::pay(bool whole) noexcept {
     // Of a step that is given up the rest still comes.
     cost_ns = whole ? took_ns - usual_ns_ : std::max(cost_ns, took_ns - usual_ns_);
   }
-  if (step_.phase == Phase::replay) count_plan_.spent(cost_ns);
+  if (step_.phase != Phase::replay) return;
+  count_plan_.spent(cost_ns);
+  const std::int64_t now_ns = api_.now_ns();
+  budget_.spend(cost_ns, now_ns - took_ns, now_ns);
 }
 
-void Replay::pay_for_samples(std::int64_t ns) noexcept {
+void Replay::pay_for_samples(std::int64_t since_ns) noexcept {
+  const std::int64_t now_ns = api_.now_ns();
+  budget_.spend(now_ns - since_ns, since_ns, now_ns);
   const std::lock_guard<std::mutex> guard(mutex_);
-  count_plan_.spent(ns);
+  count_plan_.spent(now_ns - since_ns);
 }
 
 bool Replay::affords(std::int64_t ns) noexcept {
   const std::unique_lock<std::mutex> lock(mutex_, std::try_to_lock);  // whose holder may hang
-  return !lock.owns_lock() || count_plan_.spent_ns() + ns <= count_plan_.spendable_ns();
+  if (!lock.owns_lock()) return true;
+  look_at_budget();
+  return count_plan_.spent_ns() + ns <= count_plan_.spendable_ns();
 }
 
 void Replay::set_aside(std::uint64_t kernels) noexcept {
   const std::lock_guard<std::mutex> guard(mutex_);
-  count_plan_.set_aside(std::min(kBesideNs + static_cast<std::int64_t>(kernels) * kBesideKernelNs,
+  const std::uint64_t of_all = budget_.kernels_of_all(kernels);
+  count_plan_.set_aside(std::min(kBesideNs + static_cast<std::int64_t>(of_all) * kBesideKernelNs,
                                  count_plan_.budget_ns() / kBesidePart));
 }
 
@@ -289,7 +304,7 @@ void Replay::report_plan() noexcept try {
           std::to_string(chosen_in_all_) + " launches were counted, chosen from " +
               std::to_string(summary.kinds) + " kinds of launch within a budget of " +
               seconds(count_plan_.budget_ns()) + ", of which counting used " +
-              seconds(count_plan_.spent_ns()) + "; the others of a kind have its values");
+              seconds(count_plan_.own_spent_ns()) + "; the others of a kind have its values");
   chosen_in_all_ = 0;
 } catch (...) {
 }
@@ -668,9 +683,9 @@ void Replay::finish() noexcept {
   else
     failures_.fetch_add(1, std::memory_order_relaxed);
   const std::int64_t fixed_ns = open_ns_ + closing_ns_;
-  const std::int64_t spent_before_ns = count_plan_.spent_ns();
+  const std::int64_t spent_before_ns = count_plan_.own_spent_ns();
   pay(true);
-  const std::int64_t cost_ns = count_plan_.spent_ns() - spent_before_ns;
+  const std::int64_t cost_ns = count_plan_.own_spent_ns() - spent_before_ns;
   if (step_.phase == Phase::replay)
     count_plan_.learn(way_, measured_, static_cast<double>(fixed_ns),
                       static_cast<double>(cost_ns - fixed_ns));

@@ -50,6 +50,7 @@
 #include "tiers/exclusions.h"
 #include "tiers/launch_watch.h"
 #include "tiers/metric_sets.h"
+#include "tiers/shared_budget.h"
 
 namespace ridgeline::agent {
 
@@ -83,7 +84,7 @@ class Replay {
  public:
   Replay(const CuptiApi& api, const DriverApi& driver, spool::Writer& writer, StepTracker& steps,
          CounterIntervals& intervals, Exclusions& exclusions, const CallGate& gate, CaptureWatch& captures,
-         HostWaits& host_waits, const counting::ProgramTimes& times, CounterPlan plan);
+         HostWaits& host_waits, const counting::ProgramTimes& times, SharedBudget& budget, CounterPlan plan);
 
   /// Asks what this machine can count, for 0.1 s or so, in which `context` must not be destroyed; false if it
   /// cannot: replay steps are then reported as failed.
@@ -114,12 +115,22 @@ class Replay {
   static bool measures(Phase phase) noexcept {
     return phase == Phase::replay || phase == Phase::cold || phase == Phase::flops;
   }
-  /// Gives the id of the configuration that the step takes. `keep`: the next step is measured too; the session stays
-  /// enabled, in case it serves that one. `usual_ns`: how long a step takes otherwise; 0: not known.
-  std::uint32_t arm(const StepTracker::Step& step, std::uint32_t thread_id, bool keep,
+  /// What is to become of a step of a counting phase, before it is armed.
+  enum class Worth : std::uint8_t {
+    counts,
+    nothing,  ///< the budget is used, or what counting more would tell is too little
+    known,    ///< as it was counted in steps that gave way to those of now
+  };
+  Worth worth(const StepTracker::Step& step) noexcept;
+  /// The program's steps are others from now on: what was counted is not counted again.
+  void begin_round() noexcept;
+  /// Gives the id of the configuration that the step takes. `counts`: of worth(); else nothing is counted, whatever the
+  /// plan says by now. `keep`: the next step is measured too; the session stays enabled, in case it serves that one.
+  /// `usual_ns`: how long a step takes otherwise; 0: not known.
+  std::uint32_t arm(const StepTracker::Step& step, bool counts, std::uint32_t thread_id, bool keep,
                     std::int64_t usual_ns) noexcept;
-  /// Setting samples up and reading them kept the program for so long: out of the same budget. Any thread.
-  void pay_for_samples(std::int64_t ns) noexcept;
+  /// Setting samples up and reading them kept the program from then to now: out of the same budget. Any thread.
+  void pay_for_samples(std::int64_t since_ns) noexcept;
   /// Besides counting a recording takes time for its start, for each kernel on its timeline and for writing the
   /// capture, out of the same budget: so many kernels are on the timeline by now. Any thread.
   void set_aside(std::uint64_t kernels) noexcept;
@@ -226,9 +237,13 @@ class Replay {
   }
   /// `by_size`: launches of every size come, wherever; else of this place in steps that are alike.
   Planned planned(bool by_size, const SequenceEntry& launch, std::uint32_t place) const noexcept;
-  bool within_budget() const noexcept {
-    return step_.phase != Phase::replay || count_plan_.affords(in_step_ns());
+  bool within_budget() noexcept {
+    if (step_.phase != Phase::replay) return true;
+    look_at_budget();
+    return count_plan_.affords(in_step_ns());
   }
+  /// What the others who share it have spent by now, and how many there are.
+  void look_at_budget() noexcept { count_plan_.shared(budget_.spent_ns(), count_plan_.sharers()); }
   /// The step is over, or is given up: it is paid for.
   void pay(bool whole) noexcept;
   void report_plan() noexcept;
@@ -291,6 +306,7 @@ class Replay {
   CaptureWatch& captures_;
   HostWaits& host_waits_;
   const counting::ProgramTimes& times_;
+  SharedBudget& budget_;
   const std::uint32_t replay_sets_, flops_sets_;
   const std::vector<MetricSet> sets_;  // of all phases; configuration id - 1
 
@@ -321,6 +337,7 @@ class Replay {
   bool by_size_ = false;  // likewise, how the plan tells launches apart
   std::int64_t armed_ns_ = 0, usual_ns_ = 0, in_calls_ns_ = 0,
                closing_ns_ = 0;                 // of step_; armed_ns_ 0: it is paid for
+  std::atomic<std::uint32_t> sets_counted_{0};  // a bit each, by configuration: values came
   std::uint32_t chosen_in_all_ = 0;             // launches that were chosen, of all steps
   std::vector<std::uint32_t> stretch_configs_;  // ids, of those with metrics
   std::atomic<std::uint32_t> stretch_sets_{0}, failures_{0};

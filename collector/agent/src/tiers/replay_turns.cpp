@@ -97,8 +97,13 @@ void Replay::expect_launches(const LaunchSequence& reference) noexcept {
   counting::Kind before = 0;
   for (std::uint32_t i = 0; i < std::min(reference.count(), LaunchSequence::kCapacity); ++i) {
     const auto [kind, usual_ns] = planned(false, reference[i], i);
-    if (!exclusions_.added(reference[i].kernel_id))
+    if (!exclusions_.added(reference[i].kernel_id)) {
       count_plan_.expect(kind, before, std::max(usual_ns, kTimeUnknownNs));
+      // At the border between two classes of duration a launch falls into either.
+      if (!count_plan_.first_round())
+        for (const double factor : {0.85, 1.18})
+          count_plan_.known_by(kind, before, counting::of_duration(reference[i].kind(), factor * usual_ns));
+    }
     before = reference[i].kind();
   }
 }
@@ -115,6 +120,7 @@ void Replay::expect_program() noexcept {
 // All launches if there is enough for that in this step and those after it; else those that tell most.
 void Replay::plan_step() noexcept {
   using Way = counting::CountPlan::Way;
+  if (step_.phase == Phase::replay) count_plan_.shared(budget_.spent_ns(), budget_.sharers());
   way_ = Way::all;
   by_size_ = false;
   const LaunchSequence* reference = this->reference();
@@ -142,11 +148,31 @@ void Replay::plan_step() noexcept {
   }
   expect_launches(*reference);
   if (reference->count() == 0) return;
+  if (!count_plan_.first_round() && steps_.vary()) {  // known by their size, or not
+    expect_program();
+    way_ = count_plan_.choose(config_id(step_) - 1, left, false);
+    return;
+  }
   way_ = count_plan_.choose(config_id(step_) - 1, left, session_.rotates());
   if (way_ != Way::some) return;
   if (steps_.vary()) expect_program();
   // Without a rotation another set may have its turn.
   way_ = count_plan_.choose(config_id(step_) - 1, left, false);
+}
+
+Replay::Worth Replay::worth(const StepTracker::Step& step) noexcept {
+  std::lock_guard<std::mutex> guard(mutex_);
+  if (step.phase != Phase::replay || state_.load(std::memory_order_relaxed) != State::idle || armed_ns_ != 0)
+    return Worth::counts;
+  step_ = step;
+  plan_step();
+  if (way_ != counting::CountPlan::Way::nothing) return Worth::counts;
+  return count_plan_.all_known() ? Worth::known : Worth::nothing;
+}
+
+void Replay::begin_round() noexcept {
+  std::lock_guard<std::mutex> guard(mutex_);
+  count_plan_.begin_round(sets_counted_.load(std::memory_order_acquire));
 }
 
 bool Replay::pays_off(std::uint32_t stretch) noexcept {

@@ -28,6 +28,8 @@ void Replay::evaluate() noexcept {
     }
     try {
       if (job.record.status == spool::CounterStatus::ok) write_values(job);
+      if (job.record.status == spool::CounterStatus::ok && job.record.config_id <= replay_sets_)
+        sets_counted_.fetch_or(1u << (job.record.config_id - 1), std::memory_order_release);
     } catch (...) {
       job.record.status = spool::CounterStatus::failed;
       job.reason = "out of memory while evaluating the counters";

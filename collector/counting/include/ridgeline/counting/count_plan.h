@@ -5,6 +5,9 @@
 /// so the next launch to count is that of the kind for which this falls most. It is bought until the time for it is
 /// spent, or until the next one gains less than kMinGain.
 ///
+/// Where what was taken for the program's steps gives way to other steps, a round ends: what was counted in
+/// it is known, and is not counted again.
+///
 /// Order: 1. expect() what a step holds (or, of a program without steps, what its time is spent in)  2. choose() for
 /// the step and its set of counters  3. wants() at each launch, counted() for each that was  4. value() of what came
 /// out, whenever it does  5. spent(). One thread at a time; nothing here allocates but the constructor.
@@ -45,6 +48,15 @@ class CountPlan {
   void expect(Kind kind, Kind before, double duration_ns) noexcept;
   /// A program without steps spends so much of its time on this kind.
   void expect_time(Kind kind, double time_ns) noexcept;
+  /// Steps are others from now on. What was counted until now is known, of the sets whose bit is in `sets`: values of
+  /// the others did not come.
+  void begin_round(std::uint32_t sets) noexcept;
+  /// In a round after the first: `like`, a kind that says the same, was counted before, so that `kind`, which is
+  /// expected, is known too.
+  void known_by(Kind kind, Kind before, Kind like) noexcept;
+  [[nodiscard]] bool first_round() const noexcept { return first_round_; }
+  /// choose() said `nothing` since earlier rounds have counted what there is.
+  [[nodiscard]] bool all_known() const noexcept { return all_known_; }
 
   enum class Way : std::uint8_t { nothing, some, all };
   /// For the step to come, in which `set` is counted (from 0), the first of `steps_left`. `all_begun`: a session in
@@ -69,11 +81,22 @@ class CountPlan {
   [[nodiscard]] std::int64_t spendable_ns() const noexcept { return budget_ns_ - aside_ns_; }
   /// The step is over and took so much longer than without counters.
   void spent(std::int64_t ns) noexcept { spent_ns_ += ns > 0 ? ns : 0; }
-  [[nodiscard]] std::int64_t spent_ns() const noexcept { return spent_ns_; }
+  /// Other processes share the budget: all of them, this one included, have spent so much, and so many have yet to
+  /// count, this one included, which divide what is left.
+  void shared(std::int64_t in_all_ns, std::uint32_t sharers) noexcept {
+    in_all_ns_ = in_all_ns;
+    sharers_ = sharers > 0 ? sharers : 1;
+  }
+  /// By all who share the budget, as far as it was said; by this plan alone.
+  [[nodiscard]] std::int64_t spent_ns() const noexcept {
+    return in_all_ns_ > spent_ns_ ? in_all_ns_ : spent_ns_;
+  }
+  [[nodiscard]] std::int64_t own_spent_ns() const noexcept { return spent_ns_; }
+  [[nodiscard]] std::uint32_t sharers() const noexcept { return sharers_; }
   [[nodiscard]] std::int64_t budget_ns() const noexcept { return budget_ns_; }
   /// Enough is left for a launch more, with so much gone in this step.
   [[nodiscard]] bool affords(std::int64_t in_step_ns) const noexcept {
-    return spent_ns_ + in_step_ns + static_cast<std::int64_t>(costs_.launch_ns) <= spendable_ns();
+    return spent_ns() + in_step_ns + static_cast<std::int64_t>(costs_.launch_ns) <= spendable_ns();
   }
   /// What a step cost that counted `launches`: `fixed_ns` for opening and closing, the rest for the launches.
   void learn(Way way, std::uint32_t launches, double fixed_ns, double launches_ns) noexcept;
@@ -102,10 +125,15 @@ class CountPlan {
   [[nodiscard]] double error(const Slot& slot, std::uint32_t counted) const noexcept;
   [[nodiscard]] double gain(const Slot& slot, std::uint32_t counted) const noexcept;
   void give_out(std::uint32_t launches) noexcept;
+  /// Counted in an earlier round, in the set that choose() was asked for.
+  [[nodiscard]] bool known_before(const Slot& slot) const noexcept;
+  /// Share of the expected time in kinds that are not.
+  [[nodiscard]] double fresh_share() const noexcept;
 
   const std::int64_t budget_ns_;
   const std::uint32_t sets_;
-  std::int64_t spent_ns_ = 0, aside_ns_ = 0;
+  std::int64_t spent_ns_ = 0, in_all_ns_ = 0, aside_ns_ = 0;
+  std::uint32_t sharers_ = 1;
   Costs costs_;
   Slot* slots_;
   Candidate* heap_;
@@ -113,7 +141,7 @@ class CountPlan {
   double expected_ns_ = 0;
   double expected_launches_ = 0;
   std::uint32_t set_ = 0, chosen_ = 0, left_ = 0, newcomers_ = 0;
-  bool in_steps_ = true;
+  bool in_steps_ = true, first_round_ = true, all_known_ = false;
 };
 
 }  // namespace ridgeline::counting
