@@ -12,6 +12,8 @@ namespace {
 // A kernel that starts so long after its launch was waited for: by what the device still had to do. Less is the launch.
 constexpr std::int64_t kBehindNs = 50'000;
 constexpr std::size_t kMinBlocks = 2;
+// Steps that differ by more than this part of themselves say nothing of what recording costs.
+constexpr double kMaxError = 0.5;
 // Launches of a step beside those of another of its kind, at most; two micro-steps have twice as many as one.
 constexpr double kMaxRatio = 1.5;
 
@@ -93,6 +95,7 @@ std::optional<Reason> price_of(const std::vector<StepBlock>& blocks, const Recor
   const double error_ns =
       student_t(freedom) * std::sqrt(pooled * (1.0 / static_cast<double>(alone.size()) +
                                                1.0 / static_cast<double>(recorded.size())));
+  if (error_ns > kMaxError * std::min(mean(alone), mean(recorded))) return std::nullopt;
   return Reason(ReasonCode::recording_price, {{"alone_ns", std::llround(mean(alone))},
                                               {"recorded_ns", std::llround(mean(recorded))},
                                               {"error_ns", std::llround(error_ns)},

@@ -218,7 +218,12 @@ TEST_F(MetricSets, SamplesDegradeOnOtherChips) {
       continue;
     }
     EXPECT_EQ(r.config.passes(), 1u) << chip;
-    EXPECT_EQ(r.config.metrics().size() + r.left_out.size(), sampled_metric_set().metrics.size()) << chip;
+    const std::vector<std::string> wanted = sampled_metric_set().metrics;
+    const auto needed = static_cast<std::size_t>(std::count_if(
+        wanted.begin(), wanted.end(), [](const std::string& name) { return name.back() != '|'; }));
+    EXPECT_EQ(needed, 11u);
+    EXPECT_GE(r.config.metrics().size() + r.left_out.size(), needed) << chip;
+    EXPECT_LE(r.config.metrics().size() + r.left_out.size(), wanted.size()) << chip;
     // GB202 cannot sample DRAM reads.
     EXPECT_EQ(r.config.metrics()[0].name == "dram__bytes_read.sum", chip != "GB202") << chip;
   }

@@ -158,7 +158,8 @@ TEST(Sampling, MeasuresTheStepsThatFollowTheSettledOnes) {
   for (const auto& m : c.metrics) names[m.metric_id] = c.text(m.name);
   for (std::size_t i = 0; i < c.pm_metrics.size(); ++i) {
     EXPECT_EQ(c.pm_metrics[i].position, i);
-    EXPECT_EQ(names[c.pm_metrics[i].metric_id], sampled_metric_set().metrics[i]);
+    const std::string wanted = sampled_metric_set().metrics[i];
+    EXPECT_EQ(names[c.pm_metrics[i].metric_id], wanted.substr(0, wanted.find('|')));
   }
   EXPECT_EQ(w.samples, c.pm_samples.size());
   ASSERT_EQ(c.pm_samples.size(), cupti.pm_decoded - 1) << "the first one is not of the window";
@@ -492,6 +493,31 @@ TEST(Sampling, NamesTheMetricsItLacks) {
   EXPECT_EQ(c.pm_metrics.size(), sampled_metric_set().metrics.size() - 1);
   ASSERT_FALSE(c.pm_values.empty());
   EXPECT_EQ(c.pm_values[0].size(), c.pm_metrics.size());
+}
+
+// A device without links: nobody misses their bytes, and finding that out takes a few attempts.
+TEST(Sampling, DoesWithoutTheLinksThatADeviceHasNot) {
+  FakeCupti cupti;
+  cupti.absent_metrics = {"nvltx__bytes.sum", "nvlrx__bytes.sum"};
+  SampledProgram p(cupti, {{"RIDGELINE_TIERS", "T0,T1"}});
+  p.steps(6);
+  p.tick();
+  const auto c = p.contents();
+  EXPECT_EQ(c.message(spool::Topic::metric_unavailable), "");
+  EXPECT_EQ(c.pm_metrics.size(), sampled_metric_set().metrics.size() - 2);
+  ASSERT_FALSE(c.pm_values.empty());
+  EXPECT_EQ(c.pm_values[0].size(), c.pm_metrics.size());
+  EXPECT_LE(cupti.host_objects, 20);
+}
+
+TEST(Sampling, SaysWhichLinksHaveNoRoom) {
+  FakeCupti cupti;
+  cupti.max_metrics_per_pass = static_cast<int>(sampled_metric_set().metrics.size()) - 1;
+  SampledProgram p(cupti, {{"RIDGELINE_TIERS", "T0,T1"}});
+  p.steps(6);
+  p.tick();
+  const std::string said = p.contents().message(spool::Topic::metric_unavailable);
+  EXPECT_NE(said.find("samples without pcie__write_bytes.sum"), std::string::npos) << said;
 }
 
 TEST(Sampling, StopsBeforeTheBufferIsFullAndKeepsTheSamples) {

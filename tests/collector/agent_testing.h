@@ -37,6 +37,7 @@ struct FakeCupti {
   CUptiResult availability_result = CUPTI_SUCCESS;
   CUptiResult start_result = CUPTI_SUCCESS;
   std::map<std::string, int> unknown_metrics;  // by name
+  std::set<std::string> absent_metrics;        // known of the chip, but not of this device
   std::set<CUpti_CallbackId> refused_calls;    // callbacks of the driver that cannot be enabled
   int max_metrics_per_pass = 100;
   std::size_t dropped = 0;  // handed out once
@@ -269,6 +270,8 @@ struct FakeCupti {
       return CUPTI_SUCCESS;
     };
     a.host_config_add_metrics = [](CUpti_Profiler_Host_ConfigAddMetrics_Params* p) {
+      for (std::size_t i = 0; i < p->numMetrics; ++i)
+        if (current()->absent_metrics.count(p->ppMetricNames[i]) != 0) return CUPTI_ERROR_UNKNOWN;
       current()->metric_counts[p->pHostObject] = p->numMetrics;
       ++current()->calls_of_host[p->pHostObject];
       return CUPTI_SUCCESS;

@@ -39,6 +39,15 @@ TEST(RecordingPrice, IsTheDifferenceOfThePacesWithItsInterval) {
   EXPECT_NEAR(static_cast<double>(price->number("error_ns")), 2.776 * 100'000 * std::sqrt(2.0 / 3), 500);
 }
 
+// Two processes took turns on one GPU: 285.9 ms alone, 161.4 recorded, +- 198.5.
+TEST(RecordingPrice, IsNoneWhereItsErrorIsAsLargeAsTheStep) {
+  auto blocks = host_bound_blocks();
+  blocks[0].end_ns += 90 * kPriceMillisecond;
+  EXPECT_FALSE(price_of(blocks, RecordedSteps{}));
+  blocks[0].end_ns -= 80 * kPriceMillisecond;
+  EXPECT_TRUE(price_of(blocks, RecordedSteps{})) << "a wide one is said";
+}
+
 TEST(RecordingPrice, WhatRemainedIsTakenOff) {
   auto blocks = host_bound_blocks();
   for (StepBlock& block : blocks) {

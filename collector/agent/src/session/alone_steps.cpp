@@ -95,6 +95,8 @@ void AloneSteps::begin(Kind kind, StepTracker::Step* step, std::int64_t usual_ns
     refuse("the program launches collectives, and its processes would be in different steps");
   if (session_.host_waits.seen())
     refuse("streams of the program wait for the host, beside which tracing is not switched off");
+  if (session_.budget.sharers() > 1)
+    refuse("another process of the recording counts its kernels on this GPU meanwhile");
   if (refused_.load(std::memory_order_relaxed)) return;
   const std::int64_t since_ns = session_.now_ns();
   if (!device_is_through(usual_ns)) return refuse("the device was never through with what was launched");

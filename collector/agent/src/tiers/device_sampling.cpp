@@ -61,6 +61,12 @@ std::uint64_t available_memory() noexcept {
   return kib * 1024;
 }
 
+MetricSet set_of(const CounterConfig& config) {
+  MetricSet set{config.name(), {}};
+  for (const CounterConfig::Metric& metric : config.metrics()) set.metrics.push_back(metric.name);
+  return set;
+}
+
 }  // namespace
 
 DeviceSampling::DeviceSampling(const CuptiApi& api, spool::Writer& writer, Timeline& timeline,
@@ -158,9 +164,10 @@ void DeviceSampling::prepare(std::uint32_t device_id, const std::string& chip) n
     put_metric(writer_, ids.back(), m);
   }
   std::vector<CounterConfig> helpers;
+  const MetricSet found = set_of(resolved.config);  // which is one attempt each
   for (std::size_t i = 0; i < kHelpers; ++i) {
-    ResolvedSet again = resolve_metric_set(api_, chip_, availability_.data(), sampled_metric_set(),
-                                           CUPTI_PROFILER_TYPE_PM_SAMPLING, &gate_);
+    ResolvedSet again =
+        resolve_metric_set(api_, chip_, availability_.data(), found, CUPTI_PROFILER_TYPE_PM_SAMPLING, &gate_);
     if (gate_.closed()) return;
     if (again.config.metrics().size() == ids.size()) helpers.push_back(std::move(again.config));
   }

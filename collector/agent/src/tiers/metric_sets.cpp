@@ -75,8 +75,8 @@ MetricSet sampled_metric_set() {
        "TPC.TriageCompute.sm__pipe_fp64_cycles_active_realtime" + pct,
        "LTS.TriageCompute.lts__average_t_sector_hit_rate_realtime.pct",
        "SM_A.TriageCompute.l1tex__throughput" + pct, "dram__throughput" + pct,
-       // Last, so that a chip on which they take a pass of their own goes without them and nothing else.
-       "nvltx__bytes.sum", "nvlrx__bytes.sum", "pcie__read_bytes.sum", "pcie__write_bytes.sum"}};
+       // A device without links has none of these, and nobody misses them there.
+       "nvltx__bytes.sum|", "nvlrx__bytes.sum|", "pcie__read_bytes.sum|", "pcie__write_bytes.sum|"}};
 }
 
 std::vector<MetricSet> built_in_flop_sets() {
@@ -156,6 +156,14 @@ struct ConfigBuilder {
     return true;
   }
 
+  bool available(const CounterConfig::Metric& metric) const {
+    CounterConfig config;
+    std::string why;
+    if (!open(&config, &why)) return false;
+    config.names_.push_back(metric.name.c_str());
+    return add_metrics(config, config, &why);
+  }
+
   bool failed(const char* what, CUptiResult result, std::string* why) const {
     *why = std::string(what) + ": " + api.error_text(result);
     return false;
@@ -231,7 +239,7 @@ ResolvedSet resolve_metric_set(const CuptiApi& api, const std::string& chip, con
   const ConfigBuilder builder{api, chip, availability, type};
   ResolvedSet result;
   std::string why;
-  std::vector<CounterConfig::Metric> known;
+  std::vector<CounterConfig::Metric> known, optional_ones;
   {
     CounterConfig probe;
     if (!builder.open(&probe, &why)) {
@@ -250,27 +258,45 @@ ResolvedSet resolve_metric_set(const CuptiApi& api, const std::string& chip, con
         at = end + 1;
       }
       if (found)
-        known.push_back(std::move(metric));
+        (optional ? optional_ones : known).push_back(std::move(metric));
       else if (!optional)
         result.left_out.push_back(wanted + ": not known on " + chip);
     }
   }
-  if (known.empty()) return result;
-  if (builder.build(set.name, known, &result.config, &why)) return result;
-  std::vector<CounterConfig::Metric> kept;
-  for (const CounterConfig::Metric& metric : known) {
-    if (ending()) return result;
+  // An attempt takes CUPTI up to 20 ms, on a thread beside the program's: as few as there may be.
+  std::vector<CounterConfig::Metric> kept = known;
+  kept.insert(kept.end(), optional_ones.begin(), optional_ones.end());
+  if (kept.empty() || builder.build(set.name, kept, &result.config, &why)) return result;
+  kept.clear();
+  const auto add = [&](const CounterConfig::Metric& metric) {
     kept.push_back(metric);
     CounterConfig attempt;
-    if (builder.build(set.name, kept, &attempt, &why)) {
+    const bool fits = builder.build(set.name, kept, &attempt, &why);
+    if (fits)
       result.config = std::move(attempt);
-    } else {
+    else
       kept.pop_back();
-      if (set.spills)
-        result.spilled.push_back(metric.name);
-      else
-        result.left_out.push_back(metric.name + ": " + why);
-    }
+    return fits;
+  };
+  if (!optional_ones.empty() && !known.empty() && builder.build(set.name, known, &result.config, &why)) {
+    kept = std::exchange(known, {});
+  }
+  for (const CounterConfig::Metric& metric : known) {
+    if (ending()) return result;
+    if (add(metric)) continue;
+    if (set.spills)
+      result.spilled.push_back(metric.name);
+    else
+      result.left_out.push_back(metric.name + ": " + why);
+  }
+  // Where there is no more room it is said; what the device has not is nothing that anybody misses.
+  for (const CounterConfig::Metric& metric : optional_ones) {
+    if (ending()) return result;
+    if (add(metric)) continue;
+    if (set.spills)
+      result.spilled.push_back(metric.name);
+    else if (builder.available(metric))
+      result.left_out.push_back(metric.name + ": " + why);
   }
   return result;
 }
