@@ -357,17 +357,6 @@ std::string saving_notes(const analyzer::Ranking& ranking) {
   return text;
 }
 
-std::string communication_line(const analyzer::Accounting& accounting) {
-  constexpr double kMuch = 0.10;  // of the step
-  const auto step_ns = static_cast<double>(accounting.step_ns);
-  const auto exposed_ns = static_cast<double>(accounting.communication_exposed_ns);
-  if (step_ns <= 0 || exposed_ns < kMuch * step_ns) return "";
-  return fmt::format(
-      "Communication that no other kernel hides takes {} of the {}, {} of {}: its collectives run for {}.",
-      percent_text(exposed_ns / step_ns), scope_noun(accounting.scope), time_text(exposed_ns),
-      time_text(step_ns), time_text(static_cast<double>(accounting.communication_sum_ns)));
-}
-
 std::string kernels_verdict_sentence(const analyzer::Analysis& analysis) {
   const analyzer::TargetCheck& check = analysis.check;
   const analyzer::RankingTotals& t = analysis.check_ranking.totals;
@@ -590,7 +579,8 @@ namespace {
 bool is_pace(const analyzer::Finding& finding) {
   return finding.code == analyzer::FindingCode::gpu_idle ||
          finding.code == analyzer::FindingCode::recording_price ||
-         finding.code == analyzer::FindingCode::saving_held_back;
+         finding.code == analyzer::FindingCode::saving_held_back ||
+         finding.code == analyzer::FindingCode::communication;
 }
 
 // Kernels that the source does not have: no row stands for them.

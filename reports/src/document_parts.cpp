@@ -82,7 +82,6 @@ std::string headline(const analyzer::Model& model, const analyzer::Analysis& ana
   out += paragraph(run_line(model), style);
   out += paragraph(step_line(analysis.steps), style);
   out += notices_text(pace_notices(analysis.quality), style);
-  out += paragraph(communication_line(analysis.accounting), style);
   return gpu_idles(analysis.quality) ? out + paragraph(longest_gap_line(model, analysis.accounting), style)
                                      : out;
 }
@@ -94,7 +93,6 @@ std::string markdown_headline(const analyzer::Model& model, const analyzer::Anal
   out += markdown_cell(run_line(model)) + "\n\n" + markdown_cell(step_line(analysis.steps)) + "\n\n";
   const std::string pace = notices_markdown(pace_notices(analysis.quality));
   if (!pace.empty()) out += pace + "\n";
-  out += markdown_paragraph(communication_line(analysis.accounting));
   return gpu_idles(analysis.quality) ? out + markdown_paragraph(longest_gap_line(model, analysis.accounting))
                                      : out;
 }

@@ -402,8 +402,12 @@ std::string elide_kernel_name(std::string_view demangled_name, int columns) {
     for (const auto& [separator, one] : list) left -= display_width(separator);
     const int each = left / static_cast<int>(list.size());
     if (each < kMinName) return elide_end(full, columns);
+    // Beside each other: two kernels under one name would be none.
+    std::vector<std::string> whole;
+    for (const auto& [separator, one] : list) whole.emplace_back(one);
+    const std::vector<std::string> names = elide_kernel_names(whole, each);
     std::string text;
-    for (const auto& [separator, one] : list) text += std::string(separator) + elide_kernel_name(one, each);
+    for (std::size_t i = 0; i < list.size(); ++i) text += std::string(list[i].first) + names[i];
     return text;
   }
 
@@ -461,19 +465,63 @@ std::string elide_kernel_name(std::string_view demangled_name, int columns) {
 
 namespace {
 
-// elide_start(), but a component that it would cut goes whole if half of the columns are used without it.
+bool is_word(char c) {
+  return std::isalnum(static_cast<unsigned char>(c)) != 0 || (static_cast<unsigned char>(c) & 0x80U) != 0;
+}
+
+// Where a word begins: behind what joins words, and in "convolutionBackward0" at the capital.
+bool begins_word(std::string_view text, std::size_t i) {
+  if (!is_word(text[i])) return false;
+  if (i == 0 || !is_word(text[i - 1])) return true;
+  return std::isupper(static_cast<unsigned char>(text[i])) != 0 &&
+         std::islower(static_cast<unsigned char>(text[i - 1])) != 0;
+}
+
+// The longest end of whole words that fits; "" if not even the last word does.
+std::string_view tail_of_words(std::string_view text, int columns) {
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    if (begins_word(text, i) && fits(text.substr(i), columns)) return text.substr(i);
+  }
+  return {};
+}
+
+// Likewise the longest beginning.
+std::string_view head_of_words(std::string_view text, int columns) {
+  for (std::size_t i = text.size(); i > 0; --i) {
+    const bool ends = is_word(text[i - 1]) && (i == text.size() || !is_word(text[i]) || begins_word(text, i));
+    if (ends && fits(text.substr(0, i), columns)) return text.substr(0, i);
+  }
+  return {};
+}
+
+// elide_start() at the beginning of a word, and of a component if half of the columns are used then.
 std::string elide_path(std::string_view path, int columns) {
-  std::string text = elide_start(path, columns);
-  if (text == path || text.size() <= kEllipsis.size()) return text;
-  const std::size_t cut = path.size() - (text.size() - kEllipsis.size());
+  if (fits(path, columns)) return std::string(path);
+  const std::string_view end = tail_of_words(path, columns - 1);
+  if (end.empty()) return elide_start(path, columns);  // one word that is longer than that
+  const std::size_t cut = path.size() - end.size();
   for (const std::string_view component : components_of(path)) {
     const auto from = static_cast<std::size_t>(component.data() - path.data());
     const std::size_t next = from + component.size() + 3;  // after " / "
     if (cut <= from || cut >= from + component.size() || next >= path.size()) continue;
-    std::string whole = std::string(kEllipsis) + std::string(path.substr(next));
-    return 2 * display_width(whole) >= columns ? whole : text;
+    const std::string whole = std::string(kEllipsis) + std::string(path.substr(next));
+    if (2 * display_width(whole) >= columns) return whole;
   }
-  return text;
+  return std::string(kEllipsis) + std::string(end);
+}
+
+// elide_middle() between words, where there are any to be cut between.
+std::string elide_middle_words(std::string_view text, int columns) {
+  if (fits(text, columns)) return std::string(text);
+  const int room = columns - 1;
+  const std::string_view half = head_of_words(text, room / 2);
+  const std::string_view end = tail_of_words(text, room - display_width(half));
+  std::string_view begin = head_of_words(text, room - display_width(end));
+  // What joins the components says that something is left out behind it.
+  constexpr std::string_view kSeparator = " / ";
+  if (begin.empty() && text.starts_with(kSeparator) && display_width(end) + 3 <= room) begin = kSeparator;
+  if (begin.empty() && end.empty()) return elide_middle(text, columns);
+  return std::string(begin) + std::string(kEllipsis) + std::string(end);
 }
 
 }  // namespace
@@ -504,7 +552,7 @@ std::vector<std::string> elide_paths(const std::vector<std::string>& paths, int 
         const std::string_view rest = std::string_view(paths[i]).substr(after);
         const int left = columns - 1 - display_width(parting);
         if (left < kMinRest) continue;
-        std::string text = std::string(kEllipsis) + std::string(parting) + elide_middle(rest, left);
+        std::string text = std::string(kEllipsis) + std::string(parting) + elide_middle_words(rest, left);
         changed = changed || text != out[i];
         out[i] = std::move(text);
       }

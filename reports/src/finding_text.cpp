@@ -454,6 +454,11 @@ std::string words_of(const Finding& f) {
       return idle_text(f);
     case FindingCode::saving_held_back:
       return held_back_text(f);
+    case FindingCode::communication:
+      return fmt::format(
+          "communication that no other kernel hides takes {} of the {}, {} of {}: its collectives run for {}",
+          percent_text(f.step_share.value_or(0)), scope_noun(f.scope), time_text(f.magnitude_ns.value_or(0)),
+          time_text(f.value("step_ns")), time_text(f.value("communication_ns")));
   }
   return reason_text(f.detail);
 }

@@ -154,8 +154,6 @@ std::string header(const analyzer::Model& model, const analyzer::Analysis& analy
     }
   };
   add(pace_notices(analysis.quality));
-  if (const std::string line = communication_line(analysis.accounting); !line.empty())
-    out += fmt::format("<p class=\"notice warning\">{}</p>\n", html_escape(line));
   out += first_box(first_lines(analysis.advice, analysis.quality));
   out +=
       fmt::format("<p class=\"verdict {}\">{}</p>\n", css, html_escape(kernels_verdict_sentence(analysis)));

@@ -103,17 +103,17 @@ void add_slack(InterventionColumns& columns) {
   using Launch = LaunchIntervention;
   columns.push_back({{.key = "slack_ns",
                       .header = "slack",
-                      .unit = "us",
+                      .unit = "µs",
                       .help = "delay that the step bears before it gets longer; not known, or none: missing"},
                      estimate_value(&Launch::slack, &InterventionEstimate::value, Form::microseconds)});
   columns.push_back({{.key = "slack_low_ns",
                       .header = "from",
-                      .unit = "us",
+                      .unit = "µs",
                       .help = "95 % interval of it …",
                       .shown = false},
                      estimate_value(&Launch::slack, &InterventionEstimate::low, Form::microseconds)});
   columns.push_back(
-      {{.key = "slack_high_ns", .header = "to", .unit = "us", .help = "… and its end", .shown = false},
+      {{.key = "slack_high_ns", .header = "to", .unit = "µs", .help = "… and its end", .shown = false},
        estimate_value(&Launch::slack, &InterventionEstimate::high, Form::microseconds)});
   columns.push_back({{.key = "slack_reached",
                       .header = "end",
@@ -140,7 +140,7 @@ void add_counts(InterventionColumns& columns) {
                      [](const InterventionRow& row) { return Cell::number(row.launch->sham_steps); }});
   columns.push_back({{.key = "sham_ns",
                       .header = "sham",
-                      .unit = "us",
+                      .unit = "µs",
                       .help = "time on the device of a delay kernel that delays nothing, median",
                       .drop_order = 1},
                      [](const InterventionRow& row) {
@@ -170,17 +170,17 @@ Table delay_levels_table(const analyzer::Model& model, const InterventionAnalysi
   InterventionColumns columns;
   add_launch(columns);
   columns.push_back(
-      {{.key = "level_ns", .header = "asked", .unit = "us", .help = "delay that was asked for"},
+      {{.key = "level_ns", .header = "asked", .unit = "µs", .help = "delay that was asked for"},
        [](const InterventionRow& row) { return Cell::number(row.level->level_ns, Form::microseconds); }});
   columns.push_back(
       {{.key = "delay_ns",
         .header = "delay",
-        .unit = "us",
+        .unit = "µs",
         .help = "by which the delay kernel took longer than a sham, median"},
        [](const InterventionRow& row) { return Cell::number(row.level->delay_ns, Form::microseconds); }});
   columns.push_back({{.key = "longer_ns",
                       .header = "step longer",
-                      .unit = "us",
+                      .unit = "µs",
                       .help = "median of these steps over that of the shams, each with the step after it"},
                      [](const InterventionRow& row) {
                        return Cell::number(row.level->longer_ns, Form::microseconds, Style::strong);
@@ -188,7 +188,7 @@ Table delay_levels_table(const analyzer::Model& model, const InterventionAnalysi
   columns.push_back(
       {{.key = "simulated_ns",
         .header = "simulated",
-        .unit = "us",
+        .unit = "µs",
         .help = "what the simulated step gets longer by"},
        [](const InterventionRow& row) { return Cell::number(row.level->simulated_ns, Form::microseconds); }});
   columns.push_back({{.key = "steps", .header = "steps", .help = "with this delay"},

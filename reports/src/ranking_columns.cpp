@@ -648,7 +648,7 @@ void add_cold(RankingColumns& columns) {
 }  // namespace
 
 bool saving_is_known(const RankingRow& row) {
-  return row.measured_calls > 0 || row.unmeasured_calls == 0;
+  return row.measured_calls > 0 || (row.unmeasured_calls == 0 && row.no_roof_calls == 0);
 }
 
 std::vector<Column<RankingLine>> ranking_columns(const RankingView& view) {

@@ -28,8 +28,8 @@ struct RankingView {
   std::int64_t scope_ns = 0;  // what they are divided by
 };
 
-/// Whether what a row could save is known: something of it was measured, or nothing of it should have been. Where it is
-/// not, cells are missing; a known saving of nothing is 0.
+/// Whether what a row could save is known: something of it was measured, or all of it is too short for any roof, and
+/// can save nothing. Where it is not, as of collectives, which have no roof, cells are missing.
 [[nodiscard]] bool saving_is_known(const analyzer::RankingRow& row);
 
 [[nodiscard]] std::vector<Column<RankingLine>> ranking_columns(const RankingView& view);

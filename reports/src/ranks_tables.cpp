@@ -5,6 +5,7 @@
 
 #include "link_columns.h"
 #include "ridgeline/base/units.h"
+#include "ridgeline/reports/context.h"
 #include "ridgeline/reports/ranks_document.h"
 
 namespace ridgeline::reports {
@@ -43,7 +44,9 @@ std::string cause_word(LatenessCause cause) {
 }
 
 Cell cause_cell(const std::optional<LatenessCause>& cause) {
-  return cause ? Cell::text(cause_word(*cause), Style::bad) : Cell::missing();
+  if (!cause) return Cell::missing();
+  const std::string word = cause_word(*cause);
+  return Cell::worded(in_words(word), word, Style::bad);
 }
 
 std::string class_word(CollectiveClass kind) {
@@ -273,35 +276,35 @@ void add_collective_times(std::vector<Column<CollectiveCost>>& columns) {
   columns.push_back(
       {{.key = "duration_ns",
         .header = "time",
-        .unit = "us",
+        .unit = "µs",
         .help =
             "from a rank's entering to its leaving: mean over ranks, median over steps, as all times here"},
        us(&Row::duration_ns, Style::strong)});
   columns.push_back(
-      {{.key = "wait_ns", .header = "wait", .unit = "us", .help = "until the last rank has entered"},
+      {{.key = "wait_ns", .header = "wait", .unit = "µs", .help = "until the last rank has entered"},
        us(&Row::wait_ns)});
   columns.push_back({{.key = "transfer_ns",
                       .header = "transfer",
-                      .unit = "us",
+                      .unit = "µs",
                       .help = "shortest time of a rank in it: that of the last"},
                      us(&Row::transfer_ns)});
   columns.push_back({{.key = "hidden_ns",
                       .header = "hidden",
-                      .unit = "us",
+                      .unit = "µs",
                       .help = "kernels compute beside it",
                       .drop_order = 4},
                      us(&Row::hidden_ns)});
   columns.push_back(
-      {{.key = "exposed_ns", .header = "exposed", .unit = "us", .help = "none does"}, us(&Row::exposed_ns)});
+      {{.key = "exposed_ns", .header = "exposed", .unit = "µs", .help = "none does"}, us(&Row::exposed_ns)});
   columns.push_back({{.key = "exposed_wait_ns",
                       .header = "exposed wait",
-                      .unit = "us",
+                      .unit = "µs",
                       .help = "of that, waiting",
                       .shown = false},
                      us(&Row::exposed_wait_ns)});
   columns.push_back({{.key = "exposed_transfer_ns",
                       .header = "exposed transfer",
-                      .unit = "us",
+                      .unit = "µs",
                       .help = "of that, the rest",
                       .shown = false},
                      us(&Row::exposed_transfer_ns)});
@@ -312,13 +315,13 @@ void add_collective_verdict(std::vector<Column<CollectiveCost>>& columns) {
   using Row = CollectiveCost;
   columns.push_back({{.key = "skew_ns",
                       .header = "skew",
-                      .unit = "us",
+                      .unit = "µs",
                       .help = "last entering less the first, on aligned clocks; not aligned: missing",
                       .drop_order = 3},
                      [](const Row& row) { return Cell::number(row.skew_ns, Form::microseconds); }});
   columns.push_back({{.key = "wait_error_ns",
                       .header = "±",
-                      .unit = "us",
+                      .unit = "µs",
                       .help = "how wrong that can be, from the clocks",
                       .drop_order = 2},
                      [](const Row& row) { return Cell::number(row.wait_error_ns, Form::microseconds); }});
@@ -343,12 +346,13 @@ void add_collective_verdict(std::vector<Column<CollectiveCost>>& columns) {
         .unit = "GB/s",
         .help = "that times what the function moves on the links for each byte, as nccl-tests have it"},
        [](const Row& row) { return Cell::number(row.bus_bytes_per_s, Form::gigabytes); }});
-  columns.push_back({{.key = "class",
-                      .header = "is",
-                      .help = "`transfer` or `skew`: more than two thirds of its time; `mixed`; "
-                              "`inconclusive`: ranks enter less apart than clocks can tell; `not_known`",
-                      .align = Align::left},
-                     [](const Row& row) { return Cell::text(class_word(row.kind)); }});
+  columns.push_back(
+      {{.key = "class",
+        .header = "is",
+        .help = "`transfer` or `skew`: more than two thirds of its time; `mixed`; "
+                "`inconclusive`: ranks enter less apart than clocks can tell; `not_known`",
+        .align = Align::left},
+       [](const Row& row) { return Cell::worded(in_words(class_word(row.kind)), class_word(row.kind)); }});
   columns.push_back({{.key = "last_rank",
                       .header = "last",
                       .unit = "rank",
@@ -401,7 +405,7 @@ Table rank_costs_table(const JobAnalysis& analysis) {
   columns.push_back(
       {{.key = "clock_error_ns",
         .header = "±",
-        .unit = "us",
+        .unit = "µs",
         .help = "how far its aligned times may be off; not aligned: missing",
         .drop_order = 1},
        [](const RankCost& row) { return Cell::number(row.clock_error_ns, Form::microseconds); }});

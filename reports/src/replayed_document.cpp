@@ -53,7 +53,7 @@ void add_identity(ReplayedColumns& columns) {
 void add_times(ReplayedColumns& columns) {
   columns.push_back({{.key = "in_situ_ns",
                       .header = "in the run",
-                      .unit = "us",
+                      .unit = "µs",
                       .help = "time of a launch on the timeline (T0), mean of those that were replayed"},
                      [](const ReplayedKernel& row) {
                        return Cell::number(
@@ -61,7 +61,7 @@ void add_times(ReplayedColumns& columns) {
                            Form::microseconds);
                      }});
   columns.push_back(
-      {{.key = "replayed_ns", .header = "replayed", .unit = "us", .help = "the same in the replay (T2)"},
+      {{.key = "replayed_ns", .header = "replayed", .unit = "µs", .help = "the same in the replay (T2)"},
        [](const ReplayedKernel& row) {
          return Cell::number(row.replayed_ns / static_cast<double>(row.replayed), Form::microseconds);
        }});

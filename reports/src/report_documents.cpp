@@ -36,7 +36,6 @@ std::string markdown_report(const analyzer::Model& model, const analyzer::Analys
   std::string out = "# Ridgeline report\n\n";
   if (const std::string pace = notices_markdown(pace_notices(analysis.quality)); !pace.empty())
     out += pace + "\n";
-  out += markdown_paragraph(communication_line(analysis.accounting));
   out += first_markdown(analysis);
   out += "**" + markdown_cell(kernels_verdict_sentence(analysis)) + "**\n\n";
   const analyzer::Findings told = other_notices(analysis.quality, Severity::info);

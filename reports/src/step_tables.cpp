@@ -382,6 +382,68 @@ std::string launch_name(const GapLine& line, const std::optional<analyzer::Launc
   return place->second;
 }
 
+// Of the gap's device, the one that begins then, or that ended then: one of the few that began last before.
+template <typename Row>
+const Row* beginning_at(const std::vector<Row>& rows, const analyzer::Accounting& accounting,
+                        std::int64_t time_ns) {
+  const auto key = std::pair(accounting.process_id, time_ns);
+  auto row = std::lower_bound(rows.begin(), rows.end(), key, [](const Row& each, const auto& wanted) {
+    return std::pair(each.process_id, each.start_ns) < wanted;
+  });
+  for (; row != rows.end() && std::pair(row->process_id, row->start_ns) == key; ++row) {
+    if (row->device_id == accounting.device_id) return &*row;
+  }
+  return nullptr;
+}
+
+template <typename Row>
+const Row* ending_at(const std::vector<Row>& rows, const analyzer::Accounting& accounting,
+                     std::int64_t time_ns) {
+  constexpr int kMaxExamined = 16;
+  const auto key = std::pair(accounting.process_id, time_ns);
+  auto row = std::lower_bound(rows.begin(), rows.end(), key, [](const Row& each, const auto& wanted) {
+    return std::pair(each.process_id, each.start_ns) < wanted;
+  });
+  for (int i = 0; i < kMaxExamined && row != rows.begin(); ++i) {
+    --row;
+    if (row->process_id != accounting.process_id) break;
+    if (row->device_id == accounting.device_id && row->end_ns == time_ns) return &*row;
+  }
+  return nullptr;
+}
+
+// A launch has its kernel's name in every format; what else there was is said to people.
+Cell neighbour_cell(const GapLine& line, const std::optional<analyzer::LaunchIndex>& launch, bool behind) {
+  if (launch) return Cell::text(launch_name(line, launch));
+  const auto find = [&](const auto& rows) {
+    return behind ? beginning_at(rows, *line.accounting, line.gap.end_ns)
+                  : ending_at(rows, *line.accounting, line.gap.start_ns);
+  };
+  std::string words;
+  if (const store::Memcpy* copy = find(line.model->memcpys); copy != nullptr) {
+    words = "copy, " + std::string(to_string(copy->kind));
+  } else if (find(line.model->memsets) != nullptr) {
+    words = "memset";
+  }
+  return Cell::worded(words, std::string());
+}
+
+Column<GapLine> gap_path_column() {
+  return {{.key = "nvtx_path",
+           .header = "launched in",
+           .help = "NVTX ranges in which the kernel behind the gap was launched",
+           .align = Align::left,
+           .elide = Elide::start,
+           .min_width = 20,
+           .drop_order = 9,
+           .shown = false},
+          [](const GapLine& l) {
+            if (!l.gap.after) return Cell::missing();
+            const std::string_view path = l.model->string(l.model->launches.site(*l.gap.after).nvtx_path_id);
+            return path.empty() ? Cell::missing() : Cell::text(std::string(path));
+          }};
+}
+
 std::vector<Column<GapLine>> gap_columns() {
   return {
       {{.key = "duration_ns", .header = "gap", .unit = "µs", .help = "how long the GPU did nothing"},
@@ -405,19 +467,20 @@ std::vector<Column<GapLine>> gap_columns() {
        [](const GapLine& l) { return Cell::text(gap_cause(*l.model, *l.accounting, l.gap)); }},
       {{.key = "after_kernel",
         .header = "after",
-        .help = "the kernel before the gap",
+        .help = "the kernel before the gap; for people also the copy or memset",
         .align = Align::left,
         .elide = Elide::kernel_name,
         .min_width = 20,
         .drop_order = 1},
-       [](const GapLine& l) { return Cell::text(launch_name(l, l.gap.before)); }},
+       [](const GapLine& l) { return neighbour_cell(l, l.gap.before, false); }},
       {{.key = "before_kernel",
         .header = "before",
-        .help = "the kernel behind the gap",
+        .help = "the kernel behind the gap, likewise",
         .align = Align::left,
         .elide = Elide::kernel_name,
         .min_width = 20},
-       [](const GapLine& l) { return Cell::text(launch_name(l, l.gap.after)); }},
+       [](const GapLine& l) { return neighbour_cell(l, l.gap.after, true); }},
+      gap_path_column(),
       {{.key = "start_ns",
         .header = "start",
         .unit = "ns",

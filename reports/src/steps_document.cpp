@@ -71,6 +71,9 @@ Document steps_document(const analyzer::Model& model, const analyzer::Analysis& 
                         const std::vector<analyzer::StepPace>& pace, const DocumentOptions& options) {
   const std::vector<analyzer::StepSummary>& all = analysis.steps.steps;
   const auto phases = analyzer::summarise_phases(all);
+  // A recorded window that stands in for steps is none: the headline says how long it is.
+  const bool has_steps =
+      std::any_of(all.begin(), all.end(), [](const auto& step) { return step.source != StepSource::window; });
   const bool for_people = options.format == Format::text || options.format == Format::markdown;
   // Of a long list people see what stands out; whoever sorts or cuts it has said what they want.
   const bool unusual_only =
@@ -98,9 +101,11 @@ Document steps_document(const analyzer::Model& model, const analyzer::Analysis& 
     case Format::csv:
       return csv_document(table);
     case Format::markdown: {
-      std::string out = markdown_headline(model, analysis) + render_markdown(phases_table(phases)) + "\n" +
-                        render_markdown(table) + "\n" + markdown_paragraph(left_out) +
-                        markdown_paragraph(pace_line(analysis.steps, pace));
+      std::string out = markdown_headline(model, analysis);
+      if (has_steps)
+        out += render_markdown(phases_table(phases)) + "\n" + render_markdown(table) + "\n" +
+               markdown_paragraph(left_out);
+      out += markdown_paragraph(pace_line(analysis.steps, pace));
       out += "### " + time_heading(analysis.accounting) + "\n\n" + render_markdown(accounting) + "\n" +
              markdown_paragraph(gap_line(model, analysis)) +
              markdown_paragraph(clock_cost_line(analysis.ranking)) +
@@ -128,8 +133,9 @@ Document steps_document(const analyzer::Model& model, const analyzer::Analysis& 
   }
   const TextStyle& style = options.text;
   std::string out = headline(model, analysis, style) + "\n";
-  if (!phases.empty()) out += render_text(phases_table(phases), style) + "\n";
-  if (table.size() > 0) {
+  if (!has_steps) out += paragraph(pace_line(analysis.steps, pace), style);
+  if (has_steps && !phases.empty()) out += render_text(phases_table(phases), style) + "\n";
+  if (has_steps && table.size() > 0) {
     out += render_text(table, style) + paragraph(left_out, style);
     bool open = false, closed = false;
     for (const analyzer::StepSummary& step : all) {

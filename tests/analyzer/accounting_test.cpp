@@ -291,6 +291,39 @@ TEST(Accounting, WorkOfTheStepBeforeReachesIn) {
   EXPECT_EQ(a.remainder_ns, 0);
 }
 
+// Somebody put the window's end there: the gap goes on behind it, and what ended it says what it was.
+TEST(Accounting, AWindowThatEndsInAGapNamesItByWhatCameBehind) {
+  const auto cut = [](const auto& add_work) {
+    FabricatedModel f;
+    f.step(Phase::timeline);
+    host(f.launch("a", 1000, 1100), 900, 910);
+    add_work(f);
+    StepAnalysis steps = analyze_steps(f.done()).value();
+    steps.representative.scope = ScopeKind::window;
+    steps.representative.window_start_ns = 1050;
+    steps.representative.window_end_ns = 20000;
+    return account_step(f.model, steps);
+  };
+  const Accounting late = cut([](FabricatedModel& f) { host(f.launch("b", 60000, 61000), 59000, 59100); });
+  EXPECT_EQ(late.gap_host_bound_ns, 18900);
+  EXPECT_EQ(late.gap_tail_ns, 0);
+  ASSERT_EQ(late.gaps.size(), 1U);
+  EXPECT_TRUE(late.gaps[0].after.has_value());
+  const Accounting queued = cut([](FabricatedModel& f) { host(f.launch("b", 60000, 61000), 950, 960); });
+  EXPECT_EQ(queued.gap_queued_ns, 18900);
+  // A copy came first; the launch behind it was called late, so the copy was too.
+  const Accounting copied = cut([](FabricatedModel& f) {
+    f.copy(50000, 51000, 64).correlation_id = 5;
+    store::Launch& next = f.launch("b", 60000, 61000);
+    next.correlation_id = 6;
+    host(next, 49000, 49100);
+  });
+  EXPECT_EQ(copied.gap_host_bound_ns, 18900);
+  ASSERT_EQ(copied.gaps.size(), 1U);
+  EXPECT_FALSE(copied.gaps[0].after.has_value()) << "a copy, no launch";
+  EXPECT_EQ(cut([](FabricatedModel&) {}).gap_tail_ns, 18900) << "nothing came";
+}
+
 TEST(Accounting, AStepWithoutExtentHasNothingToAccountFor) {
   FabricatedModel f;
   f.step(Phase::timeline);

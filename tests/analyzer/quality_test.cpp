@@ -138,6 +138,26 @@ TEST(Quality, ThatThereAreNoStepsIsSaidOnce) {
   EXPECT_NE(find(q, "collector"), nullptr);
 }
 
+// The importer's message says what is lost and what to do; that its tier is partial for it is the same once more.
+TEST(Quality, HiddenGraphsOfAnImportAreSaidOnce) {
+  FabricatedModel f;
+  f.step(Phase::timeline);
+  f.launch("a", 1000, 2000);
+  const Reason hidden(ReasonCode::import_hidden_graphs, {{"launches", 2}, {"duration_ns", 3100}});
+  f.model.tier_statuses.push_back(
+      {.process_id = 1, .tier = Tier::t0, .status = TierOutcome::partial, .reason = hidden});
+  const auto count = [&] {
+    const StepAnalysis steps = analyze_steps(f.done()).value();
+    const Quality quality = assess_quality(f.model, steps, analyze_utilisation(f.model, steps));
+    return std::count_if(quality.findings.begin(), quality.findings.end(), [](const Finding& finding) {
+      return finding.detail.code == ReasonCode::import_hidden_graphs;
+    });
+  };
+  EXPECT_EQ(count(), 1) << "the tier's";
+  f.model.messages.push_back({.process_id = 1, .severity = Severity::error, .what = hidden});
+  EXPECT_EQ(count(), 1) << "the message";
+}
+
 TEST(Quality, EachLossSaysHowMuch) {
   FabricatedModel f = sample(100e3);
   f.model.completeness = {{.process_id = 1,

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "findings/pace.h"
 #include "generate/generate.h"
 #include "ridgeline/analyzer/session/session.h"
 #include "support/temporary_directory.h"
@@ -66,6 +67,25 @@ TEST(Reach, OfAProgramThatTheCpuPacesNextToNothingReachesTheStep) {
   // The verdict's promise is of the step, too.
   ASSERT_TRUE(analysis->check.missed_reached_ns.has_value());
   EXPECT_LE(*analysis->check.missed_reached_ns, reach.target_ns + 1);
+}
+
+TEST(Pace, CommunicationThatNothingHidesIsAFinding) {
+  RepresentativeStep step;
+  step.summary.phase = Phase::timeline;
+  Accounting accounting;
+  accounting.step_ns = 10'000'000;
+  accounting.communication_sum_ns = 4'000'000;
+  accounting.communication_exposed_ns = 2'500'000;
+  const Findings much = pace_findings(step, accounting, {});
+  const Finding* found = finding(much, FindingCode::communication);
+  ASSERT_NE(found, nullptr);
+  EXPECT_EQ(code_word(*found), "pace.communication");
+  EXPECT_EQ(found->severity, Severity::warning);
+  EXPECT_DOUBLE_EQ(*found->step_share, 0.25);
+  EXPECT_DOUBLE_EQ(found->value("communication_ns"), 4e6);
+  accounting.communication_exposed_ns = 900'000;
+  EXPECT_EQ(finding(pace_findings(step, accounting, {}), FindingCode::communication), nullptr)
+      << "it does not dominate";
 }
 
 TEST(Reach, OfATokenNothingReachesTheStep) {

@@ -289,6 +289,37 @@ TEST_F(ScopeTest, OfALaunchThatAWindowCutsCountsWhatLiesInside) {
   EXPECT_EQ(cut.status, launch.status);
 }
 
+// The CPU is as late in the middle of a gap as it is in all of it, whatever the window's edges cut off.
+void expect_gaps_keep_their_kind_in_part(Session& session) {
+  const auto whole = session.accounting({}).value();
+  std::size_t tried = 0;
+  for (std::size_t i = 0; i < whole->gaps.size(); ++i) {
+    const Gap gap = whole->gaps[i];
+    const std::int64_t length_ns = gap.end_ns - gap.start_ns;
+    // What a launch call does within the gap lies at its end only.
+    if (gap.kind != GapKind::host_bound || gap.synchronisation_ns > 0 || length_ns < 50'000) continue;
+    ++tried;
+    const Scope middle{.window = TimeWindow{gap.start_ns + length_ns / 8, gap.start_ns + length_ns / 2}};
+    const auto part = session.accounting(middle).value();
+    ASSERT_EQ(part->gaps.size(), 1U);
+    EXPECT_EQ(part->gap_host_bound_ns, length_ns / 2 - length_ns / 8) << "from " << gap.start_ns;
+    EXPECT_EQ(part->gap_tail_ns, 0);
+    const Gap found = part->gaps[0];
+    EXPECT_EQ(found.thread_id, gap.thread_id);
+    ASSERT_EQ(found.after.has_value(), gap.after.has_value());
+    if (!gap.after) continue;
+    EXPECT_EQ(session.model(middle).value()->launches.row(*found.after).start_ns,
+              session.model({}).value()->launches.row(*gap.after).start_ns);
+  }
+  EXPECT_GT(tried, 0U);
+}
+
+TEST_F(ScopeTest, AWindowInAGapIsAsLateAsTheGap) {
+  make(generate::Shape::decode);
+  Session decoding = open();
+  expect_gaps_keep_their_kind_in_part(decoding);
+}
+
 // A window reaches no further than the recording: what was not recorded is not idle.
 TEST(Scope, AWindowEndsWithTheRecording) {
   TemporaryDirectory directory;

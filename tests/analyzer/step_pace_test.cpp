@@ -37,6 +37,14 @@ TEST(StepPace, RatesAreOfWhatAStepDeclaresAndWhatItDoesNotIsAbsent) {
   EXPECT_EQ(pace[2].size.tokens, 1000);
 }
 
+TEST(StepPace, ARecordedWindowIsNoStepThatWouldHaveAPace) {
+  std::vector<StepSummary> steps = {paced_step(1, 50'000'000)};
+  steps[0].source = StepSource::window;
+  const auto pace = step_pace(steps, {sized(1, 0, 100, 0, 1000)}, {}, {});
+  EXPECT_FALSE(pace[0].steps_per_s);
+  EXPECT_DOUBLE_EQ(*pace[0].tokens_per_s, 20'000) << "what was declared got done all the same";
+}
+
 TEST(StepPace, AStepThatWasCutShortHasNone) {
   std::vector<StepSummary> steps = {paced_step(1, 50'000'000), paced_step(2, 2'000'000)};
   steps[1].status = StepStatus::interrupted;

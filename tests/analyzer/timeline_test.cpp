@@ -63,6 +63,36 @@ TEST(Timeline, CollectivesHaveARowOfTheirOwn) {
   EXPECT_EQ(collectives, streams);
 }
 
+// A window that counts as a step where there is none has no number; among steps the row is theirs.
+TEST(Timeline, RecordedWindowsAreNoSteps) {
+  const auto rows = [](const std::vector<StepSource>& sources) {
+    const ridgeline::testing::TemporaryDirectory directory;
+    store::CaptureWriter writer = store::CaptureWriter::create(directory.file("a.ridge")).value();
+    writer.set_run({.command_line = "a", .ridgeline_version = "0.1.0", .clock = "cupti"});
+    const store::Id process = writer.add(store::Process{});
+    for (std::size_t i = 0; i < sources.size(); ++i) {
+      store::Step step{.process_id = process, .step_index = static_cast<std::int64_t>(i)};
+      step.gpu_start_ns = 1000 + static_cast<std::int64_t>(i) * 1000;
+      step.gpu_end_ns = *step.gpu_start_ns + 500;
+      step.source = sources[i];
+      static_cast<void>(writer.add(step));
+    }
+    writer.finish();
+    const auto timeline = read_timeline(directory.file("a.ridge"), {}).value();
+    std::vector<std::string> words;
+    for (const TimelineRow& row : timeline->rows) {
+      if (row.kind != RowKind::steps) continue;
+      words.push_back(row.label);
+      for (std::size_t i = 0; i < row.events.size(); ++i)
+        words.push_back(timeline->names[row.events.name(i)].text);
+    }
+    return words;
+  };
+  EXPECT_EQ(rows({StepSource::window}), (std::vector<std::string>{"Window", "recorded window"}));
+  EXPECT_EQ(rows({StepSource::window, StepSource::period, StepSource::window}),
+            (std::vector<std::string>{"Steps", "recorded window", "step 1 · timeline", "recorded window"}));
+}
+
 TEST(Timeline, ALaunchOfAGraphIsOneCall) {
   const ridgeline::testing::TemporaryDirectory directory;
   {

@@ -77,7 +77,7 @@ TEST_F(Ranks, TheStragglerIsNamedWithItsCause) {
             std::string::npos)
       << outcome.out;
   EXPECT_NE(outcome.out.find("gaps"), std::string::npos) << outcome.out;
-  EXPECT_NE(outcome.out.find("host_gaps"), std::string::npos) << outcome.out;
+  EXPECT_NE(outcome.out.find("host gaps"), std::string::npos) << outcome.out;
 }
 
 TEST_F(Ranks, EveryViewHasItsRowsInEveryFormat) {

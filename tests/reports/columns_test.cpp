@@ -163,6 +163,17 @@ TEST_F(Columns, OfTheRankingShowTheirFields) {
   }
 }
 
+// A collective has no roof, so that nothing says what it could save; what is too short for one can save nothing.
+TEST_F(Columns, OfWhatHasNoRoofNoSavingIsKnown) {
+  row_.measured_calls = row_.unmeasured_calls = row_.too_short_calls = 0;
+  row_.no_roof_calls = row_.calls;
+  EXPECT_TRUE(shown()["saved_target_ns"].is_null());
+  EXPECT_TRUE(shown()["reached_target_ns"].is_null());
+  row_.no_roof_calls = 0;
+  row_.too_short_calls = row_.calls;
+  EXPECT_FALSE(shown()["saved_target_ns"].is_null());
+}
+
 // None by name: a metric that is added to the registry has its columns.
 TEST_F(Columns, OfEveryMetricAreThereAndInAGroup) {
   for (const analyzer::Metric metric : analyzer::kAllMetrics)
@@ -550,7 +561,7 @@ TEST(DefaultColumns, GoInThisOrder) {
       "phases: min_ns\n"
       "accounting: meaning\n"
       "bounds: launches > no_roof_ns unmeasured_ns > launch_bound_ns\n"
-      "gaps: start_ns synchronisation_ns call call_ns thread_id > after_kernel\n"
+      "gaps: nvtx_path start_ns synchronisation_ns call call_ns thread_id > after_kernel\n"
       "what-if: changed > launches > after_ns > before_ns > simulated_high_ns > simulated_low_ns\n"
       "replayed: in_situ_clock_hz > block > grid > launches > replayed_clock_hz > dram_difference_ratio\n"
       "interventions: sham_steps > delayed_steps > slope_high > slope_low > slack_reached > sham_ns\n"

@@ -29,14 +29,54 @@ TEST(ElidePaths, DifferentPathsStayDifferent) {
     for (const std::string& text : shown) EXPECT_LE(display_width(text), columns) << text;
     EXPECT_EQ(shown.back(), "loss");
   }
-  EXPECT_EQ(elide_paths(paths, 28)[0], "…layer 0 / residua…m_forward");
-  EXPECT_EQ(elide_paths(paths, 20)[4], "…backward / la…atmul");
+  EXPECT_EQ(elide_paths(paths, 28)[0], "…layer 0…layernorm_forward");
+  EXPECT_EQ(elide_paths(paths, 20)[4], "…backward / …matmul");
   EXPECT_EQ(elide_paths({"step / backward / layer 10 / attention_backward"}, 26)[0], "…attention_backward")
       << "no half of \"layer 10\"";
   // One path twice, and paths whose difference has no room.
-  EXPECT_EQ(elide_paths({paths[0], paths[0]}, 28)[0], elide_start(paths[0], 28));
-  EXPECT_EQ(elide_paths({"a_long_component / x", "another_component / x"}, 8)[0],
-            elide_start("component / x", 8));
+  EXPECT_EQ(elide_paths({paths[0], paths[0]}, 28)[0], "…residual_layernorm_forward");
+  EXPECT_EQ(elide_paths({"a_long_component / x", "another_component / x"}, 8)[0], "…x");
+}
+
+TEST(ElidePaths, AreNeverCutInAWordOrANumber) {
+  EXPECT_EQ(elide_paths({"ProfilerStep#12 / Step 260 to 270 / Compute"}, 24)[0], "…260 to 270 / Compute");
+  EXPECT_EQ(elide_paths({"Step 260 to 270 / Compute"}, 22)[0], "…260 to 270 / Compute");
+  EXPECT_EQ(elide_paths({"Step 260 to 270 / Compute"}, 20)[0], "…to 270 / Compute");
+  EXPECT_EQ(elide_paths({"ConvolutionBackward0 / aten::convolution_backward"}, 37)[0],
+            "…aten::convolution_backward");
+  EXPECT_EQ(elide_paths({"one_word_that_is_long / abcdefghijklmnop"}, 9)[0], "…ijklmnop")
+      << "there is no other place";
+  const std::vector<std::string> paths = {"Step 260 to 270 / Compute / aten::convolution_backward",
+                                          "Step 260 to 270 / Verify / aten::convolution_backward",
+                                          "Step 1260 to 1270 / Compute / aten::convolution_backward"};
+  const std::set<std::string> words = {"Step",    "260",    "to",   "270",         "1260",    "1270",
+                                       "Compute", "Verify", "aten", "convolution", "backward"};
+  for (int columns = 22; columns < 60; ++columns) {
+    for (const std::string& text : elide_paths(paths, columns)) {
+      std::string word;
+      for (const char c : text + " ") {
+        if (std::isalnum(static_cast<unsigned char>(c)) != 0) {
+          word += c;
+        } else if (!word.empty()) {
+          EXPECT_TRUE(words.contains(word)) << text << " at " << columns;
+          word.clear();
+        }
+      }
+    }
+  }
+}
+
+// What a comparison fuses: two kernels under one name would be none.
+TEST(ElideKernelName, NamesThatAreJoinedStayDifferent) {
+  const std::string joined =
+      "nvjet_sm90_tst_256x128_64x4_1x2_h_bz_coopA_NNT → nvjet_sm90_tst_128x256_64x4_2x1_v_bz_coopA_NNT";
+  for (int columns = 26; columns < 90; ++columns) {
+    const std::string shown = elide_kernel_name(joined, columns);
+    const std::size_t arrow = shown.find(" → ");
+    ASSERT_NE(arrow, std::string::npos) << shown;
+    EXPECT_NE(shown.substr(0, arrow), shown.substr(arrow + std::string(" → ").size())) << columns;
+    EXPECT_LE(display_width(shown), columns) << shown;
+  }
 }
 
 TEST(KernelDisplayName, DropsReturnTypeAndParameters) {

@@ -158,6 +158,39 @@ TEST(GapText, EveryDocumentSaysTheLongestGapsCause) {
   }
 }
 
+// No launch stands there: people are told what does, programs have no kernel.
+TEST(GapText, CopiesAndMemsetsRoundAGapAreNamed) {
+  Waiting capture;
+  analyzer::Accounting& accounting = capture.analysis.accounting;
+  Gap gap = waited(GapKind::synchronisation, 3'000'000);
+  gap.before.reset();
+  gap.after.reset();
+  accounting.gaps = {gap};
+  store::Memcpy copy{.process_id = accounting.process_id, .device_id = accounting.device_id};
+  copy.kind = CopyKind::host_to_device;
+  copy.start_ns = gap.end_ns;
+  copy.end_ns = gap.end_ns + 100;
+  capture.model.memcpys = {copy};
+  store::Memset set{.process_id = accounting.process_id, .device_id = accounting.device_id};
+  set.start_ns = gap.start_ns - 100;
+  set.end_ns = gap.start_ns;
+  capture.model.memsets = {set};
+  const auto row = [&] {
+    const std::string text =
+        steps_document(capture.model, capture.analysis, rendered_as(Format::text)).text();
+    return text.substr(text.find("Longest gaps"));
+  };
+  EXPECT_LT(row().find("memset"), row().find("copy, HtoD")) << row();
+  EXPECT_NE(row().find("copy, HtoD"), std::string::npos) << row();
+  const Json json = Json::parse(
+      steps_document(capture.model, capture.analysis, rendered_as(Format::json)).text())["gaps"][0];
+  EXPECT_EQ(json["after_kernel"], "");
+  EXPECT_EQ(json["before_kernel"], "");
+  EXPECT_TRUE(json["nvtx_path"].is_null());
+  capture.model.memcpys[0].device_id = accounting.device_id + 1;
+  EXPECT_EQ(row().find("copy, HtoD"), std::string::npos) << "of another device";
+}
+
 TEST(GapText, TheListOfGapsAndTheAccountingHaveTheWaits) {
   Waiting capture;
   const Json document =

@@ -138,6 +138,23 @@ TEST(StepsDocument, StepsOfSeveralProcessesSayOfWhichInEightyColumns) {
   EXPECT_EQ(text.find("Not shown at this width: process_id"), std::string::npos);
 }
 
+// A recorded window that counts as one step in the tables is no step for people; programs have its row.
+TEST(StepsDocument, ARecordedWindowIsNotListedAsAStep) {
+  TemporaryCapture capture;
+  analyzer::StepAnalysis& steps = capture.analysis.steps;
+  for (analyzer::StepSummary& step : steps.steps) step.source = StepSource::window;
+  steps.representative.scope = analyzer::ScopeKind::recording;
+  for (const Format format : {Format::text, Format::markdown}) {
+    const std::string text = steps_document(capture.model, capture.analysis, as(format)).text();
+    EXPECT_NE(text.find("for lack of steps"), std::string::npos);
+    EXPECT_EQ(text.find("found by"), std::string::npos) << text;
+    EXPECT_EQ(text.find("median"), std::string::npos) << text;
+    EXPECT_EQ(text.find("◀"), std::string::npos) << text;
+  }
+  const json document = json::parse(steps_document(capture.model, capture.analysis, as(Format::json)).text());
+  EXPECT_EQ(document["rows"].size(), steps.steps.size());
+}
+
 TEST(StepsDocument, TheWordsForPartsOfAStepAreWholeInEightyColumns) {
   const TemporaryCapture capture;
   const std::string text = steps_document(capture.model, capture.analysis, as(Format::text, 80)).text();

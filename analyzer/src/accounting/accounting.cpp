@@ -49,6 +49,17 @@ store::Id busiest_device(const std::map<store::Id, DeviceLaunches>& devices) {
   return most == devices.end() ? 0 : most->first;
 }
 
+// Of a window in which the process launched nothing: the one that its other launches are on.
+store::Id busiest_device_of(const Model& model, store::Id process_id) {
+  std::map<store::Id, DeviceLaunches> devices;
+  for (LaunchIndex i = 0; i < model.launches.size(); ++i) {
+    const Launches::Row& launch = model.launches.row(i);
+    if (model.launches.site(i).process_id == process_id && has_time(launch))
+      devices[model.launches.site(i).device_id].time_ns += launch.end_ns - launch.start_ns;
+  }
+  return busiest_device(devices);
+}
+
 // The launch that starts at this moment, on the device if there is one: the next step's first.
 std::optional<LaunchIndex> launch_at(const Model& model, store::Id process_id, store::Id device_id,
                                      std::int64_t time_ns) {
@@ -61,6 +72,40 @@ std::optional<LaunchIndex> launch_at(const Model& model, store::Id process_id, s
     if (!found) found = i;
   }
   return found;
+}
+
+// What a device does first from a time on: the launch, or that something else comes before any.
+struct NextWork {
+  std::optional<LaunchIndex> launch;
+  const store::Memcpy* copy = nullptr;
+  const store::Memset* set = nullptr;
+};
+
+NextWork work_after(const Model& model, store::Id process_id, store::Id device_id, std::int64_t time_ns) {
+  NextWork next;
+  std::int64_t first_ns = INT64_MAX;
+  for (LaunchIndex i = model.launches.first_from(process_id, time_ns);
+       i < model.launches.size() && model.launches.site(i).process_id == process_id; ++i) {
+    if (model.launches.site(i).device_id != device_id) continue;
+    next.launch = i;
+    first_ns = model.launches.row(i).start_ns;
+    break;
+  }
+  const auto sooner = [&](const auto& row) {
+    return row.process_id == process_id && row.device_id == device_id && row.start_ns >= time_ns &&
+           row.start_ns < first_ns;
+  };
+  for (const store::Memcpy& copy : model.memcpys) {
+    if (!sooner(copy)) continue;
+    next = {.copy = &copy};
+    first_ns = copy.start_ns;
+  }
+  for (const store::Memset& set : model.memsets) {
+    if (!sooner(set)) continue;
+    next = {.set = &set};
+    first_ns = set.start_ns;
+  }
+  return next;
 }
 
 // The call of the launch that follows other work, whose own call is not known. That work was called before it: if this
@@ -144,6 +189,7 @@ class StepSweep {
             const AccountingOptions& options, Accounting& accounting)
       : model_(model),
         window_(window),
+        cut_from_time_(step.scope == ScopeKind::window),
         options_(options),
         accounting_(accounting),
         host_(model, accounting.process_id, window),
@@ -274,14 +320,31 @@ class StepSweep {
       return call_behind(model_, accounting_.process_id, model_.memsets[set_].correlation_id, gap, options_);
     return std::nullopt;
   }
+  // A window that somebody chose ends anywhere: also within a gap, which is then what the whole of it is.
+  std::optional<HostCall> call_behind_the_window(Gap& gap) const {
+    const NextWork next = work_after(model_, accounting_.process_id, accounting_.device_id, window_.end_ns);
+    gap.after = next.launch;
+    if (next.launch) return HostCalls::of_launch(model_.launches, *next.launch);
+    const std::optional<HostCall> own = next.copy != nullptr ? host_.of_copy(*next.copy) : std::nullopt;
+    if (own || (next.copy == nullptr && next.set == nullptr)) return own;
+    Gap whole = gap;  // with the part of it that comes after the window
+    whole.end_ns = next.copy != nullptr ? next.copy->start_ns : next.set->start_ns;
+    return call_behind(model_, accounting_.process_id,
+                       next.copy != nullptr ? next.copy->correlation_id : next.set->correlation_id, whole,
+                       options_);
+  }
   void add_idle(const TimeWindow& idle) {
     Gap gap{.start_ns = idle.start_ns, .end_ns = idle.end_ns};
     if (last_end_ns_ == idle.start_ns) gap.before = last_to_end_;
     // What ended the gap at the step's end is the next step's.
     const bool at_end = idle.end_ns == window_.end_ns;
-    gap.after = at_end ? launch_at(model_, accounting_.process_id, accounting_.device_id, window_.end_ns)
-                       : next_launch_at(idle.end_ns);
-    explain(call_that_ended(gap), host_, options_, gap);
+    if (at_end && cut_from_time_) {
+      explain(call_behind_the_window(gap), host_, options_, gap);
+    } else {
+      gap.after = at_end ? launch_at(model_, accounting_.process_id, accounting_.device_id, window_.end_ns)
+                         : next_launch_at(idle.end_ns);
+      explain(call_that_ended(gap), host_, options_, gap);
+    }
     if (at_end && gap.kind == GapKind::unknown) gap.kind = GapKind::tail;
     add_gap(gap, accounting_);
   }
@@ -304,6 +367,7 @@ class StepSweep {
 
   const Model& model_;
   const TimeWindow window_;
+  const bool cut_from_time_;  // the window's end is where somebody put it
   const AccountingOptions& options_;
   Accounting& accounting_;
   const HostCalls host_;
@@ -327,7 +391,9 @@ Accounting account_step(const Model& model, const StepAnalysis& steps, const Acc
   accounting.process_id = steps.process_id;
   accounting.scope = step.scope;
   const std::map<store::Id, DeviceLaunches> devices = launches_by_device(model, step);
-  accounting.device_id = device_id.value_or(busiest_device(devices));
+  accounting.device_id = device_id         ? *device_id
+                         : devices.empty() ? busiest_device_of(model, steps.process_id)
+                                           : busiest_device(devices);
   const TimeWindow window{step.window_start_ns, step.window_end_ns};
   if (window.end_ns <= window.start_ns) return accounting;
   accounting.step_ns = window.end_ns - window.start_ns;

@@ -87,6 +87,22 @@ void add_held_back(const Ranking& ranking, Findings& findings) {
   findings.push_back(std::move(held));
 }
 
+void add_communication(const Accounting& a, Findings& findings) {
+  if (a.step_ns <= 0) return;
+  const auto step = static_cast<double>(a.step_ns), exposed = static_cast<double>(a.communication_exposed_ns);
+  if (exposed < kCommunicationThatMatters * step) return;
+  Finding shown;
+  shown.severity = Severity::warning;
+  shown.code = FindingCode::communication;
+  shown.subject.process_id = a.process_id;
+  shown.subject.device_id = a.device_id;
+  shown.magnitude_ns = exposed;
+  shown.step_share = exposed / step;
+  shown.evidence = {{"step_ns", step, {}, {}},
+                    {"communication_ns", static_cast<double>(a.communication_sum_ns), {}, {}}};
+  findings.push_back(std::move(shown));
+}
+
 }  // namespace
 
 Findings pace_findings(const RepresentativeStep& step, const Accounting& accounting, const Ranking& ranking) {
@@ -97,6 +113,7 @@ Findings pace_findings(const RepresentativeStep& step, const Accounting& account
                    phase == Phase::after || phase == Phase::warmup;
   if (own) add_idle(accounting, findings);
   add_held_back(ranking, findings);
+  if (own) add_communication(accounting, findings);
   return findings;
 }
 

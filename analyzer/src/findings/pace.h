@@ -12,7 +12,10 @@ inline constexpr double kIdleThatMatters = 0.10;
 inline constexpr double kSavingThatMatters = 0.01;
 inline constexpr double kReachThatMatters = 0.50;
 
-/// FindingCode::gpu_idle and ::saving_held_back, in this order; those that do not hold are left out.
+/// Of collectives, what no other kernel hides.
+inline constexpr double kCommunicationThatMatters = 0.10;
+
+/// FindingCode::gpu_idle, ::saving_held_back and ::communication, in this order; those that do not hold are left out.
 [[nodiscard]] Findings pace_findings(const RepresentativeStep& step, const Accounting& accounting,
                                      const Ranking& ranking);
 

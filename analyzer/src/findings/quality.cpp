@@ -180,10 +180,16 @@ Quality assess_quality(const Model& model, const StepAnalysis& steps, const Util
   assess_clocks(input, quality);
   add_price(model, steps.process_id, quality);
   add_messages(model, quality);
-  // Who recorded says it too, with what was looked for.
-  const bool said =
-      std::any_of(model.messages.begin(), model.messages.end(),
-                  [](const store::Message& message) { return message.what.code == ReasonCode::no_steps; });
+  // Who recorded says it too: with what was looked for, or for what its timeline is not whole.
+  const auto is_message = [&](ReasonCode code) {
+    return std::any_of(model.messages.begin(), model.messages.end(),
+                       [&](const store::Message& message) { return message.what.code == code; });
+  };
+  const bool said = is_message(ReasonCode::no_steps);
+  std::erase_if(quality.findings, [&](const Finding& finding) {
+    return finding.code == FindingCode::tier_partial &&
+           finding.detail.code == ReasonCode::import_hidden_graphs && is_message(finding.detail.code);
+  });
   for (const Findings* found : {&steps.findings, &utilisation.findings}) {
     std::copy_if(
         found->begin(), found->end(), std::back_inserter(quality.findings),

@@ -56,6 +56,18 @@ bool overlaps(const store::StepTotal& total, const TimeWindow& window) {
          total.kernel_start_ns < window.end_ns;
 }
 
+bool has_launches_outside_steps(store::Id process_id, const Model& model) {
+  std::int64_t in_steps = 0;
+  for (const ModelStep& step : model.steps) {
+    if (step.step.process_id == process_id) in_steps += launches_of(step);
+  }
+  std::int64_t in_process = 0;
+  for (const store::ProcessTotal& total : model.process_totals) {
+    if (total.process_id == process_id) in_process = total.launches;
+  }
+  return in_process > in_steps;
+}
+
 // Fewer launches in the tables than the recording counted.
 void add_lost_launches(Model& model) {
   std::map<store::Id, std::int64_t> stored;
@@ -137,15 +149,7 @@ void Loader::add_launches(const store::ActivityFilter& filter, const QueryOption
 void Loader::add_overlapping(const Selection& chosen, const std::vector<store::Id>& loaded,
                              store::Id process_id, const QueryOptions& ask, Model& model) {
   const std::unordered_set<store::Id> known(loaded.begin(), loaded.end());
-  std::int64_t in_steps = 0;
-  for (const ModelStep& step : model.steps) {
-    if (step.step.process_id == process_id) in_steps += launches_of(step);
-  }
-  std::int64_t in_process = 0;
-  for (const store::ProcessTotal& total : model.process_totals) {
-    if (total.process_id == process_id) in_process = total.launches;
-  }
-  const bool outside_steps = in_process > in_steps;
+  const bool outside_steps = has_launches_outside_steps(process_id, model);
   Counter counter(ask, Stage::launches, counts_.launches);
   std::unordered_set<store::Id> added;  // parts may overlap
   const auto add = [&](const store::LaunchRow& launch) {
@@ -178,6 +182,49 @@ void Loader::add_overlapping(const Selection& chosen, const std::vector<store::I
     ++counts_.queries;
     require_whole(activity_.for_each_launch_row(filter, store::LaunchColumns::all, add, ask.stop));
   }
+}
+
+// A window of time may end within a gap: what ended that is, on each device, the first launch behind the window. It is
+// of a step that lies round the window's end, or of the first one behind that.
+void Loader::add_behind(const TimeWindow& window, const std::vector<store::Id>& loaded, store::Id process_id,
+                        const QueryOptions& ask, Model& model) {
+  const std::unordered_set<store::Id> known(loaded.begin(), loaded.end());
+  const ModelStep* next = nullptr;
+  std::vector<store::Id> around;
+  for (const ModelStep& step : model.steps) {
+    if (step.step.process_id != process_id || !step.total || step.total->kernel_end_ns <= window.end_ns)
+      continue;
+    if (step.total->kernel_start_ns <= window.end_ns) {
+      around.push_back(step.step.id);
+    } else if (next == nullptr || step.total->kernel_start_ns < next->total->kernel_start_ns) {
+      next = &step;
+    }
+  }
+  store::ActivityFilter filter{
+      process_id, {}, store::TimeSpan{window.end_ns, std::numeric_limits<std::int64_t>::max()}};
+  if (has_launches_outside_steps(process_id, model)) {
+    if (next != nullptr) filter.time->end_ns = next->total->kernel_start_ns + 1;
+  } else {
+    if (next != nullptr) around.push_back(next->step.id);
+    std::erase_if(around, [&](store::Id id) { return known.contains(id); });
+    if (around.empty()) return;
+    filter.step_ids = std::move(around);
+  }
+  std::map<store::Id, store::LaunchRow> first;  // of each device
+  ++counts_.queries;
+  Counter counter(ask, Stage::launches, counts_.launches);
+  require_whole(activity_.for_each_launch_row(
+      filter, store::LaunchColumns::all,
+      [&](const store::LaunchRow& launch) {
+        counter.row();
+        if (launch.start_ns <= window.end_ns || (launch.step_id && known.contains(*launch.step_id))) return;
+        const auto site = sites_.of(launch.site_id, activity_, model.launches);
+        const auto [found, added] = first.try_emplace(model.launches.sites()[site].device_id, launch);
+        if (!added && launch.start_ns < found->second.start_ns) found->second = launch;
+      },
+      ask.stop));
+  for (const auto& [device, launch] : first)
+    model.launches.add(launch, sites_.of(launch.site_id, activity_, model.launches));
 }
 
 void Loader::add_waits(store::Id process_id, TimeWindow time, Model& model) {
@@ -391,6 +438,9 @@ Model Loader::slice(const Model& overview, const Selection& chosen, const Scope&
     add_launches({process_id, steps, {}}, ask, model);
     require_launches(steps, model);
     add_overlapping(chosen, steps, process_id, ask, model);
+    if (representative.scope == ScopeKind::window)
+      add_behind({representative.window_start_ns, representative.window_end_ns}, steps, process_id, ask,
+                 model);
     TimeWindow time{std::numeric_limits<std::int64_t>::max(), 0};
     for (const Selection::Part& part : chosen.parts) {
       time.start_ns = std::min(time.start_ns, part.step.window_start_ns);
@@ -410,8 +460,16 @@ Model Loader::slice(const Model& overview, const Selection& chosen, const Scope&
       }
       add_waits(process_id, waits, model);
     }
-    // Copies for a step may run before it.
-    add_copies({process_id, {}, store::TimeSpan{time.start_ns, time.end_ns}}, ask, model);
+    // Copies for a step may run before it, and one may end the gap at the end of a window.
+    std::int64_t copies_end_ns = time.end_ns;
+    if (representative.scope == ScopeKind::window) {
+      std::int64_t next_ns = std::numeric_limits<std::int64_t>::max();
+      for (const Launches::Row& launch : model.launches.rows()) {
+        if (launch.start_ns >= time.end_ns) next_ns = std::min(next_ns, launch.start_ns);
+      }
+      copies_end_ns = next_ns;
+    }
+    add_copies({process_id, {}, store::TimeSpan{time.start_ns, copies_end_ns}}, ask, model);
     if (by_window) {
       std::unordered_set<store::Id> touched;
       for (const Launches::Row& launch : model.launches.rows()) {

@@ -33,6 +33,9 @@ class Loader {
   void add_launches(const store::ActivityFilter& filter, const QueryOptions& ask, Model& model);
   void add_overlapping(const Selection& chosen, const std::vector<store::Id>& loaded, store::Id process_id,
                        const QueryOptions& ask, Model& model);
+  /// What ended the gap in which the window ends, if it ends in one.
+  void add_behind(const TimeWindow& window, const std::vector<store::Id>& loaded, store::Id process_id,
+                  const QueryOptions& ask, Model& model);
   void add_waits(store::Id process_id, TimeWindow time, Model& model);
   /// What orders the streams and graphs of the launches that are there.
   void add_order(store::Id process_id, const Selection& chosen, Model& model);

@@ -131,11 +131,12 @@ class Reader {
   void read_steps() {
     for (const store::Step& step : capture_.steps()) {
       if (!step.gpu_start_ns || !step.gpu_end_ns || *step.gpu_end_ns <= *step.gpu_start_ns) continue;
-      data_->names.push_back(
-          {"step " + std::to_string(step.step_index) + " · " + std::string(to_string(step.phase)),
-           EventName::Kind::step, KernelClass::other, 0, static_cast<int>(step.phase)});
+      data_->names.push_back({step_event_name(step), EventName::Kind::step, KernelClass::other, 0,
+                              static_cast<int>(step.phase)});
       TimelineRow& line = row(RowKind::steps, 0, step.process_id, 0, 0, 0);
-      line.label = "Steps" + where(step.process_id, 0);
+      // A recorded window among steps, as a warm-up that has none, leaves the row theirs.
+      if (line.label.empty() || step.source != StepSource::window)
+        line.label = std::string(steps_row_label(step)) + where(step.process_id, 0);
       line.id = "steps/" + std::to_string(process_number(step.process_id));
       line.events.add(*step.gpu_start_ns, *step.gpu_end_ns,
                       static_cast<std::uint32_t>(data_->names.size() - 1));
@@ -466,6 +467,15 @@ TimelineRow gap_row(const Accounting& accounting) {
     row.events.add(gap.start_ns, gap.end_ns, static_cast<std::uint32_t>(gap.kind));
   row.events.finish();
   return row;
+}
+
+std::string step_event_name(const store::Step& step) {
+  if (step.source == StepSource::window) return "recorded window";
+  return "step " + std::to_string(step.step_index) + " · " + std::string(to_string(step.phase));
+}
+
+std::string_view steps_row_label(const store::Step& step) {
+  return step.source == StepSource::window ? "Window" : "Steps";
 }
 
 Result<std::shared_ptr<const Timeline>> read_timeline(const std::string& path, const std::stop_token& stop,

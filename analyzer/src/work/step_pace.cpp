@@ -117,7 +117,7 @@ std::vector<StepPace> step_pace(const std::vector<StepSummary>& steps, const std
     // A step that was cut short says nothing of what a step takes.
     if (step.status == StepStatus::ok && step.gpu_duration_ns > 0) {
       const double seconds = static_cast<double>(step.gpu_duration_ns) / 1e9;
-      one.steps_per_s = 1 / seconds;
+      if (step.source != StepSource::window) one.steps_per_s = 1 / seconds;
       if (one.size.tokens) one.tokens_per_s = *one.size.tokens / seconds;
       if (one.size.samples) one.samples_per_s = *one.size.samples / seconds;
     }

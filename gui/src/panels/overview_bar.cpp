@@ -26,8 +26,6 @@ OverviewBar::OverviewBar(const CaptureDocument& document, QWidget* parent)
     text[0] = text[0].toUpper();
     pace << text;
   }
-  if (const std::string line = reports::communication_line(analysis.accounting); !line.empty())
-    pace << shown(line);
   const QString verdict = shown(reports::kernels_verdict_sentence(analysis));
   add_line(pace.isEmpty() ? verdict : pace.takeFirst(), strong, 2);
   // What to do first, unless nobody knows anything.

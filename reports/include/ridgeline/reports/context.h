@@ -42,8 +42,6 @@ struct Fact {
 [[nodiscard]] std::string energy_line(const analyzer::Ranking& ranking);
 [[nodiscard]] std::string roofs_line(const analyzer::UtilisationAnalysis& utilisation);
 
-/// What the collectives cost where a tenth of the step or more is communication that no other kernel hides; else "".
-[[nodiscard]] std::string communication_line(const analyzer::Accounting& accounting);
 /// Are the targets met, by how many kernels, and what would meeting them save. Of a step in which the GPU
 /// idles it is the kernels that meet or miss them, and that it idles is said first.
 [[nodiscard]] std::string verdict_sentence(const analyzer::Analysis& analysis);

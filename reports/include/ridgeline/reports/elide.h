@@ -24,9 +24,10 @@ namespace ridgeline::reports {
 /// Head and tail with "…" between; unchanged if it fits.
 [[nodiscard]] std::string elide_middle(std::string_view text, int columns);
 
-/// Each of these "a / b / c" as elide_start would have it, without half a component at its start where there
-/// is room, except that different ones stay different where the component in which they part has room: it is
-/// kept whole and what follows it loses its middle.
+/// Each of these "a / b / c" as elide_start would have it, but cut between words only, of which a number is one, and
+/// without half a component at its start where there is room; except that different ones stay different where the
+/// component in which they part has room: it is kept whole and what follows it loses its middle. A word that is longer
+/// than all the columns is cut.
 [[nodiscard]] std::vector<std::string> elide_paths(const std::vector<std::string>& paths, int columns);
 
 /// A demangled kernel name as people say it: without return type and parameter list.

@@ -86,6 +86,11 @@ struct Timeline {
 [[nodiscard]] std::optional<RangeInstance> instance_of(const Timeline& timeline, const TimelineRow& row,
                                                        std::size_t event);
 
+/// What the event and the row of a step are called. A capture without steps has its recorded windows there: they are no
+/// steps, and have no number that anybody counts by.
+[[nodiscard]] std::string step_event_name(const store::Step& step);
+[[nodiscard]] std::string_view steps_row_label(const store::Step& step);
+
 /// Rows read so far, of how many (0: not known).
 using ReadProgress = std::function<void(std::int64_t done, std::int64_t total)>;
 

@@ -60,6 +60,7 @@ enum class FindingCode : std::uint8_t {
   recording_price,   ///< what recording made the step longer by
   gpu_idle,          ///< the GPU has nothing to do for a good part of the step
   saving_held_back,  ///< most of what kernels could save does not reach the step
+  communication,     ///< collectives that no other kernel hides take a good part of the step
   collector,         ///< a message of the recording; `detail` holds it
 };
 
@@ -127,6 +128,7 @@ struct Vocabulary<analyzer::FindingCode> {
       {Code::recording_price, "pace.recording_price"},
       {Code::gpu_idle, "pace.gpu_idle"},
       {Code::saving_held_back, "pace.saving_held_back"},
+      {Code::communication, "pace.communication"},
       {Code::collector, "collector"},
   };
 };
