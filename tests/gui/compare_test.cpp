@@ -401,6 +401,25 @@ TEST_F(RecordDialogTest, SaysWhatTheMachineCannotDo) {
   EXPECT_TRUE(dialog_->machine().contains("no GPU"));
 }
 
+// Where nothing can be recorded, Record cannot be pressed, and says why; another machine may be able to.
+TEST_F(RecordDialogTest, CanBePressedOnlyWhereSomethingCanBeRecorded) {
+  const QPushButton* record = nullptr;
+  for (const QPushButton* button : dialog_->findChildren<QPushButton*>()) {
+    if (button->text() == "&Record") record = button;
+  }
+  ASSERT_NE(record, nullptr);
+  EXPECT_FALSE(record->isEnabled()) << "no program is named";
+  EXPECT_TRUE(record->toolTip().contains("which program"));
+  dialog_->set_plan(plan_);
+  ASSERT_TRUE(wait_for([&] { return dialog_->machine().startsWith("▲"); }));
+  EXPECT_FALSE(record->isEnabled()) << "this machine has no GPU";
+  EXPECT_TRUE(record->toolTip().contains("This machine cannot record"));
+  plan_.host = "far";
+  dialog_->set_plan(plan_);
+  EXPECT_TRUE(record->isEnabled());
+  EXPECT_EQ(record->toolTip(), "");
+}
+
 TEST_F(RecordDialogTest, RunsShowsAndOpens) {
   dialog_->set_plan(plan_);
   dialog_->start();

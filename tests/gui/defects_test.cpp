@@ -14,6 +14,7 @@
 #include "panels/charts.h"
 #include "panels/kernel_panel.h"
 #include "panels/ranking_panel.h"
+#include "style/theme.h"
 #include "timeline/timeline_panel.h"
 
 namespace ridgeline::gui {
@@ -279,6 +280,24 @@ TEST(Defects, TheStepThatIsShownIsNotCutOffAndMarksStandClearOfTheWords) {
   EXPECT_LT(beyond.height() / common.height(), 6) << "cut: it would make all others flat";
   constexpr int kTriangle = 14;
   for (const QRectF& words : chart.line_places()) EXPECT_LE(words.bottom(), beyond.top() - kTriangle);
+}
+
+TEST(Defects, ThousandsOfStepsAreNoBlock) {
+  ColumnChart chart;
+  chart.resize(300, 180);
+  std::vector<SeriesPoint> points(3000);
+  for (std::size_t i = 0; i < points.size(); ++i) {
+    points[i].value = i % 2 == 0 ? 1e6 : 0.5e6;
+    points[i].colour = Qt::blue;
+  }
+  chart.set_points(points, [](double value) { return QString::number(value / 1e6); });
+  const QImage picture = chart.grab().toImage();
+  const QRectF tall = chart.item_rect(1500), low = chart.item_rect(1501);
+  const QColor between = picture.pixelColor(QPoint(150, static_cast<int>((tall.top() + low.top()) / 2)));
+  const QColor below = picture.pixelColor(QPoint(150, static_cast<int>((low.top() + low.bottom()) / 2)));
+  EXPECT_EQ(between, QColor(Qt::blue)) << "where some end and some go on";
+  EXPECT_NE(below, QColor(Qt::blue)) << "what all of them reach";
+  EXPECT_NE(below, theme().base);
 }
 
 TEST(Defects, TwoTimelinesOverEachOtherHaveOneAxisAndTheKernelThatWasChosenBefore) {

@@ -52,13 +52,13 @@ TEST(TableModel, NamesThatAreCutStayDifferent) {
   TableModel model;
   model.set_table(table_of({{fprop, 0.1}, {bprop, 0.2}, {fprop, 0.3}}), nullptr);
   for (const int columns : {60, 30, 24, 16}) {
-    const auto name = [&](int row) { return model.kernel_name(model.index(row, 0), columns); };
+    const auto name = [&](int row) { return model.elided_name(model.index(row, 0), columns); };
     EXPECT_NE(name(0), name(1)) << columns << ": " << name(0).toStdString();
     EXPECT_EQ(name(0), name(2)) << columns;
     EXPECT_LE(name(0).size(), columns);
   }
   model.set_table(table_of({{"gemm", 0.1}}), nullptr);
-  EXPECT_EQ(model.kernel_name(model.index(0, 0), 60), "gemm") << "of the table that is there now";
+  EXPECT_EQ(model.elided_name(model.index(0, 0), 60), "gemm") << "of the table that is there now";
 }
 
 TEST(TableProxy, SortsByValueWithTheUnknownLastBothWays) {

@@ -566,6 +566,43 @@ TEST_F(PanelsTest, FactsHoldEveryMetricThatIsOne) {
   }
 }
 
+// How near it is to a roof says nothing of what has none; and all launches together may be where some are not.
+TEST_F(PanelsTest, WhatHasNoRoofIsNotSaidToBeNearOne) {
+  ScopeAnswer answer = overview();
+  const auto fact = [&](const char* name, const std::function<void(analyzer::RankingRow&)>& change) {
+    auto ranking = std::make_shared<analyzer::Ranking>(*overview().ranking);
+    change(ranking->rows.at(0));
+    answer.ranking = ranking;
+    for (const auto& [label, value] : kernel_facts(answer, 0, queries::why_kernel(answer, 0).hold)) {
+      if (label == name) return value;
+    }
+    return QString();
+  };
+  using analyzer::KernelBound;
+  const auto bound = [&](KernelBound what) {
+    return fact("Bound by", [what](analyzer::RankingRow& row) { row.bound = what; });
+  };
+  EXPECT_EQ(bound(KernelBound::too_short), "nothing, for most of its time: too short for any roof");
+  EXPECT_EQ(fact("Bound by",
+                 [](analyzer::RankingRow& row) {
+                   row.bound = KernelBound::too_short;
+                   row.measured_calls = 0;
+                 }),
+            "nothing: too short for any roof");
+  EXPECT_EQ(bound(KernelBound::no_roof), "no roof that is known");
+  EXPECT_EQ(bound(KernelBound::unmeasured), "not known: it was not measured");
+  EXPECT_TRUE(bound(KernelBound::memory).contains("of its nearest roof"))
+      << bound(KernelBound::memory).toStdString();
+  const auto saving = [&](double roof) {
+    return fact("Could save", [roof](analyzer::RankingRow& row) {
+      row.nearest_roof_ratio = roof;
+      row.saved_target_ns = 1000;
+    });
+  };
+  EXPECT_TRUE(saving(0.774).endsWith(", in its launches that are below that"));
+  EXPECT_FALSE(saving(0.5).contains("below"));
+}
+
 TEST_F(PanelsTest, TheKernelPanelSaysWhatIsKnown) {
   selection().select_kernel(kernels_of(overview(), 0));
   const auto* kernel = panel<KernelPanel>("kernel");

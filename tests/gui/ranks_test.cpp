@@ -8,6 +8,7 @@
 #include "ranks/ranks_panel.h"
 #include "reports/fabricated_capture.h"
 #include "ridgeline/queries/ranks_query.h"
+#include "style/theme.h"
 #include "support/temporary_directory.h"
 
 namespace ridgeline::gui {
@@ -54,6 +55,39 @@ std::unique_ptr<MainWindow> window_of(const QString& path) {
 
 RanksPanel* ranks_of(const MainWindow& window) {
   return dynamic_cast<RanksPanel*>(window.panel("ranks"));
+}
+
+// A few ranks do not fill a high panel, the numbers of the steps stand right below them, and words are no identifiers.
+TEST(Ranks, TheMapOfFewRanksIsLowAndTheTableSpeaks) {
+  const MergedJob job;
+  const auto window = window_of(job.path);
+  const RanksPanel* panel = ranks_of(*window);
+  ASSERT_TRUE(panel != nullptr && panel->answer().has_value());
+  LatenessMap map;
+  map.set_analysis(panel->answer()->analysis);
+  map.resize(400, 800);
+  EXPECT_LE(map.item_rect(0).height(), 56);
+  EXPECT_GT(map.item_rect(0).height(), 50);
+  const QRectF last = map.item_rect(map.item_count() - 1);
+  const QImage picture = map.grab().toImage();
+  const auto any_of = [&](const QColor& colour) {
+    for (int x = 0; x < picture.width(); ++x) {
+      for (int y = static_cast<int>(last.bottom()) + 5; y < static_cast<int>(last.bottom()) + 20; ++y) {
+        if (picture.pixelColor(x, y) == colour) return true;
+      }
+    }
+    return false;
+  };
+  EXPECT_TRUE(any_of(theme().bad)) << "late, in the legend";
+  EXPECT_TRUE(any_of(theme().accent)) << "early";
+  QStringList cells;
+  const auto* rows = panel->table()->proxy();
+  for (int row = 0; row < rows->rowCount(); ++row) {
+    for (int column = 0; column < rows->columnCount(); ++column)
+      cells << rows->data(rows->index(row, column)).toString();
+  }
+  EXPECT_TRUE(cells.contains("host gaps")) << cells.join('|').toStdString();
+  EXPECT_FALSE(cells.contains("host_gaps"));
 }
 
 TEST(Ranks, AMergedJobSaysWhoIsLateAndShowsThatRankInItsLatestStep) {

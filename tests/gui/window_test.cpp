@@ -175,6 +175,20 @@ TEST(Window, HasTheSizeThatItHadWhenOneWasClosed) {
   QSettings().remove("window");
 }
 
+// 1920 x 1080 pixels at a scale of 2, less the title bar.
+TEST(Window, FitsAFullHighDefinitionScreenAtTwiceItsScale) {
+  const QSize screen(960, 516);
+  const auto window = opened_window(bundled_capture(), screen);
+  QApplication::processEvents();
+  EXPECT_EQ(window->size(), screen) << window->minimumSizeHint().width() << " x "
+                                    << window->minimumSizeHint().height() << " at least";
+  for (const char* name : {"timeline", "ranking", "roofline", "step"}) {
+    const QWidget* panel = window->panel(name);
+    const QRect where(panel->mapTo(window.get(), QPoint(0, 0)), panel->size());
+    EXPECT_TRUE(window->rect().contains(where)) << name;
+  }
+}
+
 TEST(Window, GroupsByClass) {
   const auto window = opened_window(bundled_capture());
   RankingPanel* ranking = ranking_of(*window);

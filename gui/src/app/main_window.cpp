@@ -150,6 +150,11 @@ void MainWindow::title_docks() {
 }
 
 void MainWindow::show_page(QWidget* page) {
+  // The others ask for no room: a list of what was opened before would make a small window higher than its screen.
+  for (int i = 0; i < pages_->count(); ++i) {
+    const auto room = pages_->widget(i) == page ? QSizePolicy::Preferred : QSizePolicy::Ignored;
+    pages_->widget(i)->setSizePolicy(room, room);
+  }
   pages_->setCurrentWidget(page);
   const bool panels = page == content_ && content_ != nullptr;
   for (const auto& [name, dock] : docks_) dock->setVisible(panels && dock->widget() != nullptr);

@@ -141,7 +141,7 @@ RecordDialog::RecordDialog(QString ridgeline, QWidget* parent)
   column->addLayout(form);
   output_->setReadOnly(true);
   output_->setMaximumBlockCount(kMaxLines);
-  output_->setLineWrapMode(QPlainTextEdit::NoWrap);
+  output_->setLineWrapMode(QPlainTextEdit::WidgetWidth);
   output_->setAccessibleName(tr("Output of the program"));
   QFont fixed("DejaVu Sans Mono");
   fixed.setStyleHint(QFont::Monospace);
@@ -181,11 +181,25 @@ RecordDialog::RecordDialog(QString ridgeline, QWidget* parent)
   connect(&process_, &QProcess::errorOccurred, this, [this](QProcess::ProcessError error) {
     if (error == QProcess::FailedToStart) {
       status_->setText(tr("%1: %2").arg(ridgeline_, process_.errorString()));
-      start_->setEnabled(true);
       stop_->setEnabled(false);
+      enable_start();
     }
   });
+  for (const QLineEdit* field : {host_, program_, capture_})
+    connect(field, &QLineEdit::textChanged, this, &RecordDialog::enable_start);
+  enable_start();
   ask_doctor();
+}
+
+// Not with nothing to record, nor where nothing can be recorded.
+void RecordDialog::enable_start() {
+  const RecordingPlan wanted = plan();
+  const QString missing = wanted.program.isEmpty()                ? tr("Say which program to record.")
+                          : wanted.capture.isEmpty()              ? tr("Say where the capture goes.")
+                          : !can_record_ && wanted.host.isEmpty() ? tr("This machine cannot record.")
+                                                                  : QString();
+  start_->setEnabled(missing.isEmpty() && !running());
+  start_->setToolTip(missing);
 }
 
 // A recording goes on without its window no longer than it takes to end it in order.
@@ -207,6 +221,8 @@ void RecordDialog::ask_doctor() {
     // Its last paragraph is the conclusion.
     const QString last = said.section("\n\n", -1).simplified();
     this_machine_ = (code == 0 ? QString() : QString("▲ ")) + last;
+    can_record_ = code != exit_code(ErrorKind::environment);
+    enable_start();
     machine_->setToolTip(said);
     show_machine();
     if (!started_) output_->setPlainText(said + "\n");
@@ -290,8 +306,8 @@ void RecordDialog::stop() {
 }
 
 void RecordDialog::finished(int exit_code) {
-  start_->setEnabled(true);
   stop_->setEnabled(false);
+  enable_start();
   const QString capture = plan().capture;
   const bool there = QFileInfo::exists(capture);
   open_->setEnabled(there);

@@ -56,6 +56,7 @@ class RecordDialog : public QDialog {
  private:
   void ask_doctor();
   void show_machine();
+  void enable_start();
   void finished(int exit_code);
 
   QString ridgeline_;
@@ -74,8 +75,9 @@ class RecordDialog : public QDialog {
   QPushButton* start_;
   QPushButton* stop_;
   QPushButton* open_;
-  bool stopped_ = false;  // by its user
-  bool started_ = false;  // the output is a recording's
+  bool can_record_ = true;  // as far as doctor has said
+  bool stopped_ = false;    // by its user
+  bool started_ = false;    // the output is a recording's
   QProcess process_;
   QProcess doctor_;
 };

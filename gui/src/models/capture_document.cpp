@@ -87,6 +87,10 @@ void CaptureDocument::cancel_loading() {
   emit failed();
 }
 
+bool CaptureDocument::has_steps() const {
+  return overview_->steps->representative.scope != analyzer::ScopeKind::recording;
+}
+
 store::Id CaptureDocument::process_id() const {
   return analysis_ ? analysis_->steps.process_id : 0;
 }

@@ -39,7 +39,7 @@ KeyMap::KeyMap(QSettings* settings, QObject* parent) : QObject(parent), settings
   add("previous_gap", "The next longer gap", window, QKeySequence("Ctrl+Shift+G"));
   add("light", "Light theme", window, {});
   add("dark", "Dark theme", window, {});
-  add("reset_layout", "Panels back to where they were", window, {});
+  add("reset_layout", "Reset the layout of the panels", window, {});
   add("keys", "Keys", window, QKeySequence("?"));
   add("manual", "Manual of the window", window, {});
   add("about", "About Ridgeline", window, {});

@@ -37,17 +37,20 @@ void TableModel::set_table(std::shared_ptr<const reports::Table> table, std::sha
   endResetModel();
 }
 
-QString TableModel::kernel_name(const QModelIndex& index, int columns) const {
+QString TableModel::elided_name(const QModelIndex& index, int columns) const {
   constexpr std::size_t kMaxNames = 2000;  // that are held against each other
   const auto column = static_cast<std::size_t>(index.column());
   const auto text = [&](std::size_t row) { return shown(table_->cell(row, column).words()).toStdString(); };
-  if (table_->size() > kMaxNames)
-    return plain(reports::elide_kernel_name(text(static_cast<std::size_t>(index.row())), columns));
+  const bool paths = table_->columns()[column].elide == reports::Elide::start;
+  const auto elide = [&](const std::vector<std::string>& whole) {
+    return paths ? reports::elide_paths(whole, columns) : reports::elide_kernel_names(whole, columns);
+  };
+  if (table_->size() > kMaxNames) return plain(elide({text(static_cast<std::size_t>(index.row()))}).front());
   std::vector<QString>& names = names_[{index.column(), columns}];
   if (names.empty()) {
     std::vector<std::string> whole;
     for (std::size_t row = 0; row < table_->size(); ++row) whole.push_back(text(row));
-    for (const std::string& name : reports::elide_kernel_names(whole, columns)) names.push_back(plain(name));
+    for (const std::string& name : elide(whole)) names.push_back(plain(name));
   }
   return names.at(static_cast<std::size_t>(index.row()));
 }

@@ -35,9 +35,9 @@ class TableModel : public QAbstractTableModel {
   void set_table(std::shared_ptr<const reports::Table> table, std::shared_ptr<const void> keeps);
   [[nodiscard]] const std::shared_ptr<const reports::Table>& table() const { return table_; }
 
-  /// A kernel's name in at most that many columns (>= 8). Different names of the column stay different,
-  /// unless there are thousands of them.
-  [[nodiscard]] QString kernel_name(const QModelIndex& index, int columns) const;
+  /// A kernel's name or an NVTX path, whichever the column holds, in at most that many columns (>= 8). Different
+  /// ones of the column stay different, unless there are thousands of them.
+  [[nodiscard]] QString elided_name(const QModelIndex& index, int columns) const;
 
   int rowCount(const QModelIndex& parent = {}) const override;
   int columnCount(const QModelIndex& parent = {}) const override;

@@ -19,6 +19,7 @@ constexpr int kFlameHeight = 19;
 constexpr double kHeadroom = 1.06;  // over the highest column
 constexpr int kMarkHeight = 14;     // of a triangle above a column
 constexpr int kOutlined = 5;        // pixels of a column that can have an outline
+constexpr double kNarrow = 2;       // pixels of a column, less than which many are one block
 constexpr double kSwatch = 13;      // of a legend, with the room after it
 constexpr double kLegendLine = 15;
 constexpr double kStroke = 24;  // of a line beside its label, with the room after it
@@ -279,7 +280,12 @@ void ColumnChart::paintEvent(QPaintEvent*) {
   painter.setPen(QPen(t.grid, 1));
   painter.drawLine(QPointF(area.left(), top), QPointF(area.right(), top));
   const double largest = most();
-  for (std::size_t i = 0; i < points_.size(); ++i) paint_column(painter, static_cast<int>(i), largest);
+  const bool narrow = area.width() < kNarrow * static_cast<double>(points_.size());
+  if (narrow) paint_profile(painter, largest);
+  for (std::size_t i = 0; i < points_.size(); ++i) {
+    if (!narrow) paint_column(painter, static_cast<int>(i), largest);
+    paint_marks(painter, static_cast<int>(i), largest);
+  }
   paint_lines(painter, area);
   paint_legend(painter);
   paint_current(painter);
@@ -295,6 +301,53 @@ void ColumnChart::paint_column(QPainter& painter, int column_at, double largest)
     const double part = std::max(area.height() * std::min(point.part / largest, 1.0), 1.0);
     painter.fillRect(QRectF(column.left(), area.bottom() - part, column.width(), part), t.selected);
   }
+  painter.setPen(Theme::on(point.colour));
+  if (point.value > largest && column.width() > 8)
+    painter.drawText(column, Qt::AlignHCenter | Qt::AlignTop, "≈");
+}
+
+std::vector<ColumnChart::Slice> ColumnChart::profile() const {
+  const double wide = graph().width();
+  std::vector<Slice> slices(static_cast<std::size_t>(std::max(wide, 1.0)));
+  for (std::size_t i = 0; i < points_.size(); ++i) {
+    const SeriesPoint& point = points_[i];
+    // A column that is wider than a pixel is in all that it covers.
+    const std::size_t from = i * slices.size() / points_.size();
+    const std::size_t to = std::max(from + 1, (i + 1) * slices.size() / points_.size());
+    for (std::size_t x = from; x < to; ++x) {
+      Slice& slice = slices[x];
+      slice.least = slice.columns == 0 ? point.value : std::min(slice.least, point.value);
+      slice.most = std::max(slice.most, point.value);
+      slice.part = std::max(slice.part, point.part);
+      slice.colour = point.colour;
+      ++slice.columns;
+    }
+  }
+  return slices;
+}
+
+// More columns than there is room for would be one block: pale up to the least of those at a pixel, full from there to
+// the most.
+void ColumnChart::paint_profile(QPainter& painter, double largest) const {
+  const QRectF area = graph();
+  const std::vector<Slice> slices = profile();
+  const auto at = [&](double value) { return area.height() * std::min(value / largest, 1.0); };
+  for (std::size_t x = 0; x < slices.size(); ++x) {
+    const Slice& slice = slices[x];
+    if (slice.columns == 0) continue;
+    const double left = area.left() + static_cast<double>(x), least = at(slice.least);
+    const double most = std::max(at(slice.most), least + 1.5);
+    painter.fillRect(QRectF(left, area.bottom() - least, 1, least), mixed(slice.colour, theme().base, 0.45));
+    painter.fillRect(QRectF(left, area.bottom() - most, 1, most - least), slice.colour);
+    if (slice.part > 0)
+      painter.fillRect(QRectF(left, area.bottom() - at(slice.part), 1, at(slice.part)), theme().selected);
+  }
+}
+
+void ColumnChart::paint_marks(QPainter& painter, int column_at, double largest) const {
+  const Theme& t = theme();
+  const SeriesPoint& point = points_[static_cast<std::size_t>(column_at)];
+  const QRectF column = column_rect(column_at, largest);
   if (point.chosen && column.width() > kOutlined - 1) {
     painter.setPen(QPen(t.selected, 2));
     painter.drawRect(column.adjusted(-0.5, -0.5, 0.5, 0.5));
@@ -305,9 +358,6 @@ void ColumnChart::paint_column(QPainter& painter, int column_at, double largest)
   }
   painter.setPen(t.bad);
   if (point.outlier) painter.drawText(column.adjusted(-8, -16, 8, 0), Qt::AlignHCenter | Qt::AlignTop, "▲");
-  painter.setPen(Theme::on(point.colour));
-  if (point.value > largest && column.width() > 8)
-    painter.drawText(column, Qt::AlignHCenter | Qt::AlignTop, "≈");
 }
 
 void ColumnChart::paint_legend(QPainter& painter) const {

@@ -94,8 +94,17 @@ class ColumnChart : public ItemChart {
   [[nodiscard]] static double most_of(const std::vector<SeriesPoint>& points);
   /// Places of the legend's words, line by line.
   [[nodiscard]] std::vector<QRectF> legend_places() const;
+  /// What lies at one pixel.
+  struct Slice {
+    int columns = 0;
+    double least = 0, most = 0, part = 0;
+    QColor colour;  // of the last of them
+  };
+  [[nodiscard]] std::vector<Slice> profile() const;  // of each pixel of the graph
   [[nodiscard]] QRectF column_rect(int column, double largest) const;
   void paint_column(QPainter& painter, int column, double largest) const;
+  void paint_profile(QPainter& painter, double largest) const;
+  void paint_marks(QPainter& painter, int column, double largest) const;
   void paint_lines(QPainter& painter, const QRectF& area) const;
   void paint_legend(QPainter& painter) const;
   std::vector<SeriesPoint> points_;

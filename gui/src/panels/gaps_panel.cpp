@@ -11,6 +11,7 @@ namespace {
 
 constexpr int kRoomAround = 2;  // of a gap, a half is shown on either side
 constexpr std::int64_t kMinRoomNs = 1000;
+constexpr std::size_t kMaxRowsForColumns = 1000;  // that are looked at for what a column would hold
 
 std::optional<std::int64_t> cell_ns(const reports::Table& table, std::size_t row, std::string_view key) {
   const reports::Cell cell = table.cell(row, table.column(key));
@@ -67,12 +68,16 @@ GapsPanel::GapsPanel(CaptureDocument& document, Selection& selection, QWidget* p
 
 void GapsPanel::show_answer(const ScopeAnswer& answer) {
   const analyzer::Accounting& accounting = *answer.accounting;
-  auto table = std::make_shared<const reports::Table>(reports::gaps_table(*answer.model, accounting));
+  auto table = std::make_shared<reports::Table>(reports::gaps_table(*answer.model, accounting));
+  const std::size_t path = table->column("nvtx_path");
+  bool any = false;
+  for (std::size_t row = 0; row < std::min(table->size(), kMaxRowsForColumns) && !any; ++row)
+    any = std::holds_alternative<std::string>(table->cell(row, path).value());
+  table->show("nvtx_path", any);
   table_->set_table(std::move(table), this->answer());
   table_->choose_quietly(-1);
   detail_->clear();
   detail_->hide();
-  const bool is_part = answer.scope.window.has_value() || !answer.scope.range.empty();
   const double all = static_cast<double>(std::max<std::int64_t>(accounting.step_ns, 1));
   total_->setText(accounting.gaps.empty()
                       ? tr("no gaps: the GPU was never idle")
@@ -80,7 +85,7 @@ void GapsPanel::show_answer(const ScopeAnswer& answer) {
                             .arg(plain(counted(static_cast<std::int64_t>(accounting.gaps.size()), "gap")),
                                  plain(time_text(static_cast<double>(accounting.gap_total_ns))),
                                  plain(percent_text(static_cast<double>(accounting.gap_total_ns) / all)),
-                                 is_part ? tr("range") : tr("step")));
+                                 noun()));
 }
 
 void GapsPanel::next() {
@@ -103,22 +108,27 @@ void GapsPanel::step_by(int rows) {
   table_->setCurrentIndex(table_->model()->index(to, 0));
 }
 
+QString GapsPanel::noun() const {
+  const analyzer::Scope& scope = answer()->scope;
+  if (scope.window || !scope.range.empty()) return tr("range");
+  return document_.has_steps() ? tr("step") : tr("window");
+}
+
 QString GapsPanel::sentence(const analyzer::Gap& gap, std::size_t row) const {
   const ScopeAnswer& shown_answer = *answer();
   const reports::Table& table = *table_->table_model()->table();
   const double all = static_cast<double>(std::max<std::int64_t>(shown_answer.accounting->step_ns, 1));
   const auto length = static_cast<double>(gap.end_ns - gap.start_ns);
-  QString text =
-      tr("%1, %2 of the %3: %4")
-          .arg(plain(time_text(length)), plain(percent_text(length / all)),
-               shown_answer.scope.window || !shown_answer.scope.range.empty() ? tr("range") : tr("step"),
-               plain(reports::gap_words(gap.kind)));
+  QString text = tr("%1, %2 of the %3: %4")
+                     .arg(plain(time_text(length)), plain(percent_text(length / all)), noun(),
+                          plain(reports::gap_words(gap.kind)));
   if (const std::string cause = cell_text(table, row, "cause"); !cause.empty()) text += ", " + shown(cause);
-  const std::string before = cell_text(table, row, "after_kernel");
-  const std::string after = cell_text(table, row, "before_kernel");
+  // For people: of a copy or a memset, what it was.
+  const std::string before = table.cell(row, table.column("after_kernel")).words();
+  const std::string after = table.cell(row, table.column("before_kernel")).words();
   text += tr("\nafter %1, before %2")
-              .arg(before.empty() ? tr("a copy, a memset or nothing") : shown(before),
-                   after.empty() ? tr("a copy, a memset or nothing") : shown(after));
+              .arg(before.empty() ? tr("nothing that was recorded") : shown(before),
+                   after.empty() ? tr("nothing that was recorded") : shown(after));
   if (gap.after) {
     const auto path = shown_answer.model->string(shown_answer.model->launches.site(*gap.after).nvtx_path_id);
     if (!path.empty()) text += tr(", launched in '%1'").arg(shown(path));

@@ -33,6 +33,8 @@ class GapsPanel : public ScopePanel {
  private:
   void step_by(int rows);
   void go_to(std::size_t row);
+  /// Of what shares are.
+  [[nodiscard]] QString noun() const;
   [[nodiscard]] QString sentence(const analyzer::Gap& gap, std::size_t row) const;
 
   TableView* table_;

@@ -5,6 +5,7 @@
 #include "models/text.h"
 #include "ridgeline/base/units.h"
 #include "ridgeline/reports/absence_text.h"
+#include "ridgeline/reports/context.h"
 #include "ridgeline/reports/error_text.h"
 #include "ridgeline/reports/tables.h"
 #include "ridgeline/reports/why_text.h"
@@ -13,6 +14,7 @@
 namespace ridgeline::gui {
 namespace {
 
+using analyzer::KernelBound;
 using analyzer::Measured;
 using analyzer::Metric;
 using analyzer::RankingRow;
@@ -78,7 +80,7 @@ void add_metrics(const RankingRow& row, Facts& facts) {
   }
 }
 
-void add_work(const RankingRow& row, Facts& facts) {
+void add_work(const RankingRow& row, const QString& noun, Facts& facts) {
   QStringList bytes;
   if (row.dram_bytes) {
     QString text = "DRAM " + bytes_of(*row.dram_bytes);
@@ -110,7 +112,7 @@ void add_work(const RankingRow& row, Facts& facts) {
   }
   if (row.cold_time_ns && row.cold_in_situ_time_ns && *row.cold_in_situ_time_ns > 0) {
     facts.emplace_back("Cold caches", time_of(*row.cold_time_ns) + " for " +
-                                          time_of(*row.cold_in_situ_time_ns) + " in the step (" +
+                                          time_of(*row.cold_in_situ_time_ns) + " in the " + noun + " (" +
                                           plain(fixed(*row.cold_time_ns / *row.cold_in_situ_time_ns, 2)) +
                                           " ×)");
   }
@@ -148,24 +150,37 @@ Facts kernel_facts(const ScopeAnswer& answer, std::size_t ranking_row, const ana
   const RankingRow& row = answer.ranking->rows.at(ranking_row);
   const analyzer::RankingOptions& options = answer.ranking->options;
   Facts facts;
-  facts.emplace_back("Time", QString("%1 in %2, %3 of the step")
+  const QString noun = plain(reports::scope_noun(answer.ranking->scope));
+  facts.emplace_back("Time", QString("%1 in %2, %3 of the %4")
                                  .arg(time_of(static_cast<double>(row.time_ns)),
-                                      plain(counted(row.calls, "call")), share(row.step_share)));
-  QString bound = plain(reports::bound_word(row));
-  if (row.nearest_roof_ratio)
+                                      plain(counted(row.calls, "call")), share(row.step_share), noun));
+  // Of what is too short for a roof, or was not measured, how near a roof is says nothing.
+  const bool has_roof = row.bound != KernelBound::too_short && row.bound != KernelBound::no_roof &&
+                        row.bound != KernelBound::unmeasured;
+  QString bound =
+      row.bound == KernelBound::too_short
+          ? QString(row.measured_calls > 0 ? "nothing, for most of its time: too short for any roof"
+                                           : "nothing: too short for any roof")
+      : row.bound == KernelBound::no_roof    ? QString("no roof that is known")
+      : row.bound == KernelBound::unmeasured ? QString("not known: it was not measured")
+                                             : plain(reports::bound_word(row));
+  if (has_roof && row.nearest_roof_ratio)
     bound += QString(", %1 of its nearest roof (%2)")
                  .arg(share(*row.nearest_roof_ratio), plain(reports::nearest_word(row)));
   facts.emplace_back("Bound by", bound);
   if (row.measured_calls > 0) {
-    facts.emplace_back("Could save", QString("%1 at %2, %3 at %4")
+    // All its launches together may be at the target, and some of them below it.
+    const bool some_below = row.nearest_roof_ratio.value_or(0) >= options.target && row.saved_target_ns > 0;
+    facts.emplace_back("Could save", QString("%1 at %2, %3 at %4%5")
                                          .arg(time_of(row.saved_target_ns), share(options.target),
-                                              time_of(row.saved_stretch_ns), share(options.stretch)));
+                                              time_of(row.saved_stretch_ns), share(options.stretch),
+                                              some_below ? ", in its launches that are below that" : ""));
     if (row.reached_target_ns && row.reached_stretch_ns)
-      facts.emplace_back("Reaches the step",
+      facts.emplace_back("Reaches the " + plain(reports::simulated_noun(answer.ranking->scope)),
                          QString("%1 at %2, %3 at %4")
                              .arg(time_of(*row.reached_target_ns), share(options.target),
                                   time_of(*row.reached_stretch_ns), share(options.stretch)));
-  } else if (!row.why.empty()) {
+  } else if (!row.why.empty() && row.bound != KernelBound::unmeasured) {  // else the sentence above says it
     facts.emplace_back("Not measured", shown(reports::absence_text(row.why)));
   }
   if (const QString text = tiers(row.dram_t1, row.dram_t2, row.cold_dram); !text.isEmpty())
@@ -175,7 +190,7 @@ Facts kernel_facts(const ScopeAnswer& answer, std::size_t ranking_row, const ana
         "Busiest pipe",
         (row.busiest_pipe ? plain(std::string(to_string(*row.busiest_pipe))) + ": " : QString()) + text);
   add_metrics(row, facts);
-  add_work(row, facts);
+  add_work(row, noun, facts);
   add_launches(hold, row, facts);
   if (row.sm_clock_hz) {
     QString clock = plain(clock_text(*row.sm_clock_hz));
@@ -185,13 +200,15 @@ Facts kernel_facts(const ScopeAnswer& answer, std::size_t ranking_row, const ana
   return facts;
 }
 
-Facts launch_facts(const queries::LaunchFacts& launch) {
+Facts launch_facts(const queries::LaunchFacts& launch, bool has_steps) {
   Facts facts;
   const auto ns = [](std::int64_t value) { return time_of(static_cast<double>(value)); };
-  QString where = launch.step_index ? QString("step %1").arg(*launch.step_index) : QString("between steps");
-  if (launch.step_index && launch.launch.ordinal_in_step)
+  QString where;
+  if (has_steps)
+    where = launch.step_index ? QString(", step %1").arg(*launch.step_index) : QString(", between steps");
+  if (has_steps && launch.step_index && launch.launch.ordinal_in_step)
     where += QString(", number %1 of its launches").arg(*launch.launch.ordinal_in_step + 1);
-  facts.emplace_back("This launch", ns(launch.launch.end_ns - launch.launch.start_ns) + ", " + where);
+  facts.emplace_back("This launch", ns(launch.launch.end_ns - launch.launch.start_ns) + where);
   facts.emplace_back("NVTX ranges", launch.nvtx_path.empty() ? "none" : shown(launch.nvtx_path));
   QString from = QString("stream %1").arg(launch.launch.stream_id);
   const bool graph = launch.launch.graph_node_id.has_value();

@@ -18,7 +18,7 @@ using Facts = std::vector<std::pair<QString, QString>>;
 [[nodiscard]] Facts kernel_facts(const ScopeAnswer& answer, std::size_t ranking_row,
                                  const analyzer::KernelHold& hold);
 /// Of one launch: length, step, NVTX ranges, who launched it, how long it waited for its turn: what is known.
-[[nodiscard]] Facts launch_facts(const queries::LaunchFacts& launch);
+[[nodiscard]] Facts launch_facts(const queries::LaunchFacts& launch, bool has_steps);
 /// A table of two columns, escaped.
 [[nodiscard]] QString facts_html(const Facts& facts);
 

@@ -48,9 +48,10 @@ KernelPanel::KernelPanel(CaptureDocument& document, Selection& selection, const 
   launch_ = new QLabel(page_);
   facts_ = new QLabel(page_);
   place_ = new QLabel(page_);
-  strip_title_ = heading(tr("Where it stands in the step"), page_);
+  const QString noun = plain(reports::scope_noun(document_.overview()->steps->representative.scope));
+  strip_title_ = heading(tr("Where it stands in the %1").arg(noun), page_);
   strip_ = new SpanStrip(page_);
-  strip_->setAccessibleName(tr("Where its launches stand in the step"));
+  strip_->setAccessibleName(tr("Where its launches stand in the %1").arg(noun));
   durations_ = new HistogramChart(page_);
   steps_ = new ColumnChart(page_);
   stalls_title_ = heading(tr("What its warps waited for"), page_);
@@ -61,23 +62,7 @@ KernelPanel::KernelPanel(CaptureDocument& document, Selection& selection, const 
   steps_->setMinimumHeight(110);
   durations_->setAccessibleName(tr("Durations of its launches"));
   steps_->setAccessibleName(tr("Its time in each step"));
-  for (QLabel* label : {title_, why_, launch_, facts_, place_, hot_, findings_}) {
-    label->setWordWrap(true);
-    label->setTextInteractionFlags(Qt::TextSelectableByMouse);
-  }
-  title_->setTextFormat(Qt::PlainText);
-  title_->setTextInteractionFlags(Qt::NoTextInteraction);  // the tooltip has the name without breaks
-  title_->setMinimumWidth(1);
-  why_->setTextFormat(Qt::PlainText);
-  why_->setMinimumWidth(1);
-  facts_->setMinimumWidth(1);
-  place_->setTextFormat(Qt::PlainText);
-  hot_->setTextFormat(Qt::PlainText);
-  findings_->setTextFormat(Qt::PlainText);
-  facts_->setTextFormat(Qt::RichText);
-  launch_->setTextFormat(Qt::RichText);
-  launch_->setMinimumWidth(1);
-  launch_->hide();
+  format_labels();
   column->addWidget(title_);
   column->addWidget(why_);
   column->addWidget(launch_);
@@ -87,8 +72,11 @@ KernelPanel::KernelPanel(CaptureDocument& document, Selection& selection, const 
   column->addWidget(heading(tr("Durations of all its launches"), page_));
   column->addWidget(durations_);
   column->addWidget(place_);
-  column->addWidget(heading(tr("Its time in each step"), page_));
+  auto* steps_title = heading(tr("Its time in each step"), page_);
+  column->addWidget(steps_title);
   column->addWidget(steps_);
+  steps_title->setVisible(document_.has_steps());
+  steps_->setVisible(document_.has_steps());
   column->addWidget(stalls_title_);
   column->addWidget(stalls_);
   column->addWidget(hot_);
@@ -107,6 +95,27 @@ KernelPanel::KernelPanel(CaptureDocument& document, Selection& selection, const 
       emit step_chosen(step_windows_[static_cast<std::size_t>(column_at)]);
   });
   start();
+}
+
+// Before they are shown: what is plain text, what may be chosen, and what may be narrower than its words.
+void KernelPanel::format_labels() {
+  for (QLabel* label : {title_, why_, launch_, facts_, place_, hot_, findings_}) {
+    label->setWordWrap(true);
+    label->setTextInteractionFlags(Qt::TextSelectableByMouse);
+  }
+  title_->setTextFormat(Qt::PlainText);
+  title_->setTextInteractionFlags(Qt::NoTextInteraction);  // the tooltip has the name without breaks
+  title_->setMinimumWidth(1);
+  why_->setTextFormat(Qt::PlainText);
+  why_->setMinimumWidth(1);
+  facts_->setMinimumWidth(1);
+  place_->setTextFormat(Qt::PlainText);
+  hot_->setTextFormat(Qt::PlainText);
+  findings_->setTextFormat(Qt::PlainText);
+  facts_->setTextFormat(Qt::RichText);
+  launch_->setTextFormat(Qt::RichText);
+  launch_->setMinimumWidth(1);
+  launch_->hide();
 }
 
 // Facts, columns and bars keep the colours that they were made with.
@@ -210,7 +219,7 @@ void KernelPanel::find_launch() {
       },
       [this](Result<queries::LaunchFacts> launch) {
         launch_->setVisible(launch.ok());
-        if (launch) launch_->setText(facts_html(launch_facts(launch.value())));
+        if (launch) launch_->setText(facts_html(launch_facts(launch.value(), document_.has_steps())));
       });
 }
 

@@ -39,6 +39,7 @@ class KernelPanel : public ScopePanel {
   void show_answer(const ScopeAnswer& answer) override;
 
  private:
+  void format_labels();
   void show_kernel();
   void find_launches();
   void show_launches();

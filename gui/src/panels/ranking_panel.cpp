@@ -73,6 +73,7 @@ void RankingPanel::show_answer(const ScopeAnswer& answer) {
 void RankingPanel::show_total() {
   if (!answer()) return;
   const analyzer::Ranking& ranking = *answer()->ranking;
+  if (ranking.rows.empty()) return total_->setText(tr("no kernel ran here"));
   if (filter_->text().isEmpty()) {
     return total_->setText(reports::anything_measured(ranking)
                                ? tr("saves %1").arg(plain(reports::saving_text(ranking)))

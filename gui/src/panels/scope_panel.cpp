@@ -85,8 +85,8 @@ void ScopePanel::follow() {
     words << range_text(*range, origin);
   }
   chip_->setText((follows_ ? "▣ " : "□ ") + words.join(", "));
-  chip_->setToolTip(
-      tr("%1\nThis panel shows the chosen range only. Press to show the step again.").arg(words.join(", ")));
+  chip_->setToolTip(tr("%1\nThis panel shows the chosen range only. Press to show the %2 again.")
+                        .arg(words.join(", "), document_.has_steps() ? tr("step") : tr("whole window")));
   ask_again();
 }
 

@@ -199,7 +199,8 @@ StepPanel::StepPanel(CaptureDocument& document, Selection& selection, QWidget* p
   column->addWidget(title_);
   column->addWidget(bar_parts_);
   column->addWidget(communication_);
-  column->addWidget(wrapped_heading(tr("GPU time of the steps; a click chooses one"), page));
+  steps_title_ = wrapped_heading(tr("GPU time of the steps; a click chooses one"), page);
+  column->addWidget(steps_title_);
   column->addWidget(steps_);
   column->addWidget(outliers_);
   column->addWidget(flame_title_);
@@ -360,6 +361,9 @@ void StepPanel::ask_pace() {
 
 void StepPanel::show_steps() {
   const analyzer::StepAnalysis& steps = *document_.overview()->steps;
+  steps_title_->setVisible(document_.has_steps());
+  steps_->setVisible(document_.has_steps());
+  if (!document_.has_steps()) return outliers_->hide();
   std::vector<std::int64_t> outliers;
   QStringList said;
   // Of the whole analysis, which has the clock's part in it.

@@ -41,6 +41,7 @@ class StepPanel : public ScopePanel {
   QLabel* communication_;
   FlameChart* flame_;
   QLabel* flame_title_;
+  QLabel* steps_title_ = nullptr;
   ColumnChart* steps_;
   QLabel* outliers_;
   QToolButton* back_;

@@ -29,15 +29,16 @@ constexpr int kMinElasticWidth = 160;  // likewise of other columns that are cut
 
 QString elided(const QModelIndex& index, const QString& text, reports::Elide how, int columns) {
   switch (how) {
-    case reports::Elide::kernel_name: {
+    case reports::Elide::kernel_name:
+    case reports::Elide::start: {
       // Beside the names of the other rows.
       const auto* proxy = qobject_cast<const TableProxy*>(index.model());
       const auto* model = proxy != nullptr ? qobject_cast<const TableModel*>(proxy->sourceModel()) : nullptr;
-      return model != nullptr ? model->kernel_name(proxy->mapToSource(index), std::max(columns, 8))
-                              : plain(reports::elide_kernel_name(text.toStdString(), std::max(columns, 8)));
+      return model != nullptr ? model->elided_name(proxy->mapToSource(index), std::max(columns, 8))
+             : how == reports::Elide::start
+                 ? plain(reports::elide_start(text.toStdString(), std::max(columns, 4)))
+                 : plain(reports::elide_kernel_name(text.toStdString(), std::max(columns, 8)));
     }
-    case reports::Elide::start:
-      return plain(reports::elide_start(text.toStdString(), std::max(columns, 4)));
     case reports::Elide::middle:
       return plain(reports::elide_middle(text.toStdString(), std::max(columns, 4)));
     default:

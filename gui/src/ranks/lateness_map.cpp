@@ -18,8 +18,10 @@ namespace {
 constexpr double kMapLeft = 58;
 constexpr double kMapFoot = 18;
 constexpr double kMapMargin = 4;
-constexpr int kMinCellHeight = 4;  // what a hand still hits
+constexpr int kMinCellHeight = 4;   // what a hand still hits
+constexpr int kMaxCellHeight = 56;  // of two ranks, no more than this of a panel
 constexpr double kLabelHeight = 14;
+constexpr double kLegendGap = 12, kSwatch = 9;
 constexpr double kStrongest = 2;  // times what is named: the full colour
 
 // Red is late, blue is early; what is far below what would be named stays the ground's.
@@ -51,7 +53,8 @@ void LatenessMap::set_chosen(std::size_t rank, std::size_t step) {
 
 QRectF LatenessMap::area() const {
   return {kMapLeft, kMapMargin, std::max(1.0, width() - kMapLeft - kMapMargin),
-          std::max(1.0, height() - kMapFoot - 2 * kMapMargin)};
+          std::clamp(height() - kMapFoot - 2 * kMapMargin, 1.0,
+                     std::max(1.0, static_cast<double>(ranks()) * kMaxCellHeight))};
 }
 
 int LatenessMap::item_count() const {
@@ -129,14 +132,35 @@ void LatenessMap::paintEvent(QPaintEvent* event) {
                      Qt::AlignRight | Qt::AlignVCenter, tr("rank %1").arg(analysis_->ranks[rank]));
   }
   painter.setPen(t.faint);
-  const QRectF foot(kMapLeft, height() - kMapFoot, width() - kMapLeft - kMapMargin, kMapFoot);
-  painter.drawText(foot, Qt::AlignLeft, tr("step %1").arg(analysis_->step_costs.front().step_index));
-  painter.drawText(foot, Qt::AlignRight, tr("step %1").arg(analysis_->step_costs.back().step_index));
+  const QRectF foot(kMapLeft, area().bottom() + kMapMargin, area().width(), kMapFoot);
+  const QString first_step = tr("step %1").arg(analysis_->step_costs.front().step_index);
+  const QString last_step = tr("step %1").arg(analysis_->step_costs.back().step_index);
+  painter.drawText(foot, Qt::AlignLeft, first_step);
+  painter.drawText(foot, Qt::AlignRight, last_step);
+  paint_legend(painter, foot.adjusted(painter.fontMetrics().horizontalAdvance(first_step) + kLegendGap, 0,
+                                      -painter.fontMetrics().horizontalAdvance(last_step) - kLegendGap, 0));
   if (chosen_ >= 0) {
     painter.setPen(QPen(t.selected, 2));
     painter.drawRect(item_rect(chosen_).adjusted(0, 0, -1, -1));
   }
   paint_current(painter);
+}
+
+// In the middle between the numbers of the steps, if both words have room there.
+void LatenessMap::paint_legend(QPainter& painter, const QRectF& room) const {
+  const QFontMetricsF metrics(painter.font());
+  const std::pair<QString, QColor> words[] = {{tr("late"), theme().bad}, {tr("early"), theme().accent}};
+  double wide = -kLegendGap;
+  for (const auto& [text, colour] : words) wide += kSwatch + 4 + metrics.horizontalAdvance(text) + kLegendGap;
+  if (wide > room.width()) return;
+  double x = room.center().x() - wide / 2;
+  for (const auto& [text, colour] : words) {
+    painter.fillRect(QRectF(x, room.top() + 3, kSwatch, kSwatch), colour);
+    x += kSwatch + 4;
+    painter.drawText(QRectF(x, room.top(), metrics.horizontalAdvance(text) + 1, room.height()), Qt::AlignLeft,
+                     text);
+    x += metrics.horizontalAdvance(text) + kLegendGap;
+  }
 }
 
 void LatenessMap::mousePressEvent(QMouseEvent* event) {

@@ -35,6 +35,7 @@ class LatenessMap : public ItemChart {
   [[nodiscard]] std::size_t ranks() const { return analysis_ ? analysis_->ranks.size() : 0; }
   [[nodiscard]] std::size_t steps() const { return analysis_ ? analysis_->step_costs.size() : 0; }
   [[nodiscard]] QRectF area() const;
+  void paint_legend(QPainter& painter, const QRectF& room) const;
   [[nodiscard]] int item_at(const QPointF& at) const;  // -1: none
   [[nodiscard]] double lateness_of(int item) const;
 

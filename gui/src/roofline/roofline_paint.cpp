@@ -15,6 +15,7 @@ namespace ridgeline::gui {
 namespace {
 
 constexpr double kLegendSwatch = 14;  // with the room after it
+constexpr double kLinePiece = 4;      // of a line that no name may cover
 
 QString axis_text(double value) {
   static constexpr std::pair<double, const char*> kUnits[] = {
@@ -68,11 +69,7 @@ void RooflineView::draw(QPainter& painter, const QRectF& area) const {
   const Frame f = frame(area);
   if (plot_.dots.empty() && plot_.strip.empty()) {
     painter.setPen(theme().faint);
-    painter.drawText(
-        area, Qt::AlignCenter | Qt::TextWordWrap,
-        filtered_
-            ? tr("No kernel's name matches the filter.")
-            : tr("No kernel here has counted bytes or operations:\nrecord with samples or replay steps."));
+    painter.drawText(area, Qt::AlignCenter | Qt::TextWordWrap, when_empty_);
     return;
   }
   draw_axes(painter, f);
@@ -129,7 +126,7 @@ void RooflineView::draw_axes(QPainter& painter, const Frame& f) const {
   }
   painter.setPen(t.text);
   painter.drawText(QRectF(f.graph.left(), f.graph.bottom() + 19, f.graph.width(), 18), Qt::AlignHCenter,
-                   time ? tr("time at the DRAM roof, in all calls of the step")
+                   time ? tr("time at the DRAM roof, in all calls of the %1").arg(noun_)
                         : tr("arithmetic intensity, FLOP/byte of DRAM"));
   painter.save();
   painter.translate(f.area.left() + 12, f.graph.center().y());
@@ -359,6 +356,13 @@ void RooflineView::draw_levels(QPainter& painter, const Frame& f) const {
   }
   std::vector<QRectF> taken = taken_by_dots_and_legend(f);
   for (const RoofName& name : place_roof_names(f)) taken.push_back(name.covers.boundingRect());
+  // Nor over the line that joins them.
+  for (std::size_t i = 1; i < levels_.size(); ++i) {
+    const QLineF line(f.x(levels_[i - 1].x), f.y(levels_[i - 1].y), f.x(levels_[i].x), f.y(levels_[i].y));
+    const int pieces = std::max(1, static_cast<int>(line.length() / kLinePiece));
+    for (int piece = 0; piece <= pieces; ++piece)
+      taken.emplace_back(line.pointAt(static_cast<double>(piece) / pieces) - QPointF(1.5, 1.5), QSizeF(3, 3));
+  }
   // All circles before any name: one would stand over the name of its neighbour.
   constexpr double kCircle = 4.5;
   for (const RooflineDot& level : levels_) {

@@ -14,6 +14,7 @@
 #include "models/text.h"
 #include "panels/named_box.h"
 #include "ridgeline/base/units.h"
+#include "ridgeline/reports/context.h"
 #include "ridgeline/reports/elide.h"
 #include "style/theme.h"
 
@@ -164,7 +165,15 @@ void RooflinePanel::plot_again() {
     notes << tr("%1 short ones left out").arg(plain(counted(plot.decluttered, "kernel")));
   if (plot.left_out > 0) notes << tr("%1 without counters").arg(plain(counted(plot.left_out, "kernel")));
   note_->setText(notes.join(", "));
-  view_->set_plot(std::move(plot), filtered);
+  const bool nothing_ran = answer()->ranking->rows.empty();
+  view_->set_words(
+      plain(reports::scope_noun(answer()->ranking->scope)),
+      filtered      ? tr("No kernel's name matches the filter.")
+      : nothing_ran ? tr("No kernel ran here.")
+      : document_.recording()->imported()
+          ? tr("The trace has no counters:\nridgeline import --onto joins results of Nsight Compute.")
+          : tr("No kernel here has counted bytes or operations:\nrecord with samples or replay steps."));
+  view_->set_plot(std::move(plot));
   follow_kernel();
 }
 

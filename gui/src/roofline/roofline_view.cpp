@@ -84,10 +84,14 @@ RooflineView::Frame RooflineView::frame(const QRectF& area) const {
   return f;
 }
 
-void RooflineView::set_plot(RooflinePlot plot, bool filtered) {
+void RooflineView::set_words(const QString& noun, const QString& when_empty) {
+  noun_ = noun;
+  when_empty_ = when_empty;
+}
+
+void RooflineView::set_plot(RooflinePlot plot) {
   if (plot.mode != plot_.mode) zoom_to(std::nullopt);
   plot_ = std::move(plot);
-  filtered_ = filtered;
   items_changed();
 }
 
@@ -318,10 +322,11 @@ void RooflineView::leaveEvent(QEvent*) {
 }
 
 QString RooflineView::words_of(const RooflineDot& dot) const {
-  QString text = tr("%1. %2\n%3, %4 of the step")
-                     .arg(dot.ranking_row + 1)
-                     .arg(shown(reports::elide_kernel_name(dot.name, 120)),
-                          plain(time_text(static_cast<double>(dot.time_ns))), plain(percent_text(dot.share)));
+  QString text =
+      tr("%1. %2\n%3, %4 of the %5")
+          .arg(dot.ranking_row + 1)
+          .arg(shown(reports::elide_kernel_name(dot.name, 120)),
+               plain(time_text(static_cast<double>(dot.time_ns))), plain(percent_text(dot.share)), noun_);
   if (dot.ratio)
     text += tr("\n%1 of its nearest roof, bound by %2")
                 .arg(plain(percent_text(*dot.ratio)), plain(reports::bound_word(dot.bound)));

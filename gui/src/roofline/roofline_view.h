@@ -26,8 +26,10 @@ class RooflineView : public ItemChart {
  public:
   explicit RooflineView(QWidget* parent = nullptr);
 
-  /// `filtered`: the filter leaves kernels out, and where none is left it is why.
-  void set_plot(RooflinePlot plot, bool filtered = false);
+  void set_plot(RooflinePlot plot);
+  /// What shares are of ("step"), and why there is nothing to see where there is nothing.
+  void set_words(const QString& noun, const QString& when_empty);
+  [[nodiscard]] const QString& words_when_empty() const { return when_empty_; }
   [[nodiscard]] const RooflinePlot& plot() const { return plot_; }
   /// Those rows of the ranking are outlined; of the first one the levels are joined.
   void set_chosen(std::vector<std::size_t> rows, std::vector<RooflineDot> levels);
@@ -120,7 +122,7 @@ class RooflineView : public ItemChart {
   std::vector<std::size_t> chosen_, hovered_;
   std::vector<RooflineDot> levels_, before_;
   std::optional<RooflineWindow> zoom_;
-  bool filtered_ = false;
+  QString noun_ = tr("step"), when_empty_ = tr("No kernel here has counted bytes or operations.");
   QToolButton* whole_;  // ends the zoom; in the corner of the axes, where nothing is drawn
   Drag drag_ = Drag::none;
   QPointF drag_from_, drag_to_;

@@ -41,12 +41,11 @@ std::shared_ptr<const TimelineData> coarse_timeline(const analyzer::Model& recor
   for (const analyzer::ModelStep& each : recording.steps) {
     const store::Step& step = each.step;
     if (!step.gpu_start_ns || !step.gpu_end_ns || *step.gpu_end_ns <= *step.gpu_start_ns) continue;
-    data->names.push_back(
-        {"step " + std::to_string(step.step_index) + " · " + std::string(to_string(step.phase)),
-         EventName::Kind::step, KernelClass::other, 0, static_cast<int>(step.phase)});
+    data->names.push_back({analyzer::step_event_name(step), EventName::Kind::step, KernelClass::other, 0,
+                           static_cast<int>(step.phase)});
     TimelineRow& row = rows[step.process_id];
     row.kind = RowKind::steps;
-    row.label = "Steps";
+    if (row.label.empty() || step.source != StepSource::window) row.label = analyzer::steps_row_label(step);
     row.id = "steps/coarse/" + std::to_string(step.process_id);
     row.process_id = step.process_id;
     row.events.add(*step.gpu_start_ns, *step.gpu_end_ns, static_cast<std::uint32_t>(data->names.size() - 1));
@@ -106,7 +105,7 @@ TimelinePanel::TimelinePanel(CaptureDocument& document, Selection& selection, QW
 
   const analyzer::RepresentativeStep& step = document_.overview()->steps->representative;
   view_->set_origin(step.window_start_ns,
-                    step.whole_recording ? QString("0") : tr("step %1").arg(step.summary.step_index));
+                    document_.has_steps() ? tr("step %1").arg(step.summary.step_index) : QString("0"));
   view_->set_step({step.window_start_ns, step.window_end_ns});
   view_->scene().set_data(coarse_timeline(*document_.recording()));
   view_->scene().set_gaps(*document_.overview()->accounting);

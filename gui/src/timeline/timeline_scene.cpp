@@ -131,6 +131,7 @@ std::vector<RowLine> TimelineScene::lines(const std::vector<std::size_t>& rows,
     return std::max(place->start_ns - view.end_ns, view.start_ns - place->end_ns);
   };
   std::vector<RowLine> lines;
+  std::int64_t nearest_ns = 0;  // of the rows that the last line stands for
   for (const std::size_t row : rows) {
     const bool counter = rows_[row]->kind == RowKind::counter;
     if (!empty[row]) {
@@ -138,10 +139,16 @@ std::vector<RowLine> TimelineScene::lines(const std::vector<std::size_t>& rows,
     } else if (lines.empty() || lines.back().folded.empty() ||
                (rows_[lines.back().row]->kind == RowKind::counter) != counter) {
       lines.push_back({row, {row}});
+      nearest_ns = -1;
     } else {
       RowLine& line = lines.back();
+      // Asked for only where it decides, and once of each row: thousands of rows may be folded.
+      if (nearest_ns < 0) nearest_ns = away_ns(line.row);
       line.folded.push_back(row);
-      if (away_ns(row) < away_ns(line.row)) line.row = row;
+      const std::int64_t own_ns = nearest_ns == 0 ? INT64_MAX : away_ns(row);
+      if (own_ns >= nearest_ns) continue;
+      line.row = row;
+      nearest_ns = own_ns;
     }
   }
   return lines;

@@ -174,13 +174,17 @@ TimeAxis TimelineView::strip_axis() const {
   return {TimeAxis::inside(scene_.extent(), scene_.extent()), static_cast<double>(graph_rect().width())};
 }
 
-std::vector<RowLine> TimelineView::lines(const std::vector<std::size_t>& rows) const {
+// Asked for many times a frame, by whatever needs to know where a row is.
+const std::vector<RowLine>& TimelineView::lines(const std::vector<std::size_t>& rows) const {
   auto& [empty, view] = empty_rows_;
   if (empty.size() != scene_.row_count() || view != selection_.view()) {
     view = selection_.view();
     empty = scene_.empty_rows(view);
+    lines_ = {};
   }
-  return scene_.lines(rows, empty, view);
+  Lines& known = lines_.at(&rows == &scene_.pinned_rows() ? 0 : 1);
+  if (known.rows != rows || known.lines.empty()) known = {rows, scene_.lines(rows, empty, view)};
+  return known.lines;
 }
 
 int TimelineView::height_of(const std::vector<std::size_t>& rows) const {

@@ -154,7 +154,7 @@ class TimelineView : public QWidget {
   void paint_statistics(QPainter& painter);
   [[nodiscard]] const QImage& row_image(std::size_t row, const TimeAxis& axis);
   [[nodiscard]] int top_of_rows() const;
-  [[nodiscard]] std::vector<RowLine> lines(const std::vector<std::size_t>& rows) const;
+  [[nodiscard]] const std::vector<RowLine>& lines(const std::vector<std::size_t>& rows) const;
   [[nodiscard]] int height_of(const std::vector<std::size_t>& rows) const;
   void update_scroll_bar();
   void update_label_width();
@@ -199,6 +199,11 @@ class TimelineView : public QWidget {
   std::vector<std::pair<QImage, TimeWindow>> images_;  // of each row, and what they show
   QImage strip_;
   mutable std::pair<std::vector<bool>, TimeWindow> empty_rows_;  // of each row, in that view
+  struct Lines {
+    std::vector<std::size_t> rows;
+    std::vector<RowLine> lines;
+  };
+  mutable std::array<Lines, 2> lines_;  // in that view, of the pinned rows and of those that scroll
   Drag drag_ = Drag::none;
   QPoint drag_from_;
   std::int64_t drag_from_ns_ = 0;
