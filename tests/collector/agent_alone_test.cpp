@@ -36,9 +36,14 @@ struct PricedProgram {
     if (in_step) in_step();
     launch("k2");
     launch("k3");
+    if (graph_nodes > 0) launch_graph();
     cupti.clock_ns += 10 * kAloneMillisecond;
     program->pop();
     cupti.clock_ns += kAloneMillisecond;  // between steps
+  }
+  void launch_graph() {
+    const std::uint32_t id = program->launch("graph", 1, CUDA_SUCCESS, false, true);
+    if (cupti.kernels_disabled == 0) graphs.push_back(id);
   }
   void steps(int count) {
     for (int i = 0; i < count; ++i) step();
@@ -58,6 +63,20 @@ struct PricedProgram {
                                             static_cast<std::uint64_t>(cupti.clock_ns)));
     }
     pending.clear();
+    // Of the latest launch some nodes are late, as long as it is the latest.
+    const auto nodes_ran = [&](std::uint32_t id, int nodes) {
+      for (int node = 0; node < nodes; ++node) {
+        records.push_back(FakeProgram::kernel(id, "node", static_cast<std::uint64_t>(cupti.clock_ns - 1000),
+                                              static_cast<std::uint64_t>(cupti.clock_ns)));
+        records.back().graphNodeId = static_cast<std::uint64_t>(node) + 1;
+      }
+    };
+    for (const std::uint32_t id : graphs) {
+      if (late != 0) nodes_ran(std::exchange(late, 0), late_nodes);
+      nodes_ran(id, id == graphs.back() ? graph_nodes - late_nodes : graph_nodes);
+      if (id == graphs.back() && late_nodes > 0) late = id;
+    }
+    graphs.clear();
     if (!records.empty()) program->deliver(records);
   }
   static std::vector<std::uint32_t> alone_in(const FakeProgram::Contents& c) {
@@ -68,7 +87,9 @@ struct PricedProgram {
   }
   FakeCupti& cupti;
   std::unique_ptr<FakeProgram> program;
-  std::vector<std::uint32_t> pending;
+  std::vector<std::uint32_t> pending, graphs;
+  int graph_nodes = 0, late_nodes = 0;
+  std::uint32_t late = 0;  // a graph launch
   std::function<void()> in_step;
   int unseen = 0;
   bool device_hangs = false;
@@ -144,6 +165,95 @@ TEST(AloneSteps, ThereAreNoneBesideGraphs) {
   p.steps(30);
   EXPECT_EQ(p.unseen, 0);
   EXPECT_NE(p.program->contents().message(spool::Topic::price).find("CUDA graphs"), std::string::npos);
+}
+
+// One with a graph of 50 nodes, launched in each step.
+struct PricedGraphs : PricedProgram {
+  explicit PricedGraphs(FakeCupti& fake) : PricedProgram(fake, {{"RIDGELINE_ALONE_IN_GRAPHS", "1"}}) {
+    program->function = reinterpret_cast<CUfunction>(std::uintptr_t{0x1000});
+    graph_nodes = 50;
+    program->launch("captured", 1, CUDA_SUCCESS, true);
+  }
+};
+
+TEST(AloneSteps, StandBesideGraphsIfTheyAreAskedFor) {
+  FakeCupti cupti;
+  PricedGraphs p(cupti);
+  p.steps(36);
+  p.flush();
+  const auto c = p.program->contents();
+  EXPECT_EQ(PricedProgram::alone_in(c), (std::vector<std::uint32_t>{6, 7, 8, 15, 16, 17, 24, 25, 26}));
+  EXPECT_EQ(p.unseen, 0) << "a kernel that is launched for the first time may be loaded then";
+  EXPECT_EQ(c.launches.size(), (36u - 9) * 4 + 1);
+  EXPECT_EQ(c.totals.graph_kernel_records, (36u - 9) * 50);
+  EXPECT_EQ(c.message(spool::Topic::price), "");
+  std::size_t alone = 0;
+  for (const spool::StepBlockRecord& block : c.blocks) {
+    if ((block.header.flags & spool::kBlockAlone) == 0) continue;
+    ++alone;
+    EXPECT_EQ(block.header.flags & spool::kBlockByPeriod, 0);
+    EXPECT_EQ(block.launches, 3u * 4) << "what their callbacks take is taken off";
+  }
+  EXPECT_EQ(alone, 3u);
+  EXPECT_EQ(cupti.kernels_disabled, 0);
+  EXPECT_FALSE(cupti.enabled_calls.contains(CUPTI_DRIVER_TRACE_CBID_cuModuleLoadData));
+}
+
+TEST(AloneSteps, BesideGraphsRecordingIsBackBeforeCodeIsLoaded) {
+  FakeCupti cupti;
+  PricedGraphs p(cupti);
+  p.steps(6);
+  p.in_step = [&] {
+    ASSERT_GT(cupti.kernels_disabled, 0);
+    ASSERT_TRUE(cupti.enabled_calls.contains(CUPTI_DRIVER_TRACE_CBID_cuLibraryGetKernel));
+    p.program->call(CUPTI_DRIVER_TRACE_CBID_cuLibraryGetKernel, 1000,
+                    [&] { EXPECT_EQ(cupti.kernels_disabled, 0); });
+    p.in_step = {};
+  };
+  p.steps(9);
+  EXPECT_TRUE(p.in_step == nullptr);
+  p.in_step = [&] {
+    if (cupti.kernels_disabled == 0) return;
+    p.program->function = reinterpret_cast<CUfunction>(std::uintptr_t{0x2000});
+    p.program->while_running = [&] { EXPECT_EQ(cupti.kernels_disabled, 0); };
+    p.launch("new");
+    p.program->while_running = {};
+    p.program->function = reinterpret_cast<CUfunction>(std::uintptr_t{0x1000});
+    p.in_step = {};
+  };
+  p.steps(20);
+  EXPECT_TRUE(p.in_step == nullptr) << "a later block came";
+  EXPECT_EQ(p.program->contents().message(spool::Topic::timeline_refused), "");
+}
+
+TEST(AloneSteps, BesideGraphsOneThatIsInstantiatedBringsRecordingBack) {
+  FakeCupti cupti;
+  PricedGraphs p(cupti);
+  p.steps(6);
+  p.in_step = [&] {
+    ASSERT_GT(cupti.kernels_disabled, 0);
+    p.program->call(CUPTI_DRIVER_TRACE_CBID_cuGraphInstantiateWithFlags, 1000,
+                    [&] { EXPECT_EQ(cupti.kernels_disabled, 0); });
+    p.in_step = {};
+  };
+  p.steps(2);
+  EXPECT_TRUE(p.in_step == nullptr);
+  EXPECT_EQ(p.program->contents().message(spool::Topic::timeline_refused), "");
+}
+
+TEST(AloneSteps, BesideGraphsNothingIsSwitchedBeforeAllNodesHaveTheirRecords) {
+  FakeCupti cupti;
+  PricedGraphs p(cupti);
+  p.steps(5);
+  p.late_nodes = 1;
+  p.cupti.on_flush = [&p] {
+    p.flush();
+    p.cupti.clock_ns += 10 * kAloneMillisecond;
+  };
+  p.steps(3);
+  const auto c = p.program->contents();
+  EXPECT_TRUE(PricedProgram::alone_in(c).empty());
+  EXPECT_NE(c.message(spool::Topic::price).find("never through"), std::string::npos);
 }
 
 TEST(AloneSteps, ACaptureInOneBringsRecordingBackBeforeItBegins) {

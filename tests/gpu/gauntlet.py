@@ -114,7 +114,9 @@ def drawn(kind, seed, number):
     """Arguments of the program, of the recording, and whether nothing is compiled yet."""
     random_ = random.Random(f"{seed}-{number}")
     arguments, options = [], []
-    parts = [f"warmup={random_.randrange(1, 12)}", f"timeline={random_.randrange(3, 9)}"]
+    # From 20 timeline steps on some run without being recorded.
+    timeline = random_.randrange(20, 41) if random_.random() < 0.4 else random_.randrange(3, 9)
+    parts = [f"warmup={random_.randrange(1, 12)}", f"timeline={timeline}"]
     if random_.random() < 0.6:
         parts.append(f"sample={random_.randrange(1, 5)}")
     parts.append(f"replay={random_.randrange(4, 17)}")
@@ -126,7 +128,7 @@ def drawn(kind, seed, number):
         if random_.random() < 0.3:
             arguments = ["--unmarked", "--steps", str(UNMARKED_STEPS.get(kind.name, 1500))]
         else:
-            arguments = ["--steps", "60"]
+            arguments = ["--steps", "60" if timeline < 20 else "110"]
         if kind.name == "all":
             arguments += ["--seed", str(random_.randrange(1, 6))]
     if random_.random() < 0.2:

@@ -176,6 +176,12 @@ std::uint32_t CodeHashes::set(std::string_view name, std::uint64_t code, std::ui
 void CodeHashes::forget_module(std::uint32_t module_id) noexcept {
   std::lock_guard<std::mutex> guard(mutex_);
   std::erase_if(functions_, [&](const auto& each) { return each.second.module_id == module_id; });
+  without_code_.clear();
+}
+
+bool CodeHashes::knows(const void* function) const noexcept {
+  std::lock_guard<std::mutex> guard(mutex_);
+  return functions_.contains(function) || without_code_.contains(function);
 }
 
 std::uint64_t CodeHashes::code_of(const void* function, std::string_view name) noexcept {
@@ -184,10 +190,14 @@ std::uint64_t CodeHashes::code_of(const void* function, std::string_view name) n
   if (const auto known = functions_.find(function);
       known != functions_.end() && known->second.name == name_hash)
     return known->second.code;
-  if (entries_.empty()) return 0;
-  const Entry& newest = *find(name_hash);
-  if (function == nullptr || newest.code == 0) return newest.code;
+  static constexpr Entry kNone{};
+  const Entry& newest = entries_.empty() ? kNone : *find(name_hash);
+  if (function == nullptr) return newest.code;
   try {
+    if (newest.code == 0) {
+      if (without_code_.size() < kMaxFunctions) without_code_.insert(function);
+      return 0;
+    }
     if (functions_.size() < kMaxFunctions)
       functions_[function] = {.name = name_hash, .code = newest.code, .module_id = newest.module_id};
   } catch (...) {  // no memory: asked for again at the next launch

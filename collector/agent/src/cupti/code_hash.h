@@ -7,6 +7,7 @@
 #include <mutex>
 #include <string_view>
 #include <unordered_map>
+#include <unordered_set>
 #include <vector>
 
 namespace ridgeline::agent {
@@ -74,6 +75,8 @@ class CodeHashes {
   /// it was asked for first. CUPTI says of no handle which module it is from, but a function is launched when its
   /// module has been loaded and mostly before the next one. A null handle: the newest code. 0: not known.
   std::uint64_t code_of(const void* function, std::string_view name) noexcept;
+  /// code_of() was asked of the handle, and no module was unloaded since that it may be from.
+  bool knows(const void* function) const noexcept;
   /// Hash of a kernel's newest code, 0 if its module was not seen yet: where modules are loaded lazily that happens
   /// inside the kernel's first launch. The kernel has this id from now on.
   std::uint64_t bind(std::string_view name, std::uint32_t kernel_id) noexcept;
@@ -102,6 +105,7 @@ class CodeHashes {
   std::vector<Entry> entries_;  // open addressing, a power of two, at most half full
   std::size_t count_ = 0;
   std::unordered_map<const void*, Function> functions_;  // by handle
+  std::unordered_set<const void*> without_code_;         // further handles
 };
 
 }  // namespace ridgeline::agent

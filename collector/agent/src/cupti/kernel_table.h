@@ -26,6 +26,9 @@ class KernelTable {
   /// is loaded: at the call's end. The code has its record then.
   std::uint32_t code_of(const void* function, std::string_view name) noexcept;
 
+  /// Was launched before, and its module is still loaded.
+  bool knows(const void* function) noexcept { return function != nullptr && code_.knows(function); }
+
   /// A module's machine code, valid during the call: kernels get its hash. Never throws; without memory they
   /// have none.
   void module_loaded(std::uint32_t module_id, const void* cubin, std::size_t size_bytes) noexcept;

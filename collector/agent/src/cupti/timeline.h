@@ -12,6 +12,7 @@
 
 #include "cupti/cupti_api.h"
 #include "cupti/device_launches.h"
+#include "cupti/graph_launches.h"
 #include "cupti/kernel_table.h"
 #include "ridgeline/counting/place_times.h"
 #include "ridgeline/spool/writer.h"
@@ -119,6 +120,7 @@ class Timeline {
   void time_launches(counting::ProgramTimes* times) noexcept { times_ = times; }
 
   SeenLaunches& seen() noexcept { return seen_; }
+  GraphLaunches& graphs() noexcept { return graphs_; }
   CounterIntervals& intervals() noexcept { return intervals_; }
 
   /// CUPTI's callbacks.
@@ -146,6 +148,7 @@ class Timeline {
   std::atomic<std::int64_t> window_open_ns_{0}, window_close_ns_{0};
   std::array<std::atomic<std::uint32_t>, kMaxDevices> newest_correlation_ids_{};
   SeenLaunches seen_;
+  GraphLaunches graphs_;
   CounterIntervals intervals_;
   ConcurrencyWatch *watch_ = nullptr, *without_steps_ = nullptr;
   const Exclusions* exclusions_ = nullptr;

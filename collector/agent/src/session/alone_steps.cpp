@@ -6,6 +6,7 @@
 #include <chrono>
 #include <thread>
 
+#include "cupti/load_calls.h"
 #include "ridgeline/base/spin_guard.h"
 
 namespace ridgeline::agent {
@@ -24,6 +25,8 @@ constexpr std::uint32_t kStepsPerPart = 1 + kSteps + 1;
 constexpr std::int64_t kThroughPatienceNs = 500 * kMillisecond;
 constexpr std::int64_t kStepPatienceNs = 100 * kMillisecond;
 constexpr int kTimedCalls = 2000;
+// In a program with graphs nothing was loaded or changed for so many steps.
+constexpr std::uint32_t kSettledSteps = 4;
 
 }  // namespace
 
@@ -53,6 +56,9 @@ bool AloneSteps::device_is_through(std::int64_t usual_ns) noexcept {
       if ((session_.device_launches.used() >> device & 1) != 0)
         through = static_cast<std::int32_t>(session_.timeline->newest_correlation_id(device) -
                                             session_.device_launches.latest(device)) >= 0;
+    through =
+        through && (!session_.graphs_seen.load(std::memory_order_relaxed) ||
+                    session_.timeline->graphs().state(newest_record()) == GraphLaunches::State::through);
     if (through) return true;
     if (session_.now_ns() >= give_up) return false;
     std::this_thread::sleep_for(std::chrono::microseconds(100));
@@ -63,8 +69,9 @@ bool AloneSteps::device_is_through(std::int64_t usual_ns) noexcept {
 // Off in this order: what other threads launch meanwhile is not noted, but traced, and so is what was noted before, to
 // its end on the device. False: it does not come.
 bool AloneSteps::switch_off() noexcept {
+  if (careful()) watch_loads(true);
   active_.store(true, std::memory_order_release);
-  if (calls_) calls_(false, !by_period_);
+  if (calls_) calls_(false, !by_period_ && !careful());
   session_.nvtx.mute(true);
   if (device_is_through(usual_ns_)) {
     session_.timeline->switch_off();
@@ -76,9 +83,28 @@ bool AloneSteps::switch_off() noexcept {
 
 void AloneSteps::switch_on() noexcept {
   session_.timeline->switch_on();
-  if (calls_) calls_(true, !by_period_);
+  if (calls_) calls_(true, !by_period_ && !careful());
   session_.nvtx.mute(false);
   active_.store(false, std::memory_order_release);
+  if (careful_.exchange(false)) watch_loads(false);
+}
+
+void AloneSteps::watch_loads(bool on) noexcept {
+  for (const CUpti_CallbackId id : load_callbacks())
+    session_.api->enable_callback(on ? 1 : 0, subscriber_, CUPTI_CB_DOMAIN_DRIVER_API, id);
+}
+
+std::uint32_t AloneSteps::newest_record() const noexcept {
+  std::uint32_t newest = 0;
+  for (std::uint32_t device = 0; device < kMaxDevices; ++device)
+    newest = std::max(newest, session_.timeline->newest_correlation_id(device));
+  return newest;
+}
+
+bool AloneSteps::is_settled(const StepTracker::Step& step) const noexcept {
+  session_.timeline->flush();
+  return step.index >= changed_at_.load(std::memory_order_relaxed) + kSettledSteps &&
+         session_.timeline->graphs().state(newest_record()) != GraphLaunches::State::unknown;
 }
 
 void AloneSteps::refuse(const char* why) noexcept {
@@ -89,7 +115,8 @@ void AloneSteps::refuse(const char* why) noexcept {
 
 void AloneSteps::begin(Kind kind, StepTracker::Step* step, std::int64_t usual_ns, bool by_period) noexcept {
   if (kind == Kind::alone) alone_at_ = static_cast<std::uint32_t>(step->phase_steps - step->steps_left);
-  if (session_.graphs_seen.load(std::memory_order_relaxed))
+  const bool graphs = session_.graphs_seen.load(std::memory_order_relaxed);
+  if (graphs && !session_.settings.alone_in_graphs)
     refuse("the program uses CUDA graphs, beside which tracing is not switched off");
   if (session_.agreement.takes_part())
     refuse("the program launches collectives, and its processes would be in different steps");
@@ -97,7 +124,7 @@ void AloneSteps::begin(Kind kind, StepTracker::Step* step, std::int64_t usual_ns
     refuse("streams of the program wait for the host, beside which tracing is not switched off");
   if (session_.budget.sharers() > 1)
     refuse("another process of the recording counts its kernels on this GPU meanwhile");
-  if (refused_.load(std::memory_order_relaxed)) return;
+  if (refused_.load(std::memory_order_relaxed) || (graphs && !is_settled(*step))) return;
   const std::int64_t since_ns = session_.now_ns();
   if (!device_is_through(usual_ns)) return refuse("the device was never through with what was launched");
   by_period_ = by_period;
@@ -112,6 +139,7 @@ void AloneSteps::begin(Kind kind, StepTracker::Step* step, std::int64_t usual_ns
     block_.header.flags =
         static_cast<std::uint16_t>(spool::kBlockAlone | (by_period ? spool::kBlockByPeriod : 0));
     session_.timeline->expect_unnoted();
+    careful_.store(graphs, std::memory_order_release);
     if (!switch_off()) return refuse("the device was never through with what was launched");
     session_.steps.run_alone(step);
   }
@@ -178,13 +206,23 @@ void AloneSteps::drop() noexcept {
   lock_.clear(std::memory_order_release);
 }
 
+void AloneSteps::code_comes() noexcept {
+  changed_at_.store(session_.steps.steps_begun(), std::memory_order_relaxed);
+  const SpinGuard guard(lock_);  // a block that begins this moment has begun then
+  if (kind_ == Kind::alone && active()) switch_on();
+  kind_ = Kind::none;
+}
+
 void AloneSteps::module_loaded() noexcept {
+  changed_at_.store(session_.steps.steps_begun(), std::memory_order_relaxed);
   if (!active()) return;
   loaded_untraced_.store(true, std::memory_order_relaxed);
   refuse("the program loads modules in the midst of its steps");
 }
 
 void AloneSteps::on_graph_begin() noexcept {
+  changed_at_.store(session_.steps.steps_begun(), std::memory_order_relaxed);
+  if (active() && careful()) code_comes();
   if (active()) drop();
   if (!loaded_untraced_.load(std::memory_order_relaxed) || ended_.exchange(true)) return;
   session_.timeline->switch_off();

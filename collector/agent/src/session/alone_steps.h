@@ -12,9 +12,11 @@
 // off, and both start alike. A block that something comes between (a capture, a module, a window that closes, a step
 // that does not come) is dropped.
 //
-// Tracing is switched off in a program without CUDA graphs only: kernels that are loaded meanwhile fail in graphs that
-// are made when it is on again (design 008). If a module is loaded in a block and the program then makes a graph after
-// all, tracing is switched off for good, and that is said.
+// Kernels that are loaded while tracing is off fail in graphs that are made when it is on again (design 008). If a
+// module is loaded in a block and the program then makes a graph after all, tracing is switched off for good, and that
+// is said. A program that has made graphs is measured only if it is asked for (Settings::alone_in_graphs), and then
+// carefully: only where it neither loaded nor changed anything in the steps before, and recording comes back before any
+// call that may load code or change a graph, the first launch of a kernel among them (cupti/load_calls.h).
 #pragma once
 
 #include <atomic>
@@ -53,6 +55,10 @@ class AloneSteps {
   /// The program loads a module, makes a node of a graph, begins a capture. In callbacks.
   void module_loaded() noexcept;
   void on_graph_begin() noexcept;
+  /// In such a block of a program with graphs launches come to the callback, and loads.
+  bool careful() const noexcept { return careful_.load(std::memory_order_relaxed); }
+  /// In one: code may be loaded or a graph changed by the call that begins. Recording is on when this returns.
+  void code_comes() noexcept;
   /// The program is about to make a stream wait for the host; none does yet.
   void stream_will_wait() noexcept {
     if (active()) drop();
@@ -73,6 +79,10 @@ class AloneSteps {
   std::uint32_t steps_of_block() const noexcept;
   bool device_is_through(std::int64_t usual_ns) noexcept;
   void begin(Kind kind, StepTracker::Step* step, std::int64_t usual_ns, bool by_period) noexcept;
+  /// Of a program with graphs: nothing was loaded or changed of late, and how long a graph takes can be told.
+  bool is_settled(const StepTracker::Step& step) const noexcept;
+  std::uint32_t newest_record() const noexcept;
+  void watch_loads(bool on) noexcept;
   void end(StepTracker::Step* step, std::int64_t boundary_ns) noexcept;
   void refuse(const char* why) noexcept;
   void come_back_in(StepTracker::Step* step) noexcept;
@@ -98,6 +108,8 @@ class AloneSteps {
   std::int64_t callback_ps_ = 0;  // of one launch: entry and exit
   bool measured_ = false;         // that; the agent's thread
   std::atomic<bool> loaded_untraced_{false}, refused_{false}, ended_{false};
+  std::atomic<bool> careful_{false};
+  std::atomic<std::uint32_t> changed_at_{0};  // how many steps had begun when code or a graph changed last
 };
 
 }  // namespace ridgeline::agent

@@ -6,9 +6,12 @@
 namespace ridgeline::agent {
 namespace {
 
+const void* graph_of_launch(const void* params) noexcept {
+  return params != nullptr ? static_cast<const cuGraphLaunch_params*>(params)->hGraph : nullptr;
+}
+
 steps::Key graph_key_of(const void* params) {
-  const void* graph = params != nullptr ? static_cast<const cuGraphLaunch_params*>(params)->hGraph : nullptr;
-  return steps::graph_key(reinterpret_cast<std::uintptr_t>(graph));
+  return steps::graph_key(reinterpret_cast<std::uintptr_t>(graph_of_launch(params)));
 }
 
 }  // namespace
@@ -88,12 +91,29 @@ void LaunchRecorder::on_launch(CUpti_CallbackId id, const CUpti_CallbackData& da
 // In a step that is not recorded: as little as finds its end.
 void LaunchRecorder::count_alone(ThreadState& thread, CUpti_CallbackId id,
                                  const CUpti_CallbackData& data) noexcept {
-  if (!period_.watches() || is_captured(id, data)) return;
+  if (is_captured(id, data)) return;
+  const bool careful = alone_.careful();
   const std::int64_t since_ns = session_.api->now_ns();
+  // The driver may load it now.
+  if (careful && !is_graph_launch(id) && !is_loaded(thread, function_of(id, data.functionParams)))
+    return alone_.code_comes();
+  if (!period_.watches()) {
+    if (careful) alone_.count_launch(session_.api->now_ns() - since_ns);
+    return;
+  }
   thread.launch_kernel_id = 0;
   if (!is_graph_launch(id)) look_up_kernel(thread, data.symbolName);
   note_for_period(thread, id, data);
   if (alone_.active()) alone_.count_launch(session_.api->now_ns() - since_ns);
+}
+
+// It was launched before, and no module was unloaded since.
+bool LaunchRecorder::is_loaded(const ThreadState& thread, const void* function) const noexcept {
+  if (function == nullptr) return false;
+  const auto& cached = thread.codes[(reinterpret_cast<std::uintptr_t>(function) >> 4) % kKernelCacheSize];
+  const std::uint32_t modules = session_.module_generation.load(std::memory_order_acquire);
+  return (cached.function == function && cached.module_generation == modules) ||
+         session_.kernels.knows(function);
 }
 
 // Into a stream that is being captured: it becomes part of a graph and runs when that does. It counts towards
@@ -191,6 +211,7 @@ void LaunchRecorder::launch_exit(ThreadState& thread, CUpti_CallbackId id,
   } else if (graph) {
     record.header.flags |= spool::kLaunchIsGraph;
     session_.totals.add(&Count::graph_launches_seen);
+    session_.timeline->graphs().launched(graph_of_launch(data.functionParams), data.correlationId);
     if (record.step_index != spool::kNoStep) session_.steps.current().count_graph_launch();
   } else {
     session_.totals.add(&Count::launches_seen);

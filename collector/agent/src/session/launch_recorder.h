@@ -28,6 +28,7 @@ class LaunchRecorder {
   std::int64_t note_for_period(ThreadState& thread, CUpti_CallbackId id,
                                const CUpti_CallbackData& data) noexcept;
   void count_alone(ThreadState& thread, CUpti_CallbackId id, const CUpti_CallbackData& data) noexcept;
+  bool is_loaded(const ThreadState& thread, const void* function) const noexcept;
   bool is_captured(CUpti_CallbackId id, const CUpti_CallbackData& data) const noexcept;
   void look_up_kernel(ThreadState& thread, const char* name) noexcept;
   std::uint32_t code_of(ThreadState& thread, CUpti_CallbackId id,

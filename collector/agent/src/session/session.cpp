@@ -6,6 +6,7 @@
 #include <mutex>
 
 #include "cupti/launch_params.h"
+#include "cupti/load_calls.h"
 #include "cupti/order_calls.h"
 #include "cupti/wait_calls.h"
 #include "process_info.h"
@@ -79,6 +80,8 @@ void Session::on_callback(CUpti_CallbackDomain domain, CUpti_CallbackId id, cons
         on_hold(id, call);
       else if (const OrderCall order = order_call(id); order != OrderCall::none)
         on_order(order, id, call);
+      else if (is_load(id) && call.callbackSite == CUPTI_API_ENTER)
+        on_load();
       if (guarded && call.callbackSite == CUPTI_API_ENTER) pass_gate(call);
     } else if (domain == CUPTI_CB_DOMAIN_RESOURCE) {
       on_resource(id, *static_cast<const CUpti_ResourceData*>(data));
@@ -109,6 +112,11 @@ void Session::on_launch(CUpti_CallbackId id, const CUpti_CallbackData& call) noe
   if (session_.stalls && call.callbackSite == CUPTI_API_ENTER) pass_gate(call);
 }
 
+void Session::on_load() noexcept {
+  const ThreadState* thread = this_thread(session_.generation);
+  if (thread != nullptr && !thread->inside) alone_.code_comes();
+}
+
 void Session::on_hold(CUpti_CallbackId id, const CUpti_CallbackData& data) noexcept {
   stream_calls_.on_stream_wait(id, data);
   order_.on_hold(id, data);
@@ -122,6 +130,7 @@ void Session::on_order(OrderCall order, CUpti_CallbackId id, const CUpti_Callbac
     case OrderCall::creates_stream:
       return order_.on_stream_made(id, data);
     case OrderCall::instantiates_graph:
+      if (data.callbackSite == CUPTI_API_ENTER) alone_.on_graph_begin();
       return graphs_.on_instantiation(data);
     case OrderCall::none:
       return;

@@ -52,6 +52,8 @@ inline constexpr char kWaitForSignal[] = "RIDGELINE_WAIT";
 
 /// How many steps of a block run without being recorded, to measure what recording costs; 0: none. Default 3.
 inline constexpr char kAloneSteps[] = "RIDGELINE_ALONE_STEPS";
+/// 1: they run so in programs with CUDA graphs too (docs/design/031). Default 0.
+inline constexpr char kAloneInGraphs[] = "RIDGELINE_ALONE_IN_GRAPHS";
 
 /// Delays in front of launches, in the last phase of the schedule, which is of warm-up steps then (docs/design/047):
 /// lines `PATTERN` or `PATTERN=20,50,100` with microseconds; `*` alone: the kernels with the most time. Unset: none.
