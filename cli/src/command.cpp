@@ -122,6 +122,10 @@ void Command::footer(const std::string& text) const {
   app_->footer(text);
 }
 
+void Command::when_parsed(std::function<void()> then) const {
+  app_->final_callback(std::move(then));
+}
+
 void Command::require_subcommand() const {
   app_->require_subcommand(1);
 }

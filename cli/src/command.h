@@ -66,6 +66,8 @@ class Command {
   /// Text after the options in the help.
   void footer(const std::string& text) const;
   void require_subcommand() const;
+  /// Once all that was given is read, before the verb runs.
+  void when_parsed(std::function<void()> then) const;
   /// Takes every argument as it is, --help too: remaining() has them.
   void pass_arguments_on() const;
 

@@ -45,6 +45,8 @@ void add_print_options(Command app, PrintOptions& options, bool with_rows,
   add_table_options(app, options, with_rows, more_formats);
   app.add_option("-o,--output", options.output, "Write to FILE instead of the standard output")
       .type_name("FILE");
+  app.option("--format").description("How to print (default: what the name of -o ends in, else text)");
+  app.when_parsed([app, &options] { take_format_of_name(app, options); });
 }
 
 void take_format_of_name(Command app, PrintOptions& options) {

@@ -87,7 +87,7 @@ void add_compare_print(Command app, ComparePrint& print) {
   app.add_option(
          "--format", print.print.format,
          "How to print: text, markdown, comment, json, csv, html, junit, github, gitlab-metrics, bencher "
-         "(default text)")
+         "(default: what the name of -o ends in, else text)")
       .type_name("FORMAT");
   app.add_option("--write", print.write,
                  "Write another format to a file too; may be repeated: junit=report.xml")
@@ -103,6 +103,9 @@ void add_compare_print(Command app, ComparePrint& print) {
   app.add_flag("--all", print.print.all, "Print every kernel, also those that are the same");
   app.add_option("-o,--output", print.print.output, "Write to FILE instead of the standard output")
       .type_name("FILE");
+  // Of what has an ending of its own; what CI reads is asked for by name.
+  print.print.formats = {"html", "markdown", "json", "csv"};
+  app.when_parsed([app, &print] { take_format_of_name(app, print.print); });
 }
 
 comparison::ComparisonOptions comparison_options(const CompareArguments& arguments,

@@ -63,7 +63,7 @@ struct PrintOptions {
   std::string link;                       // of a comment
   std::vector<std::string> formats = {};  // that the verb has
 };
-/// `more_formats`: beside text, json, csv and markdown.
+/// `more_formats`: beside text, json, csv and markdown. Without --format it is the one that the name of -o ends in.
 void add_print_options(Command app, PrintOptions& options, bool with_rows = true,
                        const std::vector<std::string>& more_formats = {});
 /// The same without -o, for verbs whose output is a folder.

@@ -87,10 +87,7 @@ Verb add_ranks(Command program) {
       .one_value_each()
       .type_name("CHANGE");
   add_print_options(app, arguments->print, true, {"html"});
-  return {app, [arguments, app] {
-            take_format_of_name(app, arguments->print);
-            return run_ranks(*arguments);
-          }};
+  return {app, [arguments] { return run_ranks(*arguments); }};
 }
 
 }  // namespace ridgeline::cli

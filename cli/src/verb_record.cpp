@@ -95,6 +95,8 @@ struct Options {
   std::vector<std::string> interventions;
   std::int64_t intervene_steps = 161;
   std::uint64_t intervene_seed = 0;
+  std::int64_t intervene_blocks = 0;
+  double intervene_block_s = 6;
   bool stalls = false;
   bool sass_flops = false;
   bool keep_spool = false;
@@ -184,6 +186,16 @@ void declare(Command app, Options& options) {
   app.add_option("--intervene-seed", options.intervene_seed,
                  "Seed of the draws, to draw the same again (default: another each time)")
       .type_name("N");
+  app.add_option(
+         "--intervene-blocks", options.intervene_blocks,
+         "Then delay the first of them in every step of N blocks of seconds, in turn with blocks that "
+         "are not delayed, to see what a power limit does to the step (default none; 16 are enough)")
+      .type_name("N")
+      .range(6, 1000);
+  app.add_option("--intervene-block-seconds", options.intervene_block_s,
+                 "How long each of these blocks is (default 6, of which the first 3 settle)")
+      .type_name("SECONDS")
+      .range(1, 600);
   app.add_option("--directory", options.directory, "Run the program in DIR").type_name("DIR");
   app.add_option("--spool-directory", options.spool_directory,
                  "Where the spool goes while recording (default: beside the capture)")
@@ -210,13 +222,13 @@ void declare(Command app, Options& options) {
 }
 
 bool intervenes(const Options& options) {
-  return options.intervene || !options.interventions.empty();
+  return options.intervene || !options.interventions.empty() || options.intervene_blocks > 0;
 }
 
 // The agent's kernels with the most time are "*".
 std::vector<std::string> interventions_of(const Options& options) {
   std::vector<std::string> all = options.interventions;
-  if (options.intervene && all.empty()) all.emplace_back("*");
+  if (intervenes(options) && all.empty()) all.emplace_back("*");
   for (const std::string& text : all) {
     if (text.empty() || text.front() == '=' || text.find('\n') != std::string::npos)
       throw Error(
@@ -266,6 +278,8 @@ launch::RecordOptions record_options(const Options& options, const std::vector<s
   how.budget = std::chrono::milliseconds(std::llround(options.budget_s * 1000));
   how.interventions = interventions_of(options);
   how.intervention_seed = options.intervene_seed;
+  how.intervention_blocks = static_cast<std::uint32_t>(options.intervene_blocks);
+  how.intervention_block = std::chrono::milliseconds(std::llround(options.intervene_block_s * 1000));
   how.alone_steps = static_cast<std::uint32_t>(options.alone_steps);
   how.sample_buffer_bytes = options.sample_buffer_mib << 20;
   how.replay_exclude = split(options.replay_exclude, ',');

@@ -150,8 +150,7 @@ Verb add_report(Command program) {
   app.option("--format")
       .description(
           "How to print: html, markdown, comment, text, json, csv, junit, github, gitlab-metrics, bencher "
-          "(default "
-          "html)");
+          "(default: what the name of -o ends in, else html)");
   app.option("--output")
       .description("File to write, - for the standard output (default: html to report.html, others to -)");
   return {app, [options, app] {

@@ -47,7 +47,6 @@ Verb add_roofline(Command program) {
   app.add_option("--theme", options->theme, "Colours of an SVG or PNG (default light)")
       .one_of({"light", "dark"});
   add_print_options(app, options->print, true, {"svg", "png", "html"});
-  app.option("--format").description("How to print (default: what the name of -o ends in, else text)");
   return {app, [options, app] {
             analyzer::AnalysisOptions analysis = analysis_options(options->analysis);
             if (!options->by.empty()) {
@@ -55,7 +54,6 @@ Verb add_roofline(Command program) {
               analysis.window_key = analysis.ranking.key;
             }
             PrintOptions& how = options->print;
-            take_format_of_name(app, how);
             require_printable(how, app.option("--theme").given());
             const bool png = how.format == "png";
             queries::RooflineQuery query{

@@ -146,9 +146,10 @@ class CaptureQueries::State {
                            const analyzer::QueryOptions& ask) {
     const auto answer = named(queries::ask(session(), *capture(), query, ask));
     const Scoped of = scoped(analyzer::whole_step(query.scope), Session::kRanking, ask);
-    return {keeping(
-        reports::interventions_document(*of.model, *of.analysis, answer->measured, answer->check, how), of,
-        answer)};
+    return {keeping(reports::interventions_document(
+                        *of.model, *of.analysis,
+                        {answer->measured, answer->check, answer->blocks, answer->expected_left}, how),
+                    of, answer)};
   }
   DocumentAnswer answer_to(const ReplayedQuery& query, const reports::DocumentOptions& how,
                            const analyzer::QueryOptions& ask) {

@@ -49,6 +49,13 @@ analyzer::Answer<InterventionsAnswer> ask(analyzer::Session& session, const stor
   auto answer = std::make_shared<InterventionsAnswer>();
   answer->measured = analyzer::analyse_interventions(delays, capture.steps(), simulate);
   answer->check = replay.value()->check();
+  answer->blocks =
+      analyzer::analyse_power_blocks(delays, capture.steps(), model.value()->clock_samples, answer->measured);
+  if (answer->blocks) {
+    const auto asked = session.what_if(whole, {}, how);
+    if (asked && asked.value()->power.state != analyzer::PowerTerm::State::unknown)
+      answer->expected_left = analyzer::power_leaves(asked.value()->power, {.idle_ns = 1});
+  }
   return std::shared_ptr<const InterventionsAnswer>(std::move(answer));
 }
 

@@ -25,6 +25,9 @@ TEST_F(Program, RecordRefusesDelaysThatAreNone) {
                "'x' is no delay from 0 to 100000 microseconds");
   expect_error({"record", "--intervene-kernel", "=5", "--", "true"}, 2, "'=5' names no kernel");
   expect_error({"record", "--intervene", "--intervene-steps", "3", "--", "true"}, 2, "--intervene-steps");
+  expect_error({"record", "--intervene-blocks", "2", "--", "true"}, 2, "--intervene-blocks");
+  expect_error({"record", "--intervene-blocks", "8", "--intervene-block-seconds", "0", "--", "true"}, 2,
+               "--intervene-block-seconds");
 }
 
 }  // namespace

@@ -54,6 +54,31 @@ TEST_F(Program, AFileHoldsWhatAPipeGetsHoweverWideTheTerminal) {
   EXPECT_EQ(testing::read_file(file("rank.txt")), piped);
 }
 
+TEST_F(Program, TheNameOfAFileChoosesItsFormat) {
+  const auto begin = [&](const char* name) { return testing::read_file(file(name)).substr(0, 1); };
+  const std::vector<std::vector<std::string>> verbs = {{"rank", "c.ridge"},
+                                                       {"steps", "c.ridge"},
+
+                                                       {"info", "c.ridge"},
+                                                       {"sql", "c.ridge", "SELECT 1 AS one"},
+                                                       {"report", "c.ridge"}};
+  for (std::vector<std::string> verb : verbs) {
+    verb.insert(verb.end(), {"-o", "out.json"});
+    const Outcome json = run(verb);
+    EXPECT_EQ(json.err, "") << verb.front();
+    EXPECT_EQ(begin("out.json"), "{") << verb.front();
+    verb.back() = "out.md";
+    run(verb);
+    const std::string markdown = testing::read_file(file("out.md"));
+    EXPECT_NE(markdown.find("| "), std::string::npos) << verb.front();
+    EXPECT_EQ(markdown.find("<html"), std::string::npos) << verb.front();
+  }
+  ASSERT_EQ(run({"rank", "c.ridge", "--format", "csv", "-o", "named.json"}).code, 0);
+  EXPECT_NE(begin("named.json"), "{") << "what was said counts";
+  ASSERT_EQ(run({"rank", "c.ridge", "-o", "rank.svg"}).code, 0);
+  EXPECT_EQ(testing::read_file(file("rank.svg")), run({"rank", "c.ridge"}).out) << "it has no pictures";
+}
+
 TEST_F(Program, HelpFitsTheScreen) {
   for (const char* verb :
        {"record", "doctor", "info", "rank", "check", "steps", "report", "import", "sql", "columns"}) {

@@ -64,13 +64,15 @@ DriverApi delay_driver() noexcept {
 // Steps of k1, k2, k3, k2; a timeline of four, then steps with delays.
 struct DelayedProgram {
   explicit DelayedProgram(FakeCupti& fake, const std::string& asked, const std::string& steps = "warmup=41",
-                          const std::string& alone_steps = "0")
+                          const std::string& alone_steps = "0", const std::string& blocks = "0")
       : cupti(fake) {
     g_delays = &driver;
     program = std::make_unique<FakeProgram>(
         cupti, std::map<std::string, std::string>{{"RIDGELINE_SCHEDULE", "warmup=1,timeline=4," + steps},
                                                   {"RIDGELINE_INTERVENE", asked},
                                                   {"RIDGELINE_INTERVENE_SEED", "5"},
+                                                  {"RIDGELINE_INTERVENE_BLOCKS", blocks},
+                                                  {"RIDGELINE_INTERVENE_BLOCK_MS", "100"},
                                                   {"RIDGELINE_ALONE_STEPS", alone_steps}});
     program->session().replace_driver(delay_driver, [](int) {});
     EXPECT_TRUE(program->start());
@@ -141,6 +143,42 @@ TEST(Interventions, StandInFrontOfTheChosenLaunchInTheStepsOfTheirOwn) {
   }
   const auto c = p.program->contents();
   EXPECT_EQ(c.launches.size(), 46U * 4) << "no launch of the agent's is one of the program's";
+}
+
+// A step takes 8 ms of the model's clock, a block 100 ms: 13 steps.
+TEST(Interventions, BlocksOfSecondsComeAfterTheScheduleInTurn) {
+  FakeCupti cupti;
+  DelayedProgram p(cupti, "k2=100,200,300,400\nk3=500\n", "warmup=9", "0", "4");
+  p.steps(14);
+  const std::size_t single = p.interventions().size();
+  ASSERT_EQ(single, 16U) << "two launches in eight steps";
+  p.steps(4 * 13 + 20);
+  const auto made = p.interventions();
+  std::vector<int> lengths;  // of blocks, in steps
+  std::optional<bool> last;
+  for (std::size_t i = single; i < made.size(); ++i) {
+    EXPECT_EQ(made[i].header.flags & spool::kInterventionDrawn, 0) << "none of the draws of single steps";
+    EXPECT_EQ(made[i].delay_correlation_id, p.driver.delays[i].first);
+    EXPECT_EQ(static_cast<std::uint64_t>(made[i].level_ns), p.driver.delays[i].second);
+    if (made[i].target != 0) {
+      EXPECT_EQ(made[i].level_ns, 0) << "one launch is delayed, the others have shams";
+      continue;
+    }
+    EXPECT_TRUE(made[i].level_ns == 0 || made[i].level_ns == 200'000) << "the middle one of its delays";
+    const bool delayed = made[i].level_ns > 0;
+    if (last != delayed) lengths.push_back(0);
+    last = delayed;
+    ++lengths.back();
+  }
+  EXPECT_EQ(lengths, (std::vector<int>{13, 13, 13, 13})) << "in turn, and then no more";
+  EXPECT_EQ(p.program->contents().launches.size(), (14U + 72U) * 4);
+}
+
+TEST(Interventions, BlocksNeedThatLaunchesWereChosen) {
+  FakeCupti cupti;
+  DelayedProgram p(cupti, "nothing*here\n", "warmup=9", "0", "4");
+  p.steps(60);
+  EXPECT_TRUE(p.interventions().empty());
 }
 
 TEST(Interventions, StepsThatRunAloneBesideTheScheduleDoNotMoveThem) {

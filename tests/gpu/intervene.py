@@ -3,16 +3,21 @@
 
 usage: intervene.py --ridgeline RIDGELINE --trainer GPT2_TRAIN --slacker AGENT_SLACKER [--out DIR] [--json FILE] [--only NAME,...]
 
-Three programs, each alone and recorded with `record --intervene`:
+Four programs, each alone and recorded with `record --intervene`:
   trainer   a small batch of the trainer without a graph: its GPU is never idle, every kernel is critical
   streams   two streams of known length (tests/collector/gpu/slacker.cu): the side kernel has 2 ms of slack, the main one none
   host      a PyTorch program whose host is the limit (small kernels, one wait a step): no kernel is critical; left out without PyTorch
+  power     the trainer with a batch at the board's power limit: 12 blocks of 6 s after single steps; two minutes, not
+            alone, and not by default
 Rows, for each:
   NAME.same      output and exit status are those alone, and no kernel of the program is missing in the capture
   NAME.delays    delay kernels were recorded, took what was asked for within 5 us and 5 %, and are in no table of launches
   NAME.slope     the measured slope is what the place says, within its error and 0.1
   NAME.simulated the simulation's slope is beside it, and agrees (of `host` it is said, not judged)
   streams.slack  the measured slack of the side kernel is 2 ms within 10 %
+  power.blocks   blocks of both kinds came in turn, as many as were asked for, and what they say is known: what is left of a delay over seconds
+                 lies within 0 and 1.1, with its interval
+  power.expected that interval and the power term's of what-if, for pauses, have something in common
 """
 import importlib.util
 import json
@@ -23,8 +28,11 @@ import sys
 from common import Checks, chosen, open_capture, options_of, run
 
 SCHEDULE = "warmup=5,timeline=20"
+POWER_STEPS = 25 + 241 + 3400  # 26 ms each on an H100, 22 at the least
 TOLERANCE = 0.1
-NAMES = ("trainer", "streams", "host")
+NAMES = ("trainer", "streams", "host", "power")
+BY_DEFAULT = NAMES[:3]
+BLOCKS, BLOCK_S = 12, 6
 
 HOST_PROGRAM = r"""
 import sys, torch
@@ -51,7 +59,12 @@ def programs(options):
     # A batch that leaves the GPU below its power limit, where a delay would also change the clock.
     trainer = [options.trainer, "--model", "124M", "-B", "4", "-T", "1024", "--matmul-search", "off", "--matmul-cache", "none", "--no-cuda-graph",
                "--deterministic", "--steps", "560", "--json"]
+    # As many steps as fit into the blocks on a fast board, and some.
+    limited = [options.trainer, "--model", "124M", "-B", "16", "-T", "1024", "--matmul-search", "off", "--matmul-cache", "none", "--no-cuda-graph",
+               "--deterministic", "--steps", str(POWER_STEPS), "--json"]
+    blocks = ["--intervene", "--intervene-blocks", str(BLOCKS), "--intervene-block-seconds", str(BLOCK_S)]
     return {
+        "power": (limited, 241, blocks, {}),
         "trainer": (trainer, 481, ["--intervene"], {"": (1.0, None)}),
         "streams": ([options.slacker, "240"], 161,
                     ["--intervene-kernel", "slack_side=500,1000,1500,2500,3000,4000", "--intervene-kernel", "slack_main=200,400,800"],
@@ -117,12 +130,30 @@ def judge_rows(checks, name, document, expected):
                + ", ".join(f"{row['slope']} / {row['simulated_slope']} {row['verdict']}" for row in document["rows"]))
 
 
+def judge_blocks(checks, document):
+    blocks = document["blocks"]
+    if blocks is None:
+        checks.add("power.blocks", False, "no blocks were recorded")
+        return
+    left, expected = blocks["left"], blocks["expected_left"]
+    sides = [blocks["delayed"], blocks["alone"]]
+    whole = all(side["blocks"] >= BLOCKS // 2 - 1 for side in sides)
+    text = "; ".join(f"{name} {side['blocks']} blocks, {side['step_ns'] / 1e6:.3f} ms, {(side['clock_hz'] or 0) / 1e6:.0f} MHz, {side['power_w']} W, "
+                     f"limited {side['limited_ratio']}" for name, side in zip(("delayed", "alone"), sides))
+    checks.add("power.blocks", whole and blocks["verdict"] == "known" and left["low"] <= 1.1 and left["high"] >= 0,
+               f"{blocks['verdict']}: {text}; delay {blocks['delay_ns'] / 1e3:.1f} us, slope {blocks['slope']}, left {left}")
+    common = left is not None and expected is not None and left["low"] <= expected["high"] and expected["low"] <= left["high"]
+    checks.add("power.expected", common, f"left {left}, what-if {expected}")
+
+
 def check(checks, options, name, program):
     command, steps, asked, expected = program
     capture = os.path.join(options.out, f"intervene-{name}.ridge")
-    alone = run(command, timeout=60)
+    alone = None if name == "power" else run(command, timeout=60)
     recorded = run([options.ridgeline, "record", "-q", "--force", "--tiers", "T0", "--schedule", SCHEDULE, *asked, "--intervene-steps", str(steps),
-                    "--intervene-seed", "7", "-o", capture, "--", *command], timeout=100)
+                    "--intervene-seed", "7", "-o", capture, "--", *command], timeout=240)
+    if alone is None:
+        alone = recorded  # too long to run twice: exit status, lost kernels and delays are looked at
     if not os.path.exists(capture):
         checks.add(f"{name}.same", False, f"no capture: exit {recorded.status}: {recorded.tail()}")
         return None
@@ -138,7 +169,10 @@ def check(checks, options, name, program):
         checks.add(f"{name}.slope", False, f"interventions: exit {answer.status}: {answer.tail()}")
         return None
     document = json.loads(answer.out)
-    judge_rows(checks, name, document, expected)
+    if name == "power":
+        judge_blocks(checks, document)
+    else:
+        judge_rows(checks, name, document, expected)
     return text.out
 
 
@@ -153,7 +187,7 @@ def main():
     texts = {}
     checks = Checks(options.json, lambda: print_answers(texts), {"documents": texts})
     all_of = programs(options)
-    for name in chosen(parser, options.only, NAMES):
+    for name in chosen(parser, options.only, NAMES) if options.only else BY_DEFAULT:
         if name == "host" and importlib.util.find_spec("torch") is None:
             print("host: left out, there is no PyTorch")
             continue

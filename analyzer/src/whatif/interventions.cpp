@@ -26,6 +26,7 @@ struct DelayStep {
   std::optional<std::int64_t> start_ns;  // of its first work, a delay in front of it included
   std::vector<const Intervention*> delays;
   bool is_timeline = false;
+  bool of_block = false;  // after the schedule, where blocks of seconds are (power_blocks.h)
 };
 using DelaySteps = std::map<std::int64_t, DelayStep>;  // by step index, of one process
 
@@ -43,6 +44,7 @@ std::map<Id, DelaySteps> steps_by_process(const std::vector<Intervention>& delay
     step.index = row.step_index;
     step.start_ns = row.gpu_start_ns;
     step.is_timeline = row.phase == Phase::timeline && row.status == StepStatus::ok;
+    step.of_block = row.phase == Phase::after;
     by_id[row.id] = &step;
   }
   for (const Intervention& delay : delays) {
@@ -215,7 +217,8 @@ void cost_of_shams(const DelaySteps& steps, InterventionAnalysis& all) {
     if (step.is_timeline && next != nullptr && next->is_timeline) timeline.push_back(*length);
     // What a delay moved must have come to rest.
     const bool rests = before == nullptr || delayed_in(*before) == nullptr;
-    if (!step.delays.empty() && delayed_in(step) == nullptr && rests) shams.push_back(*length);
+    if (!step.of_block && !step.delays.empty() && delayed_in(step) == nullptr && rests)
+      shams.push_back(*length);
   }
   if (shams.empty()) return;
   all.sham_step_ns = median(shams);

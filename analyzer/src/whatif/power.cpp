@@ -10,8 +10,6 @@ namespace ridgeline::analyzer {
 
 namespace {
 
-// NVML's nvmlClocksEventReasonSwPowerCap.
-constexpr std::int64_t kPowerCap = 0x4;
 constexpr double kHolds = 0.5;
 // A clock nearer to its highest says nothing of what it costs.
 constexpr double kMinLost = 0.03;
@@ -84,7 +82,7 @@ PowerTerm power_term(const Model& model, const StepAnalysis& steps, const Utilis
     if (sample.power_mw) watts.push_back(static_cast<double>(*sample.power_mw) / 1e3);
     if (!sample.throttle_reasons) continue;
     ++known;
-    if ((*sample.throttle_reasons & kPowerCap) != 0) ++limited;
+    if ((*sample.throttle_reasons & kPowerCapReason) != 0) ++limited;
   }
   if (!watts.empty()) term.power_w = median(std::move(watts));
   if (known == 0) return term;
@@ -97,9 +95,8 @@ PowerTerm power_term(const Model& model, const StepAnalysis& steps, const Utilis
   return term;
 }
 
-void apply_power(const PowerTerm& term, const SavedWork& saved, Gain& gain) {
-  gain.after_power.reset();
-  if (term.state != PowerTerm::State::holds || !gain.simulated) return;
+Interval power_leaves(const PowerTerm& term, const SavedWork& saved) {
+  if (term.state != PowerTerm::State::holds) return {1, 1, 1};
   const double all_ns = saved.same_energy_ns + saved.idle_ns + saved.traffic_ns + saved.cheaper_ns;
   const auto mixed = [&](double Interval::*part) {
     if (all_ns <= 0) return kSameEnergy.*part;
@@ -107,15 +104,21 @@ void apply_power(const PowerTerm& term, const SavedWork& saved, Gain& gain) {
             saved.traffic_ns * kTraffic.*part + saved.cheaper_ns * kCheaper.*part) /
            all_ns;
   };
-  const double least = left_of(term.beta.high, term.alpha.low, mixed(&Interval::high));
-  const double likely = left_of(term.beta.value, term.alpha.value, mixed(&Interval::value));
-  const double most = left_of(term.beta.low, term.alpha.high, mixed(&Interval::low));
+  return {left_of(term.beta.high, term.alpha.low, mixed(&Interval::high)),
+          left_of(term.beta.value, term.alpha.value, mixed(&Interval::value)),
+          left_of(term.beta.low, term.alpha.high, mixed(&Interval::low))};
+}
+
+void apply_power(const PowerTerm& term, const SavedWork& saved, Gain& gain) {
+  gain.after_power.reset();
+  if (term.state != PowerTerm::State::holds || !gain.simulated) return;
+  const Interval left = power_leaves(term, saved);
   const GainRange& simulated = *gain.simulated;
   GainRange after;
-  after.value = simulated.value * likely;
+  after.value = simulated.value * left.value;
   const double low = simulated.low.value_or(simulated.value), high = simulated.high.value_or(simulated.value);
-  after.low = std::min(low * least, low * most);
-  after.high = std::max(high * least, high * most);
+  after.low = std::min(low * left.low, low * left.high);
+  after.high = std::max(high * left.low, high * left.high);
   gain.after_power = after;
 }
 

@@ -80,6 +80,9 @@ Settings read_settings(const char* (*lookup)(const char* name)) {
     s.complaints.push_back(std::string(env::kIntervene) + ": '" + wrong +
                            "' is not PATTERN or PATTERN=MICROSECONDS,...; no launch is delayed");
   read_number<std::uint64_t>(lookup, env::kInterveneSeed, 0, UINT64_MAX, &s.intervention_seed, &s.complaints);
+  read_number<std::uint32_t>(lookup, env::kInterveneBlocks, 0, 1000, &s.intervention_blocks, &s.complaints);
+  read_number<std::uint32_t>(lookup, env::kInterveneBlockMs, 1, 600'000, &s.intervention_block_ms,
+                             &s.complaints);
   s.lock_directory = text(env::kLockDirectory, "");
 
   const std::string wanted = text(env::kSchedule, kDefaultSchedule);

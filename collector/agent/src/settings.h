@@ -20,6 +20,8 @@ struct Settings {
   std::uint32_t alone_steps = 3;                   // in a row; 0: what recording costs is not measured
   std::vector<InterventionRequest> interventions;  // none: no launch is delayed
   std::uint64_t intervention_seed = 0;             // 0: made
+  std::uint32_t intervention_blocks = 0;           // of seconds, after the schedule
+  std::uint32_t intervention_block_ms = 6000;      // of each
   std::string lock_directory;                      // empty: the usual one
   bool sampling_allowed = true;                    // T1
   bool replay_allowed = true;                      // T2

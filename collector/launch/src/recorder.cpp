@@ -146,6 +146,7 @@ std::vector<std::string> program_environment(const RecordOptions& options, const
            name == variables::kCuptiLibrary || name == variables::kAfterMs ||
            name == variables::kDurationMs || name == variables::kWaitForSignal ||
            name == variables::kIntervene || name == variables::kInterveneSeed ||
+           name == variables::kInterveneBlocks || name == variables::kInterveneBlockMs ||
            name == variables::kBudgetMs || name == variables::kAloneSteps ||
            (name == variables::kSampleIntervalNs && options.sample_interval_ns > 0) ||
            (name == variables::kSampleBufferBytes && options.sample_buffer_bytes > 0) ||
@@ -173,6 +174,10 @@ std::vector<std::string> program_environment(const RecordOptions& options, const
     set(variables::kIntervene, lines);
     if (options.intervention_seed != 0)
       set(variables::kInterveneSeed, std::to_string(options.intervention_seed));
+    if (options.intervention_blocks != 0) {
+      set(variables::kInterveneBlocks, std::to_string(options.intervention_blocks));
+      set(variables::kInterveneBlockMs, std::to_string(options.intervention_block.count()));
+    }
   }
   if (options.sample_interval_ns > 0)
     set(variables::kSampleIntervalNs, std::to_string(options.sample_interval_ns));

@@ -158,6 +158,12 @@ std::uint64_t InterventionPlan::random() noexcept {
   return z ^ (z >> 31);
 }
 
+InterventionPlan::Draw InterventionPlan::delay_of_blocks() const noexcept {
+  if (targets_.empty() || targets_.front().levels_ns.empty()) return {};
+  const auto& levels = targets_.front().levels_ns;
+  return {0U, levels[(levels.size() - 1) / 2]};
+}
+
 InterventionPlan::Draw InterventionPlan::next() {
   if (block_.empty()) {
     std::size_t shams = 0;

@@ -57,6 +57,10 @@ class InterventionPlan {
     std::optional<std::uint32_t> target;  // none: all are shams
     std::int64_t level_ns = 0;
   };
+  /// Of blocks of seconds: the first target, and the middle one of its delays.
+  Draw delay_of_blocks() const noexcept;
+  /// Whether the first block is delayed: as the seed has it.
+  bool first_block_is_delayed() noexcept { return (random() & 1) != 0; }
   /// For the next step. In every block of draws each target has each of its levels once, in a random order, and there
   /// are as many steps of shams alone as a target has levels.
   Draw next();

@@ -33,7 +33,9 @@ bool Interventions::is_own_step(const StepTracker::Step& step) const noexcept {
 }
 
 void Interventions::on_step_begin(const StepTracker::Step& step, std::int64_t usual_step_ns) noexcept {
-  if (!asked() || given_up_.load(std::memory_order_relaxed) || !is_own_step(step)) return;
+  if (!asked() || given_up_.load(std::memory_order_relaxed)) return;
+  if (step.phase == Phase::timeline && step.phase_steps == 0) return begin_step_of_block();
+  if (!is_own_step(step)) return;
   // One thing at a time: counters and samples want the device for themselves.
   if (session_.counters_in_use()) return;
   try {
@@ -49,6 +51,23 @@ void Interventions::on_step_begin(const StepTracker::Step& step, std::int64_t us
   } catch (...) {
     give_up("no memory is left");
   }
+}
+
+void Interventions::begin_step_of_block() noexcept {
+  const std::uint32_t blocks = session_.settings.intervention_blocks;
+  if (!plan_ || block_ >= blocks || session_.counters_in_use()) return;
+  const std::int64_t now_ns = session_.now_ns();
+  if (block_start_ns_ == 0) {
+    block_delayed_ = plan_->first_block_is_delayed();
+    block_start_ns_ = now_ns;
+  } else if (now_ns - block_start_ns_ >= std::int64_t{session_.settings.intervention_block_ms} * 1'000'000) {
+    if (++block_ >= blocks) return;
+    block_delayed_ = !block_delayed_;
+    block_start_ns_ = now_ns;
+  }
+  drawn_ = false;
+  draw_ = block_delayed_ ? plan_->delay_of_blocks() : InterventionPlan::Draw{};
+  doing_.store(Doing::delaying, std::memory_order_release);
 }
 
 void Interventions::make_plan(std::int64_t usual_step_ns) {
@@ -131,7 +150,7 @@ void Interventions::launch_enter(ThreadState& thread, CUpti_CallbackId id,
 }
 
 void Interventions::delay(ThreadState& thread, std::uint32_t target, CUstream stream) noexcept {
-  const bool chosen = drawn_ && draw_.target == target;
+  const bool chosen = draw_.target == target;
   const std::int64_t level_ns = chosen ? draw_.level_ns : 0;
   thread.delay_correlation_id = 0;
   thread.delaying = true;

@@ -8,6 +8,10 @@
 //
 // Not delayed: launches into streams that are captured, graphs, cooperative launches and collectives between devices.
 // What the driver refuses ends it, with a message, and the program goes on as it was.
+//
+// A power limit takes seconds to answer, and single steps do not show it. Blocks of seconds, if they are asked for,
+// come after the schedule: in every step of one the first target is delayed, in every step of the next nothing is, in
+// turn, the first by the seed. Shams stand everywhere as before.
 #pragma once
 
 #include <atomic>
@@ -47,6 +51,8 @@ class Interventions {
   bool is_own_step(const StepTracker::Step& step) const noexcept;
   void look_at(const ThreadState& thread, CUpti_CallbackId id, const CUpti_CallbackData& data) noexcept;
   void make_plan(std::int64_t usual_step_ns);
+  /// After the schedule: a step of a block, or none once all blocks are over.
+  void begin_step_of_block() noexcept;
   bool may_delay(const ThreadState& thread, CUpti_CallbackId id, std::uint32_t kernel_id) const noexcept;
   bool prepare(CUcontext context) noexcept;
   void delay(ThreadState& thread, std::uint32_t target, CUstream stream) noexcept;
@@ -62,6 +68,9 @@ class Interventions {
   std::optional<InterventionPlan> plan_;  // made at a step's start, before launches are delayed
   InterventionPlan::Draw draw_;           // of the open step
   bool drawn_ = false;                    // it is one that is drawn
+  std::uint32_t block_ = 0;               // of those after the schedule: the open one
+  std::int64_t block_start_ns_ = 0;       // of it; 0: none yet
+  bool block_delayed_ = false;            // it is one with delays
   DelayKernel kernel_;
   CUcontext context_ = nullptr;  // that the kernel is loaded in
 };

@@ -1,8 +1,12 @@
 // interventions_query.h: what delays in front of launches did to the step.
 #pragma once
 
+#include <optional>
+
 #include "ridgeline/analyzer/session/session.h"
 #include "ridgeline/analyzer/whatif/interventions.h"
+#include "ridgeline/analyzer/whatif/power.h"
+#include "ridgeline/analyzer/whatif/power_blocks.h"
 #include "ridgeline/store/capture.h"
 
 namespace ridgeline::queries {
@@ -15,6 +19,9 @@ struct InterventionsQuery {
 struct InterventionsAnswer {
   analyzer::InterventionAnalysis measured;
   analyzer::ReplayCheck check;
+  std::optional<analyzer::PowerBlocks> blocks;  ///< empty: none were recorded
+  /// What what-if leaves of a gain in pauses, which a delay is the opposite of; empty: nothing is known of the limit.
+  std::optional<analyzer::Interval> expected_left;
 };
 
 /// `capture` is the session's. Failures: no_data (no launch was delayed), those of Session::replay().

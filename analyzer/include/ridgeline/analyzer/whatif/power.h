@@ -6,6 +6,7 @@
 // holds.
 #pragma once
 
+#include <cstdint>
 #include <optional>
 #include <vector>
 
@@ -15,6 +16,9 @@
 #include "ridgeline/analyzer/whatif/replay.h"
 
 namespace ridgeline::analyzer {
+
+/// Of store::ClockSample::throttle_reasons: NVML's nvmlClocksEventReasonSwPowerCap.
+inline constexpr std::int64_t kPowerCapReason = 0x4;
 
 struct Interval {
   double low = 0, value = 0, high = 0;
@@ -44,6 +48,9 @@ struct SavedWork {
   double traffic_ns = 0;      ///< bytes that are not moved
   double cheaper_ns = 0;      ///< the same in a type of fewer bits
 };
+
+/// Of a gain in such work, the share that the limit leaves; 1 where it does not hold.
+[[nodiscard]] Interval power_leaves(const PowerTerm& term, const SavedWork& saved);
 
 /// Fills in Gain::after_power, if the term holds and the gain is simulated.
 void apply_power(const PowerTerm& term, const SavedWork& saved, Gain& gain);

@@ -77,6 +77,8 @@ struct RecordOptions {
   /// reads them (docs/design/047); none: no launch is delayed.
   std::vector<std::string> interventions;
   std::uint64_t intervention_seed = 0;                           // 0: made anew
+  std::uint32_t intervention_blocks = 0;                         // after the schedule, delayed in turn
+  std::chrono::milliseconds intervention_block{6'000};           // length of each
   std::vector<std::vector<std::string>> counter_configurations;  // metric names of R1, R2, …; empty: built in
   std::vector<std::string> replay_exclude;       // parts of mangled names: run unmeasured in replay steps
   std::optional<std::string> working_directory;  // the program's; default: the current one

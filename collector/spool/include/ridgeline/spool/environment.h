@@ -60,6 +60,10 @@ inline constexpr char kAloneInGraphs[] = "RIDGELINE_ALONE_IN_GRAPHS";
 inline constexpr char kIntervene[] = "RIDGELINE_INTERVENE";
 /// Seed of the draws, for another recording with the same; unset or 0: one is made.
 inline constexpr char kInterveneSeed[] = "RIDGELINE_INTERVENE_SEED";
+/// After the schedule, blocks of steps that are delayed in turn, for the response of the power limit: how many, and how
+/// long each is in milliseconds. Unset or 0: none; 6000.
+inline constexpr char kInterveneBlocks[] = "RIDGELINE_INTERVENE_BLOCKS";
+inline constexpr char kInterveneBlockMs[] = "RIDGELINE_INTERVENE_BLOCK_MS";
 
 /// Folder of the files by which processes that are recorded on one GPU take turns with its counters; the same for all
 /// of them, containers too. Unset: /run/lock if every user may make files there, else /tmp.

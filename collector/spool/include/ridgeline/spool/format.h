@@ -544,7 +544,8 @@ static_assert(sizeof(StepBlockRecord) == 64);
 inline constexpr std::uint16_t kInterventionDrawn =
     1;  // its step was drawn; else it lets the one before it settle
 /// A delay kernel of the agent's own in front of a launch of the program's (`record --intervene`). In every step of the
-/// phase each target has one; all but the drawn one are shams.
+/// phase each target has one; all but the drawn one are shams. In steps after the schedule, of blocks of seconds, none
+/// is drawn.
 struct InterventionRecord {
   RecordHeader header;  // flags: kInterventionDrawn
   std::uint32_t launch_correlation_id;
