@@ -12,6 +12,9 @@ namespace {
 // A kernel that starts so long after its launch was waited for: by what the device still had to do. Less is the launch.
 constexpr std::int64_t kBehindNs = 50'000;
 constexpr std::size_t kMinBlocks = 2;
+// Blocks that run alone, each behind a recorded one, from which on these pairs are compared and not all with all: what
+// the host's pace drifts by in the meantime is in both of a pair.
+constexpr std::size_t kMinPairs = 5;
 // Steps that differ by more than this part of themselves say nothing of what recording costs.
 constexpr double kMaxError = 0.5;
 // Launches of a step beside those of another of its kind, at most; two micro-steps have twice as many as one.
@@ -22,6 +25,27 @@ double student_t(std::size_t freedom) {
   constexpr double kTable[] = {12.71, 4.303, 3.182, 2.776, 2.571, 2.447,
                                2.365, 2.306, 2.262, 2.228, 2.201, 2.179};
   return freedom == 0 ? kTable[0] : freedom > std::size(kTable) ? 2.16 : kTable[freedom - 1];
+}
+
+double variance(const std::vector<double>& values) {
+  const double deviation = standard_deviation(values).value_or(0);
+  return deviation * deviation;
+}
+
+// Of the difference of the means, 95 %, with the variance that blocks of either kind have among themselves.
+double error_of_all(const std::vector<double>& alone, const std::vector<double>& recorded) {
+  const std::size_t freedom = alone.size() + recorded.size() - 2;
+  const double pooled = (static_cast<double>(alone.size() - 1) * variance(alone) +
+                         static_cast<double>(recorded.size() - 1) * variance(recorded)) /
+                        static_cast<double>(freedom);
+  return student_t(freedom) * std::sqrt(pooled * (1.0 / static_cast<double>(alone.size()) +
+                                                  1.0 / static_cast<double>(recorded.size())));
+}
+
+// Of the mean of the differences of pairs, 95 %.
+double error_of_pairs(const std::vector<double>& differences) {
+  return student_t(differences.size() - 1) *
+         std::sqrt(variance(differences) / static_cast<double>(differences.size()));
 }
 
 // When both the host was past the last step and the device through with it.
@@ -59,15 +83,12 @@ std::vector<StepBlock> of_the_latest_period(const std::vector<StepBlock>& blocks
   return kept;
 }
 
-double variance(const std::vector<double>& values) {
-  const double deviation = standard_deviation(values).value_or(0);
-  return deviation * deviation;
-}
-
 }  // namespace
 
 std::optional<Reason> price_of(const std::vector<StepBlock>& blocks, const RecordedSteps& steps) {
   std::vector<double> alone, recorded, remained, launches;  // of a step, each
+  std::vector<double> of_pairs_alone, of_pairs_recorded, differences;
+  std::optional<double> before;  // the pace of the recorded block that none that ran alone has followed yet
   std::int64_t steps_alone = 0, steps_recorded = 0;
   bool by_period = false;
   for (const StepBlock& block : of_the_latest_period(blocks, steps)) {
@@ -79,8 +100,15 @@ std::optional<Reason> price_of(const std::vector<StepBlock>& blocks, const Recor
       remained.push_back(static_cast<double>(block.remained_ns) / count);
       alone.push_back(pace - remained.back());
       steps_alone += block.steps;
+      if (before) {
+        of_pairs_alone.push_back(alone.back());
+        of_pairs_recorded.push_back(*before);
+        differences.push_back(*before - alone.back());
+        before.reset();
+      }
     } else {
       recorded.push_back(pace);
+      before = pace;
       steps_recorded += block.steps;
       for (std::uint32_t i = 0; i < block.steps; ++i)
         if (const auto step = steps.steps.find(block.first_step + i); step != steps.steps.end())
@@ -88,13 +116,12 @@ std::optional<Reason> price_of(const std::vector<StepBlock>& blocks, const Recor
     }
   }
   if (alone.size() < kMinBlocks || recorded.size() < kMinBlocks) return std::nullopt;
-  const std::size_t freedom = alone.size() + recorded.size() - 2;
-  const double pooled = (static_cast<double>(alone.size() - 1) * variance(alone) +
-                         static_cast<double>(recorded.size() - 1) * variance(recorded)) /
-                        static_cast<double>(freedom);
-  const double error_ns =
-      student_t(freedom) * std::sqrt(pooled * (1.0 / static_cast<double>(alone.size()) +
-                                               1.0 / static_cast<double>(recorded.size())));
+  const bool in_pairs = differences.size() >= kMinPairs;
+  if (in_pairs) {
+    alone = std::move(of_pairs_alone);
+    recorded = std::move(of_pairs_recorded);
+  }
+  const double error_ns = in_pairs ? error_of_pairs(differences) : error_of_all(alone, recorded);
   if (error_ns > kMaxError * std::min(mean(alone), mean(recorded))) return std::nullopt;
   return Reason(ReasonCode::recording_price, {{"alone_ns", std::llround(mean(alone))},
                                               {"recorded_ns", std::llround(mean(recorded))},

@@ -24,7 +24,8 @@ struct StepBlock {
 
 /// `steps` after the first pass over what was launched: the step behind a block tells how far the device was behind
 /// the host at its end. A period may turn out to be a part of the step, or no step at all: blocks whose steps launch
-/// otherwise than those of the latest are left out. A reason of code recording_price; empty if there are not two blocks
+/// otherwise than those of the latest are left out. Five blocks alone and more are each compared with the recorded one
+/// before, fewer all with all. A reason of code recording_price; empty if there are not two blocks
 /// of either kind, or if the error is more than half of a step.
 [[nodiscard]] std::optional<Reason> price_of(const std::vector<StepBlock>& blocks,
                                              const RecordedSteps& steps);

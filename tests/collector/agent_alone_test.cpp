@@ -114,6 +114,17 @@ TEST(AloneSteps, StandInBlocksAmongTheRecordedOnes) {
   EXPECT_TRUE(cupti.enabled_calls.contains(CUPTI_DRIVER_TRACE_CBID_cuLaunchKernel));
 }
 
+TEST(AloneSteps, ALongTimelineHasMoreBlocks) {
+  FakeCupti cupti;
+  PricedProgram p(cupti, {{"RIDGELINE_SCHEDULE", "warmup=1,timeline=40"}});
+  p.steps(90);
+  EXPECT_EQ(PricedProgram::alone_in(p.program->contents()).size(), 7u * 3) << "eight parts";
+  FakeCupti longer;
+  PricedProgram q(longer, {{"RIDGELINE_SCHEDULE", "warmup=1,timeline=400"}});
+  q.steps(500);
+  EXPECT_EQ(PricedProgram::alone_in(q.program->contents()).size(), 15u * 3) << "and no more than sixteen";
+}
+
 TEST(AloneSteps, BlocksSayHowLongTheyTook) {
   FakeCupti cupti;
   PricedProgram p(cupti);

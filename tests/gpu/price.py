@@ -25,7 +25,7 @@ def programs(trainer):
                     "--no-cuda-graph", "--steps", "150", "--json"],
         "lstm": kind("lstm", "150"),
         "huggingface": kind("huggingface", "150"),
-        "accumulate": kind("accumulate", "80"),
+        "accumulate": kind("accumulate", "160"),
         "triton": kind("triton_kernels"),
     }
 
@@ -65,7 +65,7 @@ def main():
         alone, recorded, own, problem = [], [], [], None
         for number in range(options.rounds):
             capture = os.path.join(options.out, f"price-{name}-{number}.ridge")
-            with_tool = [options.ridgeline, "record", "--force", "--tiers", "T0", "--schedule", "warmup=10,timeline=40", "-o", capture, "--",
+            with_tool = [options.ridgeline, "record", "--force", "--tiers", "T0", "--schedule", "warmup=10,timeline=60", "-o", capture, "--",
                          *all_of[name]]
             order = [(alone, all_of[name]), (recorded, with_tool)]
             for series, command in order if number % 2 == 0 else reversed(order):

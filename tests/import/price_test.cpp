@@ -48,6 +48,26 @@ TEST(RecordingPrice, IsNoneWhereItsErrorIsAsLargeAsTheStep) {
   EXPECT_TRUE(price_of(blocks, RecordedSteps{})) << "a wide one is said";
 }
 
+// The host slows down from block to block, 3 ms a step alone each time, and recording adds 1 ms, give or take 20 us.
+TEST(RecordingPrice, ADriftIsInBothOfAPairAndOutOfTheirDifference) {
+  std::vector<StepBlock> blocks;
+  for (std::uint32_t i = 0; i < 7; ++i) {
+    const std::int64_t alone_ns = (20 + 3 * i) * kPriceMillisecond;
+    const std::int64_t noise_ns = i % 2 == 0 ? 20'000 : -20'000;
+    blocks.push_back(step_block(false, 10 * i, 2000 * i, 3 * (alone_ns + kPriceMillisecond + noise_ns)));
+    blocks.push_back(step_block(true, 10 * i + 5, 2000 * i + 1000, 3 * alone_ns));
+  }
+  blocks.push_back(step_block(false, 100, 20'000, 3 * 90 * kPriceMillisecond));  // is no part of a pair
+  const auto price = price_of(blocks, RecordedSteps{});
+  ASSERT_TRUE(price);
+  EXPECT_EQ(price->number("alone_ns"), 29'000'000);
+  EXPECT_NEAR(static_cast<double>(price->number("recorded_ns")), 30'003'000, 1000);
+  EXPECT_LE(price->number("error_ns"), 25'000);
+  EXPECT_GE(price->number("error_ns"), 10'000);
+  blocks.resize(8);  // four pairs: all with all
+  EXPECT_GE(price_of(blocks, RecordedSteps{})->number("error_ns"), 1'000'000);
+}
+
 TEST(RecordingPrice, WhatRemainedIsTakenOff) {
   auto blocks = host_bound_blocks();
   for (StepBlock& block : blocks) {

@@ -13,8 +13,9 @@ namespace ridgeline::agent {
 namespace {
 
 constexpr std::int64_t kMillisecond = 1'000'000;
-// A timeline phase is cut in so many parts, with a block that runs alone between two of them.
-constexpr std::uint32_t kParts = 4;
+// A timeline phase is cut in so many parts, with a block that runs alone between two of them: as many as fit, since a
+// host's pace drifts, and each block is compared with the recorded one before it.
+constexpr std::uint32_t kMinParts = 4, kMaxParts = 16;
 // Of a block; of steps of a second and more, one.
 constexpr std::uint32_t kSteps = 3;
 constexpr std::int64_t kLongStepNs = 1000 * kMillisecond;
@@ -36,10 +37,11 @@ std::uint32_t AloneSteps::steps_of_block() const noexcept {
 
 // By the position of the step in its phase, which steps beside the schedule do not move.
 AloneSteps::Kind AloneSteps::kind_of_block_at(const StepTracker::Step& step) const noexcept {
-  if (step.phase != Phase::timeline || step.phase_steps < kParts * kStepsPerPart) return Kind::none;
+  if (step.phase != Phase::timeline || step.phase_steps < kMinParts * kStepsPerPart) return Kind::none;
+  const std::uint32_t parts = std::min(step.phase_steps / kStepsPerPart, kMaxParts);
   const auto at = static_cast<std::uint32_t>(step.phase_steps - step.steps_left);
-  const std::uint32_t part = step.phase_steps / kParts;
-  if (at / part >= kParts) return Kind::none;
+  const std::uint32_t part = step.phase_steps / parts;
+  if (at / part >= parts) return Kind::none;
   if (at % part == 0 && at > 0) return at == alone_at_ ? Kind::none : Kind::alone;
   return at % part == 1 ? Kind::recorded : Kind::none;
 }
