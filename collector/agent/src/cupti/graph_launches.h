@@ -22,8 +22,9 @@ class GraphLaunches {
   void launched(const void* graph, std::uint32_t correlation_id) noexcept {
     if (graph == nullptr) return too_many_.store(true, std::memory_order_relaxed);
     for (Graph& slot : graphs_) {
-      const void* known = nullptr;
-      if (slot.graph.compare_exchange_strong(known, graph, std::memory_order_acq_rel)) known = graph;
+      const void* known = slot.graph.load(std::memory_order_acquire);
+      if (known == nullptr && slot.graph.compare_exchange_strong(known, graph, std::memory_order_acq_rel))
+        known = graph;
       if (known != graph) continue;
       slot.before.store(slot.latest.exchange(correlation_id, std::memory_order_acq_rel),
                         std::memory_order_release);
