@@ -458,6 +458,30 @@ TEST(CountPlan, AKindIsKnownByOneThatSaysTheSame) {
   EXPECT_TRUE(plan.all_known());
 }
 
+// Two ranks on one GPU: a tenth of a second for each of eight steps would be 48 launches of 150 kinds, eight times.
+TEST(CountPlan, ASessionThatIsPaidForCountsNearlyAllKinds) {
+  CountPlan plan(4 * kSecond, 8);
+  std::vector<Kind> kinds;
+  for (std::uint32_t i = 0; i < 300; ++i) kinds.push_back(kernel(i % 150));
+  std::vector<int> counted;
+  for (std::uint32_t set = 0; set < 8; ++set) {
+    plan.expect_nothing();
+    for (const Kind kind : kinds) plan.expect(kind, 0, kMs);
+    if (plan.choose(set, 8 - set, false) == CountPlan::Way::nothing) break;
+    counted.push_back(0);
+    for (const Kind kind : kinds) {
+      if (!plan.wants(kind, 0)) continue;
+      plan.counted(kind, 0);
+      ++counted.back();
+    }
+    plan.spent(static_cast<std::int64_t>(plan.costs().step_ns + counted.back() * plan.costs().launch_ns));
+  }
+  ASSERT_GE(counted.size(), 5u);
+  EXPECT_LT(counted.size(), 8u) << "the sets that come first have it";
+  for (std::size_t set = 0; set + 1 < counted.size(); ++set) EXPECT_GE(counted[set], 145) << set;
+  EXPECT_LE(plan.spent_ns(), 4 * kSecond);
+}
+
 TEST(CountPlan, SharersDivideWhatIsLeft) {
   CountPlan alone(5 * kSecond, 1), sharing(5 * kSecond, 1);
   std::vector<Kind> kinds;

@@ -13,6 +13,9 @@ constexpr std::uint32_t kKnownFrom = 3;
 constexpr double kPlanned = 0.95;
 // A step in which fewer could be counted is not worth its session.
 constexpr double kMinLaunches = 8, kFewLaunches = 48;
+// A step counts, where it can, one launch of each of the kinds that have so much of the time, but not of more.
+// Long kinds have more than one before short ones have their first.
+constexpr double kCovered = 0.98, kMoreOfLong = 1.3, kMaxToCover = 400;
 constexpr std::uint32_t kMaxChosen = 1u << 16;
 // In a round after the first: of less that is not known yet nothing is counted, and of less than that not whole steps.
 constexpr double kFreshShare = 0.02, kFreshForAll = 0.5;
@@ -152,6 +155,25 @@ double CountPlan::gain(const Slot& slot, std::uint32_t counted) const noexcept {
   return error(slot, counted) - error(slot, counted + 1);
 }
 
+// One of each kind that was not counted yet, the longest first.
+double CountPlan::launches_to_cover() noexcept {
+  if (!in_steps_) return 0;
+  std::size_t size = 0;
+  double covered_ns = 0;
+  for (std::size_t i = 0; i < 2 * kMaxKinds; ++i) {
+    const Slot& slot = slots_[i];
+    if (slot.kind == 0 || slot.time_ns <= 0) continue;
+    if (slot.counted[set_] > 0 || known_before(slot))
+      covered_ns += slot.time_ns;
+    else
+      heap_[size++] = {slot.time_ns, static_cast<std::uint32_t>(i)};
+  }
+  std::sort(heap_, heap_ + size, [](const Candidate& a, const Candidate& b) { return b < a; });
+  std::size_t kinds = 0;
+  while (kinds < size && covered_ns < kCovered * expected_ns_) covered_ns += heap_[kinds++].gain;
+  return std::min(kMoreOfLong * static_cast<double>(kinds), kMaxToCover);
+}
+
 // The launch that helps most, then the next.
 void CountPlan::give_out(std::uint32_t launches) noexcept {
   std::size_t size = 0;
@@ -200,7 +222,7 @@ CountPlan::Way CountPlan::choose(std::uint32_t set, std::uint64_t steps_left, bo
     }
   }
   // Where each step's part is too little for a session, the sets that come first have it.
-  const double few_ns = costs_.step_ns + kFewLaunches * costs_.launch_ns;
+  const double few_ns = costs_.step_ns + std::max(kFewLaunches, launches_to_cover()) * costs_.launch_ns;
   const double here_ns = std::min(std::max(left_ns / steps, few_ns), left_ns);
   const double launches = std::min((here_ns - costs_.step_ns) / costs_.launch_ns, double{kMaxChosen});
   if (launches < kMinLaunches) return Way::nothing;

@@ -125,6 +125,8 @@ class CountPlan {
   [[nodiscard]] double error(const Slot& slot, std::uint32_t counted) const noexcept;
   [[nodiscard]] double gain(const Slot& slot, std::uint32_t counted) const noexcept;
   void give_out(std::uint32_t launches) noexcept;
+  /// Launches after which nearly all of the step's time is in kinds that were counted in the set.
+  [[nodiscard]] double launches_to_cover() noexcept;
   /// Counted in an earlier round, in the set that choose() was asked for.
   [[nodiscard]] bool known_before(const Slot& slot) const noexcept;
   /// Share of the expected time in kinds that are not.
