@@ -122,6 +122,15 @@ TEST(WhatIf, AFusedPairMovesNeitherWhatOneWritesNorWhatTheOtherReads) {
   EXPECT_DOUBLE_EQ(unknown.after_ns, 200e3) << "only the launch goes";
 }
 
+// 80 MB less what is written once and read once are 60 that the product did not move: three quarters of what they took.
+TEST(WhatIf, WhatAProductMovesBesidesComesAfterItsOperations) {
+  const WhatIfOfLaunches step(false);
+  const TransformAnswer answer = step.alone(Fused{"sm90_gemm*", "scale*"});
+  ASSERT_EQ(answer.launches, 1);
+  EXPECT_DOUBLE_EQ(answer.shared_bytes, 2 * 10e6);
+  EXPECT_NEAR(answer.after_ns, 100e3 + 75e3, 1);
+}
+
 TEST(WhatIf, AnotherTypeMovesAsManyBytesAsItsValuesHave) {
   const WhatIfOfLaunches step;
   // FP32 by its busiest pipe: 40 % of DRAM becomes 20 %, as much as its pipe takes.

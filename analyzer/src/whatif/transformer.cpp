@@ -244,7 +244,7 @@ std::optional<double> Transformer::fused_ns(std::size_t producer, std::size_t co
   const double shared = std::max(std::min(written->value, read->value), 0.0);
   const double bytes = p.values->dram_bytes->value + c.values->dram_bytes->value;
   const double apart_ns = times[producer] + times[consumer];
-  if (bytes <= 0 || apart_ns <= 0) return std::nullopt;
+  if (bytes <= 0 || c.values->dram_bytes->value <= 0 || apart_ns <= 0) return std::nullopt;
   const double traffic_ns = times[producer] * p.values->dram_utilisation->value +
                             times[consumer] * c.values->dram_utilisation->value;
   const double pipes_ns = times[producer] * p.values->compute_utilisation->value +
@@ -255,8 +255,14 @@ std::optional<double> Transformer::fused_ns(std::size_t producer, std::size_t co
                                    c.values->dram_utilisation->value, c.values->compute_utilisation->value});
   if (nearest <= 0) return std::nullopt;
   shared_bytes += 2 * shared;
+  double fused = roof_ns / std::min(nearest, 1.0);
+  // What a product's last part moves besides comes after its operations, not beside them, as fast as the consumer does.
+  if (is_gemm(model_.kernel_class(model_.launches.site(step_.launches[producer])))) {
+    const double more_bytes = std::max(c.values->dram_bytes->value - 2 * shared, 0.0);
+    fused = std::max(fused, times[producer] + more_bytes * times[consumer] / c.values->dram_bytes->value);
+  }
   const double min_ns = std::min(request_.shortest_kernel_ns, apart_ns);
-  return std::clamp(roof_ns / std::min(nearest, 1.0), min_ns, apart_ns);
+  return std::clamp(fused, min_ns, apart_ns);
 }
 
 void Transformer::apply_one(const Fused& transform, TransformAnswer& answer, Times& times) const {
