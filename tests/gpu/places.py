@@ -20,6 +20,7 @@ from ncu import read as read_ncu
 
 CLOSE, NCU_CLOSE, HARDLY_BYTES = 0.03, 0.02, 1e6
 NEAR_ROOF = (0.80, 1.03)
+HARDLY_INTENSITY = 1e-3  # FLOP/byte
 KERNELS = ("place_triad", "place_product", "place_strided", "place_chase", "place_nothing")
 
 
@@ -52,7 +53,8 @@ def judge(kernel, want, rank, roof, floor_ns):
         "place_triad": close(moved, wanted_bytes) and close(flops, wanted_flops) and close(intensity, 1 / 6) and near and roof["bound"] == "DRAM",
         "place_product": close(flops, wanted_flops) and str(roof["bound"]).startswith("tensor"),
         "place_strided": close(moved, wanted_bytes) and intensity is None and near and roof["bound"] == "DRAM",
-        "place_chase": wanted_bytes * 0.97 <= moved <= wanted_bytes * 2.2 and intensity is None and of_roof is not None and of_roof <= 0.05,
+        # A conversion of the block's number is a floating-point operation or two.
+        "place_chase": wanted_bytes * 0.97 <= moved <= wanted_bytes * 2.2 and (intensity is None or intensity < HARDLY_INTENSITY) and of_roof is not None and of_roof <= 0.05,
         "place_nothing": (moved != moved or moved <= HARDLY_BYTES) and intensity is None and roof["time_ns"] / roof["calls"] <= 3 * floor_ns,
     }[kernel]
     return right, (f"{moved / 1e6:.3f} MB of {wanted_bytes / 1e6:.3f}, {'no' if flops is None else f'{flops / 1e9:.3f}'} GFLOP of {wanted_flops / 1e9:.3f}, "

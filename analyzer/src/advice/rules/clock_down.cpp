@@ -1,6 +1,9 @@
 // clock_down.cpp: heat, the board's brakes or a lowered limit hold the clock. A power limit at which the board is sold
 // is no defect.
+#include <algorithm>
+
 #include "advice/gains.h"
+#include "ridgeline/analyzer/whatif/power.h"
 
 namespace ridgeline::analyzer {
 
@@ -11,6 +14,9 @@ constexpr double kLowered = 0.90;       // of the rated power
 constexpr double kOftenDown = 0.3;      // of the samples
 constexpr double kClockLow = 0.4, kClockMid = 0.8;
 constexpr std::int64_t kSetByUser = 0x2 | 0x100;  // NVML's reasons: application clocks, display clocks
+// NVML's power is a mean of a second: what it says is the board's once it was at work for so long, and no sample is
+// missing in between.
+constexpr std::int64_t kPowerSettlesNs = 2'000'000'000, kMaxBetweenNs = 1'000'000'000;
 
 struct Rated {
   std::string_view name;
@@ -42,6 +48,25 @@ double beta_of(const LaunchView& launch) {
   }
 }
 
+// The most power while the limit held the clock, read when it had held it for long enough; empty: it never did.
+std::optional<double> power_at_limit_w(const RuleInput& in, store::Id device_id) {
+  std::optional<double> most;
+  std::optional<std::int64_t> since_ns, before_ns;
+  for (const store::ClockSample& sample : in.input.model.clock_samples) {
+    if (sample.device_id != device_id || !sample.throttle_reasons) continue;
+    const bool goes_on = before_ns && sample.time_ns - *before_ns <= kMaxBetweenNs;
+    before_ns = sample.time_ns;
+    if ((*sample.throttle_reasons & kPowerCapReason) == 0) {
+      since_ns.reset();
+      continue;
+    }
+    if (!since_ns || !goes_on) since_ns = sample.time_ns;
+    if (!sample.power_mw || sample.time_ns - *since_ns < kPowerSettlesNs) continue;
+    most = std::max(most.value_or(0), static_cast<double>(*sample.power_mw) / 1e3);
+  }
+  return most;
+}
+
 // What holds the clock and need not; "": nothing, or nobody can say.
 std::string cause_of_clock(const RuleInput& in, const ClockSummary& clocks, const store::Device& device) {
   for (const std::string& reason : clocks.throttle_reasons) {
@@ -49,7 +74,8 @@ std::string cause_of_clock(const RuleInput& in, const ClockSummary& clocks, cons
   }
   const auto rated = rated_w(device.name);
   const bool power = !clocks.throttle_reasons.empty() && clocks.throttled_share >= kOftenDown;
-  if (power && rated && clocks.power_max_w && *clocks.power_max_w < kLowered * *rated) return "power limit";
+  const std::optional<double> at_limit_w = power_at_limit_w(in, device.id);
+  if (power && rated && at_limit_w && *at_limit_w < kLowered * *rated) return "power limit";
   std::int64_t seen = 0, samples = 0;
   for (const store::ClockSample& sample : in.input.model.clock_samples) {
     if (sample.device_id != device.id || !sample.throttle_reasons) continue;
