@@ -52,7 +52,8 @@ void write_steps(ProcessRows& rows, RecordedSteps& recorded, const Configuration
                Reason(ReasonCode::counters_of_step, {{"step", step.number}}, {*step.counters->reason}));
     if (ok && row.phase == Phase::timeline) ++rows.summary().timeline_steps;
     if (step.phase == Phase::sample && !step.unmeasured) count(outcomes.sampling, row);
-    if (!step.is_replay()) continue;
+    // What failed in a step that gave way to others is no loss: others count what they launch.
+    if (!step.is_replay() || (step.superseded && !ok)) continue;
     CounterOutcome& outcome = step.is_third_tier() ? outcomes.third_tier : outcomes.replay;
     count(outcome, row);
     if (!ok) continue;

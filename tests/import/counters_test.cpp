@@ -147,6 +147,11 @@ TEST_F(Importer, WhatWasCountedInStepsThatGaveWayIsKept) {
   const store::Capture capture = import();
   EXPECT_EQ(scalar(capture, "SELECT group_concat(phase || ' ' || status, ', ') FROM step"),
             "warmup ok, replay ok, warmup failed, timeline ok, replay failed");
+  EXPECT_EQ(scalar(capture,
+                   "SELECT value FROM reason_value v JOIN tier_status t ON t.reason_id = v.reason_id "
+                   "WHERE t.tier = 'T2' AND v.name = 'steps'"),
+            "2")
+      << "the one that failed and gave way is none of those that should have had counters";
   EXPECT_EQ(scalar(capture, "SELECT count(*) FROM launch_metric"), "1");
 }
 
