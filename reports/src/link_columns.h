@@ -15,9 +15,9 @@ struct LinkColumn {
   std::optional<double> store::LinkBytes::*of;
 };
 inline constexpr std::array<LinkColumn, 4> kLinkColumns = {{
-    {"nvlink_sent_bytes", "NVLink out", "sent over NVLink, protocol included",
+    {"nvlink_sent_bytes", "NVLink out", "sent over NVLink, data without its protocol",
      &store::LinkBytes::nvlink_sent_bytes},
-    {"nvlink_received_bytes", "NVLink in", "received over NVLink, protocol included",
+    {"nvlink_received_bytes", "NVLink in", "received over NVLink, data without its protocol",
      &store::LinkBytes::nvlink_received_bytes},
     {"pcie_received_bytes", "PCIe in", "received over PCIe", &store::LinkBytes::pcie_received_bytes},
     {"pcie_sent_bytes", "PCIe out", "sent over PCIe, the samples' own records in it (some 15 kB each)",

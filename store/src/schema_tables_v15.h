@@ -9,7 +9,7 @@ CREATE TABLE job_traffic (         -- what a rank's device moved over its links,
   site_id               INTEGER REFERENCES job_site(id),  -- while such collectives ran; NULL: in whole steps
   count                 INTEGER NOT NULL,  -- steps or collectives; of these those that ran for four samples with no other beside them
   time_ns               INTEGER NOT NULL,  -- of them together, as the bytes
-  nvlink_sent_bytes     REAL,              -- protocol included; NULL: not sampled, as the others
+  nvlink_sent_bytes     REAL,              -- data without its protocol; NULL: not sampled, as the others
   nvlink_received_bytes REAL,
   pcie_received_bytes   REAL,
   pcie_sent_bytes       REAL,

@@ -351,8 +351,8 @@ class RankCapture {
     window.start_ns = at(step.host_start_ns - 2 * kSampleNs);
     window.end_ns = at(end + 2 * kSampleNs);
     const std::array<std::pair<const char*, const std::vector<std::pair<RanCopy, double>>*>, 4> kinds = {
-        {{"nvltx__bytes.sum", &links},
-         {"nvlrx__bytes.sum", &links},
+        {{"nvltx__bytes_data_user.sum", &links},
+         {"nvlrx__bytes_data_user.sum", &links},
          {"pcie__read_bytes.sum", &copies},
          {"pcie__write_bytes.sum", nullptr}}};
     std::int64_t taken = 0;

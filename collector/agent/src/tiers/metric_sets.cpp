@@ -75,8 +75,10 @@ MetricSet sampled_metric_set() {
        "TPC.TriageCompute.sm__pipe_fp64_cycles_active_realtime" + pct,
        "LTS.TriageCompute.lts__average_t_sector_hit_rate_realtime.pct",
        "SM_A.TriageCompute.l1tex__throughput" + pct, "dram__throughput" + pct,
-       // A device without links has none of these, and nobody misses them there.
-       "nvltx__bytes.sum|", "nvlrx__bytes.sum|", "pcie__read_bytes.sum|", "pcie__write_bytes.sum|"}};
+       // Last, so that a chip on which they take a pass of their own goes without them and nothing else. A
+       // device without links has none of these, and nobody misses them there.
+       "nvltx__bytes_data_user.sum|", "nvlrx__bytes_data_user.sum|", "pcie__read_bytes.sum|",
+       "pcie__write_bytes.sum|"}};
 }
 
 std::vector<MetricSet> built_in_flop_sets() {

@@ -21,8 +21,8 @@ struct LinkMetric {
   std::optional<double> LinkBytes::*field;
 };
 inline constexpr std::array<LinkMetric, 4> kLinkMetrics = {{
-    {"nvltx__bytes.sum", &LinkBytes::nvlink_sent_bytes},
-    {"nvlrx__bytes.sum", &LinkBytes::nvlink_received_bytes},
+    {"nvltx__bytes_data_user.sum", &LinkBytes::nvlink_sent_bytes},
+    {"nvlrx__bytes_data_user.sum", &LinkBytes::nvlink_received_bytes},
     {"pcie__read_bytes.sum", &LinkBytes::pcie_received_bytes},
     {"pcie__write_bytes.sum", &LinkBytes::pcie_sent_bytes},
 }};
