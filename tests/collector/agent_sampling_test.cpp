@@ -498,7 +498,7 @@ TEST(Sampling, NamesTheMetricsItLacks) {
 // A device without links: nobody misses their bytes, and finding that out takes a few attempts.
 TEST(Sampling, DoesWithoutTheLinksThatADeviceHasNot) {
   FakeCupti cupti;
-  cupti.absent_metrics = {"nvltx__bytes.sum", "nvlrx__bytes.sum"};
+  cupti.absent_metrics = {"nvltx__bytes_data_user.sum", "nvlrx__bytes_data_user.sum"};
   SampledProgram p(cupti, {{"RIDGELINE_TIERS", "T0,T1"}});
   p.steps(6);
   p.tick();
