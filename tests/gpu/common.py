@@ -111,8 +111,12 @@ def kill_all():
         started.kill()
 
 
+ending = threading.Event()  # set before the programs that run are killed: what becomes of them then says nothing of them
+
+
 def end_in_order(*_):
     """A check that is ended by SIGTERM (a time limit) leaves no recording behind that holds the counters, and says what it has."""
+    ending.set()
     kill_all()
     said = io.StringIO()  # the signal may have come while standard output was written to
     with contextlib.redirect_stdout(said):

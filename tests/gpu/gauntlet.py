@@ -29,7 +29,7 @@ import time
 from concurrent.futures import ThreadPoolExecutor
 
 import collectives
-from common import Checks, end_in_order, open_capture, options_of, run
+from common import Checks, end_in_order, ending, open_capture, options_of, run
 from turns import Turn
 
 STATUS = 7
@@ -222,6 +222,8 @@ class Gauntlet:
             os.remove(stem + ".ridge")
 
     def note(self, kind, number, why, steps, seconds=0.0):
+        if ending.is_set():  # by the check's own limit
+            return
         with self.lock:
             kind.runs += 1
             kind.wrong += bool(why)

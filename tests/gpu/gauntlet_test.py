@@ -8,9 +8,11 @@ import os
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 import unittest
 from concurrent.futures import ThreadPoolExecutor
+from types import SimpleNamespace
 
 sys.dont_write_bytecode = True
 
@@ -97,6 +99,16 @@ class Gauntlet(unittest.TestCase):
         self.assertEqual(done.returncode, 1)
         self.assertIn("says nothing", rows["gauntlet-chance"]["detail"])
         self.assertEqual(kinds["chance"]["wrong"], 0)
+
+    def test_a_run_that_the_checks_own_limit_ended_counts_for_nothing(self):
+        kind = SimpleNamespace(name="good", runs=0, wrong=0, why="", counted=0, given_up=0)
+        judge = SimpleNamespace(lock=threading.Lock(), o=SimpleNamespace(json=None), kinds=[])
+        gauntlet.Gauntlet.note(judge, kind, 1, "exit status -9 instead of 0", (0, 0))
+        self.assertEqual(kind.wrong, 1)
+        gauntlet.ending.set()
+        self.addCleanup(gauntlet.ending.clear)
+        gauntlet.Gauntlet.note(judge, kind, 2, "exit status -9 instead of 0", (0, 0))
+        self.assertEqual((kind.runs, kind.wrong), (1, 1))
 
     def test_several_calls_add_up(self):
         reports = []
