@@ -47,16 +47,38 @@ double normal_density(double x, double variance) {
   return std::exp(-x * x / (2 * variance)) / std::sqrt(2 * std::numbers::pi * variance);
 }
 
-// P(|S| >= bound at this look, and no look before stopped).
-double crossing(const Surviving& before, double step_variance, double bound) {
+// How likely each point of the grid is: its density over its stretch of Simpson's rule.
+std::vector<double> masses(const Surviving& paths) {
+  std::vector<double> result(paths.at.size());
+  for (std::size_t i = 0; i < result.size(); ++i) result[i] = paths.weight[i] * paths.density[i];
+  return result;
+}
+
+// Steps of more deviations have no probability that a sum of all others would show.
+constexpr double kReach = 12;
+
+// P(|S| >= bound at this look, and no look before stopped). Both sides are alike: one is asked for, and counts twice.
+double crossing(const Surviving& before, const std::vector<double>& mass, double step_variance,
+                double bound) {
   double sum = 0;
   const double deviation = std::sqrt(step_variance);
-  for (int i = 0; i < kPoints; ++i) {
-    const double beyond =
-        normal_tail((bound - before.at[i]) / deviation) + normal_tail((bound + before.at[i]) / deviation);
-    sum += before.weight[i] * before.density[i] * beyond;
+  for (std::size_t i = 0; i < mass.size(); ++i) {
+    const double z = (bound - before.at[i]) / deviation;
+    if (z < kReach) sum += mass[i] * normal_tail(z);
   }
-  return sum;
+  return 2 * sum;
+}
+
+// The density of S at x after a step from what survived before.
+double arriving(const Surviving& before, const std::vector<double>& mass, double step_variance, double x) {
+  double sum = 0;
+  const double reach = kReach * std::sqrt(step_variance);
+  const double exponent = -1 / (2 * step_variance);
+  for (std::size_t i = 0; i < mass.size(); ++i) {
+    const double step = x - before.at[i];
+    if (std::abs(step) < reach) sum += mass[i] * std::exp(exponent * step * step);
+  }
+  return sum / std::sqrt(2 * std::numbers::pi * step_variance);
 }
 
 }  // namespace
@@ -78,6 +100,7 @@ std::vector<double> nominal_levels(Spending spending, double alpha, const std::v
     const double spend = spent_error(spending, alpha, fraction) - spent;
     spent += spend;
     const double step_variance = fraction - before;
+    const std::vector<double> mass = masses(surviving);
     double z = 0;
     if (levels.empty()) {
       z = normal_bound(spend / 2);
@@ -85,20 +108,16 @@ std::vector<double> nominal_levels(Spending spending, double alpha, const std::v
       double low = 0, high = 20;  // of Z; beyond 20 lies no probability that a double holds
       for (int i = 0; i < 60; ++i) {
         z = (low + high) / 2;
-        (crossing(surviving, step_variance, z * std::sqrt(fraction)) > spend ? low : high) = z;
+        (crossing(surviving, mass, step_variance, z * std::sqrt(fraction)) > spend ? low : high) = z;
       }
     }
     levels.push_back(two_sided(z));
     Surviving next = grid(z * std::sqrt(fraction));
-    for (int j = 0; j < kPoints; ++j) {
-      if (levels.size() == 1) {
-        next.density[j] = normal_density(next.at[j], fraction);
-        continue;
-      }
-      for (int i = 0; i < kPoints; ++i) {
-        next.density[j] += surviving.weight[i] * surviving.density[i] *
-                           normal_density(next.at[j] - surviving.at[i], step_variance);
-      }
+    for (int j = 0; j <= kPoints / 2; ++j) {  // the other half is this one's mirror image
+      const double x = next.at[j];
+      next.density[j] =
+          levels.size() == 1 ? normal_density(x, fraction) : arriving(surviving, mass, step_variance, x);
+      next.density[kPoints - 1 - j] = next.density[j];
     }
     surviving = std::move(next);
     before = fraction;

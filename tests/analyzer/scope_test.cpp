@@ -297,7 +297,7 @@ void expect_gaps_keep_their_kind_in_part(Session& session) {
     const Gap gap = whole->gaps[i];
     const std::int64_t length_ns = gap.end_ns - gap.start_ns;
     // What a launch call does within the gap lies at its end only.
-    if (gap.kind != GapKind::host_bound || gap.synchronisation_ns > 0 || length_ns < 50'000) continue;
+    if (gap.kind != GapKind::host_bound || gap.synchronisation_ns > 0 || length_ns < 15'000) continue;
     ++tried;
     const Scope middle{.window = TimeWindow{gap.start_ns + length_ns / 8, gap.start_ns + length_ns / 2}};
     const auto part = session.accounting(middle).value();

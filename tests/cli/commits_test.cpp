@@ -31,7 +31,8 @@ class Commits : public ::testing::Test {
             directory_ +
             "/first_run_lasts_s\" 2>/dev/null || echo 0)\"\n"
             "exec " FABRICATE
-            " \"$out\" codes run=$((n + 1)) factor=$(sed -n \"$((n + 1))p\" \"$dir/factors\" 2>/dev/null | "
+            " \"$out\" codes layers=2 run=$((n + 1)) factor=$(sed -n \"$((n + 1))p\" \"$dir/factors\" "
+            "2>/dev/null | "
             "grep . || echo 1) slow=layernorm_backward:$(cat \"$dir/slow\") commit=$(git -C "
             "\"$dir\" rev-parse HEAD)\n");
     std::filesystem::permissions(directory_ + "/recorder", std::filesystem::perms::owner_all);

@@ -16,6 +16,7 @@ namespace {
 class Measure : public ::testing::Test {
  protected:
   void SetUp() override {
+    // Four layers: which runs are made and compared is judged here, and a third of the launches tell it.
     write("recorder",
           "#!/bin/bash\n"
           "echo \"${*: -1}\" >> \"" +
@@ -28,7 +29,7 @@ class Measure : public ::testing::Test {
               folder_.path() + "/count\" 2>/dev/null || echo 0); echo $((n + 1)) > \"" + folder_.path() +
               "/count\"\n"
               "exec " FABRICATE
-              " \"$out\" codes run=$((n + 1)) slow=layernorm_backward:$(cat \"$dir/slow\") "
+              " \"$out\" codes layers=4 run=$((n + 1)) slow=layernorm_backward:$(cat \"$dir/slow\") "
               "factor=$(sed -n \"$((n % 5 + 1))p\" \"$dir/factors\" 2>/dev/null || echo 1)\n");
     std::filesystem::permissions(folder_ / "recorder", std::filesystem::perms::owner_all);
     plan_.recording.recorder = {folder_ / "recorder"};

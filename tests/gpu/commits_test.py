@@ -30,7 +30,7 @@ if [ "$1" = python3 ]; then
   ! grep -q 'default=24' "$dir/train.py" || more+=(factor=0.75 grid=0.75)
   more+=(commit=$(git -C "$dir" rev-parse HEAD))
 fi
-exec "{fabricate}" "$out" codes run=$run start=$((run * 60)) ${{more[@]+"${{more[@]}}"}}
+exec "{fabricate}" "$out" codes layers=2 run=$run start=$((run * 60)) ${{more[@]+"${{more[@]}}"}}
 """
 # compare_runs.py asks the program itself to record.
 PROGRAM = """#!/bin/bash
