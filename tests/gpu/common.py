@@ -31,8 +31,8 @@ class Checks:
 
     def add(self, name, passed, detail):
         self.rows.append({"check": name, "passed": bool(passed), "detail": detail})
+        self.keep()  # first: who reads the line may look for the row
         print(f"{name:<14} {'pass' if passed else 'FAIL'}  {detail}", flush=True)
-        self.keep()
 
     def failed(self):
         return [row for row in self.rows if not row["passed"]]
