@@ -13,7 +13,7 @@ sys.dont_write_bytecode = True
 sys.path.insert(0, str(ROOT / "scripts"))
 from mutation_rules import applied, mutants_of  # noqa: E402
 from mutation_switches import PROLOGUE, switched  # noqa: E402
-from mutation_together import Together  # noqa: E402
+from mutation_together import Record, Together  # noqa: E402
 
 CMAKE = """cmake_minimum_required(VERSION 3.20)
 set(CMAKE_CXX_COMPILER_WORKS ON)  # nobody needs to try that
@@ -137,6 +137,16 @@ class Switches(unittest.TestCase):
         places = [m for number, m in enumerate(found, 1) if number in lines]
         self.assertEqual(len(places), 2, "one on each line")
         self.assertTrue(all(found[number - 1].line in lines[number] for number in lines))
+
+
+class Recording(unittest.TestCase):
+    def test_a_limit_on_the_size_of_files_does_not_touch_it(self):
+        with tempfile.TemporaryDirectory() as folder:
+            with Record(Path(folder) / "reached") as record:
+                done = subprocess.run(["bash", "-c", 'ulimit -f 0; echo 3 >>"$0"; (echo 5 >>"$0")', record.path], check=False)
+            self.assertEqual(done.returncode, 0)
+            self.assertEqual(record.numbers(), {3, 5})
+            self.assertFalse(record.path.exists())
 
 
 class Placing(unittest.TestCase):
