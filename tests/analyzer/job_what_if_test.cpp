@@ -78,7 +78,7 @@ double error_of(const GeneratedJob& recorded, const JobChange& change, const Ran
   EXPECT_LT(answer.replay_error_ratio, 0.002);
   EXPECT_NEAR(answer.step_ns, recorded.truth.step_ns, 0.002 * recorded.truth.step_ns);
   EXPECT_TRUE(answer.rows.at(0).gain.has_value());
-  const double truth_ns = generated(then).truth.step_ns;
+  const double truth_ns = generate::simulate_rank_job(then).step_ns;
   const double error = answer.rows[0].gain->step_ns / truth_ns - 1;
   ::testing::Test::RecordProperty("error", std::to_string(error));
   return error;

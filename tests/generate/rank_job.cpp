@@ -474,18 +474,23 @@ void write_rank(const RankJob& job, int rank, const RankJobTruth& truth, const R
   capture.finish();
 }
 
-}  // namespace
+// A job when all its ranks have run.
+struct RanJob {
+  RankJobTruth truth;  // without files
+  std::vector<RankProgram> programs;
+  std::vector<std::vector<RanStep>> steps;  // of each rank
+};
 
-RankJobTruth generate_rank_job(const RankJob& job, const std::string& directory) {
-  RankJobTruth truth;
+RanJob run_job(const RankJob& job) {
+  RanJob result;
+  RankJobTruth& truth = result.truth;
   truth.bucket_bytes = kRankBucketBytes;
   truth.transfer_ns = transfer_ns(job, kRankBucketBytes);
   RankRandom random(job.seed * 77'777);
-  std::vector<RankProgram> programs;
   double offset = 0;
   double drift = 0;
   for (int rank = 0; rank < job.ranks; ++rank) {
-    programs.emplace_back(job, rank);
+    result.programs.emplace_back(job, rank);
     if (rank > 0 && rank % job.ranks_per_host == 0) {
       offset = job.clock_offset_ns * (2 * random.uniform() - 1);
       drift = job.clock_drift_ppb * (2 * random.uniform() - 1);
@@ -493,26 +498,38 @@ RankJobTruth generate_rank_job(const RankJob& job, const std::string& directory)
     truth.offset_ns.push_back(offset);
     truth.drift_ppb.push_back(drift);
   }
-  // Written rank by rank when all have run: a process has fewer files open at once than a job has ranks.
-  std::vector<std::vector<RanStep>> ran(programs.size());
+  result.steps.resize(result.programs.size());
   std::vector<double> begins;
   for (int step = 0; step < job.steps + job.sampled_steps; ++step) {
     const int straggler = job.cause == RankCause::none ? -1 : job.rotating ? step % job.ranks : job.straggler;
     truth.straggler.push_back(straggler);
-    run_step(job, programs, straggler, random);
-    for (std::size_t r = 0; r < programs.size(); ++r) ran[r].push_back(programs[r].step());
-    begins.push_back(ran[0].back().host_start_ns);
+    run_step(job, result.programs, straggler, random);
+    for (std::size_t r = 0; r < result.programs.size(); ++r)
+      result.steps[r].push_back(result.programs[r].step());
+    begins.push_back(result.steps[0].back().host_start_ns);
   }
   std::vector<double> lengths;
   for (std::size_t i = 2; i < begins.size(); ++i) lengths.push_back(begins[i] - begins[i - 1]);
   truth.step_ns = upper_median(std::move(lengths));
+  return result;
+}
+
+}  // namespace
+
+RankJobTruth simulate_rank_job(const RankJob& job) {
+  return run_job(job).truth;
+}
+
+RankJobTruth generate_rank_job(const RankJob& job, const std::string& directory) {
+  RanJob ran = run_job(job);
+  // Written rank by rank when all have run: a process has fewer files open at once than a job has ranks.
   for (int rank = 0; rank < job.ranks; ++rank) {
     if (std::find(job.lost.begin(), job.lost.end(), rank) != job.lost.end()) continue;
     const auto at = static_cast<std::size_t>(rank);
-    truth.files.push_back(file_of(directory, rank));
-    write_rank(job, rank, truth, programs[at], ran[at]);
+    ran.truth.files.push_back(file_of(directory, rank));
+    write_rank(job, rank, ran.truth, ran.programs[at], ran.steps[at]);
   }
-  return truth;
+  return std::move(ran.truth);
 }
 
 }  // namespace ridgeline::generate

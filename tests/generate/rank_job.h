@@ -57,4 +57,7 @@ struct RankJobTruth {
 /// Writes rank0000.ridge and so on into the directory, which must exist. Throws std::runtime_error.
 RankJobTruth generate_rank_job(const RankJob& job, const std::string& directory);
 
+/// What generate_rank_job() would say of the job, without its files.
+RankJobTruth simulate_rank_job(const RankJob& job);
+
 }  // namespace ridgeline::generate
