@@ -382,15 +382,20 @@ std::string launch_name(const GapLine& line, const std::optional<analyzer::Launc
   return place->second;
 }
 
+// The first of the process that begins then or later.
+template <typename Row>
+auto first_from(const std::vector<Row>& rows, store::Id process_id, std::int64_t time_ns) {
+  return std::lower_bound(
+      rows.begin(), rows.end(), std::pair(process_id, time_ns),
+      [](const Row& each, const auto& wanted) { return std::pair(each.process_id, each.start_ns) < wanted; });
+}
+
 // Of the gap's device, the one that begins then, or that ended then: one of the few that began last before.
 template <typename Row>
 const Row* beginning_at(const std::vector<Row>& rows, const analyzer::Accounting& accounting,
                         std::int64_t time_ns) {
-  const auto key = std::pair(accounting.process_id, time_ns);
-  auto row = std::lower_bound(rows.begin(), rows.end(), key, [](const Row& each, const auto& wanted) {
-    return std::pair(each.process_id, each.start_ns) < wanted;
-  });
-  for (; row != rows.end() && std::pair(row->process_id, row->start_ns) == key; ++row) {
+  for (auto row = first_from(rows, accounting.process_id, time_ns);
+       row != rows.end() && row->process_id == accounting.process_id && row->start_ns == time_ns; ++row) {
     if (row->device_id == accounting.device_id) return &*row;
   }
   return nullptr;
@@ -400,10 +405,7 @@ template <typename Row>
 const Row* ending_at(const std::vector<Row>& rows, const analyzer::Accounting& accounting,
                      std::int64_t time_ns) {
   constexpr int kMaxExamined = 16;
-  const auto key = std::pair(accounting.process_id, time_ns);
-  auto row = std::lower_bound(rows.begin(), rows.end(), key, [](const Row& each, const auto& wanted) {
-    return std::pair(each.process_id, each.start_ns) < wanted;
-  });
+  auto row = first_from(rows, accounting.process_id, time_ns);
   for (int i = 0; i < kMaxExamined && row != rows.begin(); ++i) {
     --row;
     if (row->process_id != accounting.process_id) break;

@@ -58,7 +58,6 @@ TEST_F(Program, TheNameOfAFileChoosesItsFormat) {
   const auto begin = [&](const char* name) { return testing::read_file(file(name)).substr(0, 1); };
   const std::vector<std::vector<std::string>> verbs = {{"rank", "c.ridge"},
                                                        {"steps", "c.ridge"},
-
                                                        {"info", "c.ridge"},
                                                        {"sql", "c.ridge", "SELECT 1 AS one"},
                                                        {"report", "c.ridge"}};

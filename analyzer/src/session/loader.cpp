@@ -133,16 +133,18 @@ Model Loader::overview(const QueryOptions& ask) {
   return model;
 }
 
-void Loader::add_launches(const store::ActivityFilter& filter, const QueryOptions& ask, Model& model) {
+void Loader::read_launches(const store::ActivityFilter& filter, const QueryOptions& ask,
+                           const store::Activity::Visit<store::LaunchRow>& visit) {
   ++counts_.queries;
+  require_whole(activity_.for_each_launch_row(filter, store::LaunchColumns::all, visit, ask.stop));
+}
+
+void Loader::add_launches(const store::ActivityFilter& filter, const QueryOptions& ask, Model& model) {
   Counter counter(ask, Stage::launches, counts_.launches);
-  require_whole(activity_.for_each_launch_row(
-      filter, store::LaunchColumns::all,
-      [&](const store::LaunchRow& launch) {
-        counter.row();
-        model.launches.add(launch, sites_.of(launch.site_id, activity_, model.launches));
-      },
-      ask.stop));
+  read_launches(filter, ask, [&](const store::LaunchRow& launch) {
+    counter.row();
+    model.launches.add(launch, sites_.of(launch.site_id, activity_, model.launches));
+  });
 }
 
 // The end of the step before may reach into a step's time, and work outside of steps may lie in it.
@@ -162,13 +164,10 @@ void Loader::add_overlapping(const Selection& chosen, const std::vector<store::I
     const TimeWindow window{part.step.window_start_ns, part.step.window_end_ns};
     if (window.end_ns <= window.start_ns) continue;
     // What the step's end waited for is the next step's first launch.
-    ++counts_.queries;
-    require_whole(activity_.for_each_launch_row(
-        {process_id, {}, store::TimeSpan{window.end_ns, window.end_ns + 1}}, store::LaunchColumns::all,
-        [&](const store::LaunchRow& launch) {
-          if (launch.start_ns == window.end_ns) add(launch);
-        },
-        ask.stop));
+    read_launches({process_id, {}, store::TimeSpan{window.end_ns, window.end_ns + 1}}, ask,
+                  [&](const store::LaunchRow& launch) {
+                    if (launch.start_ns == window.end_ns) add(launch);
+                  });
     store::ActivityFilter filter{process_id, {}, store::TimeSpan{window.start_ns, window.end_ns}};
     if (!outside_steps) {
       filter.step_ids.emplace();
@@ -179,8 +178,7 @@ void Loader::add_overlapping(const Selection& chosen, const std::vector<store::I
       }
       if (filter.step_ids->empty()) continue;
     }
-    ++counts_.queries;
-    require_whole(activity_.for_each_launch_row(filter, store::LaunchColumns::all, add, ask.stop));
+    read_launches(filter, ask, add);
   }
 }
 
@@ -211,18 +209,14 @@ void Loader::add_behind(const TimeWindow& window, const std::vector<store::Id>& 
     filter.step_ids = std::move(around);
   }
   std::map<store::Id, store::LaunchRow> first;  // of each device
-  ++counts_.queries;
   Counter counter(ask, Stage::launches, counts_.launches);
-  require_whole(activity_.for_each_launch_row(
-      filter, store::LaunchColumns::all,
-      [&](const store::LaunchRow& launch) {
-        counter.row();
-        if (launch.start_ns <= window.end_ns || (launch.step_id && known.contains(*launch.step_id))) return;
-        const auto site = sites_.of(launch.site_id, activity_, model.launches);
-        const auto [found, added] = first.try_emplace(model.launches.sites()[site].device_id, launch);
-        if (!added && launch.start_ns < found->second.start_ns) found->second = launch;
-      },
-      ask.stop));
+  read_launches(filter, ask, [&](const store::LaunchRow& launch) {
+    counter.row();
+    if (launch.start_ns <= window.end_ns || (launch.step_id && known.contains(*launch.step_id))) return;
+    const auto site = sites_.of(launch.site_id, activity_, model.launches);
+    const auto [found, added] = first.try_emplace(model.launches.sites()[site].device_id, launch);
+    if (!added && launch.start_ns < found->second.start_ns) found->second = launch;
+  });
   for (const auto& [device, launch] : first)
     model.launches.add(launch, sites_.of(launch.site_id, activity_, model.launches));
 }

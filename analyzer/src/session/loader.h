@@ -30,6 +30,8 @@ class Loader {
                             const QueryOptions& ask);
 
  private:
+  void read_launches(const store::ActivityFilter& filter, const QueryOptions& ask,
+                     const store::Activity::Visit<store::LaunchRow>& visit);
   void add_launches(const store::ActivityFilter& filter, const QueryOptions& ask, Model& model);
   void add_overlapping(const Selection& chosen, const std::vector<store::Id>& loaded, store::Id process_id,
                        const QueryOptions& ask, Model& model);

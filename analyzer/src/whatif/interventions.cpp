@@ -7,6 +7,7 @@
 
 #include "ridgeline/base/statistics.h"
 #include "whatif/delay_fit.h"
+#include "whatif/delays.h"
 
 namespace ridgeline::analyzer {
 
@@ -29,11 +30,6 @@ struct DelayStep {
   bool of_block = false;  // after the schedule, where blocks of seconds are (power_blocks.h)
 };
 using DelaySteps = std::map<std::int64_t, DelayStep>;  // by step index, of one process
-
-std::optional<double> taken_ns(const Intervention& delay) {
-  if (!delay.start_ns || !delay.end_ns) return std::nullopt;
-  return static_cast<double>(*delay.end_ns - *delay.start_ns);
-}
 
 std::map<Id, DelaySteps> steps_by_process(const std::vector<Intervention>& delays,
                                           const std::vector<store::Step>& rows) {
@@ -73,13 +69,6 @@ std::optional<double> length_ns(const DelaySteps& steps, std::int64_t index, std
 bool is_drawn(const DelayStep& step) {
   return !step.delays.empty() && step.delays.front()->drawn;
 }
-// Of its shams and of what lets it settle nothing is delayed.
-const Intervention* delayed_in(const DelayStep& step) {
-  for (const Intervention* delay : step.delays) {
-    if (delay->level_ns > 0) return delay;
-  }
-  return nullptr;
-}
 
 // The drawn steps of a process that have a length: what each target's delay did, and shams.
 struct Drawn {
@@ -96,8 +85,8 @@ Drawn drawn_of(const DelaySteps& steps, const std::map<std::int64_t, double>& sh
     const DelayStep* next = step_at(steps, index + 1);
     const auto length = length_ns(steps, index, 2);
     // The step after it has shams alone, or it is another experiment.
-    if (!length || next == nullptr || next->delays.empty() || delayed_in(*next) != nullptr) continue;
-    const Intervention* delayed = delayed_in(step);
+    if (!length || next == nullptr || next->delays.empty() || delayed_in(next->delays) != nullptr) continue;
+    const Intervention* delayed = delayed_in(step.delays);
     DelayedStep made{index, 0, *length};
     if (delayed == nullptr) {
       ++all.usable_steps;
@@ -216,8 +205,8 @@ void cost_of_shams(const DelaySteps& steps, InterventionAnalysis& all) {
     const DelayStep *before = step_at(steps, index - 1), *next = step_at(steps, index + 1);
     if (step.is_timeline && next != nullptr && next->is_timeline) timeline.push_back(*length);
     // What a delay moved must have come to rest.
-    const bool rests = before == nullptr || delayed_in(*before) == nullptr;
-    if (!step.of_block && !step.delays.empty() && delayed_in(step) == nullptr && rests)
+    const bool rests = before == nullptr || delayed_in(before->delays) == nullptr;
+    if (!step.of_block && !step.delays.empty() && delayed_in(step.delays) == nullptr && rests)
       shams.push_back(*length);
   }
   if (shams.empty()) return;

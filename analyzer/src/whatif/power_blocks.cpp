@@ -6,6 +6,7 @@
 
 #include "ridgeline/analyzer/whatif/power.h"
 #include "ridgeline/base/statistics.h"
+#include "whatif/delays.h"
 
 namespace ridgeline::analyzer {
 
@@ -30,18 +31,6 @@ struct Block {
   std::vector<const BlockStep*> steps;
   const Intervention* delayed = nullptr;  // of its first step; null: shams alone
 };
-
-const Intervention* delayed_in_block(const BlockStep& step) {
-  for (const Intervention* delay : step.delays) {
-    if (delay->level_ns > 0) return delay;
-  }
-  return nullptr;
-}
-
-std::optional<double> length_of(const Intervention& delay) {
-  if (!delay.start_ns || !delay.end_ns) return std::nullopt;
-  return static_cast<double>(*delay.end_ns - *delay.start_ns);
-}
 
 // Those after the schedule, of the first process that has any.
 std::vector<BlockStep> steps_of_blocks(const std::vector<Intervention>& delays,
@@ -74,7 +63,7 @@ std::vector<BlockStep> steps_of_blocks(const std::vector<Intervention>& delays,
 std::vector<Block> blocks_of(const std::vector<BlockStep>& steps) {
   std::vector<Block> blocks;
   for (const BlockStep& step : steps) {
-    const Intervention* delayed = delayed_in_block(step);
+    const Intervention* delayed = delayed_in(step.delays);
     const bool goes_on = !blocks.empty() && blocks.back().steps.back()->index + 1 == step.index &&
                          (blocks.back().delayed == nullptr) == (delayed == nullptr);
     if (!goes_on) blocks.push_back({{}, delayed});
@@ -109,8 +98,8 @@ std::optional<Settled> settled_of(const Block& block, std::int64_t settling_ns, 
   if (block.delayed == nullptr) return part;
   double sum_ns = 0, known = 0;
   for (auto step = first; step != block.steps.end(); ++step) {
-    const Intervention* delay = delayed_in_block(**step);
-    const auto length = delay != nullptr ? length_of(*delay) : std::nullopt;
+    const Intervention* delay = delayed_in((*step)->delays);
+    const auto length = delay != nullptr ? taken_ns(*delay) : std::nullopt;
     if (!length) continue;
     sum_ns += *length - sham_ns;
     known += 1;
@@ -203,7 +192,7 @@ std::optional<PowerBlocks> analyse_power_blocks(const std::vector<Intervention>&
   std::vector<double> shams, lengths;
   for (const BlockStep& step : all) {
     for (const Intervention* delay : step.delays) {
-      const auto length = length_of(*delay);
+      const auto length = taken_ns(*delay);
       if (delay->target == of.target && delay->level_ns == 0 && length) shams.push_back(*length);
     }
   }

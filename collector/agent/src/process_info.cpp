@@ -1,6 +1,8 @@
 #include "process_info.h"
 
+#include <errno.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -69,6 +71,10 @@ ProcessInfo describe_process() {
   if (gethostname(host, sizeof host - 1) == 0) info.host_name = host;
   info.start_ns = process_start_ns();
   return info;
+}
+
+bool lives(std::uint32_t pid) noexcept {
+  return kill(static_cast<pid_t>(pid), 0) == 0 || errno == EPERM;
 }
 
 }  // namespace ridgeline::agent

@@ -1,4 +1,4 @@
-// What the operating system tells about this process.
+// What the operating system tells about processes: this one, and whether another lives.
 #pragma once
 
 #include <cstdint>
@@ -19,5 +19,7 @@ struct ProcessInfo {
 ProcessInfo describe_process();
 /// Of the program; empty if the system does not say.
 std::string executable_path();
+/// Whether a process of this number is there, also one that is another user's. Not for 0.
+bool lives(std::uint32_t pid) noexcept;
 
 }  // namespace ridgeline::agent

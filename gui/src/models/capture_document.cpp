@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "models/text.h"
+#include "ridgeline/reports/context.h"
 #include "ridgeline/reports/elide.h"
 
 namespace ridgeline::gui {
@@ -89,6 +90,10 @@ void CaptureDocument::cancel_loading() {
 
 bool CaptureDocument::has_steps() const {
   return overview_->steps->representative.scope != analyzer::ScopeKind::recording;
+}
+
+QString CaptureDocument::noun() const {
+  return plain(reports::scope_noun(overview_->steps->representative.scope));
 }
 
 store::Id CaptureDocument::process_id() const {

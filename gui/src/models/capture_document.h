@@ -52,6 +52,8 @@ class CaptureDocument : public QObject {
   [[nodiscard]] const std::shared_ptr<const analyzer::Model>& recording() const { return recording_; }
   /// Whether the overview is of a step; else the capture has none, and the recorded window is all that can be shown.
   [[nodiscard]] bool has_steps() const;
+  /// What the overview is of: "step", or "window".
+  [[nodiscard]] QString noun() const;
   /// The process that the overview is of.
   [[nodiscard]] store::Id process_id() const;
   /// The device that did most of the step.

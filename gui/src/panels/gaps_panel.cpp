@@ -111,7 +111,7 @@ void GapsPanel::step_by(int rows) {
 QString GapsPanel::noun() const {
   const analyzer::Scope& scope = answer()->scope;
   if (scope.window || !scope.range.empty()) return tr("range");
-  return document_.has_steps() ? tr("step") : tr("window");
+  return document_.noun();
 }
 
 QString GapsPanel::sentence(const analyzer::Gap& gap, std::size_t row) const {

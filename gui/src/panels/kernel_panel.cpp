@@ -48,7 +48,7 @@ KernelPanel::KernelPanel(CaptureDocument& document, Selection& selection, const 
   launch_ = new QLabel(page_);
   facts_ = new QLabel(page_);
   place_ = new QLabel(page_);
-  const QString noun = plain(reports::scope_noun(document_.overview()->steps->representative.scope));
+  const QString noun = document_.noun();
   strip_title_ = heading(tr("Where it stands in the %1").arg(noun), page_);
   strip_ = new SpanStrip(page_);
   strip_->setAccessibleName(tr("Where its launches stand in the %1").arg(noun));

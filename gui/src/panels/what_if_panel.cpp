@@ -65,7 +65,7 @@ WhatIfPanel::WhatIfPanel(CaptureDocument& document, QWidget* parent) : QWidget(p
   area->setWidget(page);
   all->addWidget(area, 1);
   figures_ = text_below(this);
-  figures_->setAccessibleName(tr("What the %1 gains").arg(noun()));
+  figures_->setAccessibleName(tr("What the %1 gains").arg(document_.noun()));
   figures_->setMargin(6);
   notes_ = text_below(this);
   notes_->setAccessibleName(tr("What the figures rest on"));
@@ -91,16 +91,13 @@ WhatIfPanel::WhatIfPanel(CaptureDocument& document, QWidget* parent) : QWidget(p
   changed();
 }
 
-QString WhatIfPanel::noun() const {
-  return document_.has_steps() ? tr("step") : tr("window");
-}
-
 void WhatIfPanel::add_kernel(std::size_t kernel, const QString& shorter, QGridLayout* rows) {
   const WhatIfChoice::Kernel& of = choice_.kernels()[kernel];
   const int row = static_cast<int>(kernel);
   auto* name = new ElidedLabel(this);
   name->setText(shorter);
-  name->setToolTip(tr("%1\n%2 of the %3").arg(shown(of.name), plain(percent_text(of.step_share)), noun()));
+  name->setToolTip(
+      tr("%1\n%2 of the %3").arg(shown(of.name), plain(percent_text(of.step_share)), document_.noun()));
   auto* slider = new QSlider(Qt::Horizontal, this);
   slider->setRange(kUnchanged, static_cast<int>(std::lround(WhatIfChoice::kMaxTimes * 10)));
   slider->setValue(kUnchanged);
@@ -126,7 +123,7 @@ void WhatIfPanel::changed() {
   later_.stop();
   waiting_ = false;
   ++questions_;
-  figures_->setText(tr("Make a kernel faster, and see here what the %1 would gain.").arg(noun()));
+  figures_->setText(tr("Make a kernel faster, and see here what the %1 would gain.").arg(document_.noun()));
   notes_->clear();
 }
 

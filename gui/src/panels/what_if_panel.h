@@ -33,8 +33,6 @@ class WhatIfPanel : public QWidget {
 
  private:
   using Answered = std::shared_ptr<const analyzer::WhatIf>;
-  /// What is simulated: the step, or the window of a capture without steps.
-  [[nodiscard]] QString noun() const;
   void add_kernel(std::size_t kernel, const QString& shorter, QGridLayout* rows);
   void changed();
   void ask();

@@ -252,7 +252,7 @@ void Timeline::take_kernel(const CUpti_ActivityKernel9& k) noexcept {
     }
   }
   const bool node = k.graphNodeId != 0;
-  if (node) graphs_.node_ran(k.correlationId);
+  if (node && graphs_) graphs_->node_ran(k.correlationId);
   totals_.add(node ? &Count::graph_kernel_records : &Count::kernel_records);
   if (zero) totals_.add(&Count::zero_timestamp_records);
   spool::KernelRecord r{};

@@ -8,6 +8,7 @@
 #include <array>
 #include <atomic>
 #include <cstdint>
+#include <memory>
 #include <vector>
 
 #include "cupti/cupti_api.h"
@@ -120,7 +121,10 @@ class Timeline {
   void time_launches(counting::ProgramTimes* times) noexcept { times_ = times; }
 
   SeenLaunches& seen() noexcept { return seen_; }
-  GraphLaunches& graphs() noexcept { return graphs_; }
+  /// Records of graphs' nodes are counted by launch from now on. Before enable().
+  void count_graph_launches() { graphs_ = std::make_unique<GraphLaunches>(); }
+  /// Null: they are not counted.
+  GraphLaunches* graphs() noexcept { return graphs_.get(); }
   CounterIntervals& intervals() noexcept { return intervals_; }
 
   /// CUPTI's callbacks.
@@ -148,7 +152,7 @@ class Timeline {
   std::atomic<std::int64_t> window_open_ns_{0}, window_close_ns_{0};
   std::array<std::atomic<std::uint32_t>, kMaxDevices> newest_correlation_ids_{};
   SeenLaunches seen_;
-  GraphLaunches graphs_;
+  std::unique_ptr<GraphLaunches> graphs_;
   CounterIntervals intervals_;
   ConcurrencyWatch *watch_ = nullptr, *without_steps_ = nullptr;
   const Exclusions* exclusions_ = nullptr;

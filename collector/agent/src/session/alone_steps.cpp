@@ -58,9 +58,8 @@ bool AloneSteps::device_is_through(std::int64_t usual_ns) noexcept {
       if ((session_.device_launches.used() >> device & 1) != 0)
         through = static_cast<std::int32_t>(session_.timeline->newest_correlation_id(device) -
                                             session_.device_launches.latest(device)) >= 0;
-    through =
-        through && (!session_.graphs_seen.load(std::memory_order_relaxed) ||
-                    session_.timeline->graphs().state(newest_record()) == GraphLaunches::State::through);
+    through = through && (!session_.graphs_seen.load(std::memory_order_relaxed) ||
+                          graphs_state() == GraphLaunches::State::through);
     if (through) return true;
     if (session_.now_ns() >= give_up) return false;
     std::this_thread::sleep_for(std::chrono::microseconds(100));
@@ -103,10 +102,15 @@ std::uint32_t AloneSteps::newest_record() const noexcept {
   return newest;
 }
 
+GraphLaunches::State AloneSteps::graphs_state() const noexcept {
+  const GraphLaunches* graphs = session_.timeline->graphs();
+  return graphs != nullptr ? graphs->state(newest_record()) : GraphLaunches::State::unknown;
+}
+
 bool AloneSteps::is_settled(const StepTracker::Step& step) const noexcept {
   session_.timeline->flush();
   return step.index >= changed_at_.load(std::memory_order_relaxed) + kSettledSteps &&
-         session_.timeline->graphs().state(newest_record()) != GraphLaunches::State::unknown;
+         graphs_state() != GraphLaunches::State::unknown;
 }
 
 void AloneSteps::refuse(const char* why) noexcept {

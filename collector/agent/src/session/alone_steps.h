@@ -82,6 +82,7 @@ class AloneSteps {
   /// Of a program with graphs: nothing was loaded or changed of late, and how long a graph takes can be told.
   bool is_settled(const StepTracker::Step& step) const noexcept;
   std::uint32_t newest_record() const noexcept;
+  GraphLaunches::State graphs_state() const noexcept;
   void watch_loads(bool on) noexcept;
   void end(StepTracker::Step* step, std::int64_t boundary_ns) noexcept;
   void refuse(const char* why) noexcept;

@@ -211,7 +211,8 @@ void LaunchRecorder::launch_exit(ThreadState& thread, CUpti_CallbackId id,
   } else if (graph) {
     record.header.flags |= spool::kLaunchIsGraph;
     session_.totals.add(&Count::graph_launches_seen);
-    session_.timeline->graphs().launched(graph_of_launch(data.functionParams), data.correlationId);
+    if (GraphLaunches* graphs = session_.timeline->graphs())
+      graphs->launched(graph_of_launch(data.functionParams), data.correlationId);
     if (record.step_index != spool::kNoStep) session_.steps.current().count_graph_launch();
   } else {
     session_.totals.add(&Count::launches_seen);

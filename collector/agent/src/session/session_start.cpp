@@ -77,6 +77,7 @@ void Session::make_tiers() {
     session_.host_waits.start(*session_.api, session_.driver);
   if (wants_replay || session_.settings.schedule.has(Phase::sample) || interventions_.asked())
     session_.timeline->time_launches(&session_.times);
+  if (session_.settings.alone_in_graphs) session_.timeline->count_graph_launches();
   if (wants_replay) {
     session_.timeline->watch_concurrency(&session_.concurrency, &session_.exclusions,
                                          &session_.without_steps);

@@ -1,12 +1,12 @@
 #include "steps/agreement.h"
 
-#include <errno.h>
-#include <signal.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <chrono>
 #include <thread>
+
+#include "process_info.h"
 
 namespace ridgeline::agent {
 namespace {
@@ -18,10 +18,6 @@ constexpr std::uint32_t kStepsAhead = 3;
 constexpr std::uint32_t kMaxStepsApart = 8;
 constexpr int kStepsAlone = 2;
 constexpr std::uint64_t kAtOnce = std::uint64_t{1} << 63;
-
-bool lives(std::uint32_t pid) noexcept {
-  return kill(static_cast<pid_t>(pid), 0) == 0 || errno == EPERM;
-}
 
 void put(spool::Peer& peer, spool::PeerState state) noexcept {
   peer.state.store(static_cast<std::uint32_t>(state), std::memory_order_release);

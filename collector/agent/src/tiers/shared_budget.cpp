@@ -1,20 +1,15 @@
 #include "tiers/shared_budget.h"
 
-#include <errno.h>
-#include <signal.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <bit>
 
+#include "process_info.h"
 #include "ridgeline/base/spin_guard.h"
 
 namespace ridgeline::agent {
 namespace {
-
-bool is_there(std::uint32_t pid) noexcept {
-  return pid != 0 && (kill(static_cast<pid_t>(pid), 0) == 0 || errno == EPERM);
-}
 
 std::uint64_t hash_of(const std::uint8_t (&uuid)[16]) noexcept {
   std::uint64_t hash = 0xcbf29ce484222325ULL;
@@ -50,7 +45,7 @@ spool::Spender* SharedBudget::place() noexcept {
   for (const bool of_ended : {false, true})
     for (spool::Spender& spender : control_->spenders) {
       std::uint32_t holder = spender.pid.load(std::memory_order_acquire);
-      if (holder != 0 && (!of_ended || is_there(holder))) continue;
+      if (holder != 0 && (!of_ended || lives(holder))) continue;
       if (!spender.pid.compare_exchange_strong(holder, own)) continue;
       spender.counts.store(0, std::memory_order_relaxed);
       spender.kernels.store(0, std::memory_order_relaxed);
@@ -107,17 +102,17 @@ std::uint32_t SharedBudget::sharers() const noexcept {
   std::uint32_t count = 1;
   for (const spool::Spender& spender : control_->spenders) {
     const std::uint32_t pid = spender.pid.load(std::memory_order_acquire);
-    if (pid != own && spender.counts.load(std::memory_order_acquire) != 0 &&
-        (spender.ledgers.load(std::memory_order_acquire) & gpus) != 0 && is_there(pid))
+    if (pid != 0 && pid != own && spender.counts.load(std::memory_order_acquire) != 0 &&
+        (spender.ledgers.load(std::memory_order_acquire) & gpus) != 0 && lives(pid))
       ++count;
   }
   return count;
 }
 
 std::uint64_t SharedBudget::kernels_of_all(std::uint64_t own) noexcept {
-  const spool::Spender* mine = place();
+  spool::Spender* const mine = place();
   if (mine == nullptr) return own;
-  place_.load(std::memory_order_acquire)->kernels.store(own, std::memory_order_release);
+  mine->kernels.store(own, std::memory_order_release);
   const std::uint64_t ledgers = ledgers_.load(std::memory_order_acquire);
   std::uint64_t kernels = 0;
   for (const spool::Spender& spender : control_->spenders)
