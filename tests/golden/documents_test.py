@@ -22,6 +22,8 @@ GOLDEN = ROOT / "tests/golden/documents"
 BUNDLED = ROOT / "examples/gpt2-h200.ridge"
 CEILINGS = ROOT / "tests/ceilings/made.json"
 WIDTHS = (80, 100, 160)
+# Of the environment; the last two are scripts/mutate's, without which no document would notice a change.
+PASSED_ON = ("PATH", "LD_LIBRARY_PATH", "ASAN_OPTIONS", "TMPDIR", "MUTANT_ON", "MUTANTS_REACHED")
 SHOWN_LINES = 24  # of the difference of one document
 SHOWN_DOCUMENTS = 6
 
@@ -260,7 +262,7 @@ class Group:
         yield "page.html", ["history", "show", "results.db", "--html", "-", "-o", "shown.txt"], 100
 
     def run(self, arguments, width):
-        environment = {**{k: v for k, v in os.environ.items() if k in ("PATH", "LD_LIBRARY_PATH", "ASAN_OPTIONS", "TMPDIR")},
+        environment = {**{k: v for k, v in os.environ.items() if k in PASSED_ON},
                        "COLUMNS": str(width), "TZ": "UTC", "LC_ALL": "C.UTF-8", "HOME": str(self.folder), "SOURCE_DATE_EPOCH": "1795222442"}
         return subprocess.run([self.ridgeline, *arguments], cwd=self.folder, env=environment, capture_output=True)
 

@@ -122,7 +122,7 @@ class Session:
 
     def __init__(self, folder, ridgeline, fabricate):
         self.folder = folder
-        self.environment = {**{k: v for k, v in os.environ.items() if k in ("LD_LIBRARY_PATH", "TMPDIR")},
+        self.environment = {**{k: v for k, v in os.environ.items() if k in ("LD_LIBRARY_PATH", "TMPDIR", "MUTANT_ON", "MUTANTS_REACHED")},
                             "PATH": f"{folder / 'build/bin'}:{STAND_INS}:{os.environ['PATH']}", "COLUMNS": "100", "TZ": "UTC",
                             "LC_ALL": "C.UTF-8", "HOME": str(folder), "RIDGELINE_REAL": str(ridgeline), "ROOT": str(ROOT),
                             "RIDGELINE_FABRICATE": str(fabricate), "PYTHONPATH": str(STAND_INS / "python"),

@@ -2,6 +2,7 @@
 """scripts/mutate on a toy repository: what it changes, what it counts, and that it leaves the tree alone."""
 
 import json
+import re
 import subprocess
 import sys
 import tempfile
@@ -28,6 +29,9 @@ add_executable(test_store.text tests/text_test.cpp)
 target_link_libraries(test_store.text toy)
 add_test(NAME "store.text" COMMAND test_store.text)
 set_tests_properties("store.text" PROPERTIES LABELS "cpu;text")
+add_executable(test_queries.toy tests/queries_test.cpp)
+target_link_libraries(test_queries.toy toy)
+add_test(NAME "queries.toy" COMMAND test_queries.toy)
 add_library(unlinked STATIC store/src/unlinked.cpp)
 add_executable(test_store.unlinked tests/toy_test.cpp)
 target_link_libraries(test_store.unlinked toy)
@@ -48,15 +52,20 @@ void endless(int n) {
   volatile long i = 0 * idle();
   while (i < n) i = i + 1;
 }
+int elsewhere(int a) { return a * 5; }
 """
 TOY_H = """int tested(int a);
 int forgotten(int a);
 int in_text_only();
 int same(unsigned a);
 void endless(int n);
+int elsewhere(int a);
 """
 TOY_TEST = """#include "toy.h"
 int main() { endless(3); return tested(1) == 2 && same(2u) == 1 && same(0u) == 0 ? 0 : 1; }
+"""
+QUERIES_TEST = """#include "toy.h"
+int main() { forgotten(2); return elsewhere(2) == 10 ? 0 : 1; }
 """
 TEXT_TEST = """#include "toy.h"
 int main() { return in_text_only() == 7 ? 0 : 1; }
@@ -214,7 +223,7 @@ class Program(unittest.TestCase):
         self.folder = tempfile.TemporaryDirectory()
         self.root = Path(self.folder.name) / "toy"
         for name, text in {"CMakeLists.txt": CMAKE, "store/src/toy.cpp": TOY_CPP, "store/src/toy.h": TOY_H,
-                           "tests/toy_test.cpp": TOY_TEST, "tests/text_test.cpp": TEXT_TEST,
+                           "tests/toy_test.cpp": TOY_TEST, "tests/text_test.cpp": TEXT_TEST, "tests/queries_test.cpp": QUERIES_TEST,
                            "store/src/unlinked.cpp": UNLINKED_CPP, "tests/more_test.cpp": MORE_TEST,
                            ".gitignore": "/build-*/\n"}.items():
             path = self.root / name
@@ -233,12 +242,15 @@ class Program(unittest.TestCase):
         self.said = done.stderr
         return done.stdout
 
+    def document(self):
+        return json.loads((self.root / "build-mutate/mutants.json").read_text())
+
     def verdicts(self):
-        document = json.loads((self.root / "build-mutate/mutants.json").read_text())
+        document = self.document()
         return {(e["mutant"]["line"], e["mutant"]["old"], e["mutant"]["new"]): e["verdict"] for e in document["mutants"]}
 
     def test_verdicts_table_and_resuming(self):
-        out = self.mutate(*(f"--only=store/src/toy.cpp:{line}" for line in (2, 3, 4, 5, 6, 9)))
+        out = self.mutate(*(f"--only=store/src/toy.cpp:{line}" for line in (2, 3, 4, 5, 6, 9, 11)))
         found = self.verdicts()
         self.assertRegex(self.said, r"changes of 1 sources: ([5-9]|\d\d) behind switches")
         self.assertEqual(found[(2, "+", "-")], "killed")
@@ -249,7 +261,18 @@ class Program(unittest.TestCase):
         self.assertEqual(found[(9, "+", "-")], "killed", "it never ends")
         self.assertEqual(found[(6, "3", "4")], "equivalent", "the optimizer makes the same code")
         self.assertIn("store/src/toy.cpp:3: arithmetic: `-` -> `+`", out)
-        self.assertRegex(out, r"store +\d+ +\d+ +\d+\.\d%")
+        self.assertEqual(found[(11, "5", "6")], "killed", "a test of another module notices it")
+        asked = {(e["mutant"]["line"], e["mutant"]["old"]): (e["asked"], e["why"]) for e in self.document()["mutants"]}
+        self.assertEqual(asked[(2, "+")][0], "own")
+        self.assertEqual(asked[(11, "5")], ("all", "queries.toy: ends early"))
+        self.assertEqual({e["asked"] for e in self.document()["mutants"] if e["mutant"]["line"] == 3}, {"all"})
+        self.assertIn("0 tests come by it in its module, 1 tests come by it in others",
+                      [e["why"] for e in self.document()["mutants"] if e["mutant"]["line"] == 3])
+        own, total, any_test = (int(n) for n in re.search(r"^all +(\d+) +(\d+) +\S+ +(\d+)", out, re.MULTILINE).groups())
+        elsewhere = [e for e in self.document()["mutants"] if e["verdict"] == "killed" and e["mutant"]["line"] == 11]
+        self.assertEqual(any_test - own, len(elsewhere))
+        self.assertEqual(any_test, sum(v == "killed" for v in found.values()))
+        self.assertGreater(total, any_test)
         self.assertEqual((self.root / "store/src/toy.cpp").read_text(), TOY_CPP, "the user's tree is left alone")
 
         # A new test is taken over, and only survivors are decided again.
@@ -259,6 +282,10 @@ class Program(unittest.TestCase):
         self.assertEqual(again[(3, "-", "+")], "killed")
         self.assertEqual(again[(4, "7", "8")], "killed")
         self.assertEqual(len(again), len(found))
+
+        # Nor are they asked, if the user does not want that.
+        self.assertRegex(self.mutate("--only=store/src/toy.cpp:11", "--own"), r"not asked about [1-9]\d* survivors")
+        self.assertEqual(self.verdicts()[(11, "5", "6")], "survived")
 
         (self.root / "tests/toy_test.cpp").write_text("int main() { return 1; }\n")
         self.mutate("--count", "1", expect=4)
