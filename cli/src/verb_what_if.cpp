@@ -11,7 +11,7 @@ namespace {
 struct WhatIfArguments {
   AnalysisArguments analysis;
   PrintOptions print;
-  std::vector<std::string> faster, at_roof, fuse, precision;
+  std::vector<std::string> faster, at_roof, fuse, fuse_kept, precision;
   bool graph = false;
   bool hide_copies = false;
 };
@@ -27,6 +27,8 @@ analyzer::WhatIfRequest request_of(const WhatIfArguments& arguments) {
     request.transforms.emplace_back(queries::parse_faster(text).value());
   for (const std::string& text : arguments.fuse)
     request.transforms.emplace_back(queries::parse_fused(text).value());
+  for (const std::string& text : arguments.fuse_kept)
+    request.transforms.emplace_back(queries::parse_fused(text, true).value());
   if (arguments.graph) request.transforms.emplace_back(analyzer::AsGraph{});
   if (arguments.hide_copies) request.transforms.emplace_back(analyzer::HiddenCopies{});
   return request;
@@ -49,6 +51,10 @@ Verb add_what_if(Command program) {
       .one_value_each()
       .type_name("PERCENT");
   app.add_option("--fuse", options->fuse, "Where B follows A, one kernel does what both do")
+      .one_value_each()
+      .type_name("A,B");
+  app.add_option("--fuse-kept", options->fuse_kept,
+                 "The same where what A writes is needed later and is written all the same")
       .one_value_each()
       .type_name("A,B");
   app.add_option("--precision", options->precision,

@@ -51,10 +51,15 @@ analyzer::Answer<InterventionsAnswer> ask(analyzer::Session& session, const stor
   answer->check = replay.value()->check();
   answer->blocks =
       analyzer::analyse_power_blocks(delays, capture.steps(), model.value()->clock_samples, answer->measured);
-  if (answer->blocks) {
-    const auto asked = session.what_if(whole, {}, how);
-    if (asked && asked.value()->power.state != analyzer::PowerTerm::State::unknown)
-      answer->expected_left = analyzer::power_leaves(asked.value()->power, {.idle_ns = 1});
+  if (answer->blocks && answer->blocks->limited_ratio()) {
+    // Whether the limit holds is what the blocks say: the steps before them may be the first that the device ran.
+    const auto measured = session.utilisation(whole, how);
+    if (!measured) return measured.failure();
+    const auto ranking = session.ranking(whole, analyzer::RankingKey::kernel, how);
+    if (!ranking) return ranking.failure();
+    const analyzer::PowerTerm term =
+        analyzer::power_term(answer->blocks->limited_ratio(), *measured.value(), ranking.value()->power);
+    answer->expected_left = analyzer::power_leaves(term, {.idle_ns = 1});
   }
   return std::shared_ptr<const InterventionsAnswer>(std::move(answer));
 }

@@ -69,7 +69,7 @@ Result<analyzer::AtRoof> parse_at_roof(std::string_view text) {
   return analyzer::AtRoof{ratio, kernels.empty() ? "*" : std::move(kernels)};
 }
 
-Result<analyzer::Fused> parse_fused(std::string_view text) {
+Result<analyzer::Fused> parse_fused(std::string_view text, bool kept) {
   std::array<std::string, 2> names;
   std::size_t commas = 0;
   int depth = 0;
@@ -84,10 +84,10 @@ Result<analyzer::Fused> parse_fused(std::string_view text) {
   }
   if (commas != 1 || names[0].empty() || names[1].empty())
     return usage(
-        fmt::format("--fuse: '{}' is no pair: write PRODUCER,CONSUMER, two patterns of kernels that follow "
+        fmt::format("--fuse{}: '{}' is no pair: write PRODUCER,CONSUMER, two patterns of kernels that follow "
                     "each other",
-                    text));
-  return analyzer::Fused{names[0], names[1]};
+                    kept ? "-kept" : "", text));
+  return analyzer::Fused{names[0], names[1], kept};
 }
 
 Result<analyzer::InPrecision> parse_in_precision(std::string_view text) {

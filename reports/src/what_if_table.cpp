@@ -29,7 +29,8 @@ struct TransformWords {
                        percent_text(t.ratio, 0));
   }
   std::string operator()(const analyzer::Fused& t) const {
-    return fmt::format("{} and {} fused", t.producer, t.consumer);
+    return fmt::format("{} and {} fused{}", t.producer, t.consumer,
+                       t.kept ? ", what is between them kept" : "");
   }
   std::string operator()(const analyzer::InPrecision& t) const {
     return fmt::format("{} in {}", t.kernels, to_string(t.precision));

@@ -91,7 +91,9 @@ TEST(JobSteps, OfManyRanksTheLatestAndSomeOfTheOthersAreThere) {
   bool there = false;
   for (std::size_t i = 0; i < step.rows.size(); ++i) {
     there = there || step.rows[i].rank == 7;
-    if (i > 0) EXPECT_LT(step.rows[i - 1].rank, step.rows[i].rank);
+    if (i > 0) {
+      EXPECT_LT(step.rows[i - 1].rank, step.rows[i].rank);
+    }
   }
   EXPECT_TRUE(there);
 }

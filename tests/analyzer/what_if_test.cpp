@@ -122,6 +122,18 @@ TEST(WhatIf, AFusedPairMovesNeitherWhatOneWritesNorWhatTheOtherReads) {
   EXPECT_DOUBLE_EQ(unknown.after_ns, 200e3) << "only the launch goes";
 }
 
+TEST(WhatIf, WhatAFusedPairKeepsIsStillWritten) {
+  const WhatIfOfLaunches step;
+  const TransformAnswer answer = step.alone(Fused{"writer", "reader", true});
+  EXPECT_DOUBLE_EQ(answer.shared_bytes, 30e6) << "what is read";
+  // 120 - 30 MB take 90 µs at the peak; the better of the two is at 80 % of it.
+  EXPECT_NEAR(answer.after_ns, 112.5e3, 1);
+  const WhatIfOfLaunches uncounted(false);
+  const TransformAnswer product = uncounted.alone(Fused{"sm90_gemm*", "scale*", true});
+  EXPECT_DOUBLE_EQ(product.shared_bytes, 10e6);
+  EXPECT_NEAR(product.after_ns, 100e3 + 87.5e3, 1) << "the product goes on writing what it wrote";
+}
+
 // 80 MB less what is written once and read once are 60 that the product did not move: three quarters of what they took.
 TEST(WhatIf, WhatAProductMovesBesidesComesAfterItsOperations) {
   const WhatIfOfLaunches step(false);
@@ -168,6 +180,8 @@ TEST(WhatIf, WhatCannotBeMeantIsRefused) {
     return answer.failure().message;
   };
   EXPECT_NE(message(Faster{"no_such*", 2}).find("no kernel of the step is called 'no_such*'"),
+            std::string::npos);
+  EXPECT_NE(message(Fused{"reader", "writer", true}).find("--fuse-kept reader,writer: no launch"),
             std::string::npos);
   EXPECT_NE(message(Fused{"reader", "writer"}).find("no launch of the second follows"), std::string::npos);
   EXPECT_NE(message(HiddenCopies{}).find("copies nothing"), std::string::npos);

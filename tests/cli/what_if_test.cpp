@@ -56,6 +56,7 @@ TEST_F(Program, WhatIfRefusesWhatItCannotMeanInOneLine) {
   expect_error({"what-if", "c.ridge", "no_such=2x"}, 2, "no kernel of the step is called 'no_such'");
   expect_error({"what-if", "c.ridge", "*layernorm*"}, 2, "attention*=1.5x");
   expect_error({"what-if", "c.ridge", "--fuse", "a"}, 2, "PRODUCER,CONSUMER");
+  expect_error({"what-if", "c.ridge", "--fuse-kept", "a"}, 2, "--fuse-kept: 'a'");
   expect_error({"what-if", "c.ridge", "--fuse", "no_such,neither"}, 2, "no launch of the second follows");
   expect_error({"what-if", "c.ridge", "--at-roof", "0"}, 2, "no share of a roof");
   expect_error({"what-if", "c.ridge", "--precision", "*=half"}, 2, "PATTERN=TYPE");

@@ -35,7 +35,7 @@ BATCH = ["-B", "16"]
 SWITCHES = {
     "attention": (["--attention", "own"], [], "kernels"),
     "residual": (["--residual", "separate"], [], ["--fuse", "*,residual_kernel"]),
-    "gelu": (["--gelu", "separate"], ["--gelu", "fused"], ["--fuse", "*,gelu_forward_kernel"]),
+    "gelu": (["--gelu", "separate"], ["--gelu", "fused"], ["--fuse-kept", "*,gelu_forward_kernel"]),
     "classifier": (["--classifier", "separate"], [], "kernels"),
     "scalar": (["--kernels", "scalar"], [], "kernels"),
     "optimizer": (["--optimizer", "per-tensor"], [], "kernels"),

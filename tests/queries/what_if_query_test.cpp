@@ -37,8 +37,10 @@ TEST(WhatIfQuery, ShareOfARoofAsPeopleWriteIt) {
 TEST(WhatIfQuery, APairIsDividedByTheCommaBetweenNames) {
   EXPECT_EQ(parse_fused("bias*,gelu*").value(), (Fused{"bias*", "gelu*"}));
   EXPECT_EQ(parse_fused("k<float, 4>(int, int),gelu").value(), (Fused{"k<float, 4>(int, int)", "gelu"}));
+  EXPECT_EQ(parse_fused("bias*,gelu*", true).value(), (Fused{"bias*", "gelu*", true}));
   for (const char* wrong : {"", "a", "a,", ",b", "a,b,c", "k<a,b>"})
     EXPECT_FALSE(parse_fused(wrong).ok()) << wrong;
+  EXPECT_NE(parse_fused("a", true).failure().message.find("--fuse-kept: 'a'"), std::string::npos);
 }
 
 TEST(WhatIfQuery, KernelsAndTheTypeOfTheirData) {

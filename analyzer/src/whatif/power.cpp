@@ -5,6 +5,7 @@
 
 #include "ridgeline/analyzer/utilisation/bound.h"
 #include "ridgeline/base/statistics.h"
+#include "whatif/sampled_power.h"
 
 namespace ridgeline::analyzer {
 
@@ -64,9 +65,21 @@ double left_of(double beta, double alpha, double e) {
 
 }  // namespace
 
-PowerTerm power_term(const Model& model, const StepAnalysis& steps, const UtilisationAnalysis& utilisation,
+PowerTerm power_term(std::optional<double> limited_ratio, const UtilisationAnalysis& utilisation,
                      const StepPower& power) {
   PowerTerm term;
+  if (!limited_ratio) return term;
+  term.limited_ratio = *limited_ratio;
+  term.state = term.limited_ratio >= kHolds ? PowerTerm::State::holds : PowerTerm::State::clear;
+  if (term.state != PowerTerm::State::holds) return term;
+  term.alpha = kAlpha;
+  const std::optional<Interval> told = power.clock ? beta_of(*power.clock) : std::nullopt;
+  term.beta = told ? *told : beta_of(utilisation);
+  return term;
+}
+
+PowerTerm power_term(const Model& model, const StepAnalysis& steps, const UtilisationAnalysis& utilisation,
+                     const StepPower& power) {
   std::int64_t start_ns = INT64_MAX, end_ns = 0;
   for (const StepSummary& step : steps.steps) {
     const auto& peers = steps.representative.peers;
@@ -75,23 +88,13 @@ PowerTerm power_term(const Model& model, const StepAnalysis& steps, const Utilis
     start_ns = std::min(start_ns, step.gpu_start_ns);
     end_ns = std::max(end_ns, step.gpu_start_ns + step.gpu_duration_ns);
   }
-  std::int64_t known = 0, limited = 0;
-  std::vector<double> watts;
+  SampledPower sampled;
   for (const store::ClockSample& sample : model.clock_samples) {
     if (start_ns < end_ns && (sample.time_ns < start_ns || sample.time_ns > end_ns)) continue;
-    if (sample.power_mw) watts.push_back(static_cast<double>(*sample.power_mw) / 1e3);
-    if (!sample.throttle_reasons) continue;
-    ++known;
-    if ((*sample.throttle_reasons & kPowerCapReason) != 0) ++limited;
+    sampled.add(sample);
   }
-  if (!watts.empty()) term.power_w = median(std::move(watts));
-  if (known == 0) return term;
-  term.limited_ratio = static_cast<double>(limited) / static_cast<double>(known);
-  term.state = term.limited_ratio >= kHolds ? PowerTerm::State::holds : PowerTerm::State::clear;
-  if (term.state != PowerTerm::State::holds) return term;
-  term.alpha = kAlpha;
-  const std::optional<Interval> told = power.clock ? beta_of(*power.clock) : std::nullopt;
-  term.beta = told ? *told : beta_of(utilisation);
+  PowerTerm term = power_term(sampled.limited_ratio(), utilisation, power);
+  if (!sampled.watts.empty()) term.power_w = median(std::move(sampled.watts));
   return term;
 }
 

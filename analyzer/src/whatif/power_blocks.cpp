@@ -4,9 +4,9 @@
 #include <cmath>
 #include <map>
 
-#include "ridgeline/analyzer/whatif/power.h"
 #include "ridgeline/base/statistics.h"
 #include "whatif/delays.h"
+#include "whatif/sampled_power.h"
 
 namespace ridgeline::analyzer {
 
@@ -115,18 +115,16 @@ class Sampled {
   explicit Sampled(const std::vector<store::ClockSample>& clocks) : clocks_(clocks) {}
 
   void add(const Settled& part, std::optional<Id> device) {
-    std::vector<double> hz, watts;
+    SampledPower sampled;
     for (const store::ClockSample& sample : clocks_) {
       if (sample.time_ns < part.start_ns || sample.time_ns > part.end_ns) continue;
       if (device && sample.device_id != *device) continue;
-      if (sample.sm_clock_hz) hz.push_back(static_cast<double>(*sample.sm_clock_hz));
-      if (sample.power_mw) watts.push_back(static_cast<double>(*sample.power_mw) / 1e3);
-      if (!sample.throttle_reasons) continue;
-      ++known_;
-      if ((*sample.throttle_reasons & kPowerCapReason) != 0) ++limited_;
+      sampled.add(sample);
     }
-    if (!hz.empty()) hz_.push_back(mean(hz));
-    if (!watts.empty()) watts_.push_back(median(std::move(watts)));
+    known_ += sampled.known;
+    limited_ += sampled.limited;
+    if (!sampled.hz.empty()) hz_.push_back(mean(sampled.hz));
+    if (!sampled.watts.empty()) watts_.push_back(median(std::move(sampled.watts)));
   }
   void fill(BlockSide& side) const {
     if (!hz_.empty()) side.clock_hz = mean(hz_);
@@ -177,6 +175,11 @@ void conclude(const InterventionAnalysis& singles, PowerBlocks& made) {
 }
 
 }  // namespace
+
+std::optional<double> PowerBlocks::limited_ratio() const {
+  if (!delayed.limited_ratio || !alone.limited_ratio) return std::nullopt;
+  return (*delayed.limited_ratio + *alone.limited_ratio) / 2;
+}
 
 std::optional<PowerBlocks> analyse_power_blocks(const std::vector<Intervention>& delays,
                                                 const std::vector<store::Step>& steps,

@@ -230,8 +230,8 @@ std::vector<std::pair<std::size_t, std::size_t>> Transformer::neighbours(const F
   return pairs;
 }
 
-std::optional<double> Transformer::fused_ns(std::size_t producer, std::size_t consumer, const Times& times,
-                                            double& shared_bytes) const {
+std::optional<double> Transformer::fused_ns(std::size_t producer, std::size_t consumer, bool kept,
+                                            const Times& times, double& shared_bytes) const {
   const LaunchVerdict& p = utilisation_.launches.group_of(producer);
   const LaunchVerdict& c = utilisation_.launches.group_of(consumer);
   const auto written = p.values->metrics.of("dram_write_bytes");
@@ -240,8 +240,9 @@ std::optional<double> Transformer::fused_ns(std::size_t producer, std::size_t co
     return v.values->dram_bytes && v.values->dram_utilisation && v.values->compute_utilisation;
   };
   if (!written || !read || !known(p) || !known(c)) return std::nullopt;
-  // What is shared is both, and no more than either.
+  // What is shared is both, and no more than either. What is kept is still written.
   const double shared = std::max(std::min(written->value, read->value), 0.0);
+  const double unmoved = kept ? shared : 2 * shared;
   const double bytes = p.values->dram_bytes->value + c.values->dram_bytes->value;
   const double apart_ns = times[producer] + times[consumer];
   if (bytes <= 0 || c.values->dram_bytes->value <= 0 || apart_ns <= 0) return std::nullopt;
@@ -249,16 +250,16 @@ std::optional<double> Transformer::fused_ns(std::size_t producer, std::size_t co
                             times[consumer] * c.values->dram_utilisation->value;
   const double pipes_ns = times[producer] * p.values->compute_utilisation->value +
                           times[consumer] * c.values->compute_utilisation->value;
-  const double roof_ns = std::max(traffic_ns * std::max(bytes - 2 * shared, 0.0) / bytes, pipes_ns);
+  const double roof_ns = std::max(traffic_ns * std::max(bytes - unmoved, 0.0) / bytes, pipes_ns);
   // As near to its roof as the better of the two is today.
   const double nearest = std::max({p.values->dram_utilisation->value, p.values->compute_utilisation->value,
                                    c.values->dram_utilisation->value, c.values->compute_utilisation->value});
   if (nearest <= 0) return std::nullopt;
-  shared_bytes += 2 * shared;
+  shared_bytes += unmoved;
   double fused = roof_ns / std::min(nearest, 1.0);
   // What a product's last part moves besides comes after its operations, not beside them, as fast as the consumer does.
   if (is_gemm(model_.kernel_class(model_.launches.site(step_.launches[producer])))) {
-    const double more_bytes = std::max(c.values->dram_bytes->value - 2 * shared, 0.0);
+    const double more_bytes = std::max(c.values->dram_bytes->value - unmoved, 0.0);
     fused = std::max(fused, times[producer] + more_bytes * times[consumer] / c.values->dram_bytes->value);
   }
   const double min_ns = std::min(request_.shortest_kernel_ns, apart_ns);
@@ -272,7 +273,8 @@ void Transformer::apply_one(const Fused& transform, TransformAnswer& answer, Tim
     ++answer.launches;
     ++answer.changed;
     const double apart_ns = times[producer] + times[consumer];
-    const std::optional<double> fused = fused_ns(producer, consumer, times, answer.shared_bytes);
+    const std::optional<double> fused =
+        fused_ns(producer, consumer, transform.kept, times, answer.shared_bytes);
     if (!fused) leave(left, LeftAlone::traffic_unknown);
     times[producer] = fused.value_or(apart_ns);
     times[consumer] = -1;
@@ -282,9 +284,9 @@ void Transformer::apply_one(const Fused& transform, TransformAnswer& answer, Tim
   tell_left(left, answer);
   if (answer.launches > 0) return;
   refuse(fmt::format(
-      "--fuse {},{}: no launch of the second follows one of the first on its stream, with nothing "
+      "--fuse{} {},{}: no launch of the second follows one of the first on its stream, with nothing "
       "between them",
-      transform.producer, transform.consumer));
+      transform.kept ? "-kept" : "", transform.producer, transform.consumer));
 }
 
 void Transformer::apply_one(const AsGraph&, TransformAnswer& answer, Times& times) const {

@@ -42,8 +42,8 @@ class Transformer {
   void apply_one(const HiddenCopies& transform, TransformAnswer& answer, Times& times) const;
   [[nodiscard]] std::vector<std::pair<std::size_t, std::size_t>> neighbours(const Fused& transform) const;
   /// What the pair takes as one kernel; the bytes that it shares go into `shared_bytes`. Empty: not known.
-  [[nodiscard]] std::optional<double> fused_ns(std::size_t producer, std::size_t consumer, const Times& times,
-                                               double& shared_bytes) const;
+  [[nodiscard]] std::optional<double> fused_ns(std::size_t producer, std::size_t consumer, bool kept,
+                                               const Times& times, double& shared_bytes) const;
 
   const Model& model_;
   const RepresentativeStep& step_;

@@ -20,7 +20,7 @@ void check_numbers(const WhatIfRequest& request) {
   if (request.transforms.empty())
     refuse_number(
         "nothing is to be different: name kernels as 'attention*=1.5x', or give --at-roof, --fuse, "
-        "--precision, --graph or --hide-copies");
+        "--fuse-kept, --precision, --graph or --hide-copies");
   for (const Transform& transform : request.transforms) {
     if (const auto* faster = std::get_if<Faster>(&transform);
         faster != nullptr && !(faster->times >= 1 / kMaxTimes && faster->times <= kMaxTimes))

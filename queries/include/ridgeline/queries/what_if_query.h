@@ -22,8 +22,8 @@ struct WhatIfQuery {
 [[nodiscard]] Result<analyzer::Faster> parse_faster(std::string_view text);
 /// "85", "85%" or "0.85"; "attention*=85" for those kernels alone. Failure: usage.
 [[nodiscard]] Result<analyzer::AtRoof> parse_at_roof(std::string_view text);
-/// "producer,consumer": a comma inside <> or () is part of a name. Failure: usage.
-[[nodiscard]] Result<analyzer::Fused> parse_fused(std::string_view text);
+/// "producer,consumer": a comma inside <> or () is part of a name. `kept`: of --fuse-kept. Failure: usage.
+[[nodiscard]] Result<analyzer::Fused> parse_fused(std::string_view text, bool kept = false);
 /// "attention*=bf16". Failure: usage.
 [[nodiscard]] Result<analyzer::InPrecision> parse_in_precision(std::string_view text);
 

@@ -41,6 +41,11 @@ struct PowerTerm {
 [[nodiscard]] PowerTerm power_term(const Model& model, const StepAnalysis& steps,
                                    const UtilisationAnalysis& utilisation, const StepPower& power = {});
 
+/// The same where the limit is known to hold in this share of the samples (0 to 1; empty: unknown), whenever they were
+/// taken: blocks of seconds follow the steps that are analysed. Without the power.
+[[nodiscard]] PowerTerm power_term(std::optional<double> limited_ratio,
+                                   const UtilisationAnalysis& utilisation, const StepPower& power = {});
+
 /// What kind of work goes, for e.
 struct SavedWork {
   double same_energy_ns = 0;  ///< of a gain: the same work in less time

@@ -45,6 +45,9 @@ struct PowerBlocks {
   std::optional<InterventionEstimate> slope;  ///< of the step against the delay, over the blocks
   std::optional<InterventionEstimate> left;   ///< that, of the slope of single steps
   BlockVerdict verdict = BlockVerdict::too_few_blocks;
+
+  /// Of the samples in the blocks, those in which the power limit holds: the mean of both sides; empty: not known.
+  [[nodiscard]] std::optional<double> limited_ratio() const;
 };
 
 /// Of the first process that has blocks. `singles`: what analyse_interventions() makes of the same recording; `clocks`

@@ -34,9 +34,11 @@ struct AtRoof {
   friend bool operator==(const AtRoof&, const AtRoof&) = default;
 };
 /// Where the consumer follows the producer on a stream, one kernel does what both do; what the one writes and the other
-/// reads is not moved.
+/// reads is not moved. `kept`: somebody else reads it later, a backward pass for one, so that it is still written and
+/// only not read again.
 struct Fused {
   std::string producer, consumer;
+  bool kept = false;
   friend bool operator==(const Fused&, const Fused&) = default;
 };
 /// Kernels that work on another type of data.
