@@ -40,6 +40,11 @@ struct AdviceWork {
   std::int64_t m = 0, n = 0, k = 0;  ///< the product that this range is; 0: none
   bool graph = false;                ///< it is a node of a graph, whose launch is its call
   std::int64_t copy_bytes = 0;       ///< a copy to the device, not a kernel; with `wait` as its own call
+  std::map<std::string, double> counted = {};  ///< more counters of it
+  std::map<std::string, double> joined =
+      {};  ///< counters of each launch itself, as results of Nsight Compute are
+  std::optional<std::int64_t> held_ns =
+      {};  ///< a copy: how long its call holds the CPU; empty: while it runs
 };
 
 class AdviceModel : public FabricatedModel {
@@ -123,7 +128,9 @@ class AdviceModel : public FabricatedModel {
     store::Memcpy& row = copy(start_ns, end_ns, work.copy_bytes);
     row.stream_id = work.stream;
     row.correlation_id = 100'000 + row.id;
-    if (work.wait) wait(*work.wait, start_ns - 2000, end_ns - start_ns + 4000, row.correlation_id);
+    if (work.wait) {
+      wait(*work.wait, start_ns - 2000, work.held_ns.value_or(end_ns - start_ns + 4000), row.correlation_id);
+    }
   }
 
   void add_launch(Phase phase, const AdviceWork& work, std::int64_t start_ns, std::int64_t end_ns) {
@@ -142,6 +149,7 @@ class AdviceModel : public FabricatedModel {
     if (!work.range.empty()) row.nvtx_path_id = text(work.range);
     if (phase != Phase::replay && (work.declared_bytes > 0 || work.m > 0)) declare(work, row);
     if (phase == Phase::replay) add_counters(work);
+    counters(work.joined);
     if (phase == Phase::sample)
       samples({{"sm__cycles_active.avg.pct_of_peak_sustained_elapsed", {work.sm_active_pct, 0.1}}}, 20);
   }
@@ -157,6 +165,7 @@ class AdviceModel : public FabricatedModel {
         {kDuration, static_cast<double>(work.duration_ns)}};
     if (work.tensor_ops > 0) values[kOperations] = work.tensor_ops;
     if (work.l2_bytes > 0) values["lts__t_bytes.sum"] = work.l2_bytes;
+    values.insert(work.counted.begin(), work.counted.end());
     counters(values);
   }
 

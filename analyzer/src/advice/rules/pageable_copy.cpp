@@ -35,12 +35,12 @@ RuleAnswer judge_pageable_copy(const RuleInput& in) {
         {PartKind::copy, copy.copy, {kPageableLow * max_ns, kPageableMid * max_ns, copy.exposed_ns}});
   }
   if (proposal.parts.empty()) return answer;
+  proposal.say("copies", static_cast<double>(proposal.parts.size()));
   for (const Idle& one : in.idle) {
     if (one.cause != IdleCause::copy) continue;
     gaps_ns += one.length_ns();
     proposal.parts.push_back({PartKind::gap, one.gap, gain_of(one.length_ns(), kHeldLow, kHeldMid)});
   }
-  proposal.say("copies", static_cast<double>(proposal.parts.size()));
   proposal.say("time_ns", copies_ns);
   proposal.say("bytes", bytes);
   proposal.say("bytes_per_s", bytes / copies_ns * 1e9);
