@@ -17,6 +17,8 @@ import tempfile
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
+import foreign
+
 ROOT = Path(__file__).resolve().parent.parent.parent
 GOLDEN = ROOT / "tests/golden/documents"
 BUNDLED = ROOT / "examples/gpt2-h200.ridge"
@@ -158,6 +160,23 @@ def of_job(job, captures, alone):
     yield "info.txt", ["info", job], 100
 
 
+# What an import writes, table by table.
+IMPORTED_ROWS = ("run", "process", "thread", "device", "device_peak", "kernel", "step", "launch_site", "launch", "memcpy", "memset", "nvtx_range",
+                 "synchronisation", "annotation", "communicator", "collective", "completeness", "message", "reason", "reason_value", "recording_window",
+                 "tier_status", "launch_sequence", "ordinal_sum", "site_total", "table_rows", "v_process", "v_step")
+
+
+def of_import(capture):
+    """Every row, and what is concluded from them."""
+    for table in IMPORTED_ROWS:
+        yield f"{capture}.{table}.csv", ["sql", f"{capture}.ridge", f"SELECT * FROM {table}", "--format", "csv", "--max-rows", "150"], 100
+    for verb in ("info", "steps", "check", "advise"):
+        yield f"{capture}-{verb}.txt", [verb, f"{capture}.ridge"], 100
+    yield f"{capture}-rank.csv", ["rank", f"{capture}.ridge", "--columns", "all", "--format", "csv"], 100
+    yield f"{capture}-rank-by-nvtx.txt", ["rank", f"{capture}.ridge", "--by", "nvtx"], 160
+    yield f"{capture}-what-if.txt", ["what-if", f"{capture}.ridge", "*gemm*=2x"], 100
+
+
 def of_comparison(a, b):
     yield from tables("compare", *a, "--against", *b)
     yield from reports(*a, "--against", *b)
@@ -199,6 +218,7 @@ class Group:
 
     def __init__(self, name, folder, ridgeline, fabricate):
         self.name, self.folder, self.ridgeline, self.fabricate = name, folder, ridgeline, fabricate
+        self.notes = []  # what was run before: (words, how it ended)
 
     def make(self, name, *words):
         subprocess.run([self.fabricate, self.folder / name, "layers=2", *words], check=True)
@@ -225,6 +245,8 @@ class Group:
             return list(tables("ladder", "--show", "runs.json")) + [
                 (f"ladder-{columns}.txt", ["ladder", "--show", "runs.json", "--columns", columns], 160) for columns in ("ways", "machine")] + [
                 ("ladder-all-columns.csv", ["ladder", "--show", "runs.json", "--columns", "all", "--format", "csv"], 100)]
+        if self.name == "imports":
+            return list(self.imports())
         if self.name == "history":
             return list(self.history())
         if self.name == "job":
@@ -250,6 +272,46 @@ class Group:
         self.run(["merge", *captures, "-o", "job.ridge"], 100)
         return of_job("job.ridge", captures, alone)
 
+    def imports(self):
+        """Other profilers' recordings: what the import says, every row that it writes, and what is concluded."""
+        for rank in (0, 1):
+            (self.folder / f"rank{rank}.json").write_text(foreign.kineto(rank))
+        foreign.nsys(self.folder / "nsys.sqlite")
+        self.make("made.ridge", "layers=1", "declared")
+        for form, name in (("perfetto", "made.pftrace"), ("chrome", "made.json")):
+            self.run(["export", "made.ridge", "--format", form, "--steps", "2..4", "-o", name], 100)
+        sources = {"kineto": ["rank0.json"], "kineto-ranks": ["rank0.json", "rank1.json"], "nsys": ["nsys.sqlite"], "perfetto": ["made.pftrace"],
+                   "chrome": ["made.json"], "kineto-named": ["rank0.json", "--step-range", "forward"]}
+        for capture, words in sources.items():
+            done = self.run(["import", *words, "-o", f"{capture}.ridge"], 100)
+            self.notes.append((f"import {' '.join(words)}", done))
+        yield from (command for capture in ("kineto", "nsys", "perfetto", "chrome") for command in of_import(capture))
+        for capture in ("kineto-ranks", "kineto-named"):
+            yield f"{capture}-info.txt", ["info", f"{capture}.ridge"], 100
+            yield f"{capture}-steps.txt", ["steps", f"{capture}.ridge"], 100
+            yield f"{capture}-collective.csv", ["sql", f"{capture}.ridge", "SELECT * FROM collective", "--format", "csv"], 100
+        yield from self.joined()
+
+    def joined(self):
+        """Results of Nsight Compute put onto a capture: those of a step's launches, of some, and of none that is there."""
+        shown = self.run(["sql", "made.ridge", "SELECT kernel, grid_x, block_x, duration_ns FROM v_launch WHERE step_index = 3 ORDER BY start_ns",
+                          "--format", "json"], 100)
+        launches = [(row["kernel"], row["grid_x"], row["block_x"], row["duration_ns"] * 1.1, 4e6 + 1e5 * i)
+                    for i, row in enumerate(json.loads(shown.stdout)["rows"])]
+        other = [("no_such_kernel(int)", 1, 32, 1000, 1e6)]
+        for name, results, comma in (("all.csv", launches, False), ("comma.csv", launches[5:15], True), ("some.csv", launches[3:9] + other, False),
+                                     ("none.csv", other, False)):
+            (self.folder / name).write_text(foreign.ncu_raw(results, comma))
+        for name in ("all", "comma", "some", "none"):
+            self.notes.append((f"import {name}.csv --onto made.ridge", self.run(["import", f"{name}.csv", "--onto", "made.ridge", "-o", f"{name}.ridge"], 100)))
+        for form, suffix in (("text", "txt"), ("json", "json"), ("csv", "csv"), ("markdown", "md")):
+            yield f"onto.{suffix}", ["import", "all.csv", "--onto", "made.ridge", "-o", f"again-{suffix}.ridge", "--format", form, "--all"], 160
+        for name in ("all", "some"):
+            yield f"onto-{name}-metrics.csv", ["sql", f"{name}.ridge", "SELECT * FROM launch_metric JOIN metric ON metric.id = metric_id WHERE launch_id > 80",
+                                               "--format", "csv", "--max-rows", "400"], 100
+            yield f"onto-{name}-rank.csv", ["rank", f"{name}.ridge", "--columns", "all", "--format", "csv"], 100
+            yield f"onto-{name}-advise.txt", ["advise", f"{name}.ridge", "--all"], 100
+
     def history(self):
         for i in range(12):
             words = ["slow=layernorm_backward:1.5"] if i >= 6 else []
@@ -272,6 +334,8 @@ class Group:
         with ThreadPoolExecutor(os.cpu_count()) as pool:
             done = list(pool.map(lambda command: self.run(command[1], command[2]), commands))
         found, said = {}, []
+        for words, ended in self.notes:
+            said.append(f"$ ridgeline {words}: exit code {ended.returncode}\n".encode() + ended.stdout + ended.stderr)
         for (document, arguments, width), ended in zip(commands, done):
             found[document] = ended.stdout
             said.append(f"$ ridgeline {' '.join(arguments)}   # {document}, {width} columns: exit code {ended.returncode}\n".encode() + ended.stderr)
@@ -318,7 +382,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("ridgeline", type=Path)
     parser.add_argument("fabricate", type=Path)
-    groups = ["bundled", *CAPTURES, "damaged", *COMPARISONS, "history", "ceilings", "ladder", "job"]
+    groups = ["bundled", *CAPTURES, "damaged", *COMPARISONS, "history", "ceilings", "ladder", "job", "imports"]
     parser.add_argument("--only", action="append", choices=groups, metavar="GROUP", help=", ".join(groups))
     parser.add_argument("--accept", action="store_true", help="write what the program makes now")
     options = parser.parse_args()
