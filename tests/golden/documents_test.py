@@ -46,6 +46,20 @@ COMPARISONS = {
     "same": (["codes"], ["codes"], 5),
     "another-driver": ([], ["driver=590.1"], 3),
     "one-pair": ([], ["factor=1.1", "hostile"], 1),
+    "many-changes": (["layers=3", "codes", "extra=gone_kernel"],
+                     ["layers=3", "codes", "extra=came_kernel", "copies=3", "grid=1.3", *(f"slow={name}:1.{k}5" for k, name in enumerate((
+                         "layernorm_backward", "adamw", "gelu_backward", "embedding_forward", "nvjet", "bias_gradient", "fused_classifier", "cutlass",
+                         "global_norm", "cudnn"))), "slow=reduce_add:0.5"], 5),
+}
+# What ridgeline_generate makes: shapes of steps with what T1 and T2 measure, and jobs with a cause for what makes a rank late.
+SHAPES = ("after", "decode", "eager", "one-step", "pairs")
+SHAPE = ["--launches", "400", "--step-launches", "40", "--replay", "1", "--sample", "1", "--outliers", "3", "--ranges", "--annotations", "--processes", "2"]
+JOBS = {
+    "more-work": ["--ranks", "3", "--cause", "more-work", "--straggler", "1", "--late-ns", "500000", "--bucket-bytes", "2000000"],
+    "lower-clock": ["--ranks", "4", "--hosts-of", "2", "--cause", "lower-clock", "--straggler", "3", "--late-ns", "400000", "--sampled-steps", "3"],
+    "host-gaps": ["--ranks", "3", "--cause", "host-gaps", "--straggler", "0", "--late-ns", "300000", "--embedding-bytes", "50000000"],
+    "copies": ["--ranks", "3", "--cause", "copies", "--straggler", "2", "--late-ns", "300000", "--links", "2", "--free-transfers"],
+    "lost": ["--ranks", "4", "--lost", "2", "--cause", "more-cycles", "--rotating", "--late-ns", "200000"],
 }
 REPORT_FORMATS = {"html": "html", "markdown": "md", "json": "json", "csv": "csv", "junit": "xml", "github": "github.txt",
                   "gitlab-metrics": "metrics.txt", "bencher": "bencher.json"}
@@ -166,9 +180,9 @@ IMPORTED_ROWS = ("run", "process", "thread", "device", "device_peak", "kernel", 
                  "tier_status", "launch_sequence", "ordinal_sum", "site_total", "table_rows", "v_process", "v_step")
 
 
-def of_import(capture):
+def of_import(capture, more=()):
     """Every row, and what is concluded from them."""
-    for table in IMPORTED_ROWS:
+    for table in (*IMPORTED_ROWS, *more):
         yield f"{capture}.{table}.csv", ["sql", f"{capture}.ridge", f"SELECT * FROM {table}", "--format", "csv", "--max-rows", "150"], 100
     for verb in ("info", "steps", "check", "advise"):
         yield f"{capture}-{verb}.txt", [verb, f"{capture}.ridge"], 100
@@ -245,8 +259,8 @@ class Group:
             return list(tables("ladder", "--show", "runs.json")) + [
                 (f"ladder-{columns}.txt", ["ladder", "--show", "runs.json", "--columns", columns], 160) for columns in ("ways", "machine")] + [
                 ("ladder-all-columns.csv", ["ladder", "--show", "runs.json", "--columns", "all", "--format", "csv"], 100)]
-        if self.name == "imports":
-            return list(self.imports())
+        if self.name in ("imports", "shapes", "jobs"):
+            return list(getattr(self, self.name)())
         if self.name == "history":
             return list(self.history())
         if self.name == "job":
@@ -263,14 +277,50 @@ class Group:
 
     def job(self):
         def generate(folder, *words):
-            subprocess.run([self.ridgeline.parent / "ridgeline_generate", "ranks", self.folder / folder, "--layers", "3", "--rank-steps", "6", *words],
-                           check=True, stdout=subprocess.DEVNULL)
+            self.generate("ranks", folder, "--layers", "3", "--rank-steps", "6", *words)
             return sorted(str(path.relative_to(self.folder)) for path in (self.folder / folder).glob("*.ridge"))
         captures = generate("job", "--ranks", "4", "--hosts-of", "2", "--cause", "more-cycles", "--straggler", "2", "--late-ns", "600000",
                             "--clock-offset", "4000000", "--clock-drift", "20000")
         alone = generate("alone", "--ranks", "1")[0]
         self.run(["merge", *captures, "-o", "job.ridge"], 100)
         return of_job("job.ridge", captures, alone)
+
+    def generate(self, kind, name, *words):
+        subprocess.run([self.ridgeline.parent / "ridgeline_generate", kind, self.folder / name, *words], check=True, stdout=subprocess.DEVNULL)
+        return name
+
+    def shapes(self):
+        """Recordings with all tiers: as captures, and two of them as the agent writes them, imported row by row."""
+        for shape in SHAPES:
+            capture = self.generate("capture", f"{shape}.ridge", "--shape", shape, *SHAPE)
+            for verb in ("info", "steps", "check", "interventions"):
+                yield f"{shape}-{verb}.txt", [verb, capture], 100
+            yield f"{shape}-advise.txt", ["advise", capture, "--all"], 100
+            for by in ("kernel", "kernel-grid", "nvtx", "launch"):
+                yield f"{shape}-rank-by-{by}.csv", ["rank", capture, "--by", by, "--columns", "all", "--format", "csv", "--top", "20"], 100
+            yield f"{shape}-roofline.csv", ["roofline", capture, "--columns", "all", "--format", "csv"], 100
+            yield f"{shape}-explain.json", ["explain", capture, "1", "--format", "json"], 100
+            for name, change in (("gemm", ["gemm*=2x"]), ("all", ["*=1.25x"]), ("graph", ["--graph"]), ("roof", ["--at-roof", "70"])):
+                yield f"{shape}-what-if-{name}.json", ["what-if", capture, *change, "--format", "json"], 100
+        for shape in ("eager", "decode"):
+            spool = self.generate("spool", f"spool-{shape}", "--shape", shape, *SHAPE)
+            self.notes.append((f"import {spool}", self.run(["import", spool, "-o", f"{spool}.ridge"], 100)))
+            yield from of_import(spool, ("pm_window", "tier_coverage", "launch_metric", "metric", "range_work", "v_tier"))
+
+    def jobs(self):
+        """What makes a rank late, and what is said of it."""
+        for cause, words in JOBS.items():
+            self.generate("ranks", cause, "--layers", "3", "--rank-steps", "6", *words)
+            captures = sorted(str(path.relative_to(self.folder)) for path in (self.folder / cause).glob("*.ridge"))
+            self.notes.append((f"merge {cause}", self.run(["merge", *captures, "-o", f"{cause}.ridge"], 100)))
+            yield f"{cause}.txt", ["ranks", f"{cause}.ridge"], 100
+            for view in ("step", "collective", "kernel", "account"):
+                yield f"{cause}-by-{view}.csv", ["ranks", f"{cause}.ridge", "--by", view, "--columns", "all", "--format", "csv"], 100
+            changes = [word for change in ("overlap", "links=4", "links=0.25", "no-skew", "bucket=8MB", "bucket=100MB") for word in ("--what-if", change)]
+            for form, suffix in (("text", "txt"), ("json", "json")):
+                yield f"{cause}-what-if.{suffix}", ["ranks", f"{cause}.ridge", *changes, "--format", form], 100
+            yield f"{cause}.html", ["ranks", f"{cause}.ridge", "--format", "html"], 100
+            yield f"{cause}-info.txt", ["info", f"{cause}.ridge"], 100
 
     def imports(self):
         """Other profilers' recordings: what the import says, every row that it writes, and what is concluded."""
@@ -382,7 +432,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("ridgeline", type=Path)
     parser.add_argument("fabricate", type=Path)
-    groups = ["bundled", *CAPTURES, "damaged", *COMPARISONS, "history", "ceilings", "ladder", "job", "imports"]
+    groups = ["bundled", *CAPTURES, "damaged", *COMPARISONS, "history", "ceilings", "ladder", "job", "imports", "shapes", "jobs"]
     parser.add_argument("--only", action="append", choices=groups, metavar="GROUP", help=", ".join(groups))
     parser.add_argument("--accept", action="store_true", help="write what the program makes now")
     options = parser.parse_args()
