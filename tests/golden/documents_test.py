@@ -47,9 +47,9 @@ COMPARISONS = {
     "another-driver": ([], ["driver=590.1"], 3),
     "one-pair": ([], ["factor=1.1", "hostile"], 1),
     "many-changes": (["layers=3", "codes", "extra=gone_kernel"],
-                     ["layers=3", "codes", "extra=came_kernel", "copies=3", "grid=1.3", *(f"slow={name}:1.{k}5" for k, name in enumerate((
-                         "layernorm_backward", "adamw", "gelu_backward", "embedding_forward", "nvjet", "bias_gradient", "fused_classifier", "cutlass",
-                         "global_norm", "cudnn"))), "slow=reduce_add:0.5"], 5),
+                     ["layers=3", "codes", "extra=came_kernel", "copies=3", *(f"slow={name}:{1.2 + 0.05 * k:.2f}" for k, name in enumerate((
+                         "layernorm_backward", "adamw", "gelu_backward", "embedding_forward", "embedding_backward", "bias_gradient", "fused_residual",
+                         "global_norm_squared", "convert_dq", "compute_dot", "CUDAFunctor_add", "aux_bias", "gelu_fp"))), "slow=reduce_add:0.5"], 5),
 }
 # What ridgeline_generate makes: shapes of steps with what T1 and T2 measure, and jobs with a cause for what makes a rank late.
 SHAPES = ("after", "decode", "eager", "one-step", "pairs")
@@ -259,7 +259,7 @@ class Group:
             return list(tables("ladder", "--show", "runs.json")) + [
                 (f"ladder-{columns}.txt", ["ladder", "--show", "runs.json", "--columns", columns], 160) for columns in ("ways", "machine")] + [
                 ("ladder-all-columns.csv", ["ladder", "--show", "runs.json", "--columns", "all", "--format", "csv"], 100)]
-        if self.name in ("imports", "shapes", "jobs"):
+        if self.name in ("imports", "exports", "shapes", "jobs"):
             return list(getattr(self, self.name)())
         if self.name == "history":
             return list(self.history())
@@ -306,6 +306,22 @@ class Group:
             spool = self.generate("spool", f"spool-{shape}", "--shape", shape, *SHAPE)
             self.notes.append((f"import {spool}", self.run(["import", spool, "-o", f"{spool}.ridge"], 100)))
             yield from of_import(spool, ("pm_window", "tier_coverage", "launch_metric", "metric", "range_work", "v_tier"))
+
+    def exports(self):
+        """What other programs are given: traces as text, and views."""
+        for name, words in (("plain", ["layers=1", "samples", "declared"]), ("ranks", ["layers=1", "ranks=2", "overlap"]), ("graphs", ["layers=1", "graphs"])):
+            capture = self.make(f"{name}.ridge", *words)
+            yield f"{name}-trace.json", ["export", capture, "--format", "chrome", "--steps", "3..3", "-o", "-"], 100
+            yield f"{name}-stripped.json", ["export", capture, "--format", "chrome", "--steps", "2..2", "--range", "forward", "--strip", "-o", "-"], 100
+            yield f"{name}-launches.csv", ["export", capture, "--format", "csv", "--steps", "2..3", "-o", "-"], 100
+            for view in ("v_step", "v_tier", "v_synchronisation", "v_process", "v_rank", "v_launch_metric"):
+                yield f"{name}.{view}.csv", ["sql", capture, f"SELECT * FROM {view}", "--format", "csv", "--max-rows", "60"], 100
+            for number in (2, 5, 9):
+                yield f"{name}-explain-{number}.json", ["explain", capture, str(number), "--format", "json"], 100
+                yield f"{name}-explain-{number}.txt", ["explain", capture, str(number)], 80
+                yield f"{name}-ncu-{number}.txt", ["ncu-command", capture, str(number)], 80
+        yield "schema.txt", ["sql", "--schema"], 100
+        yield "columns.json", ["columns", "--format", "json"], 100
 
     def jobs(self):
         """What makes a rank late, and what is said of it."""
@@ -432,7 +448,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("ridgeline", type=Path)
     parser.add_argument("fabricate", type=Path)
-    groups = ["bundled", *CAPTURES, "damaged", *COMPARISONS, "history", "ceilings", "ladder", "job", "imports", "shapes", "jobs"]
+    groups = ["bundled", *CAPTURES, "damaged", *COMPARISONS, "history", "ceilings", "ladder", "job", "imports", "exports", "shapes", "jobs"]
     parser.add_argument("--only", action="append", choices=groups, metavar="GROUP", help=", ".join(groups))
     parser.add_argument("--accept", action="store_true", help="write what the program makes now")
     options = parser.parse_args()

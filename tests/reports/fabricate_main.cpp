@@ -51,8 +51,7 @@ int main(int argc, char** argv) {
     if (word.starts_with("start=")) options.start_offset_s = std::stoll(word.substr(6));
     if (word.starts_with("slow=")) {
       const std::size_t colon = word.rfind(':');
-      options.slow_kernel = word.substr(5, colon - 5);
-      options.slow_factor = std::stod(word.substr(colon + 1));
+      options.more_slow.emplace_back(word.substr(5, colon - 5), std::stod(word.substr(colon + 1)));
     }
   }
   try {

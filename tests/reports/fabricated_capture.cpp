@@ -372,13 +372,18 @@ class Fabricator {
                                    Tier::t2, 0.38 * bytes});
   }
 
-  [[nodiscard]] bool is_slow(const Op& op) const {
-    return !options_.slow_kernel.empty() &&
-           std::string_view(op.kernel).find(options_.slow_kernel) != std::string_view::npos;
+  // How many times as long the kernel takes by another code; 1: it has none.
+  [[nodiscard]] double slowness(const Op& op) const {
+    const auto named = [&](const std::string& name) {
+      return !name.empty() && std::string_view(op.kernel).find(name) != std::string_view::npos;
+    };
+    double factor = named(options_.slow_kernel) ? options_.slow_factor : 1;
+    for (const auto& [name, times] : options_.more_slow) factor *= named(name) ? times : 1;
+    return factor;
   }
 
   [[nodiscard]] double of_run(const Op& op) const {
-    double factor = options_.factor * (is_slow(op) ? options_.slow_factor : 1);
+    double factor = options_.factor * slowness(op);
     if (options_.run > 0) {
       std::uint64_t hash = static_cast<std::uint64_t>(options_.run);
       for (const char c : std::string_view(op.kernel))
@@ -391,8 +396,7 @@ class Fabricator {
 
   [[nodiscard]] std::optional<std::string> code_of(const Op& op) const {
     if (!options_.codes) return std::nullopt;
-    return (is_slow(op) && options_.slow_factor != 1 ? "new " : "code ") +
-           std::string(op.kernel).substr(0, 40);
+    return (slowness(op) != 1 ? "new " : "code ") + std::string(op.kernel).substr(0, 40);
   }
 
   void declare(const store::Launch& launch, const Op& op, Id step_id) {

@@ -4,6 +4,8 @@
 
 #include <cstdint>
 #include <string>
+#include <utility>
+#include <vector>
 
 namespace ridgeline::testing {
 
@@ -30,7 +32,8 @@ struct FabricatedCapture {
   double factor = 1;        // on every kernel's time
   std::string slow_kernel;  // kernels whose name holds this take slow_factor as long, by another code
   double slow_factor = 1;
-  bool codes = false;  // kernels have code hashes
+  std::vector<std::pair<std::string, double>> more_slow;  // likewise
+  bool codes = false;                                     // kernels have code hashes
   std::string git_commit = "8ba260e1f3c57d0a9e2b4c6d8f0a1b3c5d7e9f01";
   std::int64_t start_offset_s = 0;  // of the recording
   std::string driver = "580.159.03";
