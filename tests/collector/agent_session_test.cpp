@@ -90,6 +90,58 @@ TEST(Session, RefusesABufferWhenThePoolIsEmpty) {
   EXPECT_EQ(program.contents().totals.buffers_refused, 1u);
 }
 
+// On the thread that hands them over a launch of the program may be waiting.
+TEST(Session, RecordsAreTakenOnTheAgentsThread) {
+  FakeCupti cupti;
+  FakeProgram program(cupti);
+  ASSERT_TRUE(program.start());
+  program.create_context();
+  std::vector<CUpti_ActivityKernel10> records;
+  for (std::uint64_t i = 0; i < 200; ++i)
+    records.push_back(FakeProgram::kernel(program.launch("k"), "k", 10 + i, 20 + i));
+  std::uint8_t* buffer = nullptr;
+  std::size_t size = 0, most = 0;
+  cupti.requested(&buffer, &size, &most);
+  ASSERT_NE(buffer, nullptr);
+  const std::size_t bytes = records.size() * sizeof records[0];
+  ASSERT_LE(bytes, size);
+  std::memcpy(buffer, records.data(), bytes);
+  cupti.completed(nullptr, 0, buffer, size, bytes);
+  EXPECT_TRUE(program.contents().kernels.empty());
+  program.tick();
+  auto c = program.contents();
+  EXPECT_EQ(c.kernels.size(), 200u);
+  EXPECT_EQ(c.totals.kernel_records, 200u);
+  EXPECT_EQ(c.totals.buffers_completed, 1u);
+  EXPECT_TRUE(std::all_of(buffer, buffer + size, [](std::uint8_t byte) { return byte == 0; }));
+  // What came back is taken at the program's end, too.
+  cupti.requested(&buffer, &size, &most);
+  const CUpti_ActivityKernel10 last = FakeProgram::kernel(program.launch("k"), "k", 1000, 1010);
+  std::memcpy(buffer, &last, sizeof last);
+  cupti.completed(nullptr, 0, buffer, size, sizeof last);
+  program.session().at_exit(spool::EndReason::exit);
+  c = program.contents();
+  EXPECT_EQ(c.kernels.size(), 201u);
+  EXPECT_EQ(c.totals.kernel_records, 201u);
+}
+
+// The name of a module that is gone may have stood where that of another stands now.
+TEST(Session, AKernelGoesByItsNameAndNotByTheNamesAddress) {
+  FakeCupti cupti;
+  FakeProgram program(cupti);
+  ASSERT_TRUE(program.start());
+  char name[] = "first";
+  program.deliver({FakeProgram::kernel(program.launch(name), name, 10, 20)});
+  std::memcpy(name, "other", sizeof name);
+  program.deliver({FakeProgram::kernel(1, name, 30, 40)});
+  std::memcpy(name, "first", sizeof name);
+  program.deliver({FakeProgram::kernel(1, name, 50, 60)});
+  const auto c = program.contents();
+  ASSERT_EQ(c.kernels.size(), 3u);
+  EXPECT_NE(c.kernels[0].kernel_id, c.kernels[1].kernel_id);
+  EXPECT_EQ(c.kernels[0].kernel_id, c.kernels[2].kernel_id);
+}
+
 TEST(Session, TellsFailedCapturedAndGraphLaunchesApart) {
   FakeCupti cupti;
   FakeProgram program(cupti);

@@ -837,6 +837,7 @@ class FakeProgram {
     EXPECT_LE(bytes, size);
     std::memcpy(buffer, records.data(), bytes);
     cupti_.completed(nullptr, 0, buffer, size, bytes);
+    session_->take_records();
     return true;
   }
   static CUpti_ActivityKernel10 kernel(std::uint32_t correlation, const char* name, std::uint64_t start_ns,

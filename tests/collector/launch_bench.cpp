@@ -1,15 +1,23 @@
 // launch_bench: what the agent itself does at a launch of the program, without CUPTI and without a GPU.
 //
 // Fabricated callbacks of 40 kernels in turn, as CUPTI would make them, against a CUPTI of plain functions; prints ns a
-// launch (entry and exit), the least of the rounds, for each way in which a program is recorded. What CUPTI takes for
-// its records and to call the agent comes on top (tests/gpu/launch_cost.py).
+// launch (entry and exit) for each way in which a program is recorded. What CUPTI takes for its records and to call the
+// agent comes on top (tests/gpu/launch_cost.py).
+//
+// One launch after the other finds all that it needs in the nearest cache, which no program leaves it. So there are two
+// figures of each: launches without anything between them, and the launch alone where the thread goes through memory
+// of its own before each, as an interpreter does. In both another thread hands in the records of the kernels meanwhile,
+// as CUPTI's does, and maintains the spool, as the agent's does. Figures are the least of the rounds.
 #include <gtest/gtest.h>
 #include <time.h>
+#include <x86intrin.h>
 
 #include <algorithm>
+#include <atomic>
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
+#include <thread>
 
 #include "agent_testing.h"
 
@@ -20,37 +28,9 @@ using testing::FakeCupti;
 using testing::FakeProgram;
 
 constexpr int kKernels = 40;
-constexpr int kLaunches = 200'000;
-
-// The launches alone, without what the tests' program notes of each.
-class Launcher {
- public:
-  explicit Launcher(FakeCupti& cupti) : cupti_(cupti) {
-    for (int i = 0; i < kKernels; ++i) names_.push_back("kernel_number_" + std::to_string(i));
-  }
-  void launch(int number) {
-    cuLaunchKernel_params params{};
-    params.gridDimX = static_cast<unsigned>(number) + 1;
-    params.gridDimY = params.gridDimZ = 1;
-    CUresult result = CUDA_SUCCESS;
-    CUpti_CallbackData data{};
-    data.functionParams = &params;
-    data.functionReturnValue = &result;
-    data.symbolName = names_[static_cast<std::size_t>(number)].c_str();
-    data.context = testing::context_on(0);
-    data.contextUid = 1;
-    data.correlationId = ++correlation_;
-    for (const CUpti_ApiCallbackSite site : {CUPTI_API_ENTER, CUPTI_API_EXIT}) {
-      data.callbackSite = site;
-      cupti_.callback(cupti_.user, CUPTI_CB_DOMAIN_DRIVER_API, CUPTI_DRIVER_TRACE_CBID_cuLaunchKernel, &data);
-    }
-  }
-
- private:
-  FakeCupti& cupti_;
-  std::vector<std::string> names_;
-  std::uint32_t correlation_ = 1'000'000;
-};
+constexpr int kLaunches = 20'000;  // of a round: the spool has room for them, as in a program at its own pace
+constexpr std::size_t kSweptBytes = 384 * 1024;  // more than the nearest cache has, less than the next
+constexpr std::size_t kRecordsAtOnce = 100;
 
 std::int64_t monotonic_ns() {
   timespec t{};
@@ -58,28 +38,148 @@ std::int64_t monotonic_ns() {
   return std::int64_t{t.tv_sec} * 1'000'000'000 + t.tv_nsec;
 }
 
-double ns_per_launch(const std::map<std::string, std::string>& environment, const char* range,
-                     bool in_steps) {
+// The launches alone, without what the tests' program notes of each.
+class Launcher {
+ public:
+  explicit Launcher(FakeCupti& cupti) : cupti_(cupti) {
+    // As long as the names of templates in C++ are.
+    for (int i = 0; i < kKernels; ++i) names_.push_back(std::string(300, 'x') + std::to_string(i));
+  }
+  const char* name(std::uint32_t correlation_id) const {
+    return names_[(correlation_id - kFirst - 1) % kKernels].c_str();
+  }
+  /// Of the latest launch. Any thread.
+  std::uint32_t latest() const { return correlation_.load(std::memory_order_acquire); }
+  static constexpr std::uint32_t kFirst = 1'000'000;
+  void launch(int number) {
+    cuLaunchKernel_params params{};
+    params.gridDimX = static_cast<unsigned>(number) + 1;
+    params.gridDimY = params.gridDimZ = 1;
+    params.f = reinterpret_cast<CUfunction>(std::uintptr_t{0x7f0000000000} +
+                                            0x1c0 * (1u + static_cast<unsigned>(number)));
+    CUresult result = CUDA_SUCCESS;
+    CUpti_CallbackData data{};
+    data.functionParams = &params;
+    data.functionReturnValue = &result;
+    data.symbolName = names_[static_cast<std::size_t>(number)].c_str();
+    data.context = testing::context_on(0);
+    data.contextUid = 1;
+    data.correlationId = correlation_.load(std::memory_order_relaxed) + 1;
+    for (const CUpti_ApiCallbackSite site : {CUPTI_API_ENTER, CUPTI_API_EXIT}) {
+      data.callbackSite = site;
+      cupti_.callback(cupti_.user, CUPTI_CB_DOMAIN_DRIVER_API, CUPTI_DRIVER_TRACE_CBID_cuLaunchKernel, &data);
+    }
+    correlation_.store(data.correlationId, std::memory_order_release);
+  }
+
+ private:
+  FakeCupti& cupti_;
+  std::vector<std::string> names_;
+  std::atomic<std::uint32_t> correlation_{kFirst};
+};
+
+// What CUPTI's thread and the agent's do beside the program: records of what was launched, room in the spool.
+class Beside {
+ public:
+  Beside(FakeProgram& program, const Launcher& launcher)
+      : thread_([this, &program, &launcher] {
+          std::uint32_t known = Launcher::kFirst;
+          std::vector<CUpti_ActivityKernel10> records;
+          while (!stop_.load()) {
+            program.session().writer().maintain();
+            while (launcher.latest() - known >= kRecordsAtOnce && !stop_.load()) {
+              records.clear();
+              for (std::size_t i = 0; i < kRecordsAtOnce; ++i, ++known)
+                records.push_back(FakeProgram::kernel(known + 1, launcher.name(known + 1), known * 1000ull,
+                                                      known * 1000ull + 500));
+              const std::int64_t begin_ns = monotonic_ns();
+              program.deliver(records);
+              took_ns_ += monotonic_ns() - begin_ns;
+              records_ += records.size();
+            }
+            std::this_thread::sleep_for(std::chrono::microseconds(200));
+          }
+        }) {}
+  ~Beside() {
+    stop_.store(true);
+    thread_.join();
+  }
+
+  /// What the agent takes for a record, of those so far.
+  double record_ns() const { return static_cast<double>(took_ns_) / static_cast<double>(records_); }
+
+ private:
+  std::atomic<std::int64_t> took_ns_{0};
+  std::atomic<std::uint64_t> records_{0};
+  std::atomic<bool> stop_{false};
+  std::thread thread_;
+};
+
+struct Figures {
+  double in_a_row_ns = 1e9, among_others_ns = 1e9, record_ns = 0;
+};
+
+template <typename Each>
+void launches(FakeProgram& program, Launcher& launcher, const char* range, Each&& each) {
+  for (int i = 0; i < kLaunches; ++i) {
+    const int number = i % kKernels;
+    if (range != nullptr && number == 0) program.push(range);
+    each([&] { launcher.launch(number); });
+    if (range != nullptr && number == kKernels - 1) program.pop();
+  }
+}
+
+// The median: of some launches the processor is taken away.
+double median(std::vector<std::uint64_t>& values) {
+  std::nth_element(values.begin(), values.begin() + kLaunches / 2, values.end());
+  return static_cast<double>(values[kLaunches / 2]);
+}
+
+std::uint64_t ticks() {
+  unsigned processor = 0;
+  return __rdtscp(&processor);
+}
+
+Figures ns_per_launch(const std::map<std::string, std::string>& environment, const char* range) {
   FakeCupti cupti;
   FakeProgram program(cupti, environment);
   program.use_clock(monotonic_ns);
   program.start();
   program.create_context();
   Launcher launcher(cupti);
-  double least = 1e9;
-  for (int round = 0; round < 5; ++round) {
-    const auto begin = std::chrono::steady_clock::now();
-    for (int i = 0; i < kLaunches; ++i) {
-      const int number = i % kKernels;
-      if (range != nullptr && number == 0) program.push(range);
-      launcher.launch(number);
-      if (range != nullptr && number == kKernels - 1) program.pop();
-    }
-    const std::chrono::duration<double, std::nano> took = std::chrono::steady_clock::now() - begin;
-    if (in_steps || round > 0) least = std::min(least, took.count() / kLaunches);
-    program.session().writer().maintain();
+  const Beside beside(program, launcher);
+  Figures least;
+  std::vector<std::uint64_t> swept(kSweptBytes / sizeof(std::uint64_t)), each(kLaunches), nothing(kLaunches);
+  const auto pause = [] { std::this_thread::sleep_for(std::chrono::milliseconds(40)); };
+  for (int round = 0; round < 8; ++round) {
+    pause();
+    const std::uint64_t begin = ticks();
+    const std::int64_t begin_ns = monotonic_ns();
+    launches(program, launcher, range, [](auto&& launch) { launch(); });
+    const double tick_ns =
+        static_cast<double>(monotonic_ns() - begin_ns) / static_cast<double>(ticks() - begin);
+    if (round > 0)
+      least.in_a_row_ns =
+          std::min(least.in_a_row_ns, static_cast<double>(monotonic_ns() - begin_ns) / kLaunches);
+    pause();
+    std::size_t at = 0;
+    launches(program, launcher, range, [&](auto&& launch) {
+      for (std::size_t i = 0; i < swept.size(); i += 8) swept[i] += i;
+      const std::uint64_t before = ticks();
+      launch();
+      const std::uint64_t after = ticks();
+      each[at] = after - before;
+      nothing[at++] = ticks() - after;
+    });
+    least.among_others_ns = std::min(least.among_others_ns, (median(each) - median(nothing)) * tick_ns);
   }
+  least.record_ns = beside.record_ns();
   return least;
+}
+
+void print(const char* what, const Figures& figures) {
+  std::printf("%-40s %5.0f ns a launch in a row, %5.0f among other work; %5.0f ns a record on its thread\n",
+              what, figures.in_a_row_ns, figures.among_others_ns, figures.record_ns);
 }
 
 }  // namespace
@@ -87,14 +187,13 @@ double ns_per_launch(const std::map<std::string, std::string>& environment, cons
 
 int main() {
   using ridgeline::agent::ns_per_launch;
+  using ridgeline::agent::print;
   const std::map<std::string, std::string> timeline = {{"RIDGELINE_SCHEDULE", "timeline=1"},
                                                        {"RIDGELINE_SPOOL_LIMIT_BYTES", "4000000000"}};
-  std::printf("%-44s %6.1f ns a launch\n", "steps of 40 launches marked by ranges",
-              ns_per_launch(timeline, "step", true));
-  std::printf("%-44s %6.1f ns a launch\n", "no ranges, steps looked for",
-              ns_per_launch(timeline, nullptr, false));
-  std::printf("%-44s %6.1f ns a launch\n", "ranges that make no step",
-              ns_per_launch({{"RIDGELINE_SCHEDULE", "timeline=1"}, {"RIDGELINE_STEP_RANGE", "other"}},
-                            "range", false));
+  const std::map<std::string, std::string> all = {{"RIDGELINE_SCHEDULE", "timeline=100000,sample=1,replay=8"},
+                                                  {"RIDGELINE_SPOOL_LIMIT_BYTES", "4000000000"}};
+  print("steps of 40 launches marked by ranges", ns_per_launch(timeline, "step"));
+  print("no ranges, steps looked for", ns_per_launch(timeline, nullptr));
+  print("marked steps, counters to come", ns_per_launch(all, "step"));
   return 0;
 }

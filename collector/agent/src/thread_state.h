@@ -60,19 +60,17 @@ struct ThreadState {
   std::uint32_t overflow_depth = 0;  // ranges beyond kMaxNvtxDepth: counted, not recorded
   NvtxFrame frames[kMaxNvtxDepth];
 
+  /// By the driver's handle of the function, or by the name's address where a call has none.
   struct CachedKernel {
+    const void* function = nullptr;
     const char* name = nullptr;
     std::uint32_t module_generation = 0;
     std::uint32_t kernel_id = 0;
+    std::uint32_t code = 0;   // LaunchRecord::code, once it is known
+    bool code_known = false;  // the call that loads it has returned
     bool collective = false;
   };
   CachedKernel kernels[kKernelCacheSize];
-  struct CachedCode {
-    const void* function = nullptr;
-    std::uint32_t module_generation = 0;
-    std::uint32_t code = 0;  // LaunchRecord::code
-  };
-  CachedCode codes[kKernelCacheSize];
 
   std::atomic<bool> taken{false};
   ThreadState* next = nullptr;

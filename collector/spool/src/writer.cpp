@@ -239,11 +239,9 @@ bool Writer::append(const void* record, std::uint32_t record_bytes, const void* 
   bool stored = lane.chunk != nullptr && lane.used_bytes + size <= kChunkBytes - sizeof(ChunkHeader);
   if (!stored) stored = take_chunk(lane);
   if (stored) store(lane, record, record_bytes, tail, tail_bytes);
+  if (stored) count_record(lane);
   lane.busy.clear(std::memory_order_release);
-  if (stored)
-    records_.fetch_add(1, std::memory_order_relaxed);
-  else
-    count_lost(size);
+  if (!stored) count_lost(size);
   return stored;
 }
 
@@ -254,7 +252,7 @@ bool Writer::append_reserved(const void* record, std::uint32_t record_bytes, con
   SpinGuard guard(reserved_.busy);
   if (reserved_.used_bytes + size > kChunkBytes - sizeof(ChunkHeader)) return false;
   store(reserved_, record, record_bytes, tail, tail_bytes);
-  records_.fetch_add(1, std::memory_order_relaxed);
+  count_record(reserved_);
   return true;
 }
 
@@ -348,7 +346,8 @@ void Writer::maintain() noexcept {
 
 Writer::Statistics Writer::statistics() const noexcept {
   Statistics s;
-  s.records = records_.load(std::memory_order_relaxed);
+  s.records = reserved_.records.load(std::memory_order_relaxed);
+  for (const Lane& lane : lanes_) s.records += lane.records.load(std::memory_order_relaxed);
   s.records_lost = std::atomic_ref<std::uint64_t>(header_->records_lost).load(std::memory_order_relaxed);
   s.bytes_lost = std::atomic_ref<std::uint64_t>(header_->bytes_lost).load(std::memory_order_relaxed);
   s.strings_lost = strings_lost_.load(std::memory_order_relaxed);

@@ -1,8 +1,12 @@
 #include "cupti/timeline.h"
 
+#include <sched.h>
+
+#include <chrono>
 #include <cstdlib>
 #include <cstring>
 #include <limits>
+#include <utility>
 
 #include "messages.h"
 #include "ridgeline/base/spin_guard.h"
@@ -13,6 +17,8 @@ namespace ridgeline::agent {
 namespace {
 
 constexpr std::uint32_t kSpareBuffers = 8;
+// Whoever drains is through with a buffer in less than a millisecond. It may be the interrupted caller itself.
+constexpr std::chrono::milliseconds kDrainPatience{50};
 
 // CUPTI's buffer callbacks carry no user data.
 std::atomic<Timeline*> g_timeline{nullptr};
@@ -62,7 +68,9 @@ Timeline::Timeline(const CuptiApi& api, spool::Writer& writer, Totals& totals, K
       totals_(totals),
       kernels_(kernels),
       buffer_bytes_(buffer_bytes),
-      buffer_count_(buffer_count) {
+      buffer_count_(buffer_count),
+      completed_(buffer_count),
+      names_(kKnownNames) {
   free_.reserve(buffer_count);
   all_.reserve(buffer_count);
   maintain();
@@ -140,9 +148,11 @@ void Timeline::disconnect() noexcept {
 
 void Timeline::flush() noexcept {
   api_.activity_flush_all(0);
+  drain();
 }
 void Timeline::flush_final() noexcept {
   api_.activity_flush_all(CUPTI_ACTIVITY_FLAG_FLUSH_FORCED);
+  drain();
 }
 
 std::uint8_t* Timeline::allocate() noexcept {
@@ -202,19 +212,75 @@ void Timeline::buffer_requested(std::uint8_t** buffer, std::size_t* size, std::s
   *size = buffer_bytes_;
 }
 
+// A launch of the program waits for this, or a lock of CUPTI's that its launches want: what takes time is done by
+// drain(). Where no buffer is left for CUPTI records would be lost for it, so then it is done here.
 void Timeline::buffer_completed(std::uint8_t* buffer, std::size_t valid_bytes) noexcept {
-  if (buffer != nullptr) {
-    CUpti_Activity* record = nullptr;
-    if (valid_bytes > 0)
-      while (api_.activity_get_next_record(buffer, valid_bytes, &record) == CUPTI_SUCCESS) take(record);
-    totals_.add(&Count::buffers_completed);
-    std::memset(buffer, 0, buffer_bytes_);
+  bool exhausted = false;
+  {
     SpinGuard guard(pool_lock_);
-    free_.push_back(buffer);
+    exhausted = free_.empty() && all_.size() == buffer_count_;
+    if (buffer != nullptr && completed_count_ < completed_.size()) {
+      completed_[(first_completed_ + completed_count_) % completed_.size()] = {buffer, valid_bytes};
+      ++completed_count_;
+    }
   }
+  if (exhausted) drain();
+}
+
+bool Timeline::take_completed(Completed* next) noexcept {
+  SpinGuard guard(pool_lock_);
+  if (completed_count_ == 0) return false;
+  *next = completed_[first_completed_];
+  first_completed_ = (first_completed_ + 1) % completed_.size();
+  --completed_count_;
+  return true;
+}
+
+void Timeline::take_all(const Completed& completed) noexcept {
+  CUpti_Activity* record = nullptr;
+  if (completed.valid_bytes > 0)
+    while (api_.activity_get_next_record(completed.buffer, completed.valid_bytes, &record) == CUPTI_SUCCESS)
+      take(record);
+  totals_.add(&Count::kernel_records, std::exchange(kernels_taken_, 0));
+  totals_.add(&Count::graph_kernel_records, std::exchange(graph_kernels_taken_, 0));
+  totals_.add(&Count::buffers_completed);
+  std::memset(completed.buffer, 0, buffer_bytes_);
+  SpinGuard guard(pool_lock_);
+  free_.push_back(completed.buffer);
+}
+
+void Timeline::drain() noexcept {
+  if (draining_.test_and_set(std::memory_order_acquire)) {
+    const auto give_up = std::chrono::steady_clock::now() + kDrainPatience;
+    while (draining_.test_and_set(std::memory_order_acquire)) {
+      if (std::chrono::steady_clock::now() >= give_up) return;
+      sched_yield();
+    }
+  }
+  Completed next;
+  while (take_completed(&next)) take_all(next);
+  draining_.clear(std::memory_order_release);
   std::size_t dropped = 0;
   if (api_.activity_get_num_dropped_records(nullptr, 0, &dropped) == CUPTI_SUCCESS && dropped > 0)
     totals_.add(&Count::dropped_records, dropped);
+}
+
+Timeline::KnownName& Timeline::look_up(const char* name) noexcept {
+  KnownName& known = names_[(reinterpret_cast<std::uintptr_t>(name) >> 4) % names_.size()];
+  if (known.address == name && known.name == name) return known;
+  const auto fill = [&](KnownName& to) -> KnownName& {
+    to.kernel_id = kernels_.id_of(name);
+    to.excluded = exclusions_ != nullptr && exclusions_->by_name(name);
+    return to;
+  };
+  known.address = nullptr;
+  try {
+    known.name = name;
+  } catch (...) {
+    return fill(other_name_);
+  }
+  known.address = name;
+  return fill(known);
 }
 
 void Timeline::take_delay(const CUpti_ActivityKernel9& k) noexcept {
@@ -235,7 +301,8 @@ void Timeline::take_kernel(const CUpti_ActivityKernel9& k) noexcept {
   }
   const auto start_ns = static_cast<std::int64_t>(k.start);
   const bool zero = k.start == 0 || k.end == 0;
-  const std::uint32_t kernel_id = kernels_.id_of(k.name != nullptr ? k.name : "");
+  const KnownName& name = look_up(k.name != nullptr ? k.name : "");
+  const std::uint32_t kernel_id = name.kernel_id;
   // CUPTI's helper kernels carry the correlation id of the launch they accompany, but another name.
   if (k.graphNodeId == 0 && !seen_.seen(k.correlationId, kernel_id) && intervals_.contains(start_ns)) {
     totals_.add(&Count::own_kernel_records);
@@ -253,7 +320,10 @@ void Timeline::take_kernel(const CUpti_ActivityKernel9& k) noexcept {
   }
   const bool node = k.graphNodeId != 0;
   if (node && graphs_) graphs_->node_ran(k.correlationId);
-  totals_.add(node ? &Count::graph_kernel_records : &Count::kernel_records);
+  if (node)
+    count(&Count::graph_kernel_records, &graph_kernels_taken_);
+  else
+    count(&Count::kernel_records, &kernels_taken_);
   if (zero) totals_.add(&Count::zero_timestamp_records);
   spool::KernelRecord r{};
   r.header.flags =
@@ -282,7 +352,7 @@ void Timeline::take_kernel(const CUpti_ActivityKernel9& k) noexcept {
   r.local_memory_per_thread_bytes = k.localMemoryPerThread;
   r.channel_id = k.channelID;
   if (watch_ != nullptr && watch_->watching() && !node && !zero && !intervals_.contains(start_ns) &&
-      seen_.in_step(k.correlationId, kernel_id) && !exclusions_->by_name(k.name != nullptr ? k.name : ""))
+      seen_.in_step(k.correlationId, kernel_id) && !name.excluded)
     watch_->add(r);
   if (without_steps_ != nullptr && without_steps_->watching() && !node && !zero &&
       !intervals_.contains(start_ns))

@@ -1,14 +1,16 @@
 // T0: what ran on the device, from CUPTI's activity records.
 //
 // Lifecycle: 1. enable() before the first context exists. 2. CUPTI asks for buffers on threads of the program
-// and returns them, full or idle, on its own or a flushing thread. 3. flush() now and then; flush_final() at
-// the end, when the program's work on the device is done. Nothing is disabled: the process ends.
+// and returns them, full or idle, on a thread of the program, its own or a flushing one: they are queued there.
+// 3. drain() takes their records, on the agent's thread; flush() now and then, flush_final() at the end, when the
+// program's work on the device is done: they drain, too. Nothing is disabled: the process ends.
 #pragma once
 
 #include <array>
 #include <atomic>
 #include <cstdint>
 #include <memory>
+#include <string>
 #include <vector>
 
 #include "cupti/cupti_api.h"
@@ -100,6 +102,8 @@ class Timeline {
   static void disconnect() noexcept;
   void flush() noexcept;
   void flush_final() noexcept;
+  /// Takes the records of buffers that came back. One thread does, another that calls meanwhile waits for it.
+  void drain() noexcept;
   /// Readies buffers in advance; called by the agent's thread.
   void maintain() noexcept;
 
@@ -132,6 +136,31 @@ class Timeline {
   void buffer_completed(std::uint8_t* buffer, std::size_t valid_bytes) noexcept;
 
  private:
+  /// A buffer that came back, and how much of it holds records.
+  struct Completed {
+    std::uint8_t* buffer = nullptr;
+    std::size_t valid_bytes = 0;
+  };
+  /// What is known of a kernel by the address of its name, which is the same in all its records. The name is compared:
+  /// a module that is loaded later may have another at the address.
+  struct KnownName {
+    const char* address = nullptr;
+    std::string name;
+    std::uint32_t kernel_id = 0;
+    bool excluded = false;  // by name
+  };
+  static constexpr std::size_t kKnownNames = 1024;
+  /// Counts of records are brought to the totals so many at a time: the program's threads count their launches beside.
+  static constexpr std::uint64_t kCountedAtOnce = 64;
+
+  bool take_completed(Completed* next) noexcept;
+  void take_all(const Completed& completed) noexcept;
+  KnownName& look_up(const char* name) noexcept;
+  void count(Totals::Field field, std::uint64_t* so_far) noexcept {
+    if (++*so_far < kCountedAtOnce) return;
+    totals_.add(field, *so_far);
+    *so_far = 0;
+  }
   void take_delay(const CUpti_ActivityKernel9& k) noexcept;
   void take_kernel(const CUpti_ActivityKernel9& k) noexcept;
   void take(const CUpti_Activity* record) noexcept;
@@ -147,6 +176,12 @@ class Timeline {
   std::atomic_flag pool_lock_ = ATOMIC_FLAG_INIT;
   std::vector<std::uint8_t*> free_;  // capacity buffer_count_ from the start: no allocation under the lock
   std::vector<std::uint8_t*> all_;
+  std::vector<Completed> completed_;  // a ring of buffer_count_: no allocation under the lock
+  std::size_t first_completed_ = 0, completed_count_ = 0;
+  std::atomic_flag draining_ = ATOMIC_FLAG_INIT;
+  std::vector<KnownName> names_;                               // with draining_, as what follows
+  KnownName other_name_;                                       // that found no memory
+  std::uint64_t kernels_taken_ = 0, graph_kernels_taken_ = 0;  // not in the totals yet
   bool delays_ = false;
   std::atomic<bool> windowed_{false}, unnoted_{false};
   std::atomic<std::int64_t> window_open_ns_{0}, window_close_ns_{0};

@@ -50,7 +50,7 @@ void LaunchRecorder::on_launch(CUpti_CallbackId id, const CUpti_CallbackData& da
     thread->launch_verdict = 0;
     thread->launch_collective = false;
     // For the period, the step's sequence, to tell CUPTI's helpers apart, and to know collectives.
-    if (!is_graph_launch(id)) look_up_kernel(*thread, data.symbolName);
+    if (!is_graph_launch(id)) look_up_kernel(*thread, id, data);
     const bool captured = is_captured(id, data);
     std::int64_t entered_ns = 0;
     if (period_.watches() && !captured) {
@@ -102,7 +102,7 @@ void LaunchRecorder::count_alone(ThreadState& thread, CUpti_CallbackId id,
     return;
   }
   thread.launch_kernel_id = 0;
-  if (!is_graph_launch(id)) look_up_kernel(thread, data.symbolName);
+  if (!is_graph_launch(id)) look_up_kernel(thread, id, data);
   note_for_period(thread, id, data);
   if (alone_.active()) alone_.count_launch(session_.api->now_ns() - since_ns);
 }
@@ -110,9 +110,9 @@ void LaunchRecorder::count_alone(ThreadState& thread, CUpti_CallbackId id,
 // It was launched before, and no module was unloaded since.
 bool LaunchRecorder::is_loaded(const ThreadState& thread, const void* function) const noexcept {
   if (function == nullptr) return false;
-  const auto& cached = thread.codes[(reinterpret_cast<std::uintptr_t>(function) >> 4) % kKernelCacheSize];
+  const auto& cached = thread.kernels[(reinterpret_cast<std::uintptr_t>(function) >> 4) % kKernelCacheSize];
   const std::uint32_t modules = session_.module_generation.load(std::memory_order_acquire);
-  return (cached.function == function && cached.module_generation == modules) ||
+  return (cached.function == function && cached.code_known && cached.module_generation == modules) ||
          session_.kernels.knows(function);
 }
 
@@ -123,18 +123,31 @@ bool LaunchRecorder::is_captured(CUpti_CallbackId id, const CUpti_CallbackData& 
   return session_.captures.any() && session_.driver.captures(stream_of(id, data.functionParams));
 }
 
-void LaunchRecorder::look_up_kernel(ThreadState& thread, const char* name) noexcept {
-  if (name == nullptr) return;
+// What the name says is looked up where the function is new, or a module came or went since.
+ThreadState::CachedKernel& LaunchRecorder::cached_kernel(ThreadState& thread, CUpti_CallbackId id,
+                                                         const CUpti_CallbackData& data) const noexcept {
+  const char* const name = data.symbolName;
+  const void* const function = function_of(id, data.functionParams);
+  const void* const key = function != nullptr ? function : name;
   const std::uint32_t modules = session_.module_generation.load(std::memory_order_acquire);
-  auto& cached = thread.kernels[(reinterpret_cast<std::uintptr_t>(name) >> 4) % kKernelCacheSize];
-  if (cached.name != name || cached.module_generation != modules) {
-    cached.kernel_id = session_.kernels.id_of(name);
-    const auto reason = session_.exclusions.by_name(name);
-    if (reason) session_.exclusions.add(cached.kernel_id, *reason);
-    cached.collective = reason == ExclusionReason::name;
-    cached.module_generation = modules;
-    cached.name = name;
-  }
+  auto& cached = thread.kernels[(reinterpret_cast<std::uintptr_t>(key) >> 4) % kKernelCacheSize];
+  if (cached.function == function && cached.name == name && cached.module_generation == modules)
+    return cached;
+  cached.kernel_id = session_.kernels.id_of(name);
+  const auto reason = session_.exclusions.by_name(name);
+  if (reason) session_.exclusions.add(cached.kernel_id, *reason);
+  cached.collective = reason == ExclusionReason::name;
+  cached.code_known = false;
+  cached.module_generation = modules;
+  cached.function = function;
+  cached.name = name;
+  return cached;
+}
+
+void LaunchRecorder::look_up_kernel(ThreadState& thread, CUpti_CallbackId id,
+                                    const CUpti_CallbackData& data) noexcept {
+  if (data.symbolName == nullptr) return;
+  const auto& cached = cached_kernel(thread, id, data);
   thread.launch_kernel_id = cached.kernel_id;
   thread.launch_collective = cached.collective;
 }
@@ -142,14 +155,10 @@ void LaunchRecorder::look_up_kernel(ThreadState& thread, const char* name) noexc
 std::uint32_t LaunchRecorder::code_of(ThreadState& thread, CUpti_CallbackId id,
                                       const CUpti_CallbackData& data) const noexcept {
   if (data.symbolName == nullptr) return 0;
-  const void* function = function_of(id, data.functionParams);
-  if (function == nullptr) return session_.kernels.code_of(nullptr, data.symbolName);
-  const std::uint32_t modules = session_.module_generation.load(std::memory_order_acquire);
-  auto& cached = thread.codes[(reinterpret_cast<std::uintptr_t>(function) >> 4) % kKernelCacheSize];
-  if (cached.function != function || cached.module_generation != modules) {
-    cached.code = session_.kernels.code_of(function, data.symbolName);
-    cached.module_generation = modules;
-    cached.function = function;
+  auto& cached = cached_kernel(thread, id, data);
+  if (!cached.code_known) {
+    cached.code = session_.kernels.code_of(cached.function, data.symbolName);
+    cached.code_known = cached.function != nullptr;
   }
   return cached.code;
 }

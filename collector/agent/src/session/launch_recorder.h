@@ -30,7 +30,9 @@ class LaunchRecorder {
   void count_alone(ThreadState& thread, CUpti_CallbackId id, const CUpti_CallbackData& data) noexcept;
   bool is_loaded(const ThreadState& thread, const void* function) const noexcept;
   bool is_captured(CUpti_CallbackId id, const CUpti_CallbackData& data) const noexcept;
-  void look_up_kernel(ThreadState& thread, const char* name) noexcept;
+  ThreadState::CachedKernel& cached_kernel(ThreadState& thread, CUpti_CallbackId id,
+                                           const CUpti_CallbackData& data) const noexcept;
+  void look_up_kernel(ThreadState& thread, CUpti_CallbackId id, const CUpti_CallbackData& data) noexcept;
   std::uint32_t code_of(ThreadState& thread, CUpti_CallbackId id,
                         const CUpti_CallbackData& data) const noexcept;
   LaunchCall call_of(const ThreadState& thread, CUpti_CallbackId id,

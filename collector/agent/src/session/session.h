@@ -82,6 +82,8 @@ class Session {
 
   spool::Writer& writer() noexcept { return session_.writer; }
   Totals& totals() noexcept { return session_.totals; }
+  /// For tests: records that CUPTI handed over are taken, as in a turn of the agent's thread.
+  void take_records() noexcept { session_.timeline->drain(); }
   bool cupti_started() const noexcept { return cupti_started_; }
   /// After start_cupti(): steps will be sampled or counted.
   bool wants_counters() const noexcept { return session_.wants_counters(); }

@@ -87,7 +87,10 @@ void Session::at_exit(spool::EndReason reason) noexcept {
   if (session_.replay) session_.replay->abandon();
   if (session_.stalls) session_.stalls->abandon();
   if (cupti_started_ && session_.steps.steps_begun() == 0) alone_.without_steps();
-  if (cupti_started_ && window_.collecting()) session_.timeline->flush_final();
+  if (cupti_started_ && window_.collecting())
+    session_.timeline->flush_final();
+  else if (cupti_started_)
+    session_.timeline->drain();
   conductor_.end_unused_turn();
   session_.turns.program_ends(session_.now_ns());
   session_.others.tell(session_.now_ns());

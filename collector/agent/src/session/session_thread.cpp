@@ -97,6 +97,7 @@ void Session::tick(std::int64_t now) noexcept {
   alone_.tick(now);
   // In steps that run alone nobody works for the recording; a period that is under way is not judged by them.
   if (alone_.active()) return;
+  session_.timeline->drain();
   period_.look_for_period(now);
   try {
     describe_devices(now);

@@ -41,10 +41,9 @@ class LaunchSequence {
   std::uint32_t append(const SequenceEntry& entry, std::uint32_t context_id) noexcept {
     const std::uint32_t at = count_.fetch_add(1, std::memory_order_relaxed);
     if (at < kCapacity) entries_[at] = entry;
-    std::uint32_t expected = 0;
-    if (!context_id_.compare_exchange_strong(expected, context_id, std::memory_order_relaxed) &&
-        expected != context_id)
-      foreign_context_.store(true, std::memory_order_relaxed);
+    std::uint32_t expected = context_id_.load(std::memory_order_relaxed);
+    if (expected == 0) context_id_.compare_exchange_strong(expected, context_id, std::memory_order_relaxed);
+    if (expected != 0 && expected != context_id) foreign_context_.store(true, std::memory_order_relaxed);
     return at;
   }
   void count_graph_launch() noexcept { graph_launches_.fetch_add(1, std::memory_order_relaxed); }

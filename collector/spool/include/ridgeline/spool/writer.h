@@ -104,6 +104,8 @@ class Writer {
     ChunkHeader* chunk = nullptr;
     Segment* segment = nullptr;
     std::uint32_t used_bytes = 0;
+    std::atomic<std::uint64_t> records{
+        0};  // counted where the lane is held: no two threads wait for one count
   };
   struct StringSlot {
     std::uint64_t hash_low, hash_high;
@@ -117,6 +119,10 @@ class Writer {
                        std::uint32_t tail_bytes) noexcept;
   static void store(Lane& lane, const void* record, std::uint32_t record_bytes, const void* tail,
                     std::uint32_t tail_bytes) noexcept;
+  /// With the lane held: nobody else writes the count.
+  static void count_record(Lane& lane) noexcept {
+    lane.records.store(lane.records.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
+  }
   bool take_chunk(Lane& lane) noexcept;
   std::uint64_t reserve_range() noexcept;
   Segment* map_segment(std::uint64_t offset) noexcept;
@@ -144,7 +150,6 @@ class Writer {
   StringSlot* strings_ = nullptr;  // open addressing, 2 * kMaxStrings slots
   std::uint32_t string_count_ = 0;
 
-  std::atomic<std::uint64_t> records_{0};
   std::atomic<std::uint64_t> strings_lost_{0};
 };
 
