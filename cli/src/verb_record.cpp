@@ -42,11 +42,12 @@ std::string progress_text(const launch::RecordProgress& progress) {
 }
 
 // The importer as the launcher asks for it.
-Result<launch::CaptureOutcome> import_capture(const launch::CaptureRequest& request) {
+Result<launch::CaptureOutcome> import_capture(const launch::CaptureRequest& request,
+                                              launch::PowerLimitsAhead& limits) {
   import::ImportOptions options;
   options.overwrite = request.overwrite;
   options.ceilings_directory = store::ceilings_directory();
-  options.power_limits_w = launch::power_limits_w();
+  options.power_limits_w = limits.get();
   if (request.progress) {
     options.progress = [&request](const import::ImportProgress& progress) {
       request.progress({progress.done_bytes, progress.total_bytes});
@@ -267,7 +268,6 @@ launch::RecordOptions record_options(const Options& options, const std::vector<s
     return text.empty() ? std::nullopt : std::optional(text);
   };
   launch::RecordOptions how;
-  how.make_capture = import_capture;
   how.program = command;
   how.output = unless_empty(options.output);
   how.overwrite = options.force;
@@ -330,13 +330,17 @@ Verb add_record(Command program, const std::vector<std::string>& command) {
             }
             launch::RecordOptions how = record_options(*options, command);
             if (how.output) require_replaceable(*how.output, store::KeptKind::capture);
+            launch::PowerLimitsAhead limits;
+            how.make_capture = [&limits](const launch::CaptureRequest& request) {
+              return import_capture(request, limits);
+            };
             ProgressLine line;
-            if (!options->quiet) {
+            how.progress = [&line, &limits, &options](const launch::RecordProgress& progress) {
+              if (progress.stage == launch::RecordStage::running) limits.ask();
               // While the program runs the terminal is its own: only the import is drawn.
-              how.progress = [&line](const launch::RecordProgress& progress) {
-                if (progress.stage == launch::RecordStage::importing) line.show(progress_text(progress));
-              };
-            }
+              if (!options->quiet && progress.stage == launch::RecordStage::importing)
+                line.show(progress_text(progress));
+            };
             auto result = launch::record(how);
             line.clear();
             const launch::RecordSummary summary = std::move(result).value();

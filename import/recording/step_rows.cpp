@@ -29,6 +29,8 @@ void write_steps(ProcessRows& rows, RecordedSteps& recorded, const Configuration
                  const std::function<void(const RecordedStep&, store::Step&)>& judge,
                  TierOutcomes& outcomes) {
   recorded.number_steps();
+  std::optional<Reason> first_said;  // of counters that came
+  std::int64_t said_of = 0;          // steps
   for (auto& [index, step] : recorded.steps) {
     store::Step row;
     row.process_id = rows.process_id();
@@ -47,9 +49,8 @@ void write_steps(ProcessRows& rows, RecordedSteps& recorded, const Configuration
     step.id = rows.writer().add(row);
     ++rows.summary().steps;
     const bool ok = row.status == StepStatus::ok;
-    if (ok && step.counters && step.counters->reason)
-      rows.say(Severity::warning,
-               Reason(ReasonCode::counters_of_step, {{"step", step.number}}, {*step.counters->reason}));
+    if (ok && step.counters && step.counters->reason && said_of++ == 0)
+      first_said = Reason(ReasonCode::counters_of_step, {{"step", step.number}}, {*step.counters->reason});
     if (ok && row.phase == Phase::timeline) ++rows.summary().timeline_steps;
     if (step.phase == Phase::sample && !step.unmeasured) count(outcomes.sampling, row);
     // What failed in a step that gave way to others is no loss: others count what they launch.
@@ -60,6 +61,10 @@ void write_steps(ProcessRows& rows, RecordedSteps& recorded, const Configuration
     outcome.unjoined_values += step.unjoined_values;
     if (!step.is_third_tier()) ++rows.summary().replay_steps;
   }
+  // One line for all of them: a program that launches on several threads has it in every step.
+  if (!first_said) return;
+  if (said_of > 1) first_said->values.push_back({"steps", said_of});
+  rows.say(Severity::warning, std::move(*first_said));
 }
 
 void write_windows(ProcessRows& rows, RecordedSteps& recorded) {

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstring>
 #include <unordered_set>
+#include <utility>
 
 #include "recording/activities.h"
 #include "recording/order.h"
@@ -128,6 +129,10 @@ class Process {
       const AgentMessage* counters = spool_.message_about(spool::Topic::counters_refused);
       if (message.topic == spool::Topic::sampling_refused && counters != nullptr &&
           same_refusal(message.what, counters->what))
+        continue;
+      // Processes of one recording that share a GPU say it of each other: one line.
+      if (message.topic == spool::Topic::company && message.severity != Severity::info &&
+          std::exchange(summary_.company_said, true))
         continue;
       if (message.severity != Severity::info &&
           std::find(warnings.begin(), warnings.end(), message.what) == warnings.end()) {

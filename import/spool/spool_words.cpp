@@ -57,6 +57,7 @@ ReasonCode code_of(Topic topic) {
     case Topic::price:
       return ReasonCode::price;
     case Topic::turns:
+    case Topic::company:
       return ReasonCode::turns;
   }
   return ReasonCode::collector;  // of another version

@@ -236,6 +236,9 @@ std::string counters_text(const Reason& reason) {
     case Code::counters_unread:
       return "the recording ended before they were read";
     case Code::counters_of_step:
+      if (reason.has("steps"))
+        return fmt::format("counters of {} steps lack some; the first of them, step {}: {}", number("steps"),
+                           number("step"), below(reason));
       return fmt::format("counters of step {}: {}", number("step"), below(reason));
     case Code::counted_steps_lost:
       return fmt::format("{} of {} {} steps gave counters; the first that did not: {}", number("ok"),

@@ -26,7 +26,7 @@ struct Company {
       reader->for_each([&](const spool::RecordView& r) {
         if (const auto* s = r.as<spool::StringRecord>()) strings[s->id] = r.trailing_bytes();
         if (const auto* m = r.as<spool::MessageRecord>()) {
-          EXPECT_EQ(m->topic, spool::Topic::turns);
+          EXPECT_EQ(m->topic, spool::Topic::company);
           texts.push_back(m->text);
         }
       });
@@ -68,7 +68,9 @@ TEST(OtherProcesses, TheFirstStepIsSaidAtOnceAndAllOfThemAtTheEnd) {
   const auto all = c.said();
   ASSERT_EQ(all.size(), 2u);
   EXPECT_EQ(all[1],
-            "values were taken beside other processes on the GPU in step 4 to step 6, step 9, stretch 2");
+            "other processes (4711, 4712, 4713) are on this GPU: counters and samples hold the traffic of "
+            "others in "
+            "step 4 to step 6, step 9, stretch 2");
 }
 
 TEST(OtherProcesses, ARecordedOneIsKnownByItsTurns) {

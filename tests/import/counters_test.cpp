@@ -123,6 +123,47 @@ TEST_F(Importer, ValuesWithoutALaunchAreCountedOverAllReplaySteps) {
             "partial: 4 counter values belong to launches without a kernel record and were left out");
 }
 
+TEST_F(Importer, WhatCountersLackIsOneLineForAllSteps) {
+  FakeSpool spool(directory_.path());
+  spool.process(4242, "replay=3");
+  spool.config(1, "R1");
+  spool.metric(1, "dram__bytes_read.sum");
+  for (std::uint32_t step = 0; step < 3; ++step) {
+    spool.begin_step(step, Phase::replay, 1);
+    spool.launch();
+    spool.end_step();
+    spool.counter_value(step, 0, 1, 5);
+    spool.counter_step(step, CounterStatus::ok,
+                       step == 0 ? "" : std::to_string(step) + " launches were lost");
+  }
+  spool.completeness();
+  spool.end();
+  import();
+  ASSERT_EQ(summary_.warnings.size(), 1u);
+  EXPECT_EQ(reports::reason_text(summary_.warnings[0]),
+            "counters of 2 steps lack some; the first of them, step 1: 1 launches were lost");
+}
+
+TEST_F(Importer, ProcessesThatShareAGpuSayItOnce) {
+  for (const std::uint32_t pid : {100u, 200u}) {
+    FakeSpool spool(directory_.path(), pid);
+    spool.process(pid, "timeline=1");
+    spool.launch();
+    spool.message(
+        Severity::warning, spool::Topic::company,
+        "another process (" + std::to_string(300 - pid) + ") is on this GPU: counters and samples ...");
+    spool.completeness();
+    spool.end();
+  }
+  const store::Capture capture = import();
+  const auto of_company = [](const Reason& warning) { return warning.code == ReasonCode::turns; };
+  EXPECT_EQ(std::count_if(summary_.warnings.begin(), summary_.warnings.end(), of_company), 1);
+  EXPECT_EQ(scalar(capture,
+                   "SELECT count(*) FROM message m JOIN reason r ON r.id = m.reason_id "
+                   "WHERE r.code = 'turns'"),
+            "2");
+}
+
 // The agent took something else for steps at first, and what it counted then is all that it could afford.
 TEST_F(Importer, WhatWasCountedInStepsThatGaveWayIsKept) {
   FakeSpool spool(directory_.path());

@@ -1,6 +1,8 @@
 #include "ridgeline/launch/power_limits.h"
 
 #include <dlfcn.h>
+#include <pthread.h>
+#include <signal.h>
 
 #include <algorithm>
 #include <chrono>
@@ -52,6 +54,24 @@ std::map<std::string, double> power_limits_w() {
     if (watts.is_number()) limits[uuid] = watts.get<double>();
   }
   return limits;
+}
+
+void PowerLimitsAhead::ask() noexcept {
+  if (known_ || asked_.valid()) return;
+  sigset_t all, before;
+  sigfillset(&all);
+  pthread_sigmask(SIG_SETMASK, &all, &before);  // the new thread has it so: signals are for the launcher's
+  try {
+    asked_ = std::async(std::launch::async, question_);
+  } catch (...) {
+  }
+  pthread_sigmask(SIG_SETMASK, &before, nullptr);
+}
+
+const PowerLimitsAhead::Limits& PowerLimitsAhead::get() {
+  if (!known_) limits_ = asked_.valid() ? asked_.get() : question_();
+  known_ = true;
+  return limits_;
 }
 
 }  // namespace ridgeline::launch

@@ -34,7 +34,7 @@ void OtherProcesses::measured(std::uint32_t step_index, std::int64_t now_ns) noe
   if (!there_.load(std::memory_order_relaxed)) return;
   const std::lock_guard<std::mutex> guard(mutex_);
   if (count_++ == 0)
-    put_message(writer_, now_ns, Severity::warning, spool::Topic::turns,
+    put_message(writer_, now_ns, Severity::info, spool::Topic::company,
                 who() + " on this GPU: counters and samples from " + name_of_step(step_index) +
                     " on hold the traffic of device memory and caches that others cause meanwhile");
   if (!steps_.empty() && steps_.back().last + 1 == step_index) {
@@ -48,13 +48,13 @@ void OtherProcesses::measured(std::uint32_t step_index, std::int64_t now_ns) noe
 void OtherProcesses::tell(std::int64_t now_ns) noexcept try {
   const std::lock_guard<std::mutex> guard(mutex_);
   if (steps_.empty()) return;
-  std::string text = "values were taken beside other processes on the GPU in ";
+  std::string text = who() + " on this GPU: counters and samples hold the traffic of others in ";
   for (std::size_t i = 0; i < std::min(steps_.size(), kMaxRanges); ++i) {
     text += (i > 0 ? ", " : "") + name_of_step(steps_[i].first);
     if (steps_[i].last != steps_[i].first) text += " to " + name_of_step(steps_[i].last);
   }
   if (steps_.size() > kMaxRanges) text += " and later ones";
-  put_message(writer_, now_ns, Severity::warning, spool::Topic::turns, text);
+  put_message(writer_, now_ns, Severity::warning, spool::Topic::company, text);
 } catch (...) {
 }
 

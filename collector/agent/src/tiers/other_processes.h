@@ -23,9 +23,10 @@ class OtherProcesses {
   /// What was seen just now: processes with these numbers, or, if there are none, a recorded one that has a turn or
   /// waits for one. The agent's own thread, again and again while counters are open.
   void seen(const std::vector<std::uint32_t>& pids, bool takes_turns) noexcept;
-  /// Values were taken in this step or stretch; it is kept if others were seen. Any thread.
+  /// Values were taken in this step or stretch; it is kept if others were seen, and the first is said at once, should
+  /// the program be killed. Any thread.
   void measured(std::uint32_t step_index, std::int64_t now_ns) noexcept;
-  /// At exit: in which steps that was.
+  /// At exit: in which steps that was, and who the others are.
   void tell(std::int64_t now_ns) noexcept;
 
  private:

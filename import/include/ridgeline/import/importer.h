@@ -46,6 +46,7 @@ struct ImportSummary {
   std::int64_t counter_values = 0;
   std::vector<Reason> warnings;  // one line each: what is missing from the capture and why
   std::vector<Unfinished> unfinished;
+  bool company_said = false;  // that processes shared a GPU is among the warnings
 };
 
 /// Imports every spool of a directory, with the launch manifest there if there is one, into a new capture.

@@ -815,6 +815,7 @@ enum class Topic : std::uint32_t {
   nvtx_paths = 22,         // more nestings of ranges than are told apart
   price = 31,              // what recording costs was not measured
   turns = 30,              // when this process had the GPU's counters, which it shares with others
+  company = 32,            // other processes on the GPU while values were taken
 };
 struct MessageRecord {
   RecordHeader header;
