@@ -208,7 +208,7 @@ class Limits(unittest.TestCase):
 
     def test_what_a_program_cannot_have_is_not_asked_for(self):
         self.assertEqual(self.wrong(programs.Program([], tiers=("T0",)), shares={"T0": 1.0, "T1": 0.0, "T2": 0.0}, first_name="near"), [])
-        self.assertEqual(self.wrong(programs.Program([], ranks=2), shares={"T0": 1.0, "T1": 1.0, "T2": 0.5}), [])
+        self.assertEqual(self.wrong(programs.Program([], ranks=2), shares={"T0": 1.0, "T1": 1.0, "T2": 0.5}), ["T2 of 50.0 %"])
 
     def test_shares_are_all_of_it_once(self):
         names = [str(i) for i in range(11)]

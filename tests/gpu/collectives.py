@@ -10,7 +10,7 @@ import subprocess
 from common import open_capture
 
 COLLECTIVE = "k.mangled_name LIKE '%nccl%'"
-LEAST_MEASURED = 0.8  # of the launches that are no collectives
+LEAST_MEASURED = 0.95  # of the kernel time that is no collectives': of kernels whose launches were counted, by name and grid
 LONGEST_TIMELINE_STEP = 2  # times the median
 OWN_LONGEST_STEP = 1.3  # times the longest step of the program alone, whose host may collect its garbage now and then
 HELD_UP_MS = 500  # where that is not known: a peer that samples, counts or decodes holds a step up by as much at least
@@ -102,6 +102,18 @@ def judge_replay(ranks, alone, wrong):
     return f"replay steps of the ranks take {', '.join(f'{ratio:.2f}' for ratio in ratios)} times those of one process"
 
 
+def counted_share(db, process):
+    """Of the timeline's kernel time outside of collectives: that of kernels of which launches with the same grid were counted. Which are
+    counted is chosen by kind, within a budget (docs/design/029)."""
+    row = db.execute(f"""
+        WITH counted AS (SELECT DISTINCT kernel_id, grid_x, grid_y, grid_z FROM v_launch
+                         WHERE process_id = :process AND launch_id IN (SELECT launch_id FROM launch_metric WHERE tier = 'T2'))
+        SELECT sum(v.duration_ns), sum(CASE WHEN (v.kernel_id, v.grid_x, v.grid_y, v.grid_z) IN counted THEN v.duration_ns ELSE 0 END)
+        FROM v_launch v JOIN kernel k ON k.id = v.kernel_id
+        WHERE v.process_id = :process AND v.phase = 'timeline' AND NOT ({COLLECTIVE})""", {"process": process["id"]}).fetchone()
+    return row[1] / row[0] if row[0] else 1.0
+
+
 def judge_process(db, process, samples, wrong):
     name = f"rank {process['rank']}"
     timed = db.execute(f"""SELECT count(*) n, avg(v.duration_ns) ns, count(DISTINCT v.step_index) steps, count(v.duration_ns) timed
@@ -118,8 +130,9 @@ def judge_process(db, process, samples, wrong):
     alone, others = counts.get(1, (0, 0)), counts.get(0, (0, 0))
     if not alone[0] or alone[1]:
         wrong.append(f"{name}: {alone[1]} of {alone[0]} collectives in replay steps were measured alone")
-    if others[1] < LEAST_MEASURED * max(others[0], 1):
-        wrong.append(f"{name}: {others[1]} of {others[0]} other launches in replay steps were measured")
+    share = counted_share(db, process)
+    if share < LEAST_MEASURED:
+        wrong.append(f"{name}: of the other kernels {100 * share:.1f} % of the time was counted, {others[1]} of {others[0]} launches")
     reasons = {row[0] for row in db.execute(f"""
         SELECT coalesce(e.reason, 'none') FROM launch l JOIN kernel k ON k.id = l.kernel_id JOIN step s ON s.id = l.step_id
         LEFT JOIN replay_exclusion e ON e.process_id = l.process_id AND e.kernel_id = l.kernel_id
@@ -132,7 +145,8 @@ def judge_process(db, process, samples, wrong):
     if samples and not sampled["measured"]:
         wrong.append(f"{name}: no collective of {sampled['n']} in the sampled steps has a value")
     return (f"{name}: {timed['n'] / max(timed['steps'], 1):.0f} collectives a step, {(timed['ns'] or 0) / 1e3:.0f} us each; in replay "
-            f"{alone[1]} of {alone[0]} measured ({', '.join(sorted(reasons))}), of the others {others[1]} of {others[0]}; "
+            f"{alone[1]} of {alone[0]} measured ({', '.join(sorted(reasons))}), of the others {others[1]} of {others[0]}, which stand for "
+            f"{100 * share:.1f} % of their time; "
             f"T1 of {sampled['measured']} of {sampled['n']}")
 
 

@@ -7,7 +7,7 @@ usage: programs.py --ridgeline RIDGELINE --trainer GPT2_TRAIN --exiter AGENT_EXI
 
 For each: the program ends as it should, every launch seen has its record, steps are found, and their timeline is there. A table says
 how much of what is ranked has a time (T0, of the launches seen), samples (T1, of the kernel time) and counters (T2, of the kernel time that
-is in no CUDA graph), how many seconds the recording took on top of the program alone (how many of them after its end, and how many the timeline of all steps
+is in no CUDA graph and no collective), how many seconds the recording took on top of the program alone (how many of them after its end, and how many the timeline of all steps
 together), what the timeline costs a step (the program's own figure for the last third of its steps, recorded against alone; with --alone 2 there is a run alone
 after the recording too, and in brackets by how much the two differ; nothing if the schedule reached into that third) and what the
 ranking puts first. A program passes if T0 is 100 %, T1 and T2 are 95 % and more, at most 10 s are on top besides the timeline's, and the first row is the
@@ -64,9 +64,8 @@ class Program:
         self.graphs = graphs  # must kernels come out of graphs
         self.takes_gpus = takes_gpus
         self.sampled_devices = sampled_devices  # of a process that works on several at once
-        # Which the limits are asked of. Collectives have no counters, which collectives.judge() looks at; a program that ends before it could be
-        # sampled has a timeline alone.
-        self.tiers = tiers or (("T0", "T1") if ranks else ("T0", "T1", "T2"))
+        # Which the limits are asked of. A program that ends before it could be sampled has a timeline alone.
+        self.tiers = tiers or ("T0", "T1", "T2")
         self.first = first  # what the name of the ranking's first kernel has in it, where that is known beforehand
         self.ranks, self.samples = ranks, samples  # with so many GPUs: what collectives.judge() is asked
 
@@ -224,12 +223,25 @@ def may_hide(total_ns, step_ns):
     return not FILLED <= total_ns / step_ns <= 1.0 if step_ns else True
 
 
-def outside_graphs_ns(capture, process, step_index):
-    """Kernel time of a step that is in no CUDA graph."""
+COUNTED_NEVER = "SELECT kernel_id FROM replay_exclusion WHERE process_id = ? AND reason = 'name'"
+
+
+def countable_ns_of_step(capture, process, step_index):
+    """Kernel time of a step that is in no CUDA graph, and in no collective: those wait for their peers and are never counted, which the
+    capture says (replay_exclusion). How long they wait is the peers' doing."""
     db = open_capture(capture)
-    row = db.execute("SELECT sum(duration_ns) FROM v_launch WHERE process_id = ? AND step_index = ? AND graph_id IS NULL", (process, step_index)).fetchone()
+    row = db.execute(f"SELECT sum(duration_ns) FROM v_launch WHERE process_id = ? AND step_index = ? AND graph_id IS NULL "
+                     f"AND kernel_id NOT IN ({COUNTED_NEVER})", (process, step_index, process)).fetchone()
     db.close()
     return row[0] or 0
+
+
+def counted_never(capture, process):
+    """Names of the process's collectives, as the ranking has them."""
+    db = open_capture(capture)
+    names = {row[0] for row in db.execute(f"SELECT demangled_name FROM kernel WHERE id IN ({COUNTED_NEVER})", (process,))}
+    db.close()
+    return names
 
 
 def coverage(ridgeline, capture, process):
@@ -246,12 +258,14 @@ def coverage(ridgeline, capture, process):
     shares = {"T0": quality["kernel_records"] / quality["launches_seen"] if quality["launches_seen"] else 1.0}  # none: all in graphs
     known_ns = {tier: sum(row["time_ns"] for row in launches if row.get(key) is not None)
                 for tier, key in (("T1", "dram_t1_utilisation_ratio"), ("T2", "dram_t2_utilisation_ratio"))}
-    countable_ns = total if step.get("whole_recording") else outside_graphs_ns(capture, process, step["step_index"])
+    never = counted_never(capture, process)
+    never_ns = sum(row["time_ns"] for row in launches if row["kernel"] in never)
+    countable_ns = total - never_ns if step.get("whole_recording") else countable_ns_of_step(capture, process, step["step_index"])
     shares["T1"] = known_ns["T1"] / total
     shares["T2"] = min(known_ns["T2"] / countable_ns, 1.0) if countable_ns else None  # all of it is in graphs
     reasons = {}
     for row in launches:
-        if row.get("dram_t2_utilisation_ratio") is None:
+        if row.get("dram_t2_utilisation_ratio") is None and row["kernel"] not in never:
             why = row.get("reason") or row.get("missing") or "no reason"
             reasons[why] = reasons.get(why, 0) + row["time_ns"]
     why = max(reasons, key=reasons.get) if reasons else ""
