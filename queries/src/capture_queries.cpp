@@ -70,8 +70,9 @@ class CaptureQueries::State {
 
   DocumentAnswer answer_to(const RankingQuery& query, reports::DocumentOptions how,
                            const analyzer::QueryOptions& ask) {
-    const Scoped of =
-        scoped(query.scope, Session::kAdvice | (query.stalls ? Session::kStalls : Session::kRanking), ask);
+    const Scoped of = scoped(
+        query.scope,
+        Session::kCheck | Session::kAdvice | (query.stalls ? Session::kStalls : Session::kRanking), ask);
     how.stalls = query.stalls;
     how.min_share = query.min_share;
     return {keeping(reports::ranking_document(*of.model, *of.analysis, how), of)};
@@ -84,7 +85,7 @@ class CaptureQueries::State {
   }
   DocumentAnswer answer_to(const AdviseQuery& query, reports::DocumentOptions how,
                            const analyzer::QueryOptions& ask) {
-    Scoped of = scoped(query.scope, Session::kAdvice, ask);
+    Scoped of = scoped(query.scope, Session::kAccounting | Session::kAdvice, ask);
     if (query.rule) {
       auto narrowed = std::make_shared<analyzer::Analysis>(*of.analysis);
       narrowed->advice = of.analysis->advice.of(*query.rule);

@@ -232,7 +232,8 @@ std::string gain_text(const AdviceReport& report, const analyzer::AdviceGain& ga
   if (report.step_ns > 0)
     text +=
         fmt::format(" of the {} ({})", scope_noun(report.scope), percent_text(gain.mid_ns / report.step_ns));
-  return text + fmt::format(", {} to {}", time_text(gain.low_ns), time_text(gain.high_ns));
+  const std::string low = time_text(gain.low_ns), high = time_text(gain.high_ns);
+  return low == high ? text : text + fmt::format(", {} to {}", low, high);
 }
 
 std::string certainty_text(const Advice& advice) {

@@ -6,6 +6,7 @@
 #include "capture_parts.h"
 #include "ci_formats.h"
 #include "document_parts.h"
+#include "ridgeline/analyzer/session/headline.h"
 #include "ridgeline/reports/check_text.h"
 #include "ridgeline/reports/context.h"
 #include "ridgeline/reports/elide.h"
@@ -88,7 +89,7 @@ std::string capture_junit(const analyzer::Model& model, const Analysis& analysis
                              .message = finding_text(finding)});
     }
   };
-  add(pace_notices(analysis.quality));
+  add(analyzer::headline_findings(analysis.quality));
   CaseNames names;
   for (const KernelCheck* kernel : judged(analysis))
     suite.cases.push_back(case_of(analysis, *kernel,
@@ -114,7 +115,7 @@ std::string capture_github(const Analysis& analysis, const CheckFailOn& fail_on)
           {AnnotationKind::warning, "Ridgeline: " + code_word(finding), finding_text(finding)});
     }
   };
-  add(pace_notices(analysis.quality));
+  add(analyzer::headline_findings(analysis.quality));
   for (const std::size_t i : analysis.check.unmatched_budgets) {
     const analyzer::KernelBudget& budget = analysis.check.options.budgets[i];
     annotations.push_back({fail_on.budget ? AnnotationKind::error : AnnotationKind::warning,
@@ -137,7 +138,7 @@ std::string capture_github(const Analysis& analysis, const CheckFailOn& fail_on)
 
 std::string capture_comment(const Analysis& analysis, const CheckFailOn& fail_on, std::string_view link) {
   std::vector<std::string> lines;
-  for (const analyzer::Finding& finding : pace_notices(analysis.quality))
+  for (const analyzer::Finding& finding : analyzer::headline_findings(analysis.quality))
     lines.push_back(finding_text(finding));
   for (const std::size_t i : analysis.check.unmatched_budgets)
     lines.push_back(unmatched_text(analysis.check.options.budgets[i]));

@@ -12,12 +12,27 @@ namespace {
 using analyzer::CheckReason;
 using analyzer::KernelVerdict;
 
-std::string nothing_judged_text(const analyzer::Ranking& ranking) {
-  std::string text = "no kernel could be judged";
+std::string nothing_judged_text(const analyzer::Ranking& ranking, const analyzer::TargetCheck& check) {
+  const std::string text = "no kernel could be judged";
   for (const analyzer::RankingRow& row : ranking.rows) {
     if (!row.why.empty()) return text + ": " + absence_text(row.why);
   }
-  return text;
+  std::int64_t too_short = 0, no_roof = 0;
+  for (const analyzer::KernelCheck& kernel : check.kernels) {
+    too_short += kernel.verdict == KernelVerdict::too_short ? 1 : 0;
+    no_roof += kernel.verdict == KernelVerdict::no_roof ? 1 : 0;
+  }
+  std::string why;
+  const auto add = [&](std::int64_t count, const std::string& one, const std::string& several) {
+    if (count > 0)
+      why += fmt::format("{}{} {}", why.empty() ? ": " : ", ", integer(count), count == 1 ? one : several);
+  };
+  add(too_short, "is too short for any roof", "are too short for any roof");
+  add(no_roof, "has no meaningful roof", "have no meaningful roof");
+  const std::string less =
+      fmt::format("less than {} of the {}", percent_text(check.options.min_share), scope_noun(check.scope));
+  add(check.below_min_share_count, "takes " + less, "take " + less);
+  return text + why;
 }
 
 std::string_view roof_word(const analyzer::RankingRow& row) {
@@ -50,7 +65,7 @@ std::string check_text(const analyzer::Ranking& ranking, const analyzer::TargetC
       return fmt::format("{} of {} {} target", integer(check.missed_count), counted(judged, "judged kernel"),
                          check.missed_count == 1 ? "misses its" : "miss their");
     case CheckReason::nothing_judged:
-      return nothing_judged_text(ranking);
+      return nothing_judged_text(ranking, check);
     case CheckReason::too_little_measured:
       return fmt::format("{} of the kernel time is not measured, at most {} may be",
                          percent_text(check.unmeasured_share),

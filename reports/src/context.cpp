@@ -7,6 +7,7 @@
 #include <iterator>
 #include <set>
 
+#include "ridgeline/analyzer/session/headline.h"
 #include "ridgeline/base/units.h"
 #include "ridgeline/reports/absence_text.h"
 #include "ridgeline/reports/check_text.h"
@@ -386,16 +387,20 @@ std::string kernels_verdict_sentence(const analyzer::Analysis& analysis) {
         const auto share = [&](double ns) {
           return percent_text(reach->measured_ns > 0 ? ns / static_cast<double>(reach->measured_ns) : 0);
         };
+        const std::string counts = fmt::format(
+            "{}: {} of {} {} below {} of {} nearest roof{}, {} at {} or above.", misses,
+            integer(check.missed_count), kernels, one ? "is" : "are", target, one ? "its" : "their",
+            budgets ? " or over budget" : "", integer(check.stretch_count), stretch);
+        if (std::max({*check.missed_reached_ns, reach->target_ns, reach->stretch_ns}) < 1)
+          return fmt::format("{} At {} or {} the {} of {} would be no shorter.", counts, target, stretch,
+                             simulated_noun(check.scope), time_text(static_cast<double>(reach->measured_ns)));
         return fmt::format(
-            "{}: {} of {} {} below {} of {} nearest roof{}, {} at {} or above. At {} "
-            "{} "
-            "would shorten the {} of {} by up to {}, all kernels together by {} ({}); at {}, by {} ({}).",
-            misses, integer(check.missed_count), kernels, one ? "is" : "are", target, one ? "its" : "their",
-            budgets ? " or over budget" : "", integer(check.stretch_count), stretch, target,
-            one ? "it" : fmt::format("these {}", integer(check.missed_count)), simulated_noun(check.scope),
-            time_text(static_cast<double>(reach->measured_ns)), time_text(*check.missed_reached_ns),
-            time_text(reach->target_ns), share(reach->target_ns), stretch, time_text(reach->stretch_ns),
-            share(reach->stretch_ns));
+            "{} At {} {} would shorten the {} of {} by up to {}, all kernels together by {} ({}); at {}, by "
+            "{} ({}).",
+            counts, target, one ? "it" : fmt::format("these {}", integer(check.missed_count)),
+            simulated_noun(check.scope), time_text(static_cast<double>(reach->measured_ns)),
+            time_text(*check.missed_reached_ns), time_text(reach->target_ns), share(reach->target_ns),
+            stretch, time_text(reach->stretch_ns), share(reach->stretch_ns));
       }
       return fmt::format(
           "{}: {} of {} {} below {} of {} nearest roof{}, {} at {} or above. At {} "
@@ -574,37 +579,9 @@ analyzer::Findings notices(const analyzer::Quality& quality, Severity least) {
   return out;
 }
 
-namespace {
-
-bool is_pace(const analyzer::Finding& finding) {
-  return finding.code == analyzer::FindingCode::gpu_idle ||
-         finding.code == analyzer::FindingCode::recording_price ||
-         finding.code == analyzer::FindingCode::saving_held_back ||
-         finding.code == analyzer::FindingCode::communication;
-}
-
-// Kernels that the source does not have: no row stands for them.
-bool hides_kernels(const analyzer::Finding& finding) {
-  return finding.code == analyzer::FindingCode::collector &&
-         finding.detail.code == ReasonCode::import_hidden_graphs;
-}
-
-bool comes_first(const analyzer::Finding& finding) {
-  return hides_kernels(finding) || is_pace(finding);
-}
-
-}  // namespace
-
-analyzer::Findings pace_notices(const analyzer::Quality& quality) {
-  analyzer::Findings out;
-  std::copy_if(quality.findings.begin(), quality.findings.end(), std::back_inserter(out), comes_first);
-  std::stable_partition(out.begin(), out.end(), hides_kernels);
-  return out;
-}
-
 analyzer::Findings other_notices(const analyzer::Quality& quality, Severity least) {
   analyzer::Findings out = notices(quality, least);
-  std::erase_if(out, comes_first);
+  std::erase_if(out, analyzer::is_of_headline);
   return out;
 }
 

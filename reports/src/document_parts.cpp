@@ -6,10 +6,10 @@
 
 #include "gap_text.h"
 #include "ridgeline/base/units.h"
-#include "ridgeline/reports/advice_text.h"
 #include "ridgeline/reports/context.h"
 #include "ridgeline/reports/elide.h"
 #include "ridgeline/reports/escape.h"
+#include "ridgeline/reports/headline_text.h"
 #include "ridgeline/reports/tables.h"
 
 namespace ridgeline::reports {
@@ -73,35 +73,105 @@ std::string heading(std::string_view text, const TextStyle& style) {
   return styled(text, Style::strong, style.colour) + "\n";
 }
 
-std::string headline(const analyzer::Model& model, const analyzer::Analysis& analysis,
-                     const TextStyle& style) {
+namespace {
+
+// What kernels and advice are about stands below the tables of documents that are about neither.
+std::vector<HeadlineWords> pace_lines(const analyzer::Model& model, const analyzer::Analysis& analysis) {
+  std::vector<HeadlineWords> lines = headline_words(model, analysis);
+  std::erase_if(lines, [](const HeadlineWords& line) {
+    return !is_labelled(line.kind) && line.kind != analyzer::HeadlineKind::idle &&
+           line.kind != analyzer::HeadlineKind::communication;
+  });
+  return lines;
+}
+
+Style style_of(const HeadlineWords& line, const analyzer::TargetCheck& check) {
+  switch (line.kind) {
+    case analyzer::HeadlineKind::idle:
+    case analyzer::HeadlineKind::communication:
+      return Style::fair;
+    case analyzer::HeadlineKind::verdict:
+      return check.overall == analyzer::OverallVerdict::met      ? Style::good
+             : check.overall == analyzer::OverallVerdict::missed ? Style::bad
+                                                                 : Style::fair;
+    default:
+      return Style::plain;
+  }
+}
+
+// A label of its own colour, then the text with the lines below the first indented.
+std::string labelled(const HeadlineWords& line, const TextStyle& style) {
+  const std::string label = std::string(to_string(line.severity)) + ":";
+  const std::string text = wrapped(label + " " + terminal_safe(line.text), style.columns, 2);
+  return styled(text.substr(0, label.size()), line.severity == Severity::error ? Style::bad : Style::fair,
+                style.colour) +
+         text.substr(label.size()) + "\n";
+}
+
+std::string line_text(const HeadlineWords& line, const analyzer::Analysis& analysis, const TextStyle& style) {
+  if (is_labelled(line.kind)) return labelled(line, style);
+  return styled(wrapped(terminal_safe(line.text), style.columns), style_of(line, analysis.check),
+                style.colour) +
+         "\n";
+}
+
+// Notices below each other are one list, and the lines of the advice one paragraph.
+std::string lines_markdown(const std::vector<HeadlineWords>& lines) {
+  std::string out, advice;
+  bool in_list = false;
+  for (const HeadlineWords& line : lines) {
+    const std::string text = log_line(markdown_cell(line.text));
+    if (in_list && !is_labelled(line.kind)) out += "\n";
+    in_list = is_labelled(line.kind);
+    if (in_list)
+      out += fmt::format("- **{}**: {}\n", to_string(line.severity), text);
+    else if (line.kind == analyzer::HeadlineKind::advice)
+      advice += (advice.empty() ? "" : " ") + text;
+    else
+      out += (line.kind == analyzer::HeadlineKind::verdict ? "**" + text + "**" : text) + "\n\n";
+  }
+  if (in_list) out += "\n";
+  return advice.empty() ? out : out + advice + "\n\n";
+}
+
+}  // namespace
+
+std::string opening_text(const analyzer::Model& model, const analyzer::Analysis& analysis,
+                         const TextStyle& style) {
+  std::string out;
+  for (const HeadlineWords& line : headline_words(model, analysis)) out += line_text(line, analysis, style);
+  return out;
+}
+
+std::string opening_markdown(const analyzer::Model& model, const analyzer::Analysis& analysis) {
+  return lines_markdown(headline_words(model, analysis));
+}
+
+std::string recording_text(const analyzer::Model& model, const analyzer::Analysis& analysis,
+                           const TextStyle& style) {
   std::string out;
   const std::string program = terminal_safe(command_line(model));
   if (!program.empty())
     out += styled(elide_middle(program, style.columns), Style::strong, style.colour) + "\n";
-  out += paragraph(run_line(model), style);
-  out += paragraph(step_line(analysis.steps), style);
-  out += notices_text(pace_notices(analysis.quality), style);
-  return gpu_idles(analysis.quality) ? out + paragraph(longest_gap_line(model, analysis.accounting), style)
-                                     : out;
+  return out + paragraph(run_line(model), style) + paragraph(step_line(analysis.steps), style);
 }
 
-std::string markdown_headline(const analyzer::Model& model, const analyzer::Analysis& analysis) {
+std::string recording_markdown(const analyzer::Model& model, const analyzer::Analysis& analysis) {
   std::string out;
   if (const std::string program = command_line(model); !program.empty())
     out += markdown_code(program) + "\n\n";
-  out += markdown_cell(run_line(model)) + "\n\n" + markdown_cell(step_line(analysis.steps)) + "\n\n";
-  const std::string pace = notices_markdown(pace_notices(analysis.quality));
-  if (!pace.empty()) out += pace + "\n";
-  return gpu_idles(analysis.quality) ? out + markdown_paragraph(longest_gap_line(model, analysis.accounting))
-                                     : out;
+  return out + markdown_cell(run_line(model)) + "\n\n" + markdown_cell(step_line(analysis.steps)) + "\n\n";
 }
 
-std::string first_markdown(const analyzer::Analysis& analysis) {
-  std::string text;
-  for (const std::string& line : first_lines(analysis.advice, analysis.quality))
-    text += (text.empty() ? "" : " ") + line;
-  return markdown_paragraph(text);
+std::string headline(const analyzer::Model& model, const analyzer::Analysis& analysis,
+                     const TextStyle& style) {
+  std::string out = recording_text(model, analysis, style);
+  for (const HeadlineWords& line : pace_lines(model, analysis)) out += line_text(line, analysis, style);
+  return out;
+}
+
+std::string markdown_headline(const analyzer::Model& model, const analyzer::Analysis& analysis) {
+  return recording_markdown(model, analysis) + lines_markdown(pace_lines(model, analysis));
 }
 
 std::string gap_line(const analyzer::Model& model, const analyzer::Analysis& analysis) {

@@ -32,11 +32,15 @@ inline constexpr std::size_t kReportRows = 200;
 [[nodiscard]] std::string heading(std::string_view text, const TextStyle& style);
 
 /// Which program, where, which step.
+[[nodiscard]] std::string recording_text(const analyzer::Model&, const analyzer::Analysis&, const TextStyle&);
+[[nodiscard]] std::string recording_markdown(const analyzer::Model&, const analyzer::Analysis&);
+/// All lines of the headline; the analysis has Session::kCheck, and kAdvice if one is to be about advice.
+[[nodiscard]] std::string opening_text(const analyzer::Model&, const analyzer::Analysis&, const TextStyle&);
+[[nodiscard]] std::string opening_markdown(const analyzer::Model&, const analyzer::Analysis&);
+/// The recording, and of the headline's lines those that are not about kernels or advice.
 [[nodiscard]] std::string headline(const analyzer::Model&, const analyzer::Analysis&, const TextStyle&);
 [[nodiscard]] std::string markdown_headline(const analyzer::Model&, const analyzer::Analysis&);
-/// What to do first, one to three lines as one paragraph; "" if nothing was asked about it.
-[[nodiscard]] std::string first_markdown(const analyzer::Analysis& analysis);
-/// The longest gap, unless the heading has named it: "".
+/// The longest gap, unless the headline has named it: "".
 [[nodiscard]] std::string gap_line(const analyzer::Model& model, const analyzer::Analysis& analysis);
 /// What the figures rest on, one line per tier, then what the reader must know, one line per kind; `verbose`: all.
 [[nodiscard]] std::string footing(const analyzer::Model&, const analyzer::Analysis&, const DocumentOptions&);

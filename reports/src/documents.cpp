@@ -10,7 +10,6 @@
 #include "json_parts.h"
 #include "ranking_hints.h"
 #include "ridgeline/base/units.h"
-#include "ridgeline/reports/advice_text.h"
 #include "ridgeline/reports/check_text.h"
 #include "ridgeline/reports/context.h"
 #include "ridgeline/reports/elide.h"
@@ -27,14 +26,6 @@ std::string time_shares(const analyzer::TargetCheck& check, const analyzer::Rank
   return fmt::format("Share of the kernel time at {} of the nearest roof or above: {}; at {}: {}.",
                      target_text(check.options.target), percent_text(check.time_share_at_target),
                      target_text(check.options.stretch), percent_text(check.time_share_at_stretch));
-}
-
-// What to do first, a paragraph for each of its lines.
-std::string first_text(const analyzer::Analysis& analysis, const TextStyle& style) {
-  std::string out;
-  for (const std::string& line : first_lines(analysis.advice, analysis.quality))
-    out += paragraph(line, style);
-  return out;
 }
 
 }  // namespace
@@ -94,8 +85,8 @@ Document ranking_document(const analyzer::Model& model, const analyzer::Analysis
     case Format::csv:
       return csv_document(table);
     case Format::markdown:
-      return Document(markdown_headline(model, analysis) + first_markdown(analysis) + render_markdown(table) +
-                      "\n" + markdown_paragraph(cut) + markdown_paragraph(brief) +
+      return Document(recording_markdown(model, analysis) + opening_markdown(model, analysis) +
+                      render_markdown(table) + "\n" + markdown_paragraph(cut) + markdown_paragraph(brief) +
                       markdown_paragraph(no_range_line(analysis.ranking)) +
                       markdown_paragraph(ranking_sums(analysis.ranking)) +
                       markdown_paragraph(gap_line(model, analysis)) +
@@ -109,6 +100,7 @@ Document ranking_document(const analyzer::Model& model, const analyzer::Analysis
         JsonWriter out(sink, "ridgeline.rank");
         out.value("capture", capture_json(model));
         out.value("step", step_json(analysis.steps));
+        out.value("headline", headline_json(model, analysis));
         out.value("advice", advice_json(analysis.advice, analysis.quality));
         out.value("options", ranking_options_json(analysis.ranking.options));
         out.value("peaks", peaks_json(analysis.utilisation));
@@ -128,7 +120,7 @@ Document ranking_document(const analyzer::Model& model, const analyzer::Analysis
   TextStyle wide = options.text;  // whoever asks for every column gets them
   if (asks_for(options, "all")) wide.columns = std::max(wide.columns, full_width(table));
   return Document(
-      headline(model, analysis, options.text) + first_text(analysis, options.text) + "\n" +
+      recording_text(model, analysis, options.text) + opening_text(model, analysis, options.text) + "\n" +
       render_text(table, wide) + "\n" + paragraph(cut, options.text) + paragraph(brief, options.text) +
       paragraph(no_range_line(analysis.ranking), options.text) +
       paragraph(ranking_sums(analysis.ranking), options.text) +

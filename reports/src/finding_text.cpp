@@ -319,7 +319,8 @@ std::string idle_words(std::string_view words, analyzer::ScopeKind scope) {
   return text;
 }
 
-std::string idle_text(const Finding& f) {
+// `longest_gap`: what is known of it, "65.961 ms, 67.6 % of the step: CPU code in thread main".
+std::string idle_text(const Finding& f, const std::string& longest_gap = {}) {
   std::string text =
       fmt::format("the GPU is idle for {} of the {}, {} of {}", percent_text(f.step_share.value_or(0)),
                   scope_noun(f.scope), time_text(f.magnitude_ns.value_or(0)), time_text(f.value("step_ns")));
@@ -332,6 +333,7 @@ std::string idle_text(const Finding& f) {
     text += fmt::format(": for {} {}", time_text(evidence.value), idle_words(most->second, f.scope));
     break;
   }
+  if (!longest_gap.empty()) return text + "; the longest gap lasts " + longest_gap;
   for (const Evidence& evidence : f.evidence) {
     constexpr std::string_view kLongestGap = "longest_";
     if (!evidence.name.starts_with(kLongestGap)) continue;
@@ -467,6 +469,10 @@ std::string words_of(const Finding& f) {
 
 std::string finding_text(const Finding& finding) {
   return bounded(words_of(finding), kLongest);
+}
+
+std::string idle_finding_text(const Finding& finding, const std::string& longest_gap) {
+  return bounded(idle_text(finding, longest_gap), kLongest);
 }
 
 }  // namespace ridgeline::reports

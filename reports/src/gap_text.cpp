@@ -60,10 +60,12 @@ std::string gap_cause(const analyzer::Model& model, const analyzer::Accounting& 
       if (!gap.wait) break;
       return fmt::format("{} in {}, {}", to_string(gap.wait->call), thread, length_text(gap.wait->length_ns));
     case analyzer::GapKind::host_bound:
-      return fmt::format("{} in {}, {}{}",
-                         accounting.gap_synchronisation_ns ? "CPU code" : "CPU code or a wait", thread,
-                         length_text(gap.end_ns - gap.start_ns - gap.synchronisation_ns),
-                         gap.wait ? fmt::format(", behind {}", to_string(gap.wait->call)) : std::string());
+      // Its length is the gap's, unless a wait takes a part of that.
+      return fmt::format(
+          "{} in {}{}{}", accounting.gap_synchronisation_ns ? "CPU code" : "CPU code or a wait", thread,
+          gap.synchronisation_ns > 0 ? ", " + length_text(gap.end_ns - gap.start_ns - gap.synchronisation_ns)
+                                     : std::string(),
+          gap.wait ? fmt::format(", behind {}", to_string(gap.wait->call)) : std::string());
     case analyzer::GapKind::launch_bound:
       return "launch call in " + thread;
     case analyzer::GapKind::queued:
@@ -75,15 +77,19 @@ std::string gap_cause(const analyzer::Model& model, const analyzer::Accounting& 
   return "";
 }
 
-std::string longest_gap_line(const analyzer::Model& model, const analyzer::Accounting& accounting) {
+std::string longest_gap_words(const analyzer::Model& model, const analyzer::Accounting& accounting) {
   const std::optional<analyzer::Gap> gap = analyzer::longest_gap(accounting);
   if (!gap) return "";
   const double share = share_of_step(accounting, *gap);
   if (share < kGapThatMatters) return "";
   const std::string cause = gap_cause(model, accounting, *gap);
-  return fmt::format("Longest gap: {}, {} of the {}: {}.", length_text(gap->end_ns - gap->start_ns),
-                     percent_text(share), scope_noun(accounting.scope),
-                     cause.empty() ? "what the CPU did is not known" : cause);
+  return fmt::format("{}, {} of the {}: {}", length_text(gap->end_ns - gap->start_ns), percent_text(share),
+                     scope_noun(accounting.scope), cause.empty() ? "what the CPU did is not known" : cause);
+}
+
+std::string longest_gap_line(const analyzer::Model& model, const analyzer::Accounting& accounting) {
+  const std::string words = longest_gap_words(model, accounting);
+  return words.empty() ? "" : "Longest gap: " + words + ".";
 }
 
 JsonPart longest_gap_json(const analyzer::Model& model, const analyzer::Accounting& accounting) {

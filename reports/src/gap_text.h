@@ -15,8 +15,11 @@ namespace ridgeline::reports {
 [[nodiscard]] std::string gap_cause(const analyzer::Model& model, const analyzer::Accounting& accounting,
                                     const analyzer::Gap& gap);
 
-/// "Longest gap: 4.020 ms, 33.7 % of the step: CPU code in thread main, 4.010 ms, behind cudaStreamSynchronize."; ""
-/// without a gap that matters, which is one of a per cent of the step or more.
+/// "4.020 ms, 33.7 % of the step: CPU code in thread main, 4.010 ms, behind cudaStreamSynchronize"; "" without a gap
+/// that matters, which is one of a per cent of the step or more.
+[[nodiscard]] std::string longest_gap_words(const analyzer::Model& model,
+                                            const analyzer::Accounting& accounting);
+/// "Longest gap: ….", or "".
 [[nodiscard]] std::string longest_gap_line(const analyzer::Model& model,
                                            const analyzer::Accounting& accounting);
 

@@ -20,6 +20,7 @@
 #include "ridgeline/reports/elide.h"
 #include "ridgeline/reports/escape.h"
 #include "ridgeline/reports/finding_text.h"
+#include "ridgeline/reports/headline_text.h"
 #include "ridgeline/reports/roofline_document.h"
 #include "ridgeline/reports/tables.h"
 #include "ridgeline/reports/version.h"
@@ -132,33 +133,51 @@ std::string tiles(const analyzer::Analysis& analysis) {
   return out + "</div>\n";
 }
 
-// What to do first, what it gives and how sure that is, before any figure.
-std::string first_box(const std::vector<std::string>& lines) {
-  if (lines.empty()) return "";
-  std::string out = "<div class=\"first\">\n";
-  for (const std::string& line : lines) out += paragraph(line);
-  return out + "</div>\n";
+std::string verdict_class(const analyzer::TargetCheck& check) {
+  return check.overall == analyzer::OverallVerdict::met      ? "verdict met"
+         : check.overall == analyzer::OverallVerdict::missed ? "verdict missed"
+                                                             : "verdict unknown";
+}
+
+std::string notice(Severity severity, const std::string& text) {
+  const auto word = to_string(severity);
+  return fmt::format("<p class=\"notice {}\"><b>{}</b>: {}</p>\n", word, word, html_escape(text));
+}
+
+// The headline's lines: what dominates, the verdict, what to do first in a box of its own.
+std::string opening(const analyzer::Model& model, const analyzer::Analysis& analysis) {
+  std::string out, first;
+  for (const HeadlineWords& line : headline_words(model, analysis)) {
+    switch (line.kind) {
+      case analyzer::HeadlineKind::hidden_kernels:
+      case analyzer::HeadlineKind::caveat:
+        out += notice(line.severity, line.text);
+        break;
+      case analyzer::HeadlineKind::verdict:
+        out += paragraph(line.text, verdict_class(analysis.check).c_str());
+        break;
+      case analyzer::HeadlineKind::advice:
+        first += paragraph(line.text);
+        break;
+      case analyzer::HeadlineKind::idle:
+      case analyzer::HeadlineKind::communication:
+        out += paragraph(line.text, "dominates warning");
+        break;
+      case analyzer::HeadlineKind::kernels:
+      case analyzer::HeadlineKind::copies:
+        out += paragraph(line.text, "dominates");
+        break;
+    }
+  }
+  return first.empty() ? out : out + "<div class=\"first\">\n" + first + "</div>\n";
 }
 
 std::string header(const analyzer::Model& model, const analyzer::Analysis& analysis) {
   std::string out = "<header>\n<h1>" + html_escape(bounded(program_name(model), kLongestFact)) + "</h1>\n";
-  out += paragraph(run_line(model), "soft");
-  const char* css = analysis.check.overall == analyzer::OverallVerdict::met      ? "met"
-                    : analysis.check.overall == analyzer::OverallVerdict::missed ? "missed"
-                                                                                 : "unknown";
-  const auto add = [&](const analyzer::Findings& findings) {
-    for (const analyzer::Finding& finding : findings) {
-      const auto severity = to_string(finding.severity);
-      out += fmt::format("<p class=\"notice {}\"><b>{}</b>: {}</p>\n", severity, severity,
-                         html_escape(finding_text(finding)));
-    }
-  };
-  add(pace_notices(analysis.quality));
-  out += first_box(first_lines(analysis.advice, analysis.quality));
   out +=
-      fmt::format("<p class=\"verdict {}\">{}</p>\n", css, html_escape(kernels_verdict_sentence(analysis)));
-  out += tiles(analysis) + fix_first(analysis);
-  add(other_notices(analysis.quality, Severity::warning));
+      paragraph(run_line(model), "soft") + opening(model, analysis) + tiles(analysis) + fix_first(analysis);
+  for (const analyzer::Finding& finding : other_notices(analysis.quality, Severity::warning))
+    out += notice(finding.severity, finding_text(finding));
   return out + "</header>\n";
 }
 

@@ -37,6 +37,7 @@ code,.mono,td.name,svg .kernel{font-family:ui-monospace,SFMono-Regular,Menlo,Con
 .program{overflow-wrap:anywhere}
 dl.facts{display:grid;grid-template-columns:max-content 1fr;gap:2px 16px;margin:12px 0;font-size:13px}
 dl.facts dt{color:var(--soft)}dl.facts dd{margin:0;overflow-wrap:anywhere}
+.dominates{font-size:16px;font-weight:600;margin:12px 0 6px;overflow-wrap:anywhere}.dominates.warning{border-left:5px solid var(--fair);background:var(--fair-bg);padding:10px 16px;border-radius:4px}
 .verdict{border-left:5px solid;padding:12px 16px;margin:12px 0 10px;font-size:16px;border-radius:4px}
 .verdict.met{border-color:var(--good);background:var(--good-bg)}.verdict.missed{border-color:var(--bad);background:var(--bad-bg)}
 .verdict.unknown{border-color:var(--fair);background:var(--fair-bg)}

@@ -7,6 +7,7 @@
 #include "ridgeline/reports/context.h"
 #include "ridgeline/reports/escape.h"
 #include "ridgeline/reports/finding_text.h"
+#include "ridgeline/reports/headline_text.h"
 #include "ridgeline/reports/reason_text.h"
 
 namespace ridgeline::reports {
@@ -44,6 +45,13 @@ JsonPart capture_json(const analyzer::Model& model) {
 JsonPart texts_json(const std::vector<std::string>& texts) {
   Json out = Json::array();
   for (const std::string& text : texts) out.push_back(valid_utf8(text));
+  return out;
+}
+
+JsonPart headline_json(const analyzer::Model& model, const analyzer::Analysis& analysis) {
+  Json out = Json::array();
+  for (const HeadlineWords& line : headline_words(model, analysis))
+    out.push_back({{"kind", to_string(line.kind)}, {"text", valid_utf8(sentence_of(line))}});
   return out;
 }
 

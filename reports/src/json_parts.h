@@ -21,6 +21,8 @@ namespace ridgeline::reports {
 [[nodiscard]] JsonPart declared_json(const std::optional<analyzer::WorkSum>& total);
 [[nodiscard]] JsonPart check_json(const analyzer::Ranking& ranking, const analyzer::TargetCheck& check);
 [[nodiscard]] JsonPart accounting_json(const analyzer::Model& model, const analyzer::Accounting& accounting);
+/// The lines of the headline: kind, text.
+[[nodiscard]] JsonPart headline_json(const analyzer::Model& model, const analyzer::Analysis& analysis);
 /// A list of texts.
 [[nodiscard]] JsonPart texts_json(const std::vector<std::string>& texts);
 [[nodiscard]] JsonPart stalls_json(const analyzer::StallAnalysis& stalls);

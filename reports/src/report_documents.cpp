@@ -34,10 +34,7 @@ std::string cut_markdown(Table table, std::string_view noun) {
 
 std::string markdown_report(const analyzer::Model& model, const analyzer::Analysis& analysis) {
   std::string out = "# Ridgeline report\n\n";
-  if (const std::string pace = notices_markdown(pace_notices(analysis.quality)); !pace.empty())
-    out += pace + "\n";
-  out += first_markdown(analysis);
-  out += "**" + markdown_cell(kernels_verdict_sentence(analysis)) + "**\n\n";
+  out += opening_markdown(model, analysis);
   const analyzer::Findings told = other_notices(analysis.quality, Severity::info);
   if (!told.empty()) out += notices_markdown(told) + "\n";
   out += "\n## Ranking\n\n" + markdown_cell(step_line(analysis.steps)) + "\n\n";
@@ -91,6 +88,7 @@ Document json_report(const analyzer::Model& model, const analyzer::Analysis& ana
     out.value("step", step_json(analysis.steps));
     out.value("verdict", check_json(analysis.check_ranking, analysis.check));
     out.value("sentence", valid_utf8(verdict_sentence(analysis)));
+    out.value("headline", headline_json(model, analysis));
     out.value("advice", advice_json(analysis.advice, analysis.quality));
     out.value("peaks", peaks_json(analysis.utilisation));
     out.begin_object("ranking");

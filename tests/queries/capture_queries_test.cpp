@@ -29,8 +29,9 @@ TEST_F(CaptureQueriesTest, AnswersAreTheDocumentsOfReports) {
   analyzer::Session session = analyzer::Session::open(capture_).value();
   // Each verb's document is of the parts of an analysis that it needs.
   const auto of = [&](unsigned parts) { return session.analysis({}, parts).value(); };
-  const auto ranking = of(analyzer::Session::kAdvice), check = of(analyzer::Session::kCheck),
-             steps = of(analyzer::Session::kAccounting), analysis = of(analyzer::Session::kEverything);
+  const auto ranking = of(analyzer::Session::kCheck | analyzer::Session::kAdvice),
+             check = of(analyzer::Session::kCheck), steps = of(analyzer::Session::kAccounting),
+             analysis = of(analyzer::Session::kEverything);
   const auto model = session.model().value();
   const auto pace = ask_step_pace(store::Capture::open(capture_).value(), steps->steps).value();
   for (const reports::Format format :
@@ -83,8 +84,9 @@ TEST_F(CaptureQueriesTest, EachQuestionTakesAScope) {
         analyzer::Scope{.window = analyzer::TimeWindow{100'000'000, 180'000'000},
         .window_from_start = true}}) {
     const auto of = [&](unsigned parts) { return session.analysis(scope, parts).value(); };
-    const auto ranking = of(analyzer::Session::kAdvice), check = of(analyzer::Session::kCheck),
-               steps = of(analyzer::Session::kAccounting), analysis = of(analyzer::Session::kEverything);
+    const auto ranking = of(analyzer::Session::kCheck | analyzer::Session::kAdvice),
+               check = of(analyzer::Session::kCheck), steps = of(analyzer::Session::kAccounting),
+               analysis = of(analyzer::Session::kEverything);
     const auto model = session.model(scope).value();
     EXPECT_GT(ranking->ranking.totals.calls, 0);
     EXPECT_EQ(text_of(RankingQuery{.scope = scope}), reports::ranking_document(*model, *ranking, {}).text());

@@ -59,11 +59,13 @@ TEST(AdviceDocuments, SayFirstWhatGivesMost) {
     }
     const std::string rank =
         in_one_line(ranking_document(*made.model, *made.analysis, as(Format::text, columns)).text());
-    EXPECT_LT(rank.find("the GPU is idle for"), rank.find("First: ")) << "idle time first";
+    EXPECT_LT(rank.find("The GPU is idle for"), rank.find("The step's kernels ")) << "idle time first";
+    EXPECT_LT(rank.find("The step's kernels "), rank.find("First: ")) << rank;
     EXPECT_LT(rank.find("First: "), rank.find("kernel   "));
   }
   const std::string html = capture_document(*made.model, *made.analysis, ReportFormat::html, {}, {}).text();
-  EXPECT_LT(html.find("First: "), html.find("class=\"verdict"));
+  EXPECT_LT(html.find("class=\"verdict"), html.find("First: "));
+  EXPECT_LT(html.find("First: "), html.find("<table"));
   const std::string markdown =
       capture_document(*made.model, *made.analysis, ReportFormat::markdown, {}, {}).text();
   EXPECT_LT(markdown.find("First: "), markdown.find("## Ranking"));

@@ -48,7 +48,7 @@ TEST(GapText, ASynchronisationIsItsCallThreadAndLength) {
 
 TEST(GapText, TheCpusOwnCodeHasTheRestAndWhatItCameBehind) {
   EXPECT_EQ(gap_cause(named_threads(), recorded(), gap_of(GapKind::host_bound)),
-            "CPU code in thread main, 4.020 ms");
+            "CPU code in thread main");
   EXPECT_EQ(gap_cause(named_threads(), recorded(), waited(GapKind::host_bound, 20'000)),
             "CPU code in thread main, 4.000 ms, behind cudaStreamSynchronize");
 }
@@ -57,7 +57,7 @@ TEST(GapText, WithoutRecordedWaitsTheCpuMayHaveWaited) {
   analyzer::Accounting accounting = recorded();
   accounting.gap_synchronisation_ns.reset();
   EXPECT_EQ(gap_cause(named_threads(), accounting, gap_of(GapKind::host_bound)),
-            "CPU code or a wait in thread main, 4.020 ms");
+            "CPU code or a wait in thread main");
 }
 
 TEST(GapText, AThreadWithoutANameGoesByItsNumber) {

@@ -48,7 +48,7 @@ std::size_t place(const std::string& text, const std::string& what) {
 
 TEST(PaceDocuments, TheGpuIdlesComesBeforeAnythingAboutKernels) {
   const Eager eager;
-  const std::string idle = "the GPU is idle for";
+  const std::string idle = "The GPU is idle for";
   const std::string held = "reach the step: the CPU needs";
   for (const int columns : {80, 100, 160}) {
     const std::string text =

@@ -1,9 +1,8 @@
 #include "panels/overview_bar.h"
 
 #include "models/text.h"
-#include "ridgeline/reports/advice_text.h"
 #include "ridgeline/reports/context.h"
-#include "ridgeline/reports/finding_text.h"
+#include "ridgeline/reports/headline_text.h"
 #include "style/theme.h"
 
 namespace ridgeline::gui {
@@ -19,24 +18,28 @@ OverviewBar::OverviewBar(const CaptureDocument& document, QWidget* parent)
   const analyzer::Analysis& analysis = *document.analysis();
   QFont strong = font();
   strong.setBold(true);
-  // What sets the pace comes before what is said of kernels: an idle GPU has no kernel to mend.
-  QStringList pace;
-  for (const analyzer::Finding& finding : reports::pace_notices(analysis.quality)) {
-    QString text = shown(reports::finding_text(finding)) + ".";
-    text[0] = text[0].toUpper();
-    pace << text;
+  // What dominates, the kernels' verdict with what keeps its saving from being had, what to do first.
+  QStringList dominates, verdict, first;
+  bool waits = false;
+  for (const reports::HeadlineWords& line : reports::headline_words(*document.recording(), analysis)) {
+    const QString text = shown(reports::sentence_of(line));
+    switch (line.kind) {
+      case analyzer::HeadlineKind::verdict:
+      case analyzer::HeadlineKind::caveat:
+        verdict << text;
+        break;
+      case analyzer::HeadlineKind::advice:
+        first << text;
+        break;
+      default:
+        waits |= line.kind != analyzer::HeadlineKind::kernels && line.kind != analyzer::HeadlineKind::copies;
+        dominates << text;
+    }
   }
-  const QString verdict = shown(reports::kernels_verdict_sentence(analysis));
-  add_line(pace.isEmpty() ? verdict : pace.takeFirst(), strong, 2);
-  // What to do first, unless nobody knows anything.
-  QStringList first;
-  for (const std::string& line : reports::first_lines(analysis.advice, analysis.quality))
-    first << shown(line);
+  if (!dominates.isEmpty()) add_line(dominates.join(' '), strong, 2);
+  // Where the kernels are not what dominates their verdict is in a line.
+  add_line(verdict.join(' '), font(), waits ? 1 : 2);
   if (!first.isEmpty()) add_line(first.join(' '), font(), 2);
-  if (const QString& above = lines_.front()->text(); above != verdict) {
-    pace << verdict;
-    add_line(pace.join(' '), font());
-  }
   add_line(shown(reports::step_line(analysis.steps)) + "  " + shown(reports::run_line(*document.recording())),
            small_font(0.92));
 

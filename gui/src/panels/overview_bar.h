@@ -1,5 +1,5 @@
-// overview_bar.h: above everything: what dominates the step, what to do first, are the targets met, which step of which
-// recording; a line each, and two of the first two where the window is narrow.
+// overview_bar.h: above everything, the headline: what dominates the step, are the targets met, what to do first; then
+// which step of which recording. A line each, and two where the window is narrow.
 #pragma once
 
 #include <QBoxLayout>

@@ -80,10 +80,7 @@ struct Fact {
 /// The analyzer's findings of at least that severity, errors first.
 [[nodiscard]] analyzer::Findings notices(const analyzer::Quality& quality, Severity least);
 
-/// Of them what must be said before anything about kernels: kernels that the source hides, then what sets the pace of
-/// the step where its kernels do not.
-[[nodiscard]] analyzer::Findings pace_notices(const analyzer::Quality& quality);
-/// All others of at least that severity.
+/// Of them those that are no line of the headline.
 [[nodiscard]] analyzer::Findings other_notices(const analyzer::Quality& quality, Severity least);
 /// The GPU idles for a good part of the step.
 [[nodiscard]] bool gpu_idles(const analyzer::Quality& quality);
