@@ -207,7 +207,8 @@ TEST(AloneSteps, StandBesideGraphsIfTheyAreAskedFor) {
   }
   EXPECT_EQ(alone, 3u);
   EXPECT_EQ(cupti.kernels_disabled, 0);
-  EXPECT_FALSE(cupti.enabled_calls.contains(CUPTI_DRIVER_TRACE_CBID_cuModuleLoadData));
+  EXPECT_TRUE(cupti.enabled_calls.contains(CUPTI_DRIVER_TRACE_CBID_cuModuleLoadData))
+      << "never switched off: a thread may be in one";
 }
 
 TEST(AloneSteps, BesideGraphsRecordingIsBackBeforeCodeIsLoaded) {
@@ -235,6 +236,31 @@ TEST(AloneSteps, BesideGraphsRecordingIsBackBeforeCodeIsLoaded) {
   p.steps(20);
   EXPECT_TRUE(p.in_step == nullptr) << "a later block came";
   EXPECT_EQ(p.program->contents().message(spool::Topic::timeline_refused), "");
+}
+
+// Libraries ask for the attributes of their functions before each launch.
+TEST(AloneSteps, BesideGraphsWhatWasAskedForBeforeLoadsNothing) {
+  FakeCupti cupti;
+  PricedGraphs p(cupti);
+  cuFuncGetAttribute_params known{};
+  known.hfunc = reinterpret_cast<CUfunction>(std::uintptr_t{0x5000});
+  p.in_step = [&] { p.program->call_with(CUPTI_DRIVER_TRACE_CBID_cuFuncGetAttribute, &known); };
+  p.steps(36);
+  EXPECT_EQ(PricedProgram::alone_in(p.program->contents()).size(), 9u);
+}
+
+TEST(AloneSteps, BesideGraphsWhatIsAskedForFirstBringsRecordingBack) {
+  FakeCupti cupti;
+  PricedGraphs p(cupti);
+  cuFuncGetAttribute_params asked{};
+  std::uintptr_t handle = 0x5000;
+  p.in_step = [&] {
+    asked.hfunc = reinterpret_cast<CUfunction>(handle += 0x10);
+    p.program->call_with(CUPTI_DRIVER_TRACE_CBID_cuFuncGetAttribute, &asked, CUDA_SUCCESS,
+                         [&] { EXPECT_EQ(cupti.kernels_disabled, 0); });
+  };
+  p.steps(36);
+  EXPECT_TRUE(PricedProgram::alone_in(p.program->contents()).empty());
 }
 
 TEST(AloneSteps, BesideGraphsOneThatIsInstantiatedBringsRecordingBack) {

@@ -51,6 +51,34 @@ TEST(GraphLaunches, OneOfLongAgoIsOver) {
   EXPECT_EQ(launches.state(GraphLaunches::kLaunches), State::through);
 }
 
+// A host that does not wait for the device: neither of the latest launches has a record.
+TEST(GraphLaunches, ADeviceThatIsBehindIsWaitedFor) {
+  GraphLaunches launches;
+  launches.launched(graph(1), 10);
+  nodes(launches, 10, 5);
+  launches.launched(graph(1), 20);
+  launches.launched(graph(1), 30);
+  EXPECT_EQ(launches.state(10), State::pending);
+  nodes(launches, 20, 5);
+  EXPECT_EQ(launches.state(20), State::pending);
+  nodes(launches, 30, 5);
+  EXPECT_EQ(launches.state(30), State::through);
+}
+
+TEST(GraphLaunches, OneThatIsLaunchedOnceIsOverOnceManyFollowed) {
+  GraphLaunches launches;
+  launches.launched(graph(1), 10);
+  nodes(launches, 10, 5);
+  for (std::uint32_t at = 20; at < 35; ++at) {
+    launches.launched(graph(2), at);
+    nodes(launches, at, 3);
+    EXPECT_EQ(launches.state(at), State::unknown);
+  }
+  launches.launched(graph(2), 35);
+  nodes(launches, 35, 3);
+  EXPECT_EQ(launches.state(35), State::through);
+}
+
 TEST(GraphLaunches, OfTooManyGraphsNothingIsKnown) {
   GraphLaunches launches;
   for (std::uint32_t i = 1; i <= GraphLaunches::kGraphs; ++i)

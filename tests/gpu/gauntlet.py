@@ -7,13 +7,14 @@ usage: gauntlet.py --ridgeline RIDGELINE --gauntlet AGENT_GAUNTLET [--out DIR] [
 
 Every run records one program with a schedule drawn at random, so that counters come on and go off at other moments each time:
 with steps that NVTX marks or that are found by their period, with or without samples, now and then with cold caches, stall reasons
-or a recording that begins later. A run is wrong if what the program prints, or its exit status, is not what it is alone, or if
-it takes 30 s longer. What is drawn depends on --seed and on the run's number alone. The runs go on until --runs (500) are made
+or a recording that begins later. A run is wrong if what the program prints, or its exit status, is not what it is alone, if
+it takes 30 s longer, or if the records of many kernels are of one call that launches one. What is drawn depends on --seed and on the run's number alone. The runs go on until --runs (500) are made
 or --seconds (480) have passed. A row a kind says how many runs there were, how many were wrong, and how many replay steps gave
 counters, so that a gauntlet in which nothing was counted shows. What a wrong run printed and its capture stay in DIR.
 
-Every GPU has --lanes (3) runs at once, but its counters serve one process at a time, so that the programs take turns: one
-that has loaded its libraries waits for the device until the one before has ended (turns.py).
+Every GPU has --lanes runs at once (half as many as there are cores a GPU, 12 at most), but its counters serve one process at a
+time, so that the programs take turns: one that has loaded its libraries waits for the device until the one before is done with it (turns.py).
+The seconds of a run's parts are in the JSON: until it wanted the device, waiting for it, its turn, and what came after.
 
 Results are compared to the bit, but where a compiler chose among algorithms by their time (`close`). A kind whose results differ alone, too,
 says nothing and fails. --add adds up what several calls wrote with --json, of other seeds, and judges all of it.
@@ -23,6 +24,7 @@ import os
 import random
 import shutil
 import signal
+import statistics
 import sys
 import threading
 import time
@@ -39,7 +41,11 @@ KINDS = os.path.join(os.path.dirname(os.path.abspath(__file__)), "kinds")
 ENVIRONMENT = {"PYTHONPATH": KINDS, "JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS": "0", "JAX_PERSISTENT_CACHE_MIN_ENTRY_SIZE_BYTES": "-1"}
 CACHES = ("JAX_COMPILATION_CACHE_DIR", "TORCHINDUCTOR_CACHE_DIR", "TRITON_CACHE_DIR", "CUPY_CACHE_DIR")
 FRESH = 0.25  # of the runs of a kind that compiles find nothing compiled
-UNMARKED_STEPS = {"context": 150, "library": 400, "host-waits-long": 600}  # each of these takes long; of the others 1500, for the search
+# Of a program whose steps are searched for, or whose recording begins later: a step takes some 0.1 ms, and the search wants 0.12 s of evidence, then
+# the schedule's steps of a millisecond each. Each of those named takes long.
+LONG_STEPS = {"context": 150, "library": 400, "host-waits-long": 600}
+MANY_STEPS = 6000
+MANY_KERNELS = 20  # of a call, in the records: no call that launches kernels without a graph launches as many
 PYTHON_A_ROUND = 6  # beside one run of each case in C++; they take three times as long
 
 
@@ -53,10 +59,11 @@ class Kind:
         self.unsteady = ""
         self.runs = self.wrong = self.counted = self.given_up = 0
         self.why = ""
+        self.parts_s = []  # of each run, as turns.py has them
 
     def document(self):
         return {"kind": self.name, "runs": self.runs, "wrong": self.wrong, "counted": self.counted, "given_up": self.given_up,
-                "why": self.why, "unsteady": self.unsteady}
+                "why": self.why, "unsteady": self.unsteady, "parts_s": self.parts_s}
 
 
 def python_kinds():
@@ -124,14 +131,16 @@ def drawn(kind, seed, number):
         parts.append("cold=2")
     if random_.random() < 0.1:
         parts.append("stalls=2")
+    later = random_.random() < 0.2
     if kind.marks:
+        many = str(LONG_STEPS.get(kind.name, MANY_STEPS))
         if random_.random() < 0.3:
-            arguments = ["--unmarked", "--steps", str(UNMARKED_STEPS.get(kind.name, 1500))]
+            arguments = ["--unmarked", "--steps", many]
         else:
-            arguments = ["--steps", "60" if timeline < 20 else "110"]
+            arguments = ["--steps", many if later else "60" if timeline < 20 else "110"]
         if kind.name == "all":
             arguments += ["--seed", str(random_.randrange(1, 6))]
-    if random_.random() < 0.2:
+    if later:
         options += ["--after", f"{random_.randrange(1, 400 if kind.marks else 6000)}ms"]
     fresh = kind.compiles and random_.random() < FRESH
     return arguments, ["--schedule", ",".join(parts), *options], fresh
@@ -214,6 +223,8 @@ class Gauntlet:
                 kind.unsteady = f"alone it gives {expected} and {again}"
                 return
             why = f"{result_of(made.out)} instead of {expected}"
+        why = why or records_wrong(stem + ".ridge")
+        kind.parts_s.append([round(part, 2) for part in made.parts_s])
         self.note(kind, number, why, counted_steps(stem + ".ridge"), made.seconds)
         if why:
             with open(stem + ".log", "w") as log:
@@ -244,6 +255,17 @@ def nothing_recorded(made, status):
             and any(said in made.err for said in ("no recording window was open", "ran no kernel", "ended before")))
 
 
+def records_wrong(capture):
+    """What the capture's records contradict: each is of the call that launched it."""
+    try:
+        with open_capture(capture) as db:
+            most = db.execute("SELECT coalesce(max(n), 0) FROM (SELECT count(*) n FROM v_launch WHERE graph_id IS NULL AND correlation_id > 0 "
+                              "GROUP BY process_id, correlation_id)").fetchone()[0]
+            return f"{most} kernels in no graph are of one call" if most > MANY_KERNELS else ""
+    except Exception:  # no capture: the run is judged by what the program did
+        return ""
+
+
 def counted_steps(capture):
     """Steps that were to be counted: those with values of counters, those without."""
     try:
@@ -272,7 +294,15 @@ def judge(checks, kinds, min_runs):
     never = [kind["kind"] for kind in kinds if kind["runs"] and not kind["counted"]]
     checks.add("gauntlet", wrong == 0 and counted > 0 and runs >= min_runs,
                f"{runs} runs{f' of {min_runs}' if runs < min_runs else ''}, {wrong} wrong, {counted} replay steps counted"
-               + (f"; nothing was ever counted of {', '.join(never)}" if never else ""))
+               + (f"; nothing was ever counted of {', '.join(never)}" if never else "") + seconds_of_parts(kinds))
+
+
+def seconds_of_parts(kinds):
+    parts = [run_ for kind in kinds for run_ in kind.get("parts_s", []) if len(run_) == 4]
+    if not parts:
+        return ""
+    medians = [statistics.median(part) for part in zip(*parts)]
+    return "; a run {:.1f} s until it wanted the device, {:.1f} waiting for it, {:.1f} its turn, {:.1f} after it (medians)".format(*medians)
 
 
 def added_up(files):
@@ -280,7 +310,8 @@ def added_up(files):
     for name in files:
         with open(name) as file:
             for kind in json.load(file)["kinds"]:
-                sum_ = total.setdefault(kind["kind"], {**kind, "runs": 0, "wrong": 0, "counted": 0, "given_up": 0})
+                sum_ = total.setdefault(kind["kind"], {**kind, "runs": 0, "wrong": 0, "counted": 0, "given_up": 0, "parts_s": []})
+                sum_["parts_s"] = sum_["parts_s"] + kind.get("parts_s", [])
                 for key in ("runs", "wrong", "counted", "given_up"):
                     sum_[key] += kind[key]
                 for key in ("why", "unsteady"):
@@ -295,7 +326,7 @@ def main(argv=None):
     parser.add_argument("--runs", type=int, default=500)
     parser.add_argument("--seconds", type=float, default=480)
     parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--lanes", type=int, default=3, help="runs at once on each GPU")
+    parser.add_argument("--lanes", type=int, help="runs at once on each GPU")
     parser.add_argument("--no-python", action="store_true")
     parser.add_argument("--add", nargs="+", metavar="FILE", help="judge what earlier calls wrote instead of running anything")
     parser.add_argument("kind", nargs="*")
@@ -315,6 +346,7 @@ def main(argv=None):
         parser.error("no such kind")
     checks.at_end = lambda: judge(checks, [kind.document() for kind in kinds], 1)
     gauntlet, uuids = Gauntlet(options, kinds), collectives.gpus() or [""]  # no GPU: the programs say so themselves
+    options.lanes = options.lanes or min(max((os.cpu_count() or 1) // len(uuids) // 2, 3), 12)
     with ThreadPoolExecutor(len(uuids) * options.lanes) as pool:
         lanes = [pool.submit(gauntlet.lane, uuid, turn) for uuid, turn in [(uuid, Turn()) for uuid in uuids] for _ in range(options.lanes)]
         for lane in lanes:

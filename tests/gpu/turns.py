@@ -1,8 +1,8 @@
 """Programs that are recorded side by side on one GPU take turns with it, since its counters serve one process at a time.
 
 What a program does before it needs the device, loading its libraries mostly, goes on beside the others. It then makes
-$TURN_FILE.ready and waits for $TURN_FILE.go (kinds/loop.py, agent_gauntlet); its turn ends with the program: what the recording makes of it
-afterwards takes no device.
+$TURN_FILE.ready and waits for $TURN_FILE.go (kinds/loop.py, agent_gauntlet); its turn ends when it makes $TURN_FILE.done (agent_gauntlet), or with
+the program: what the recording makes of it afterwards takes no device.
 """
 import os
 import threading
@@ -22,22 +22,27 @@ class Turn:
 
     def run(self, command, env, timeout_s, stem, waits):
         """Runs a recording, a list of words. `timeout_s`: from the begin of its turn. `waits`: its program waits for its turn by itself,
-        by files whose names begin with `stem`. The seconds of what is given back are without those of waiting."""
-        started, waited_s = None, 0.0
+        by files whose names begin with `stem`. The seconds of what is given back are without those of waiting; `parts_s` has those until the
+        program wanted the device, of waiting for it, of its turn, and after it."""
+        started, times = None, [time.monotonic()]
         if waits:
             started = self.loaded(command, {**env, "TURN_FILE": stem}, stem)
-            since = time.monotonic()
+        times.append(time.monotonic())
         with self.lock:
+            times.append(time.monotonic())
             if waits:
-                waited_s = time.monotonic() - since
                 with open(stem + ".go", "w"):
                     pass
             started = started or Started(command, env)
             deadline = time.monotonic() + timeout_s
-            done = None if self.program_ends(started, deadline) else started.finish(0)
+            done = None if self.program_ends(started, deadline, stem + ".done") else started.finish(0)
+        times.append(time.monotonic())
         done = done or started.finish(max(deadline - time.monotonic(), LEAST_WRITING_S))
-        done.seconds -= waited_s
-        for name in (stem + ".ready", stem + ".go"):
+        times.append(time.monotonic())
+        done.parts_s = [later - earlier for earlier, later in zip(times, times[1:])]
+        if waits:
+            done.seconds -= done.parts_s[1]
+        for name in (stem + ".ready", stem + ".go", stem + ".done"):
             if os.path.exists(name):
                 os.remove(name)
         return done
@@ -52,11 +57,12 @@ class Turn:
         return started
 
     @staticmethod
-    def program_ends(started, deadline):
-        """Waits until the recording's program, its child, has come and gone; False if it has not by then."""
+    def program_ends(started, deadline, done):
+        """Waits until the recording's program, its child, has come and gone, or says by this file that it is done with the device; False if
+        neither has happened by then."""
         seen = False
         while time.monotonic() < deadline:
-            if started.process.poll() is not None:
+            if started.process.poll() is not None or os.path.exists(done):
                 return True
             running = bool(children(started.process.pid))
             if seen and not running:

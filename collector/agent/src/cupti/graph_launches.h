@@ -28,6 +28,7 @@ class GraphLaunches {
       if (known != graph) continue;
       slot.before.store(slot.latest.exchange(correlation_id, std::memory_order_acq_rel),
                         std::memory_order_release);
+      slot.number.store(launches_.fetch_add(1, std::memory_order_relaxed), std::memory_order_release);
       return;
     }
     too_many_.store(true, std::memory_order_relaxed);
@@ -57,9 +58,15 @@ class GraphLaunches {
       const std::uint32_t latest = slot.latest.load(std::memory_order_acquire);
       const std::uint32_t before = slot.before.load(std::memory_order_acquire);
       if (newest_correlation_id > latest && newest_correlation_id - latest > kLongAgo) continue;
-      const std::uint32_t expected = before == 0 ? 0 : count(before);
-      if (expected == 0) return State::unknown;
-      if (count(latest) < expected) all = State::pending;
+      if (before == 0) {  // launched once, by which nothing is known of it but that others came after it
+        const std::uint64_t later =
+            launches_.load(std::memory_order_relaxed) - 1 - slot.number.load(std::memory_order_acquire);
+        if (later < kLaterLaunches || newest_correlation_id < latest) return State::unknown;
+        continue;
+      }
+      if (is_gone(before)) return State::unknown;
+      const std::uint32_t expected = count(before);  // 0: the host is so far ahead of the device
+      if (expected == 0 || count(latest) < expected) all = State::pending;
     }
     return all;
   }
@@ -67,10 +74,17 @@ class GraphLaunches {
  private:
   /// Launches that later ones have long since followed are over.
   static constexpr std::uint32_t kLongAgo = kLaunches / 4;
+  /// Of a graph that was launched once: launches of graphs after which it is over.
+  static constexpr std::uint64_t kLaterLaunches = 16;
   struct Graph {
     std::atomic<const void*> graph{nullptr};
     std::atomic<std::uint32_t> latest{0}, before{0};
+    std::atomic<std::uint64_t> number{0};  // of the latest, among all graphs' launches
   };
+  /// Its place was taken by a later launch.
+  bool is_gone(std::uint32_t correlation_id) const noexcept {
+    return counts_[correlation_id % kLaunches].load(std::memory_order_relaxed) >> 32 > correlation_id;
+  }
   std::uint32_t count(std::uint32_t correlation_id) const noexcept {
     const std::uint64_t known = counts_[correlation_id % kLaunches].load(std::memory_order_relaxed);
     return known >> 32 == correlation_id ? static_cast<std::uint32_t>(known) : 0;
@@ -78,6 +92,7 @@ class GraphLaunches {
 
   std::unique_ptr<std::atomic<std::uint64_t>[]> counts_;  // correlation id << 32 | records
   std::array<Graph, kGraphs> graphs_;
+  std::atomic<std::uint64_t> launches_{0};
   std::atomic<bool> too_many_{false};
 };
 

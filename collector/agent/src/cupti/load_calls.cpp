@@ -1,6 +1,9 @@
 #include "cupti/load_calls.h"
 
-#include <array>
+#include <functional>
+#include <string_view>
+
+#include "ridgeline/counting/kind.h"
 
 namespace ridgeline::agent {
 namespace {
@@ -51,6 +54,61 @@ constexpr auto kIsLoad = [] {
 
 std::span<const CUpti_CallbackId> load_callbacks() noexcept {
   return kLoadCalls;
+}
+
+std::uint64_t load_key(CUpti_CallbackId id, const void* params) noexcept {
+  if (params == nullptr) return 0;
+  const auto of = [](const void* handle) { return reinterpret_cast<std::uintptr_t>(handle); };
+  const auto named = [&](const void* owner, const char* name) {
+    return name == nullptr ? 0 : counting::mixed(of(owner), std::hash<std::string_view>{}(name));
+  };
+  switch (id) {
+    case CUPTI_DRIVER_TRACE_CBID_cuModuleGetFunction: {
+      const auto& p = *static_cast<const cuModuleGetFunction_params*>(params);
+      return named(p.hmod, p.name);
+    }
+    case CUPTI_DRIVER_TRACE_CBID_cuFuncGetAttribute:
+      return of(static_cast<const cuFuncGetAttribute_params*>(params)->hfunc);
+    case CUPTI_DRIVER_TRACE_CBID_cuFuncSetAttribute:
+      return of(static_cast<const cuFuncSetAttribute_params*>(params)->hfunc);
+    case CUPTI_DRIVER_TRACE_CBID_cuFuncSetCacheConfig:
+      return of(static_cast<const cuFuncSetCacheConfig_params*>(params)->hfunc);
+    case CUPTI_DRIVER_TRACE_CBID_cuFuncGetModule:
+      return of(static_cast<const cuFuncGetModule_params*>(params)->hfunc);
+    case CUPTI_DRIVER_TRACE_CBID_cuOccupancyMaxActiveBlocksPerMultiprocessor:
+      return of(static_cast<const cuOccupancyMaxActiveBlocksPerMultiprocessor_params*>(params)->func);
+    case CUPTI_DRIVER_TRACE_CBID_cuOccupancyMaxActiveBlocksPerMultiprocessorWithFlags:
+      return of(
+          static_cast<const cuOccupancyMaxActiveBlocksPerMultiprocessorWithFlags_params*>(params)->func);
+    case CUPTI_DRIVER_TRACE_CBID_cuOccupancyMaxPotentialBlockSize:
+      return of(static_cast<const cuOccupancyMaxPotentialBlockSize_params*>(params)->func);
+#if CUDA_VERSION >= 12000
+    case CUPTI_DRIVER_TRACE_CBID_cuLibraryGetKernel: {
+      const auto& p = *static_cast<const cuLibraryGetKernel_params*>(params);
+      return named(p.library, p.name);
+    }
+    case CUPTI_DRIVER_TRACE_CBID_cuKernelGetFunction:
+      return of(static_cast<const cuKernelGetFunction_params*>(params)->kernel);
+    case CUPTI_DRIVER_TRACE_CBID_cuKernelGetAttribute:
+      return of(static_cast<const cuKernelGetAttribute_params*>(params)->kernel);
+    case CUPTI_DRIVER_TRACE_CBID_cuKernelSetAttribute:
+      return of(static_cast<const cuKernelSetAttribute_params*>(params)->kernel);
+#endif
+#if CUDA_VERSION >= 12040
+    case CUPTI_DRIVER_TRACE_CBID_cuFuncLoad:
+      return of(static_cast<const cuFuncLoad_params*>(params)->function);
+#endif
+    default:
+      return 0;
+  }
+}
+
+bool SeenLoads::is_new(std::uint64_t key, std::uint32_t modules) noexcept {
+  const std::uint64_t mark = counting::mixed(key, modules);
+  std::atomic<std::uint64_t>& place = seen_[mark % seen_.size()];
+  if (place.load(std::memory_order_relaxed) == mark) return false;
+  place.store(mark, std::memory_order_relaxed);
+  return true;
 }
 
 bool is_load(CUpti_CallbackId id) noexcept {

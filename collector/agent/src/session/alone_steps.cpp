@@ -6,7 +6,6 @@
 #include <chrono>
 #include <thread>
 
-#include "cupti/load_calls.h"
 #include "ridgeline/base/spin_guard.h"
 
 namespace ridgeline::agent {
@@ -70,7 +69,6 @@ bool AloneSteps::device_is_through(std::int64_t usual_ns) noexcept {
 // Off in this order: what other threads launch meanwhile is not noted, but traced, and so is what was noted before, to
 // its end on the device. False: it does not come.
 bool AloneSteps::switch_off() noexcept {
-  if (careful()) watch_loads(true);
   active_.store(true, std::memory_order_release);
   if (calls_) calls_(false, !by_period_ && !careful());
   session_.nvtx.mute(true);
@@ -87,12 +85,15 @@ void AloneSteps::switch_on() noexcept {
   if (calls_) calls_(true, !by_period_ && !careful());
   session_.nvtx.mute(false);
   active_.store(false, std::memory_order_release);
-  if (careful_.exchange(false)) watch_loads(false);
+  careful_.store(false, std::memory_order_release);
 }
 
-void AloneSteps::watch_loads(bool on) noexcept {
+void AloneSteps::watch_loads() noexcept {
+  if (session_.settings.alone_steps == 0 || !session_.settings.alone_in_graphs ||
+      watches_loads_.load(std::memory_order_relaxed) || watches_loads_.exchange(true))
+    return;
   for (const CUpti_CallbackId id : load_callbacks())
-    session_.api->enable_callback(on ? 1 : 0, subscriber_, CUPTI_CB_DOMAIN_DRIVER_API, id);
+    session_.api->enable_callback(1, subscriber_, CUPTI_CB_DOMAIN_DRIVER_API, id);
 }
 
 std::uint32_t AloneSteps::newest_record() const noexcept {
@@ -227,6 +228,7 @@ void AloneSteps::module_loaded() noexcept {
 }
 
 void AloneSteps::on_graph_begin() noexcept {
+  watch_loads();
   changed_at_.store(session_.steps.steps_begun(), std::memory_order_relaxed);
   if (active() && careful()) code_comes();
   if (active()) drop();

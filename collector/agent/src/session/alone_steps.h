@@ -23,6 +23,7 @@
 #include <cstdint>
 #include <functional>
 
+#include "cupti/load_calls.h"
 #include "session/session_state.h"
 
 namespace ridgeline::agent {
@@ -55,10 +56,16 @@ class AloneSteps {
   /// The program loads a module, makes a node of a graph, begins a capture. In callbacks.
   void module_loaded() noexcept;
   void on_graph_begin() noexcept;
-  /// In such a block of a program with graphs launches come to the callback, and loads.
+  /// In such a block of a program with graphs launches come to the callback, as loads do throughout.
   bool careful() const noexcept { return careful_.load(std::memory_order_relaxed); }
   /// In one: code may be loaded or a graph changed by the call that begins. Recording is on when this returns.
   void code_comes() noexcept;
+  /// A call that may load code or change a graph begins (cupti/load_calls.h): the same, if it asks for what is new.
+  void load_begins(CUpti_CallbackId id, const void* params) noexcept {
+    const std::uint64_t key = load_key(id, params);
+    if (key == 0 || loads_.is_new(key, session_.module_generation.load(std::memory_order_acquire)))
+      code_comes();
+  }
   /// The program is about to make a stream wait for the host; none does yet.
   void stream_will_wait() noexcept {
     if (active()) drop();
@@ -83,7 +90,9 @@ class AloneSteps {
   bool is_settled(const StepTracker::Step& step) const noexcept;
   std::uint32_t newest_record() const noexcept;
   GraphLaunches::State graphs_state() const noexcept;
-  void watch_loads(bool on) noexcept;
+  /// From the program's first graph to its end: a thread that is in a call when its callback is switched off is taken
+  /// for being in it for ever after, and all its records are of that call (docs/design/031).
+  void watch_loads() noexcept;
   void end(StepTracker::Step* step, std::int64_t boundary_ns) noexcept;
   void refuse(const char* why) noexcept;
   void come_back_in(StepTracker::Step* step) noexcept;
@@ -109,7 +118,8 @@ class AloneSteps {
   std::int64_t callback_ps_ = 0;  // of one launch: entry and exit
   bool measured_ = false;         // that; the agent's thread
   std::atomic<bool> loaded_untraced_{false}, refused_{false}, ended_{false};
-  std::atomic<bool> careful_{false};
+  std::atomic<bool> careful_{false}, watches_loads_{false};
+  SeenLoads loads_;
   std::atomic<std::uint32_t> changed_at_{0};  // how many steps had begun when code or a graph changed last
 };
 

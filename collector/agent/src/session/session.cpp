@@ -6,7 +6,6 @@
 #include <mutex>
 
 #include "cupti/launch_params.h"
-#include "cupti/load_calls.h"
 #include "cupti/order_calls.h"
 #include "cupti/wait_calls.h"
 #include "process_info.h"
@@ -81,7 +80,7 @@ void Session::on_callback(CUpti_CallbackDomain domain, CUpti_CallbackId id, cons
       else if (const OrderCall order = order_call(id); order != OrderCall::none)
         on_order(order, id, call);
       else if (is_load(id) && call.callbackSite == CUPTI_API_ENTER)
-        on_load();
+        on_load(id, call.functionParams);
       if (guarded && call.callbackSite == CUPTI_API_ENTER) pass_gate(call);
     } else if (domain == CUPTI_CB_DOMAIN_RESOURCE) {
       on_resource(id, *static_cast<const CUpti_ResourceData*>(data));
@@ -112,9 +111,9 @@ void Session::on_launch(CUpti_CallbackId id, const CUpti_CallbackData& call) noe
   if (session_.stalls && call.callbackSite == CUPTI_API_ENTER) pass_gate(call);
 }
 
-void Session::on_load() noexcept {
+void Session::on_load(CUpti_CallbackId id, const void* params) noexcept {
   const ThreadState* thread = this_thread(session_.generation);
-  if (thread != nullptr && !thread->inside) alone_.code_comes();
+  if (thread != nullptr && !thread->inside) alone_.load_begins(id, params);
 }
 
 void Session::on_hold(CUpti_CallbackId id, const CUpti_CallbackData& data) noexcept {

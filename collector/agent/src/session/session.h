@@ -100,7 +100,7 @@ class Session {
   void on_state(const CUpti_StateData& state) noexcept;
   void on_launch(CUpti_CallbackId id, const CUpti_CallbackData& data) noexcept;
   void pass_gate(const CUpti_CallbackData& call) noexcept;
-  void on_load() noexcept;
+  void on_load(CUpti_CallbackId id, const void* params) noexcept;
   void on_hold(CUpti_CallbackId id, const CUpti_CallbackData& data) noexcept;
   void on_order(OrderCall order, CUpti_CallbackId id, const CUpti_CallbackData& data) noexcept;
   /// The agent's threads (session_thread.cpp).

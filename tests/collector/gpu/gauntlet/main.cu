@@ -3,7 +3,7 @@
 //   --unmarked   no NVTX range says what a step is
 //   --status N   the exit status (7)
 // Prints a line `hash HEX` of everything that the kernels computed. If $TURN_FILE names a file, FILE.ready is made
-// before the first kernel and FILE.go is waited for (tests/gpu/turns.py).
+// before the first kernel and FILE.go is waited for; FILE.done is made after the last (tests/gpu/turns.py).
 #include <nvtx3/nvToolsExt.h>
 
 #include <algorithm>
@@ -65,6 +65,10 @@ void wait_for_turn() {
   std::ofstream(std::string(turn) + ".ready").put(0);
   for (int i = 0; i < 60'000 && !std::filesystem::exists(std::string(turn) + ".go"); ++i)
     std::this_thread::sleep_for(std::chrono::milliseconds(10));
+}
+
+void end_turn() {
+  if (const char* turn = std::getenv("TURN_FILE")) std::ofstream(std::string(turn) + ".done").put(0);
 }
 
 }  // namespace
@@ -133,6 +137,7 @@ int main(int argc, char** argv) {
     check(cudaDeviceSynchronize(), "waiting for a step");
     if (marked) nvtxRangePop();
   }
+  end_turn();
   std::vector<std::uint32_t> words(2 * kWords);
   check(cudaMemcpy(words.data(), bench.words, kWords * sizeof(std::uint32_t), cudaMemcpyDefault),
         "copying back");
