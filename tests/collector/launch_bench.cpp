@@ -87,6 +87,7 @@ class Beside {
           std::vector<CUpti_ActivityKernel10> records;
           while (!stop_.load()) {
             program.session().writer().maintain();
+            program.session().keep_launch_clock();
             while (launcher.latest() - known >= kRecordsAtOnce && !stop_.load()) {
               records.clear();
               for (std::size_t i = 0; i < kRecordsAtOnce; ++i, ++known)

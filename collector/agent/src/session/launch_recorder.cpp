@@ -1,5 +1,7 @@
 #include "session/launch_recorder.h"
 
+#include <algorithm>
+
 #include "cupti/launch_params.h"
 #include "session/interventions.h"
 
@@ -19,7 +21,7 @@ steps::Key graph_key_of(const void* params) {
 std::int64_t LaunchRecorder::note_for_period(ThreadState& thread, CUpti_CallbackId id,
                                              const CUpti_CallbackData& data) noexcept {
   if (!period_.looks_at(data.contextUid)) return 0;
-  const std::int64_t now = session_.api->now_ns();
+  const std::int64_t now = now_ns();
   if (is_graph_launch(id))
     return period_.note_launch(thread, graph_key_of(data.functionParams), nullptr, now) ? 0 : now;
   SequenceEntry entry{thread.launch_kernel_id, 0, 0, 0};
@@ -81,7 +83,7 @@ void LaunchRecorder::on_launch(CUpti_CallbackId id, const CUpti_CallbackData& da
     session_.timeline->seen().mark(
         data.correlationId, is_graph_launch(id) ? SeenLaunches::kGraphLaunch : thread->launch_kernel_id);
     thread->graph_node_created = false;
-    thread->launch_enter_ns = entered_ns != 0 ? entered_ns : session_.api->now_ns();
+    thread->launch_enter_ns = entered_ns != 0 ? entered_ns : now_ns();
   } else if (thread->launch_noted.load(std::memory_order_relaxed)) {
     launch_exit(*thread, id, data);
     thread->launch_noted.store(false, std::memory_order_release);
@@ -93,18 +95,18 @@ void LaunchRecorder::count_alone(ThreadState& thread, CUpti_CallbackId id,
                                  const CUpti_CallbackData& data) noexcept {
   if (is_captured(id, data)) return;
   const bool careful = alone_.careful();
-  const std::int64_t since_ns = session_.api->now_ns();
+  const std::int64_t since_ns = now_ns();
   // The driver may load it now.
   if (careful && !is_graph_launch(id) && !is_loaded(thread, function_of(id, data.functionParams)))
     return alone_.code_comes();
   if (!period_.watches()) {
-    if (careful) alone_.count_launch(session_.api->now_ns() - since_ns);
+    if (careful) alone_.count_launch(now_ns() - since_ns);
     return;
   }
   thread.launch_kernel_id = 0;
   if (!is_graph_launch(id)) look_up_kernel(thread, id, data);
   note_for_period(thread, id, data);
-  if (alone_.active()) alone_.count_launch(session_.api->now_ns() - since_ns);
+  if (alone_.active()) alone_.count_launch(now_ns() - since_ns);
 }
 
 // It was launched before, and no module was unloaded since.
@@ -195,7 +197,7 @@ void LaunchRecorder::launch_exit(ThreadState& thread, CUpti_CallbackId id,
   record.correlation_id = data.correlationId;
   record.thread_id = thread.thread_id;
   record.enter_ns = thread.launch_enter_ns;
-  record.exit_ns = session_.api->now_ns();
+  record.exit_ns = std::max(now_ns(), record.enter_ns);  // of two clocks, perhaps
   record.nvtx_path_id = NvtxTracker::path_of(thread);
   record.nvtx_range_id = NvtxTracker::range_of(thread);
   record.step_index = session_.steps.active();

@@ -24,6 +24,11 @@ class LaunchRecorder {
   void on_launch(CUpti_CallbackId id, const CUpti_CallbackData& data) noexcept;
 
  private:
+  /// Now, by CUPTI's clock.
+  std::int64_t now_ns() const noexcept {
+    const std::int64_t now = session_.launch_clock.now_ns();
+    return now != 0 ? now : session_.api->now_ns();
+  }
   /// When the launch was noted; 0: it was not looked at, or a step ended or began, which takes its time.
   std::int64_t note_for_period(ThreadState& thread, CUpti_CallbackId id,
                                const CUpti_CallbackData& data) noexcept;

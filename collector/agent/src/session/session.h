@@ -84,6 +84,8 @@ class Session {
   Totals& totals() noexcept { return session_.totals; }
   /// For tests: records that CUPTI handed over are taken, as in a turn of the agent's thread.
   void take_records() noexcept { session_.timeline->drain(); }
+  /// A reading of the clock that launches go by; the agent's thread, each turn.
+  void keep_launch_clock() noexcept;
   bool cupti_started() const noexcept { return cupti_started_; }
   /// After start_cupti(): steps will be sampled or counted.
   bool wants_counters() const noexcept { return session_.wants_counters(); }

@@ -17,6 +17,7 @@
 #include "cupti/kernel_table.h"
 #include "cupti/stream_table.h"
 #include "cupti/timeline.h"
+#include "launch_clock.h"
 #include "messages.h"
 #include "nvtx/nvtx_tracker.h"
 #include "process_info.h"
@@ -90,6 +91,7 @@ struct SessionState {
   KernelTable kernels;
   Exclusions exclusions;
   CallGate gate;
+  LaunchClock launch_clock;  // the agent's thread keeps it right
   ConcurrencyWatch concurrency;
   ConcurrencyWatch without_steps;  // of programs that have none, or whose steps vary: whatever they launch
   counting::ProgramTimes times;

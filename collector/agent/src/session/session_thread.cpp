@@ -80,13 +80,19 @@ void Session::run() noexcept {
   if (session_.settings.clock_period_ms > 0)
     period_ms = std::min(period_ms, session_.settings.clock_period_ms);
   period_ms = std::clamp(period_ms, 5u, 50u);
+  const bool steady = LaunchClock::is_steady();
   std::unique_lock<std::mutex> lock(thread_mutex_);
   while (!stop_) {
     lock.unlock();
+    if (steady && cupti_started_) keep_launch_clock();
     tick(session_.now_ns());
     lock.lock();
     if (!stop_) wake_.wait_for(lock, std::chrono::milliseconds(period_ms));
   }
+}
+
+void Session::keep_launch_clock() noexcept {
+  session_.launch_clock.calibrate([this] { return session_.api->now_ns(); });
 }
 
 void Session::tick(std::int64_t now) noexcept {

@@ -1,0 +1,72 @@
+// CUPTI's clock by the processor's counter, for the two readings of each launch: cuptiGetTimestamp() is clock_gettime(),
+// which takes 25 ns on a machine of its own and 50 to 100 in a virtual one; the counter takes 10 to 20.
+//
+// The agent's thread reads both side by side, some twenty times a second. Between two of these readings time goes on at the
+// rate that was seen; what the clock had gone wrong by the next is made up for over the time to the one after, so that no
+// time runs backwards. A clock that was set is followed at once. Without a counter that goes at one rate on all
+// processors, before the second reading, and a second and more after the latest, nothing is known: CUPTI is asked.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <functional>
+
+namespace ridgeline::agent {
+
+class LaunchClock {
+ public:
+  LaunchClock() noexcept = default;
+  LaunchClock(const LaunchClock&) = delete;
+  LaunchClock& operator=(const LaunchClock&) = delete;
+
+  /// Reads both clocks. One thread. `now_ns`: CUPTI's; `counter`: the processor's, for tests.
+  void calibrate(const std::function<std::int64_t()>& now_ns,
+                 const std::function<std::uint64_t()>& counter = count) noexcept;
+
+  /// 0: not known. Any thread.
+  std::int64_t now_ns() const noexcept { return at(count()); }
+  /// The same at a reading of the counter.
+  std::int64_t at(std::uint64_t counter) const noexcept {
+    const std::uint32_t version = version_.load(std::memory_order_acquire);
+    if (version == 0 || version % 2 != 0) return 0;
+    const std::uint64_t ticks = counter - base_.load(std::memory_order_relaxed);
+    const std::int64_t base_ns = base_ns_.load(std::memory_order_relaxed);
+    const std::uint64_t rate = rate_.load(std::memory_order_relaxed);
+    const std::uint64_t valid = valid_ticks_.load(std::memory_order_relaxed);
+    std::atomic_thread_fence(std::memory_order_acquire);
+    // A counter behind the base, of a processor that is a little late, is far beyond it.
+    if (version_.load(std::memory_order_relaxed) != version || ticks > valid) return 0;
+    return base_ns + static_cast<std::int64_t>(static_cast<unsigned __int128>(ticks) * rate >> kRateBits);
+  }
+
+  /// The processor's counter; 0 where there is none.
+  static std::uint64_t count() noexcept {
+#if defined(__x86_64__)
+    return __builtin_ia32_rdtsc();
+#else
+    return 0;
+#endif
+  }
+  /// It goes at one rate on all processors, as far as the kernel trusts it.
+  static bool is_steady() noexcept;
+
+ private:
+  static constexpr int kRateBits = 32;  // of the rate, ns a tick, behind the point
+  struct Reading {
+    std::uint64_t counter = 0;
+    std::int64_t ns = 0;
+    std::uint64_t uncertain = 0;  // ticks
+  };
+  static Reading read(const std::function<std::int64_t()>& now_ns,
+                      const std::function<std::uint64_t()>& counter) noexcept;
+  void publish(std::uint64_t counter, std::int64_t ns, double rate) noexcept;
+
+  /// Odd while the following are written; 0: they never were.
+  alignas(64) std::atomic<std::uint32_t> version_{0};
+  std::atomic<std::uint64_t> base_{0}, rate_{0}, valid_ticks_{0};
+  std::atomic<std::int64_t> base_ns_{0};
+
+  Reading latest_;  // calibrate() only
+};
+
+}  // namespace ridgeline::agent
