@@ -336,6 +336,17 @@ TEST(Advice, UglyDimension) {
   EXPECT_TRUE(healthy(advised(good_step_and({fast})), AdviceRule::ugly_dimension)) << "it does not suffer";
 }
 
+// cuBLAS names all its FP32 kernels align1: they have no wide loads to lose.
+TEST(Advice, NoDimensionIsUglyToAProductThatNoTensorPipeWorksOn) {
+  const AdviceWork gemm{.name = "cutlass_80_simt_sgemm_256x128_8x4_nn_align1",
+                        .kernel_class = KernelClass::gemm,
+                        .duration_ns = 600'000,
+                        .dram_ratio = 0.1,
+                        .fma_pct = 65,
+                        .tensor_pct = 0};
+  expect_only(advised(good_step_and({gemm})), AdviceRule::fp32_gemm, 0.7 * 600'000, 600'000);
+}
+
 TEST(Advice, UglyDimensionSaysWhatItIsPaddedTo) {
   const AdviceWork gemm{.name = "nvjet_tst_64x64_64x4_TNT",
                         .kernel_class = KernelClass::gemm,

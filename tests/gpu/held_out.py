@@ -19,7 +19,7 @@ from carried_out import HELD_OUT_REMEDIES
 
 
 @triton.jit
-def product(a, b, c, M, N, K, precision: tl.constexpr, BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr):
+def matmul_kernel(a, b, c, M, N, K, precision: tl.constexpr, BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr):
     rows = tl.program_id(0) * BM + tl.arange(0, BM)
     columns = tl.program_id(1) * BN + tl.arange(0, BN)
     inner = tl.arange(0, BK)
@@ -76,15 +76,14 @@ class Triton:
     def step(self):
         count, block = self.y.numel(), 1024
         precision = "tf32" if "fp32-gemm" in self.remedies else "ieee"
-        for _ in range(2):
-            product[(self.ROWS // 64, self.COLUMNS // 64)](self.x, self.w, self.y, self.ROWS, self.COLUMNS, self.INNER, precision, 64, 64, 32)
-            if "fold-elementwise" in self.remedies:
-                scaled_gelu[(count // block,)](self.y, self.scale, self.y, count, block)
-            else:
-                scaled[(count // block,)](self.y, self.scale, self.z, count, block)
-                gelu[(count // block,)](self.z, self.y, count, block)
-            parts = 64 if "too-few-blocks" in self.remedies else 1
-            column_sums[(self.COLUMNS // 256, parts)](self.y, self.sums, self.ROWS, self.COLUMNS, self.ROWS // parts, 256)
+        matmul_kernel[(self.ROWS // 64, self.COLUMNS // 64)](self.x, self.w, self.y, self.ROWS, self.COLUMNS, self.INNER, precision, 64, 64, 32)
+        if "fold-elementwise" in self.remedies:
+            scaled_gelu[(count // block,)](self.y, self.scale, self.y, count, block)
+        else:
+            scaled[(count // block,)](self.y, self.scale, self.z, count, block)
+            gelu[(count // block,)](self.z, self.y, count, block)
+        parts = 64 if "too-few-blocks" in self.remedies else 1
+        column_sums[(self.COLUMNS // 256, parts)](self.y, self.sums, self.ROWS, self.COLUMNS, self.ROWS // parts, 256)
 
 
 class Block(nn.Module):

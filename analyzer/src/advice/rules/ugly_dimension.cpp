@@ -95,6 +95,8 @@ RuleAnswer judge_ugly_dimension(const RuleInput& in) {
       const LaunchView launch = in.launches.at(position);
       if (launch.verdict->status == LaunchStatus::too_short || !launch.is(LaunchTraits::kGemm)) continue;
       const Precision precision = precision_of(launch);
+      // No tensor pipe works on FP32: its kernels load single elements whatever the dimensions are.
+      if (precision == Precision::fp32) continue;
       const Dimension dimension = dimension_of(in, launch, precision);
       if (!dimension.ugly) continue;
       const auto time_ns = static_cast<double>(launch.duration_ns);
