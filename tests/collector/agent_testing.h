@@ -804,11 +804,11 @@ class FakeProgram {
     data.callbackSite = CUPTI_API_ENTER;
     const bool enabled = cupti_.enabled_calls.contains(id);
     cupti_.callback(cupti_.user, CUPTI_CB_DOMAIN_DRIVER_API, id, &data);
-    if (meanwhile) meanwhile();
     if (enabled) {
-      EXPECT_TRUE(cupti_.enabled_calls.contains(id))
-          << "a thread whose call's callback is switched off in the call is in it for ever, for CUPTI";
+      EXPECT_TRUE(cupti_.enabled_calls.contains(id)) << "a thread whose call's callback is switched off in "
+                                                        "that callback is in the call for ever, for CUPTI";
     }
+    if (meanwhile) meanwhile();
     cupti_.clock_ns += duration_ns;
     data.callbackSite = CUPTI_API_EXIT;
     cupti_.callback(cupti_.user, CUPTI_CB_DOMAIN_DRIVER_API, id, &data);

@@ -12,7 +12,7 @@ namespace {
 // Of several readings the one between whose two counts the least time passed.
 constexpr int kTries = 5;
 // Readings nearer to each other say too little of the rate.
-constexpr std::int64_t kLeastApartNs = 20'000'000;
+constexpr std::int64_t kMinApartNs = 20'000'000;
 // What is known is used for so long.
 constexpr std::int64_t kValidNs = 1'000'000'000;
 // What the clock went wrong by is made up for in so long: about the time to the next reading.
@@ -20,7 +20,7 @@ constexpr double kMakeUpNs = 100e6;
 // Of more than that the clock was set.
 constexpr double kSetNs = 50'000;
 // A reading during which the thread was away.
-constexpr double kMostUncertainNs = 2'000;
+constexpr double kMaxUncertainNs = 2'000;
 
 }  // namespace
 
@@ -69,10 +69,10 @@ void LaunchClock::calibrate(const std::function<std::int64_t()>& now_ns,
     latest_ = reading;
     return;
   }
-  if (reading.ns - before.ns < kLeastApartNs) return;
+  if (reading.ns - before.ns < kMinApartNs) return;
   double rate =
       static_cast<double>(reading.ns - before.ns) / static_cast<double>(reading.counter - before.counter);
-  if (static_cast<double>(reading.uncertain) * rate > kMostUncertainNs) return;  // the next one, then
+  if (static_cast<double>(reading.uncertain) * rate > kMaxUncertainNs) return;  // the next one, then
   latest_ = reading;
   const std::int64_t shown_ns = at(reading.counter);
   const double wrong_ns = static_cast<double>(reading.ns - shown_ns);

@@ -1,9 +1,9 @@
-// CUPTI's clock by the processor's counter, for the two readings of each launch: cuptiGetTimestamp() is clock_gettime(),
-// which takes 25 ns on a machine of its own and 50 to 100 in a virtual one; the counter takes 10 to 20.
+// CUPTI's clock by the processor's counter, for the two readings of each launch: cuptiGetTimestamp() is
+// clock_gettime(), which takes 25 ns on a machine of its own and 50 to 100 in a virtual one; the counter 10 to 20.
 //
-// The agent's thread reads both side by side, some twenty times a second. Between two of these readings time goes on at the
-// rate that was seen; what the clock had gone wrong by the next is made up for over the time to the one after, so that no
-// time runs backwards. A clock that was set is followed at once. Without a counter that goes at one rate on all
+// The agent's thread reads both side by side, some twenty times a second. Between two of these readings time goes on at
+// the rate that was seen; what the clock had gone wrong by the next is made up for over the time to the one after, so
+// that no time runs backwards. A clock that was set is followed at once. Without a counter that goes at one rate on all
 // processors, before the second reading, and a second and more after the latest, nothing is known: CUPTI is asked.
 #pragma once
 
