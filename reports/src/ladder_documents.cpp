@@ -130,8 +130,8 @@ void add_failures(const LadderRecord& record, std::vector<std::string>& notes) {
                     "program run longer.",
                     unsettled, record.runs.size()));
   if (record.rounds < record.options.min_rounds)
-    notes.push_back(fmt::format("{} are too few for a verdict: it takes {}.", counted(record.rounds, "round"),
-                                record.options.min_rounds));
+    notes.push_back(fmt::format("{} {} too few for a verdict: it takes {}.", counted(record.rounds, "round"),
+                                record.rounds == 1 ? "is" : "are", record.options.min_rounds));
 }
 
 std::string legend(const LadderRecord& record) {

@@ -332,8 +332,10 @@ std::string joined_text(const Reason& reason) {
               ? ""
               : fmt::format("; {} are known by what was launched around them", number("by_order")));
     case Code::counters_unmatched:
-      return fmt::format("{} that were counted have no launch of that name, grid and block in the step: {}",
-                         launches(), below(reason, "; "));
+      return fmt::format("{} no launch of that name, grid and block in the step: {}",
+                         number("launches") == 1 ? launches() + " that was counted has"
+                                                 : launches() + " that were counted have",
+                         below(reason, "; "));
     case Code::counters_ambiguous:
       return fmt::format(
           "{} that were counted may be of several kernels and are not joined: {}: profile with "

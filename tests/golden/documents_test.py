@@ -227,6 +227,33 @@ def ladder_runs():
             "runs": runs}
 
 
+def other_ladders():
+    """Likewise with one thing otherwise: what is asked, how it ended, how many rounds, what was measured."""
+    def changed(change):
+        ladder = ladder_runs()
+        change(ladder)
+        return ladder
+
+    def of_runs(change):
+        return changed(lambda ladder: [change(run) for run in ladder["runs"]])
+
+    def rounds(number):
+        return changed(lambda ladder: ladder.update(rounds=number, runs=[run for run in ladder["runs"] if run["round"] <= number]))
+
+    return {
+        "by-output": changed(lambda ladder: ladder.update(source="output", end="decided")),
+        "stopped": changed(lambda ladder: ladder.update(end="stopped", seconds=59.0)),
+        "all-rounds": changed(lambda ladder: ladder.update(end="rounds", margin_ratio=0.05, alpha=0.01)),
+        "one-round": rounds(1), "two-rounds": rounds(2), "three-rounds": rounds(3),
+        "no-facts": of_runs(lambda run: [run.pop(key) for key in ("sm_clock_hz", "power_w", "joules_per_step", "peak_memory_bytes", "loss", "launches")]),
+        "same-loss": of_runs(lambda run: run.update(loss=3.5)),
+        "one-seed": of_runs(lambda run: run.update(seed=1, loss=3.5 + 0.01 * run["program"])),
+        "unsettled": of_runs(lambda run: run.update(settled=False)),
+        "noisy": of_runs(lambda run: run.update(step_ns=round(run["step_ns"] * (1 + 0.02 * (-1) ** run["round"] * (1 + run["program"] % 3))))),
+        "slower": of_runs(lambda run: run.update(step_ns=round(80e6 - run["step_ns"]))),
+    }
+
+
 class Group:
     """The documents of one group as the program makes them now, by name."""
 
@@ -256,10 +283,14 @@ class Group:
                 ("ceilings-all-columns.csv", ["ceilings", "--show", "ceilings.json", "--columns", "all", "--format", "csv"], 100)]
         if self.name == "ladder":
             (self.folder / "runs.json").write_text(json.dumps(ladder_runs()))
-            return list(tables("ladder", "--show", "runs.json")) + [
+            others = other_ladders()
+            for name, runs in others.items():
+                (self.folder / f"{name}.json").write_text(json.dumps(runs))
+            return [(f"{name}.{suffix}", ["ladder", "--show", f"{name}.json", *form], 120) for name in others
+                    for suffix, form in (("txt", []), ("json", ["--format", "json"]))] + list(tables("ladder", "--show", "runs.json")) + [
                 (f"ladder-{columns}.txt", ["ladder", "--show", "runs.json", "--columns", columns], 160) for columns in ("ways", "machine")] + [
                 ("ladder-all-columns.csv", ["ladder", "--show", "runs.json", "--columns", "all", "--format", "csv"], 100)]
-        if self.name in ("imports", "exports", "shapes", "jobs"):
+        if self.name in ("imports", "broken", "exports", "shapes", "jobs"):
             return list(getattr(self, self.name)())
         if self.name == "history":
             return list(self.history())
@@ -306,6 +337,59 @@ class Group:
             spool = self.generate("spool", f"spool-{shape}", "--shape", shape, *SHAPE)
             self.notes.append((f"import {spool}", self.run(["import", spool, "-o", f"{spool}.ridge"], 100)))
             yield from of_import(spool, ("pm_window", "tier_coverage", "launch_metric", "metric", "range_work", "v_tier"))
+
+    def broken(self):
+        """Foreign recordings that are cut, lack a part or hold another value: what is said, and how much is read."""
+        trace = foreign.kineto(steps=2)
+        self.make("made.ridge", "layers=1", "declared")
+        self.run(["export", "made.ridge", "--format", "perfetto", "--steps", "2..3", "-o", "made.pftrace"], 100)
+        spool = self.generate("spool", "spool", "--shape", "eager", *SHAPE[:-2])
+        files = {}
+        for i in range(1, 24):
+            files[f"cut-{i:02}.json"] = trace[: len(trace) * i // 24].encode()
+        for key in ("deviceProperties", "distributedInfo", "baseTimeNanoseconds", "traceEvents", "schemaVersion"):
+            files[f"without-{key}.json"] = trace.replace(f'"{key}"', '"other"').encode()
+        for name, old, new in (("no-correlation", '"correlation"', '"other"'), ("no-dur", '"dur"', '"other"'), ("no-ts", '"ts"', '"other"'),
+                               ("no-cat", '"cat"', '"other"'), ("no-name", '"name"', '"other"'), ("text-ts", '"ts": 1', '"ts": "1'), ("no-grid", '"grid"', '"other"'),
+                               ("no-device", '"device"', '"other"'), ("no-stream", '"stream"', '"other"'), ("quote", "aten::add_", 'aten::"add_'),
+                               ("no-tid", '"tid"', '"other"'), ("no-group", '"Process Group', '"Other'), ("array", '{"schemaVersion": 1', '[{"schemaVersion": 1')):
+            files[f"{name}.json"] = trace.replace(old, new).encode()
+        perfetto = (self.folder / "made.pftrace").read_bytes()
+        for i in range(1, 12):
+            files[f"cut-{i:02}.pftrace"] = perfetto[: len(perfetto) * i // 12]
+            at = len(perfetto) * i // 12
+            files[f"other-byte-{i:02}.pftrace"] = perfetto[:at] + bytes([perfetto[at] ^ 0x15]) + perfetto[at + 1:]
+        raw = foreign.ncu_raw([("gemm(int)", 64, 256, 90_000, 9e6), ("add(int)", 32, 128, 9_000, 1e6)])
+        lines = raw.splitlines(keepends=True)
+        for i in range(len(lines)):
+            files[f"without-line-{i}.csv"] = "".join(lines[:i] + lines[i + 1:]).encode()
+        for i in range(1, 8):
+            files[f"cut-{i}.csv"] = raw[: len(raw) * i // 8].encode()
+        for name, data in files.items():
+            (self.folder / name).write_bytes(data)
+        for table in foreign.NSYS_TABLES:
+            foreign.nsys(self.folder / f"without-{table}.sqlite", without=(table,), steps=2)
+        foreign.nsys(self.folder / "bare.sqlite", without=("CUPTI_ACTIVITY_KIND_RUNTIME", "NVTX_EVENTS", "TARGET_INFO_GPU", "META_DATA_EXPORT"), steps=2)
+        names = [*files, *(f"without-{table}.sqlite" for table in foreign.NSYS_TABLES), "bare.sqlite"]
+        for part in sorted(path.name for path in (self.folder / spool).iterdir()):
+            data = (self.folder / spool / part).read_bytes()
+            for i in range(1, 6):
+                shutil.copytree(self.folder / spool, self.folder / f"{part}-cut-{i}")
+                (self.folder / f"{part}-cut-{i}" / part).write_bytes(data[: len(data) * i // 6])
+                names.append(f"{part}-cut-{i}")
+
+        def imported(name):
+            onto = ["--onto", "made.ridge"] if name.endswith(".csv") else []
+            done = self.run(["import", name, *onto, "-o", f"{name}.ridge"], 160)
+            read = self.run(["sql", f"{name}.ridge", "SELECT count(*) AS launches, count(DISTINCT kernel_id) AS kernels, sum(end_ns - start_ns) AS ns, count(DISTINCT step_id) "
+                             "AS steps, count(host_start_ns) AS called, (SELECT count(*) FROM memcpy) AS copies, (SELECT count(*) FROM nvtx_range) AS ranges, "
+                             "(SELECT count(*) FROM launch_metric) AS metrics FROM launch", "--format", "csv"], 100)
+            done.stdout += read.stdout
+            return f"import {name}", done
+
+        with ThreadPoolExecutor(os.cpu_count()) as pool:
+            self.notes += pool.map(imported, names)
+        return []
 
     def exports(self):
         """What other programs are given: traces as text, and views."""
@@ -448,7 +532,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("ridgeline", type=Path)
     parser.add_argument("fabricate", type=Path)
-    groups = ["bundled", *CAPTURES, "damaged", *COMPARISONS, "history", "ceilings", "ladder", "job", "imports", "exports", "shapes", "jobs"]
+    groups = ["bundled", *CAPTURES, "damaged", *COMPARISONS, "history", "ceilings", "ladder", "job", "imports", "broken", "exports", "shapes", "jobs"]
     parser.add_argument("--only", action="append", choices=groups, metavar="GROUP", help=", ".join(groups))
     parser.add_argument("--accept", action="store_true", help="write what the program makes now")
     options = parser.parse_args()

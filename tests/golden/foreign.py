@@ -35,7 +35,7 @@ KERNELS = ["ampere_bf16_s16816gemm_bf16_128x128_ldg8_f2f_stages_32x5_tn", "void 
            "flash_fwd_kernel", "void cudnn::norm<\"quoted\", 'é'>()"]
 
 
-def kineto(rank=0):
+def kineto(rank=0, steps=3):
     """Three steps of torch.profiler: operations with shapes, forward and backward, copies, waits, a graph, collectives, and what is broken."""
     events, number = [], [1]
 
@@ -51,7 +51,7 @@ def kineto(rank=0):
             block=[256, 1, 1], **{"registers per thread": 40, "shared memory": 4096, "est. achieved occupancy %": 50}, **more)
         return correlation
 
-    for step in range(3):
+    for step in range(steps):
         at = 1000 + 3000 * step
         add("user_annotation", f"ProfilerStep#{step + 5}", MAIN, at, 2900)
         add("user_annotation", "forward", MAIN, at + 5, 1400)
@@ -128,13 +128,17 @@ NSYS_TABLES = {
 }
 
 
-def nsys(path):
+def nsys(path, without=(), steps=4):
     """An export of Nsight Systems: pushed and started ranges, calls, two streams, a graph, clusters, waits, errors, two processes."""
     database = sqlite3.connect(path)
     for name, columns in NSYS_TABLES.items():
+        if name in without:
+            continue
         database.execute(f"CREATE TABLE {name}({columns})")
 
     def rows(table, *values):
+        if table in without:
+            return
         for row in values:
             database.execute(f"INSERT INTO {table} VALUES({', '.join('?' * len(row))})", row)
 
@@ -148,7 +152,7 @@ def nsys(path):
         pid = (1 << 48) | (process << 24)
         tid, other = pid + 5, pid + 6
         correlation = 10
-        for step in range(4):
+        for step in range(steps):
             at = 100_000 + 400_000 * step + offset
             rows("NVTX_EVENTS", (at, at + 350_000, 59, None, None, None, None, tid, None, 8, 0),
                  (at + 1_000, at + 200_000, 60, 4 + step, None, None, None, tid, other, 11, 0),
