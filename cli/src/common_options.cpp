@@ -115,7 +115,7 @@ void add_step_options(Command app, AnalysisArguments& arguments) {
       .type_name("PATTERN");
   app.add_option(
          "--window", arguments.window,
-         "Analyse a stretch of time, from the start of the recording: 1.2s..1500ms; units ns, us, ms, s")
+         "Analyse a range of time, from the start of the recording: 1.2s..1500ms; units ns, us, ms, s")
       .type_name("FROM..TO");
   app.add_option("--process", arguments.process,
                  "Analyse this process (id from `info`); default: the busiest")
@@ -194,7 +194,7 @@ analyzer::AnalysisOptions analysis_options(const AnalysisArguments& arguments) {
 analyzer::TimeWindow parse_window(const std::string& option, const std::string& text) {
   const auto usage = [&] {
     return Error(ErrorKind::usage,
-                 fmt::format("{}: '{}' is no stretch of time: write FROM..TO, each with a unit of ns, us, "
+                 fmt::format("{}: '{}' is no range of time: write FROM..TO, each with a unit of ns, us, "
                              "ms or s, as 1.2s..1500ms, the later one last",
                              option, text));
   };
@@ -226,7 +226,7 @@ analyzer::Scope scope_of(const AnalysisArguments& arguments) {
   if (!arguments.window.empty()) {
     if (arguments.step >= 0 || arguments.step_kind > 1) {
       throw Error(ErrorKind::usage,
-                  "--window and --step exclude each other: a window is of whatever ran then");
+                  "--window and --step exclude each other: a range of time is of whatever ran then");
     }
     scope.window = parse_window("--window", arguments.window);
     scope.window_from_start = true;

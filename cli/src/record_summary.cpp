@@ -30,9 +30,8 @@ std::string steps_by_phase(const analyzer::Model& model) {
     if (found->second.second > 0) text += fmt::format(" ({} not ok)", found->second.second);
   }
   const std::string range = model.run && model.run->step_range ? *model.run->step_range : "step";
-  return text.empty()
-             ? fmt::format("none: no NVTX range '{}' was seen, the whole recorded window is ranked", range)
-             : text;
+  return text.empty() ? fmt::format("none: no NVTX range '{}' was seen, the whole recording is ranked", range)
+                      : text;
 }
 
 std::string launches_text(const analyzer::Model& model, std::int64_t launches) {

@@ -28,8 +28,7 @@ Verb add_advise(Command program) {
   };
   auto options = std::make_shared<Options>();
   const Command app = program.add_subcommand(
-      "advise",
-      "Say what to do first in a step, a range or a window, what it would give, and how sure that is");
+      "advise", "Say what to do first in a step or a range, what it would give, and how sure that is");
   add_analysis_options(app, options->analysis);
   app.add_option("--rule", options->rule,
                  "The answer of one rule alone, whatever it is; docs/metrics.md lists them")

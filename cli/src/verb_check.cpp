@@ -18,7 +18,7 @@ Verb add_check(Command program) {
   };
   auto options = std::make_shared<Options>();
   const Command app = program.add_subcommand("check",
-                                             "Check the kernels of a step, a range or a window against the "
+                                             "Check the kernels of a step or a range against the "
                                              "targets: exit 0 met, 1 missed, 3 not enough data");
   add_analysis_options(app, options->analysis);
   app.add_option("--min-share", options->min_share,

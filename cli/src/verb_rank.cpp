@@ -18,13 +18,13 @@ Verb add_rank(Command program) {
     bool ranks = false;
   };
   auto options = std::make_shared<Options>();
-  const Command app = program.add_subcommand(
-      "rank", "Rank the kernels of a step, a range or a window by what they could save");
+  const Command app =
+      program.add_subcommand("rank", "Rank the kernels of a step or a range by what they could save");
   add_analysis_options(app, options->analysis);
   app.add_option("--by", options->by,
                  "What makes a row: kernel, kernel-grid, family, class, nvtx (NVTX range; op says the same), "
                  "phase (forward, backward, ...), layer or launch; several make one row per combination: "
-                 "layer,phase (default kernel; of a stretch of time kernel-grid)")
+                 "layer,phase (default kernel; of a range of time kernel-grid)")
       .type_name("KEYS");
   app.add_option("--min-share", options->min_share,
                  "Leave out rows of less than this share of the step, as 0.005 or 0.5% (default 0)")

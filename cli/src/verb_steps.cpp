@@ -14,8 +14,7 @@ Verb add_steps(Command program) {
   };
   auto options = std::make_shared<Options>();
   const Command app = program.add_subcommand(
-      "steps",
-      "List the steps and account for the time of one, or of a range or a window: kernels, copies, gaps");
+      "steps", "List the steps and account for the time of one, or of a range: kernels, copies, gaps");
   add_analysis_options(app, options->analysis);
   app.add_flag(
       "--ranks", options->ranks,

@@ -121,16 +121,16 @@ std::string_view scope_noun(analyzer::ScopeKind scope) {
     case analyzer::ScopeKind::step:
       break;
     case analyzer::ScopeKind::range:
-      return "range";
     case analyzer::ScopeKind::window:
+      return "range";
     case analyzer::ScopeKind::recording:
-      return "window";
+      return "recording";
   }
   return "step";
 }
 
 std::string_view simulated_noun(analyzer::ScopeKind scope) {
-  return scope == analyzer::ScopeKind::recording ? "window" : "step";
+  return scope == analyzer::ScopeKind::recording ? "recording" : "step";
 }
 
 namespace {
@@ -146,18 +146,17 @@ std::string scope_line(const analyzer::RepresentativeStep& step) {
   const std::string launches = counted(static_cast<std::int64_t>(step.launches.size()), "launch", "launches");
   const std::string length = time_text(static_cast<double>(length_ns));
   if (step.scope == analyzer::ScopeKind::recording)
-    return fmt::format("The whole recorded window, for lack of steps: {}, {}.", length, launches);
-  // Of those that the window's edges cut counts what lies inside.
+    return fmt::format("The whole recording, for lack of steps: {}, {}.", length, launches);
+  // Of those that the range's edges cut counts what lies inside.
   const std::string cut =
       step.cut_launches > 0 ? fmt::format(", {} of them cut by its edges", step.cut_launches) : std::string();
   if (step.scope == analyzer::ScopeKind::window) {
-    return fmt::format("The window from {} to {} of the recording: {}, {}{}.",
-                       offset_text(step.from_start_ns), offset_text(step.from_start_ns + length_ns), length,
-                       launches, cut);
+    return fmt::format("The range from {} to {} of the recording: {}, {}{}.", offset_text(step.from_start_ns),
+                       offset_text(step.from_start_ns + length_ns), length, launches, cut);
   }
   const std::string whose = step.instances > 0 ? ", " + counted(step.instances, "instance")
                                                : fmt::format(" of step {}", step.summary.step_index);
-  return fmt::format("Range '{}'{}: {}, {}{}.", step.range, whose, length, launches, cut);
+  return fmt::format("NVTX range '{}'{}: {}, {}{}.", step.range, whose, length, launches, cut);
 }
 
 }  // namespace

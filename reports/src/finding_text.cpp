@@ -113,13 +113,13 @@ std::string_view how_to_have_steps(const Finding& f) {
 std::string step_text(const Finding& f) {
   switch (f.code) {
     case FindingCode::steps_none:
-      return fmt::format("{}: the whole recorded window is ranked; {}",
+      return fmt::format("{}: the whole recording is ranked; {}",
                          f.count == 0 ? "the capture has no steps" : "no step of the capture is usable",
                          how_to_have_steps(f));
     case FindingCode::steps_no_timeline:
       return no_timeline_text(f);
     case FindingCode::steps_window:
-      return fmt::format("no steps were found: the whole recorded window is ranked; {}",
+      return fmt::format("no steps were found: the whole recording is ranked; {}",
                          how_to_have_steps(f));
     case FindingCode::steps_period:
       return f.remedy == analyzer::Remedy::name_steps

@@ -140,7 +140,7 @@ std::string_view source_text(StepSource source) {
     case StepSource::window:
       break;
   }
-  return "nothing: the whole recorded window is ranked";
+  return "nothing: the whole recording is ranked";
 }
 
 // The lines, section by section.

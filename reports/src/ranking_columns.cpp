@@ -115,13 +115,13 @@ Column<RankingLine> saving_at(double goal, ColumnHead head, double RankingRow::*
   return saving(std::move(head), of);
 }
 
-// Likewise for each second of a window or range.
+// Likewise for each second of a range or recording.
 Column<RankingLine> saving_per_second(const RankingView& view, double goal, ColumnHead head,
                                       double RankingRow::*of) {
   head.header = "to win";
   head.unit = "ms/s @" + compact(goal);
   head.help =
-      "that saving ÷ the time of the window or range, for each second of it; not in a ranking of a step";
+      "that saving ÷ the time of the range or recording, for each second of it; not in a ranking of a step";
   head.title = "to win per second";
   head.shown = view.scope != analyzer::ScopeKind::step;
   head.total = Total::parts;

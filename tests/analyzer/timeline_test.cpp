@@ -88,9 +88,9 @@ TEST(Timeline, RecordedWindowsAreNoSteps) {
     }
     return words;
   };
-  EXPECT_EQ(rows({StepSource::window}), (std::vector<std::string>{"Window", "recorded window"}));
+  EXPECT_EQ(rows({StepSource::window}), (std::vector<std::string>{"Recording", "recorded time"}));
   EXPECT_EQ(rows({StepSource::window, StepSource::period, StepSource::window}),
-            (std::vector<std::string>{"Steps", "recorded window", "step 1 · timeline", "recorded window"}));
+            (std::vector<std::string>{"Steps", "recorded time", "step 1 · timeline", "recorded time"}));
 }
 
 TEST(Timeline, ALaunchOfAGraphIsOneCall) {

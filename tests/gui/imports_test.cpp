@@ -109,7 +109,7 @@ TEST_F(ImportsTest, WithoutStepsNothingIsCalledOne) {
   ASSERT_FALSE(window_->document()->has_steps());
   const auto* bar = window_->findChild<OverviewBar*>();
   ASSERT_NE(bar, nullptr);
-  EXPECT_TRUE(bar->lines().back().startsWith("The whole recorded window, for lack of steps"))
+  EXPECT_TRUE(bar->lines().back().startsWith("The whole recording, for lack of steps"))
       << bar->lines().back().toStdString();
   window_->selection().select_kernel(kernels_of(*window_->document()->overview(), 0));
   for (const char* name : {"step", "kernel", "gaps", "what-if", "roofline", "ranking"}) {
@@ -125,8 +125,8 @@ TEST_F(ImportsTest, WithoutStepsNothingIsCalledOne) {
   EXPECT_FALSE(panel<StepPanel>("step")->steps()->isVisibleTo(window_.get()));
   const TimelineScene& scene = window_->timeline()->view()->scene();
   ASSERT_EQ(scene.row(0).kind, analyzer::RowKind::steps);
-  EXPECT_EQ(scene.row(0).label, "Window");
-  EXPECT_EQ(scene.name_of({0, 0}).text, "recorded window");
+  EXPECT_EQ(scene.row(0).label, "Recording");
+  EXPECT_EQ(scene.name_of({0, 0}).text, "recorded time");
   window_->selection().reset({kBegin, kBegin + 2'000'000});
 }
 

@@ -140,7 +140,7 @@ TEST(Layout, ChosenRangeMovesNothing) {
   const auto* chip = ranking->findChild<ElidedButton*>();
   ASSERT_NE(chip, nullptr);
   EXPECT_TRUE(chip->isVisibleTo(ranking));
-  EXPECT_TRUE(chip->toolTip().startsWith("11.111 ms from +12.346 ms")) << chip->toolTip().toStdString();
+  EXPECT_TRUE(chip->toolTip().startsWith("11.111 ms from 12.346 ms")) << chip->toolTip().toStdString();
 }
 
 TEST(Layout, SlidersOfWhatIfHaveRoomToBeMoved) {

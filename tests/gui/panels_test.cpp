@@ -843,7 +843,7 @@ TEST_F(PanelsTest, ChosenNvtxRangesAreAccountedForOfAllStepsOrOfTheChosenOne) {
   auto* step = panel<StepPanel>("step");
   selection().select_nvtx("backward");
   ASSERT_TRUE(wait_for([&] { return !step->waiting(); }));
-  EXPECT_TRUE(step->title().contains("Range 'backward', ")) << step->title().toStdString();
+  EXPECT_TRUE(step->title().contains("NVTX range 'backward', ")) << step->title().toStdString();
   EXPECT_TRUE(step->title().contains("instances")) << step->title().toStdString();
   step->choose_step(17);
   ASSERT_TRUE(wait_for([&] { return !step->waiting(); }));

@@ -154,7 +154,7 @@ TEST(SavingText, IsUnknownWhereNothingWasMeasured) {
   ranking.options.target = 0.7;
   ranking.options.stretch = 0.85;
   ranking.scope = analyzer::ScopeKind::window;
-  EXPECT_EQ(saving_text(ranking), "none, for no kernel started in the window");
+  EXPECT_EQ(saving_text(ranking), "none, for no kernel started in the range");
   ranking.scope = analyzer::ScopeKind::step;
   ranking.rows.resize(1);
   EXPECT_EQ(saving_text(ranking), "not known, for no kernel's utilisation was measured");

@@ -207,7 +207,7 @@ TEST(HtmlReport, WorksWithoutSteps) {
   const TemporaryCapture capture(options);
   const XmlResult xml = checked(html_report(capture.model, capture.analysis));
   ASSERT_EQ(xml.error, "");
-  EXPECT_NE(xml.text.find("The whole recorded window, for lack of steps"), std::string::npos);
+  EXPECT_NE(xml.text.find("The whole recording, for lack of steps"), std::string::npos);
 }
 
 // What the first screen must say stands before everything that it rests on.

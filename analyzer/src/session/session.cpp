@@ -224,7 +224,7 @@ Answer<WhatIf> Session::what_if(const Scope& scope, const WhatIfRequest& request
   return state_->answer<WhatIf>([&] {
     if (scope.window)
       throw QueryFailed{
-          {ErrorKind::usage, "a stretch of time is not simulated, only whole steps: leave the window out"}};
+          {ErrorKind::usage, "a range of time is not simulated, only whole steps: leave the window out"}};
     WhatIfRequest wanted = request;
     if (wanted.range.empty()) wanted.range = scope.range;
     ScopeAnalysis& whole = state_->at(whole_step(scope), ask);

@@ -470,12 +470,12 @@ TimelineRow gap_row(const Accounting& accounting) {
 }
 
 std::string step_event_name(const store::Step& step) {
-  if (step.source == StepSource::window) return "recorded window";
+  if (step.source == StepSource::window) return "recorded time";
   return "step " + std::to_string(step.step_index) + " · " + std::string(to_string(step.phase));
 }
 
 std::string_view steps_row_label(const store::Step& step) {
-  return step.source == StepSource::window ? "Window" : "Steps";
+  return step.source == StepSource::window ? "Recording" : "Steps";
 }
 
 Result<std::shared_ptr<const Timeline>> read_timeline(const std::string& path, const std::stop_token& stop,

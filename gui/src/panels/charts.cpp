@@ -22,6 +22,8 @@ constexpr int kOutlined = 5;        // pixels of a column that can have an outli
 constexpr double kNarrow = 2;       // pixels of a column, less than which many are one block
 constexpr double kSwatch = 13;      // of a legend, with the room after it
 constexpr double kLegendLine = 15;
+constexpr int kLowestGraph = 60;  // of columns, beside the words above and below them
+constexpr int kLowestChart = 110;
 constexpr double kStroke = 24;  // of a line beside its label, with the room after it
 
 QString time_words(double ns) {
@@ -170,6 +172,7 @@ void ColumnChart::set_points(std::vector<SeriesPoint> points, std::function<QStr
   has_chosen_ =
       std::any_of(points_.begin(), points_.end(), [](const SeriesPoint& point) { return point.chosen; });
   text_ = std::move(text);
+  keep_room();
   items_changed();
 }
 
@@ -179,12 +182,29 @@ void ColumnChart::set_lines(std::vector<Line> lines) {
                         [](const std::optional<double>& value) { return value.value_or(0) > 0; });
   });
   lines_ = std::move(lines);
+  keep_room();
   update();
 }
 
 void ColumnChart::set_legend(Legend legend) {
   legend_ = std::move(legend);
+  keep_room();
   update();
+}
+
+void ColumnChart::resizeEvent(QResizeEvent* event) {
+  ItemChart::resizeEvent(event);
+  keep_room();
+}
+
+// Where it is narrow the words take several lines, and must not take them from the columns.
+void ColumnChart::keep_room() {
+  const int words = height() - static_cast<int>(whole_graph().height()) + legend_height();
+  setMinimumHeight(std::max(kLowestChart, words + kLowestGraph));
+}
+
+int ColumnChart::legend_height() const {
+  return legend_.empty() ? 0 : height() - static_cast<int>(legend_places().front().top());
 }
 
 std::vector<QRectF> ColumnChart::legend_places() const {
@@ -206,16 +226,18 @@ std::vector<QRectF> ColumnChart::legend_places() const {
   return places;
 }
 
-QRectF ColumnChart::graph() const {
+QRectF ColumnChart::whole_graph() const {
   const std::vector<QRectF> labels = line_places();
   double top = labels.empty() ? kLegendLine : labels.back().bottom();
   // Marks stand above columns, not in the words over these.
   const bool narrow = width() < kOutlined * static_cast<int>(points_.size());
   if (has_marks_ || (has_chosen_ && narrow)) top += kMarkHeight;
-  const QRectF whole = QRectF(rect()).adjusted(6, top + 2, -6, -6);
-  if (legend_.empty()) return whole;
-  const double lines = (height() - legend_places().front().top()) / kLegendLine;
-  return whole.adjusted(0, 0, 0, -std::min(lines * kLegendLine, whole.height() / 2));
+  return QRectF(rect()).adjusted(6, top + 2, -6, -6);
+}
+
+QRectF ColumnChart::graph() const {
+  const QRectF whole = whole_graph();
+  return whole.adjusted(0, 0, 0, -std::min(static_cast<double>(legend_height()), whole.height() / 2));
 }
 
 int ColumnChart::column_at(double x) const {

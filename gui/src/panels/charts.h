@@ -84,11 +84,15 @@ class ColumnChart : public ItemChart {
  protected:
   void paintEvent(QPaintEvent* event) override;
   void mousePressEvent(QMouseEvent* event) override;
+  void resizeEvent(QResizeEvent* event) override;
   bool event(QEvent* event) override;
   void choose_item(int item) override;
 
  private:
+  void keep_room();
   [[nodiscard]] QRectF graph() const;
+  [[nodiscard]] QRectF whole_graph() const;  // with the room that the legend below the columns has
+  [[nodiscard]] int legend_height() const;   // 0 without one
   [[nodiscard]] int column_at(double x) const;
   [[nodiscard]] double most() const { return most_; }  // the value at the upper end
   [[nodiscard]] static double most_of(const std::vector<SeriesPoint>& points);

@@ -59,7 +59,6 @@ KernelPanel::KernelPanel(CaptureDocument& document, Selection& selection, const 
   hot_ = new QLabel(page_);
   findings_ = new QLabel(page_);
   durations_->setMinimumHeight(110);
-  steps_->setMinimumHeight(110);
   durations_->setAccessibleName(tr("Durations of its launches"));
   steps_->setAccessibleName(tr("Its time in each step"));
   format_labels();

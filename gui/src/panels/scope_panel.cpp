@@ -17,7 +17,7 @@ constexpr int kMaxNameLength = 40;
 
 QString range_text(const analyzer::TimeWindow& range, std::int64_t origin_ns) {
   const std::int64_t from = range.start_ns - origin_ns;
-  const QString sign = from < 0 ? QString::fromUtf8("−") : QString("+");
+  const QString sign = from < 0 ? QString::fromUtf8("−") : QString();
   return QString("%1 from %2%3")
       .arg(plain(time_text(static_cast<double>(range.length_ns()))), sign,
            plain(time_text(std::abs(static_cast<double>(from)))));
@@ -86,7 +86,7 @@ void ScopePanel::follow() {
   }
   chip_->setText((follows_ ? "▣ " : "□ ") + words.join(", "));
   chip_->setToolTip(tr("%1\nThis panel shows the chosen range only. Press to show the %2 again.")
-                        .arg(words.join(", "), document_.has_steps() ? tr("step") : tr("whole window")));
+                        .arg(words.join(", "), document_.has_steps() ? tr("step") : tr("whole recording")));
   ask_again();
 }
 

@@ -65,7 +65,7 @@ class ScopePanel : public QWidget {
   std::uint64_t questions_ = 0;  // asked so far
 };
 
-/// "812 µs from +3.204 ms", counted from the beginning of `origin`.
+/// "812 µs from 3.204 ms", counted from the beginning of `origin`.
 [[nodiscard]] QString range_text(const analyzer::TimeWindow& range, std::int64_t origin_ns);
 
 }  // namespace ridgeline::gui

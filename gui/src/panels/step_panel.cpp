@@ -189,7 +189,6 @@ StepPanel::StepPanel(CaptureDocument& document, Selection& selection, QWidget* p
   flame_title_ = wrapped_heading(tr("Kernel time by NVTX range, coloured by what bounds it"), page);
   flame_ = new FlameChart(page);
   steps_ = new ColumnChart(page);
-  steps_->setMinimumHeight(120);
   outliers_ = new QLabel(page);
   outliers_->setWordWrap(true);
   outliers_->setTextFormat(Qt::PlainText);

@@ -28,7 +28,7 @@ struct Fact {
 /// Of a roof that was measured: "4.50 TB/s", "700.0 TFLOP/s", "1.4 µs", "105 W", "100.00 pJ".
 [[nodiscard]] std::string ceiling_text(const store::Ceiling& ceiling);
 
-/// What shares are of: "step", "range", "window".
+/// What shares are of: "step", "range" (of NVTX or of time), "recording".
 [[nodiscard]] std::string_view scope_noun(analyzer::ScopeKind scope);
 /// What gets shorter where that was simulated: a part of a step shortens the step.
 [[nodiscard]] std::string_view simulated_noun(analyzer::ScopeKind scope);
