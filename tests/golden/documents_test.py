@@ -448,7 +448,7 @@ class Group:
                           "--format", "json"], 100)
         launches = [(row["kernel"], row["grid_x"], row["block_x"], row["duration_ns"] * 1.1, 4e6 + 1e5 * i)
                     for i, row in enumerate(json.loads(shown.stdout)["rows"])]
-        other = [("no_such_kernel(int)", 1, 32, 1000, 1e6)]
+        other = [('no_such_kernel<"quoted", 2>(int)', 1, 32, 1000, 1e6)]
         for name, results, comma in (("all.csv", launches, False), ("comma.csv", launches[5:15], True), ("some.csv", launches[3:9] + other, False),
                                      ("none.csv", other, False)):
             (self.folder / name).write_text(foreign.ncu_raw(results, comma))
