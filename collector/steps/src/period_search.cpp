@@ -48,6 +48,7 @@ std::uint64_t median_of(std::uint64_t* values, std::size_t count) noexcept {
   return values[count / 2];
 }
 
+constexpr std::size_t kLatestRepeats = 9;
 // A repeat counts for no more medians than this: a pause in it is no evidence.
 constexpr std::uint64_t kCapped = 4;
 
@@ -240,7 +241,13 @@ bool PeriodSearch::measure(std::size_t first, Candidate* c, std::size_t begin, s
     sorted_[values++] = time_us(at(first + i + 1)) - time_us(at(first + i));
   }
   if (values == 0) return false;
-  const std::uint64_t median_us = median_of(sorted_, values);
+  // A program that never waits is far ahead at first, as fast as it can enqueue, and then as slow as the device: what
+  // its latest repeats took is what they will take.
+  std::uint64_t latest[kLatestRepeats];
+  const std::size_t late = std::min(values, kLatestRepeats);
+  std::copy_n(sorted_ + values - late, late, latest);
+  const std::uint64_t latest_us = late == kLatestRepeats ? median_of(latest, late) : 0;
+  const std::uint64_t median_us = std::max(median_of(sorted_, values), latest_us);
   std::uint64_t own_us = 0;
   for (std::size_t i = 0; i < values; ++i)
     own_us += std::min(sorted_[i], kCapped * std::max<std::uint64_t>(median_us, 1));

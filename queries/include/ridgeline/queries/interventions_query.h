@@ -20,8 +20,8 @@ struct InterventionsAnswer {
   analyzer::InterventionAnalysis measured;
   analyzer::ReplayCheck check;
   std::optional<analyzer::PowerBlocks> blocks;  ///< empty: none were recorded
-  /// What what-if's power term leaves of a gain in pauses, which a delay is the opposite of, with the limit as it was in
-  /// the blocks; empty: no samples there say whether it held.
+  /// What what-if's power term leaves of a gain in pauses, which a delay is the opposite of, with the limit as it was
+  /// in the blocks; empty: no samples there say whether it held.
   std::optional<analyzer::Interval> expected_left;
 };
 
