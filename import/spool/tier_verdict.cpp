@@ -193,6 +193,9 @@ store::TierStatus timeline_verdict(const ScannedSpool& spool, const store::Compl
   };
   gap(ReasonCode::launches_without_record, "launches",
       completeness.launches_seen - completeness.kernel_records);
+  // CUPTI told of some launches no longer: their records may be of any other.
+  gap(ReasonCode::records_without_launch, "records",
+      completeness.kernel_records - completeness.launches_seen);
   gap(ReasonCode::records_dropped, "records", completeness.dropped_records);
   gap(ReasonCode::records_without_room, "records", completeness.lost_spool_records);
   if (const AgentMessage* full = spool.message_about(spool::Topic::spool_full);

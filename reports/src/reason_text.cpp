@@ -32,6 +32,10 @@ std::string process_text(const Reason& reason) {
       return "the launcher did not see the program end: its exit status is unknown";
     case Code::launches_without_record:
       return fmt::format("{} launches without a kernel record", number("launches"));
+    case Code::records_without_launch:
+      return fmt::format(
+          "{} kernels ran of whose launch CUPTI did not tell: which call and step they are of is not known",
+          number("records"));
     case Code::records_dropped:
       return fmt::format("{} records dropped by the driver", number("records"));
     case Code::records_without_room:
@@ -399,6 +403,7 @@ std::string reason_text(const Reason& reason) {
       return said(reason);
     case Code::end_not_seen:
     case Code::launches_without_record:
+    case Code::records_without_launch:
     case Code::records_dropped:
     case Code::records_without_room:
     case Code::records_without_time:

@@ -2,8 +2,9 @@
 """What a launch costs by part, in a PyTorch program whose host is the limit.
 
 usage: launch_cost.py --ridgeline RIDGELINE --parts AGENT_PARTS [--rounds 3] [--out DIR] [--json FILE]
-The parts of CUPTI (a subscriber; an empty callback of launches; kernel records; both) in turn within one process; then the program alone,
-with CUPTI's kernel records, and with `record --tiers T0`, each a process, rounds in turn. Some 90 s. Rows: one a part, and
+The program alone, with CUPTI's kernel records, and with `record --tiers T0`, each a process, rounds in turn; then the parts of CUPTI (a
+subscriber; an empty callback of launches; kernel records; both) in turn within one process. Some 90 s; cut off, it judges the rounds that
+there are. Rows: one a part, and
   own-part    T0 above CUPTI's kernel records: at most 0.2 us a launch, the median of the rounds' differences
 """
 import os
@@ -19,7 +20,7 @@ PARTS = {"alone": None, "kernels": "kernels"}
 
 def own_part(taken):
     """ns a launch that T0 takes above CUPTI's kernel records, round by round."""
-    return [mine - records for mine, records in zip(taken["record-T0"], taken["kernels"])]
+    return [mine - records for mine, records in zip(taken["record-T0"], taken["kernels"])]  # of whole rounds
 
 
 def processor_s():
@@ -44,6 +45,20 @@ def add_parts(checks, options, program):
     return said
 
 
+def judge(checks, taken, processor):
+    """A row of each way to run the program, of the rounds so far, and the verdict."""
+    for name, values in taken.items():
+        if not values:
+            continue
+        above = median(value - alone for value, alone in zip(values, taken["alone"])) if taken["alone"] else 0
+        checks.add(name, True, f"{median(values):.0f} ns a launch, {above:+.0f} to alone; {', '.join(f'{v:.0f}' for v in values)}; "
+                   f"{median(processor[name]):.1f} s of processor time on all threads")
+    own = own_part(taken)
+    if own:
+        checks.add("own-part", median(own) <= MOST_NS, f"T0 above CUPTI's kernel records: {median(own):+.0f} ns a launch "
+                   f"({', '.join(f'{v:+.0f}' for v in own)}); at most {MOST_NS:g}")
+
+
 def main():
     parser = options_of(__doc__, "ridgeline", "parts")
     parser.add_argument("--rounds", type=int, default=3)
@@ -53,9 +68,9 @@ def main():
     program = [sys.executable, os.path.join(os.path.dirname(os.path.abspath(__file__)), "kinds", "launches.py")]
     capture = os.path.join(options.out, "launch-cost.ridge")
     recorded = [options.ridgeline, "record", "--force", "--tiers", "T0", "--alone-steps", "0", "-o", capture, "--", *program]
-    in_process = add_parts(checks, options, program)
     taken = {name: [] for name in [*PARTS, "record-T0"]}
     processor = {name: [] for name in taken}
+    checks.at_end = lambda: judge(checks, taken, processor)
     for number in range(options.rounds):
         # Each round another one begins: a drift of the clock hits all alike.
         names = list(taken)
@@ -71,14 +86,8 @@ def main():
                 checks.finish()
             taken[name].append(said["ns_a_launch"])
             processor[name].append(processor_s() - before)
-    for name, values in taken.items():
-        above = median(value - alone for value, alone in zip(values, taken["alone"]))
-        checks.add(name, True, f"{median(values):.0f} ns a launch, {above:+.0f} to alone; {', '.join(f'{v:.0f}' for v in values)}; "
-                   f"{median(processor[name]):.1f} s of processor time on all threads")
-    own = own_part(taken)
-    checks.add("own-part", median(own) <= MOST_NS,
-               f"T0 above CUPTI's kernel records: {median(own):+.0f} ns a launch ({', '.join(f'{v:+.0f}' for v in own)}); at most {MOST_NS:g}")
-    checks.finish(ns_a_launch=taken, in_process=in_process, processor_s=processor)
+            print(f"round {number + 1} {name}: {said['ns_a_launch']:.0f} ns a launch", file=sys.stderr, flush=True)
+    checks.finish(ns_a_launch=taken, in_process=add_parts(checks, options, program), processor_s=processor)
 
 
 if __name__ == "__main__":

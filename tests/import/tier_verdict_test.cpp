@@ -60,6 +60,13 @@ TEST_F(Verdicts, EachGapOfTheTimelineIsCounted) {
   EXPECT_EQ(of(0), "partial: 1 bytes of the spool unreadable");
 }
 
+TEST_F(Verdicts, MoreKernelsThanLaunchesAreOfNobodyKnowsWhich) {
+  counts_.launches_seen = 3;
+  EXPECT_EQ(of(0),
+            "partial: 97 kernels ran of whose launch CUPTI did not tell: which call and step they are of is "
+            "not known");
+}
+
 TEST_F(Verdicts, WithoutAnyKernelTheCauseIsNamed) {
   counts_ = {};
   say(spool::Topic::timeline_refused, "the driver refused");

@@ -56,6 +56,7 @@ enum class ReasonCode : std::uint8_t {
 
   /// What became of a process.
   launches_without_record,  ///< `launches`
+  records_without_launch,   ///< `records`: kernels of launches that nobody told of
   records_dropped,          ///< `records`
   records_without_room,     ///< `records`
   records_without_time,     ///< `records`
@@ -102,7 +103,7 @@ enum class ReasonCode : std::uint8_t {
   /// Counters (T2, T3) and stalls.
   no_counters,  ///< below: why
   counters_unread,
-  counters_of_step,       ///< `step`; below: what was said
+  counters_of_step,       ///< `step`, the first, and `steps` if there are several; below: what was said of it
   counted_steps_lost,     ///< `ok`, `steps`, `tier`; below: why the first
   no_counted_values,      ///< `steps`, `tier`; below: why
   values_without_launch,  ///< `values`
@@ -173,6 +174,7 @@ struct Vocabulary<ReasonCode> {
       {Code::file_unreadable, "file_unreadable"},
       {Code::end_not_seen, "end_not_seen"},
       {Code::launches_without_record, "launches_without_record"},
+      {Code::records_without_launch, "records_without_launch"},
       {Code::records_dropped, "records_dropped"},
       {Code::records_without_room, "records_without_room"},
       {Code::records_without_time, "records_without_time"},
