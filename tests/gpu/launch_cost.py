@@ -20,7 +20,7 @@ PARTS = {"alone": None, "kernels": "kernels"}
 
 def own_part(taken):
     """ns a launch that T0 takes above CUPTI's kernel records, round by round."""
-    return [mine - records for mine, records in zip(taken["record-T0"], taken["kernels"])]  # of whole rounds
+    return [mine - records for mine, records in zip(taken["record-T0"], taken["kernels"])]
 
 
 def processor_s():
