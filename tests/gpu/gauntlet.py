@@ -126,7 +126,7 @@ def drawn(kind, seed, number):
     parts = [f"warmup={random_.randrange(1, 12)}", f"timeline={timeline}"]
     if random_.random() < 0.6:
         parts.append(f"sample={random_.randrange(1, 5)}")
-    parts.append(f"replay={random_.randrange(4, 17)}")
+    parts.append(f"replay={random_.randrange(2, 9)}")
     if random_.random() < 0.15:
         parts.append("cold=2")
     if random_.random() < 0.1:
@@ -142,6 +142,8 @@ def drawn(kind, seed, number):
             arguments += ["--seed", str(random_.randrange(1, 6))]
     if later:
         options += ["--after", f"{random_.randrange(1, 400 if kind.marks else 6000)}ms"]
+    if random_.random() < 0.9:  # the others have the default, which is what a run may take of its turn
+        options += ["--budget", random_.choice(("1.5", "2", "3"))]
     fresh = kind.compiles and random_.random() < FRESH
     return arguments, ["--schedule", ",".join(parts), *options], fresh
 
