@@ -193,7 +193,7 @@ store::TierStatus timeline_verdict(const ScannedSpool& spool, const store::Compl
   };
   gap(ReasonCode::launches_without_record, "launches",
       completeness.launches_seen - completeness.kernel_records);
-  // CUPTI told of some launches no longer: their records may be of any other.
+  // Calls that did not come to the callback: their records may carry the id of any other.
   gap(ReasonCode::records_without_launch, "records",
       completeness.kernel_records - completeness.launches_seen);
   gap(ReasonCode::records_dropped, "records", completeness.dropped_records);

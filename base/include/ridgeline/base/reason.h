@@ -56,7 +56,7 @@ enum class ReasonCode : std::uint8_t {
 
   /// What became of a process.
   launches_without_record,  ///< `launches`
-  records_without_launch,   ///< `records`: kernels of launches that nobody told of
+  records_without_launch,   ///< `records`: kernels of launches that were not seen
   records_dropped,          ///< `records`
   records_without_room,     ///< `records`
   records_without_time,     ///< `records`
