@@ -99,6 +99,7 @@ TEST(Compare, OneCaptureBesideItselfDiffersInNothing) {
   const std::vector<Joint> joints = compare->band()->joints();
   ASSERT_FALSE(joints.empty());
   for (const Joint& joint : joints) EXPECT_NEAR(joint.a_x, joint.b_x, 0.5);
+  EXPECT_FALSE(compare->durations_title()->text().isEmpty());
   compare->axes().slide(compare->selection_a().view().length_ns() / 10);
   const std::vector<Joint> slid = compare->band()->joints();
   ASSERT_FALSE(slid.empty());
@@ -107,6 +108,48 @@ TEST(Compare, OneCaptureBesideItselfDiffersInNothing) {
   compare->selection_b().select_kernel(third);
   EXPECT_EQ(compare->selection_a().kernel().kernels, third.kernels);
   EXPECT_EQ(compare->table()->currentIndex().row(), 3);
+  // Once it is let go of nothing is said of it.
+  compare->selection_a().select_kernel({});
+  compare->selection_b().select_kernel({});
+  EXPECT_TRUE(wait_for([&] { return compare->band()->joints().empty(); }));
+  EXPECT_EQ(compare->durations_title()->text(), "Durations: choose a kernel");
+  EXPECT_FALSE(compare->durations()->isVisible());
+}
+
+// Two kernels that were fused into one: both launches lead to the one that took their place, in this step and beside it.
+TEST(JoinBand, LaunchesThatWereFusedLeadToTheOneInTheirPlace) {
+  const auto window = compared({testing::bundled_capture()}, {testing::bundled_capture()});
+  ASSERT_NE(window, nullptr);
+  auto* compare = dynamic_cast<ComparePanel*>(window->panel("compare"));
+  const auto views = window->panel("compare")->findChildren<TimelineView*>();
+  ASSERT_EQ(views.size(), 2);
+  const analyzer::TimeWindow step = compare->selection_a().view();
+  const std::int64_t tenth = step.length_ns() / 10;
+  const auto launches = [&](int first, int count, std::int64_t apart) {
+    EventFinder::Launches out;
+    for (int i = first; i < first + count; ++i)
+      out.emplace_back(step.start_ns + i * apart, step.start_ns + i * apart + 10);
+    return out;
+  };
+  JoinBand band;
+  band.set_views(views[0], views[1]);
+  const double label = views[0]->label_width(), wide = views[0]->axis().x_of(step.start_ns + tenth);
+  // Two a tenth in A, one a tenth in B; the first two of A and the first of B lie before the step.
+  band.set_launches(launches(-2, 12, tenth / 2), launches(-1, 6, tenth),
+                    {step.start_ns, step.start_ns + 5 * tenth}, {step.start_ns, step.start_ns + 5 * tenth});
+  const std::vector<Joint> two = band.joints();
+  ASSERT_EQ(two.size(), 10U) << "those in view";
+  for (std::size_t i = 0; i < two.size(); ++i)
+    EXPECT_NEAR(two[i].b_x - label, wide * static_cast<double>(i / 2), 1.5) << i;
+  band.set_launches(launches(0, 5, tenth), launches(0, 10, tenth / 2), step, step);
+  const std::vector<Joint> split = band.joints();
+  ASSERT_EQ(split.size(), 10U);
+  for (std::size_t i = 0; i < split.size(); ++i)
+    EXPECT_NEAR(split[i].a_x - label, wide * static_cast<double>(i / 2), 1.5) << i;
+  band.set_launches(launches(0, 3, tenth), launches(0, 2, tenth), step, step);
+  EXPECT_TRUE(band.joints().empty()) << "nothing says which belong together";
+  band.set_launches({}, launches(0, 2, tenth), step, step);
+  EXPECT_TRUE(band.joints().empty());
 }
 
 TEST(Compare, IsAPageOfTheWindowThatFitsASmallScreenAndSaysThatItIsOneRecording) {

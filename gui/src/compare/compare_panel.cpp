@@ -66,7 +66,7 @@ ComparePanel::ComparePanel(CaptureDocument& a, CaptureDocument& b, CompareSides 
       notes_(new QLabel(this)),
       table_(new TableView(this)),
       durations_(new HistogramChart(this)),
-      durations_title_(new QLabel(this)),
+      durations_title_(new ElidedLabel(this)),
       change_(new QLabel(this)),
       roofline_(new RooflineView(this)),
       charts_(new QTabWidget(this)),
@@ -110,9 +110,7 @@ ComparePanel::ComparePanel(CaptureDocument& a, CaptureDocument& b, CompareSides 
   all->addWidget(notes);
   table_->setAccessibleName(tr("Kernels by change"));
   durations_->setMinimumHeight(110);
-  durations_title_->setText(tr("Durations: choose a kernel"));
-  // A kernel's long name is cut off here rather than widening the charts.
-  durations_title_->setSizePolicy(QSizePolicy::Ignored, QSizePolicy::Preferred);
+  durations_title_->set_max_lines(2);
   change_->setFont(small_font(0.92));
   change_->setTextFormat(Qt::PlainText);
   change_->setWordWrap(true);
@@ -409,8 +407,13 @@ void ComparePanel::show_change(const comparison::KernelChange& change) {
 }
 
 void ComparePanel::show_durations() {
-  if (a_.selection.kernel().empty() && b_.selection.kernel().empty())
-    return band_->set_launches({}, {}, 0, 0);
+  const bool chosen = !a_.selection.kernel().empty() || !b_.selection.kernel().empty();
+  durations_->setVisible(chosen);
+  if (!chosen) {
+    durations_title_->setText(tr("Durations: choose a kernel"));
+    change_->hide();
+    return band_->set_launches({}, {}, {}, {});
+  }
   using Both = std::pair<EventFinder::Launches, EventFinder::Launches>;
   worker_.ask<Both>(
       this, "durations",
@@ -427,8 +430,7 @@ void ComparePanel::show_durations() {
         if (!both) return;
         auto [of_a, of_b] = std::move(both).value();
         durations_->set_values(durations_of(of_b), {}, durations_of(of_a));
-        band_->set_launches(std::move(of_a), std::move(of_b), step_of(*a_.document).start_ns,
-                            step_of(*b_.document).start_ns);
+        band_->set_launches(std::move(of_a), std::move(of_b), step_of(*a_.document), step_of(*b_.document));
       });
 }
 

@@ -13,6 +13,7 @@
 #include "compare/linked_axes.h"
 #include "models/capture_document.h"
 #include "panels/charts.h"
+#include "panels/elided_label.h"
 #include "panels/table_view.h"
 #include "ridgeline/comparison/comparison.h"
 #include "roofline/roofline_view.h"
@@ -47,6 +48,8 @@ class ComparePanel : public QWidget {
   [[nodiscard]] QString notes() const { return notes_->text(); }
   [[nodiscard]] const JoinBand* band() const { return band_; }
   [[nodiscard]] QString change() const { return change_->text(); }
+  /// Whose durations are shown, else that a kernel is to be chosen.
+  [[nodiscard]] const ElidedLabel* durations_title() const { return durations_title_; }
   [[nodiscard]] const HistogramChart* durations() const { return durations_; }
   /// Its run is looked at: what is chosen in A there is chosen in that document's other panels too, and back.
   [[nodiscard]] bool shows(const CaptureDocument& document) const { return a_.document == &document; }
@@ -89,7 +92,7 @@ class ComparePanel : public QWidget {
   QLabel* notes_;
   TableView* table_;
   HistogramChart* durations_;
-  QLabel* durations_title_;
+  ElidedLabel* durations_title_;
   QLabel* change_;
   RooflineView* roofline_;
   QTabWidget* charts_;

@@ -21,10 +21,12 @@ class JoinBand : public QWidget {
 
   /// The timelines above and below; both are asked for their axes when the band is drawn.
   void set_views(const TimelineView* a, const TimelineView* b);
-  /// Launches of the chosen kernel in order of time. The first of A from `a_from` on is the counterpart of the first
-  /// of B from `b_from` on, and so forth.
-  void set_launches(EventFinder::Launches a, EventFinder::Launches b, std::int64_t a_from,
-                    std::int64_t b_from);
+  /// Launches of the chosen kernel in order of time, and the steps that are counterparts of each other. The first of A
+  /// from its step's begin on is the counterpart of the first of B from its step's begin on, and so forth; where a step
+  /// of one side has a multiple of the other's launches (kernels that were fused) so many are of one. Else nothing says
+  /// what belongs together, and nothing is joined.
+  void set_launches(EventFinder::Launches a, EventFinder::Launches b, analyzer::TimeWindow a_step,
+                    analyzer::TimeWindow b_step);
   /// What is drawn: launches that begin in view on one side at least, unless they are too many to be told apart.
   [[nodiscard]] std::vector<Joint> joints() const;
   [[nodiscard]] QSize sizeHint() const override { return {400, kHeight}; }
@@ -39,6 +41,7 @@ class JoinBand : public QWidget {
   const TimelineView* view_b_ = nullptr;
   EventFinder::Launches a_, b_;
   std::ptrdiff_t first_a_ = 0, first_b_ = 0;  // counterparts of each other
+  std::ptrdiff_t each_a_ = 1, each_b_ = 1;    // so many launches are of one; 0: none are
 };
 
 }  // namespace ridgeline::gui
