@@ -76,6 +76,8 @@ TEST(Headline, CaveatsFollowTheVerdictAndHiddenKernelsComeBeforeAll) {
   ASSERT_EQ(findings.size(), 4U) << "each once, the last is of no line";
   EXPECT_EQ(findings.front().code, FindingCode::collector);
   EXPECT_FALSE(is_of_headline(analysis.quality.findings.back()));
+  analysis.quality.findings[2].severity = Severity::info;
+  EXPECT_EQ(headline(analysis).size(), 5U) << "a price within what steps vary by is none";
 }
 
 TEST(Headline, SaysNothingOfWhatIsNotKnown) {

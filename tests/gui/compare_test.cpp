@@ -116,7 +116,7 @@ TEST(Compare, OneCaptureBesideItselfDiffersInNothing) {
   EXPECT_FALSE(compare->durations()->isVisible());
 }
 
-// Two kernels that were fused into one: both launches lead to the one that took their place, in this step and beside it.
+// Two kernels that were fused into one: both launches lead to the one in their place, in this step and beside it.
 TEST(JoinBand, LaunchesThatWereFusedLeadToTheOneInTheirPlace) {
   const auto window = compared({testing::bundled_capture()}, {testing::bundled_capture()});
   ASSERT_NE(window, nullptr);

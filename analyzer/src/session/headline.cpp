@@ -12,8 +12,11 @@ std::optional<HeadlineKind> kind_of(const Finding& finding) {
     case FindingCode::communication:
       return HeadlineKind::communication;
     case FindingCode::saving_held_back:
-    case FindingCode::recording_price:
       return HeadlineKind::caveat;
+    case FindingCode::recording_price:
+      // One that is no more than steps vary by is none.
+      if (finding.severity > Severity::info) return HeadlineKind::caveat;
+      return std::nullopt;
     case FindingCode::collector:
       // No row stands for kernels that the source does not have.
       if (finding.detail.code == ReasonCode::import_hidden_graphs) return HeadlineKind::hidden_kernels;

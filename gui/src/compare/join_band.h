@@ -22,9 +22,9 @@ class JoinBand : public QWidget {
   /// The timelines above and below; both are asked for their axes when the band is drawn.
   void set_views(const TimelineView* a, const TimelineView* b);
   /// Launches of the chosen kernel in order of time, and the steps that are counterparts of each other. The first of A
-  /// from its step's begin on is the counterpart of the first of B from its step's begin on, and so forth; where a step
-  /// of one side has a multiple of the other's launches (kernels that were fused) so many are of one. Else nothing says
-  /// what belongs together, and nothing is joined.
+  /// in its step is the counterpart of the first of B in its step, and so forth; where a step of one side has a
+  /// multiple of the other's launches (kernels that were fused) so many are of one. Else nothing says what belongs
+  /// together, and nothing is joined.
   void set_launches(EventFinder::Launches a, EventFinder::Launches b, analyzer::TimeWindow a_step,
                     analyzer::TimeWindow b_step);
   /// What is drawn: launches that begin in view on one side at least, unless they are too many to be told apart.
