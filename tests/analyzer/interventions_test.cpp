@@ -1,11 +1,14 @@
 // interventions_test.cpp: slopes, slack and verdicts of steps that are made with known ones.
 #include "ridgeline/analyzer/whatif/interventions.h"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
 #include <functional>
 #include <random>
+
+#include "support/accepted_table.h"
 
 namespace ridgeline::analyzer {
 namespace {
@@ -215,6 +218,68 @@ TEST(Interventions, ShamsCostWhatTheStepsAreLongerBy) {
   EXPECT_EQ(all.drawn_steps, 41);
   EXPECT_EQ(all.usable_steps, 40) << "the last one has no step after the next";
   EXPECT_EQ(all.seed, "5");
+}
+
+std::string estimate_words(const std::optional<InterventionEstimate>& of) {
+  return of ? fmt::format("{:.5g} ({:.5g} to {:.5g})", of->value, of->low, of->high) : "-";
+}
+
+TEST(AcceptedTable, WhatDelaysDidToSteps) {
+  std::string table;
+  const auto add = [&](const std::string& what, DelayRecording& recording, const SimulatedDelay& simulate) {
+    recording.make();
+    const InterventionAnalysis all = analyse_interventions(recording.delays, recording.steps, simulate);
+    table += fmt::format("{}: {} drawn, {} usable, sham step {:.6g}, sham cost {}\n", what, all.drawn_steps,
+                         all.usable_steps, all.sham_step_ns, estimate_words(all.sham_cost));
+    for (const LaunchIntervention& launch : all.launches) {
+      table +=
+          fmt::format("  {} delayed {} shams of {:.6g}: slope {} slack {} {} simulated {:.5g} verdict {}\n",
+                      launch.delayed_steps, launch.sham_steps, launch.sham_ns, estimate_words(launch.slope),
+                      estimate_words(launch.slack), launch.slack_reached, launch.simulated_slope.value_or(-1),
+                      static_cast<int>(launch.verdict));
+      for (const DelayLevel& level : launch.levels)
+        table += fmt::format("    {} in {}: {:.7g} longer {:.6g} simulated {:.6g}\n", level.level_ns,
+                             level.steps, level.delay_ns, level.longer_ns, level.simulated_ns.value_or(-1));
+    }
+  };
+  const auto slack_of = [](double slack_ns) {
+    return [=](double delay_ns) { return std::max(delay_ns - slack_ns, 0.0); };
+  };
+  for (const double slack_ns : {0.0, 150'000.0, 300'000.0, 900'000.0}) {
+    for (const double noise_ns : {1.0, 5000.0, 200'000.0, 900'000.0}) {
+      DelayRecording recording;
+      recording.effect = slack_of(slack_ns);
+      recording.noise_ns = noise_ns;
+      add(fmt::format("slack {} noise {}", slack_ns, noise_ns), recording, simulated(slack_ns > 0 ? 0.5 : 1));
+    }
+  }
+  for (const int pairs : {3, 8, 9, 12, 13, 18, 24, 31}) {
+    DelayRecording recording;
+    recording.pairs = pairs;
+    add(fmt::format("{} pairs", pairs), recording, {});
+  }
+  for (const int every : {3, 5, 9}) {
+    DelayRecording recording;
+    recording.outlier_every = every;
+    recording.drift_ns = 300;
+    add(fmt::format("an outlier in {} and drift", every), recording, simulated(1.05));
+  }
+  for (const double slope : {0.0, 0.5, 0.85, 0.89, 0.92, 1.08, 1.11, 1.3}) {
+    DelayRecording recording;
+    add(fmt::format("simulated with {}", slope), recording, simulated(slope));
+  }
+  for (const double made_up : {0.5, 1.0}) {
+    DelayRecording recording;
+    recording.made_up = made_up;
+    add(fmt::format("the next step makes up for {}", made_up), recording, simulated(1));
+  }
+  DelayRecording one;
+  one.levels = {300'000};
+  add("one level", one, simulated(1));
+  DelayRecording shams;
+  shams.levels = {};
+  add("shams alone", shams, simulated(1));
+  ridgeline::testing::expect_accepted("delays.txt", table);
 }
 
 }  // namespace

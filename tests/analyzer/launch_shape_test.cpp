@@ -38,6 +38,14 @@ TEST(LaunchShape, WavesAndWhatStaysIdleInTheLast) {
   EXPECT_DOUBLE_EQ(shape(330).idle_ratio, 1 - 1.25 / 2);
   EXPECT_DOUBLE_EQ(shape(2640).idle_ratio, 0);
   EXPECT_DOUBLE_EQ(shape(132).idle_ratio, 0) << "a block on every SM";
+  // Counted block by block: 264 have a place at once.
+  for (std::int64_t blocks = 265; blocks < 800; blocks += 7) {
+    std::int64_t waves = 0;
+    for (std::int64_t left = blocks; left > 0; left -= 264) ++waves;
+    const auto places = static_cast<double>(waves * 264);
+    EXPECT_DOUBLE_EQ(shape(blocks).waves, static_cast<double>(blocks) / 264);
+    EXPECT_NEAR(shape(blocks).idle_ratio, (places - static_cast<double>(blocks)) / places, 1e-12) << blocks;
+  }
   EXPECT_DOUBLE_EQ(shape(33).idle_ratio, 0.75);
   EXPECT_DOUBLE_EQ(shape(33).occupancy_ratio, 1);
   EXPECT_DOUBLE_EQ(launch_shape(h200(), launch(1, 384, 168, 0))->occupancy_ratio, 12.0 / 64);

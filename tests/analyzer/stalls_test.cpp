@@ -143,6 +143,13 @@ TEST(Stalls, FailuresAndLossesAreSaid) {
   EXPECT_EQ(stalls.reason, "");
   EXPECT_EQ(stalls.dropped_samples, 12);
   EXPECT_EQ(stalls.kernels.size(), 1u);
+
+  const store::StallWindow overflow = m.model.stall_windows.front();
+  m.window(WindowStatus::failed, "the driver ended");
+  m.model.stall_windows.insert(m.model.stall_windows.begin(), overflow);
+  stalls = m.analysed();
+  EXPECT_FALSE(stalls.buffer_full) << "the last window that says something counts";
+  EXPECT_EQ(stalls.reason, "the driver ended");
 }
 
 TEST(Stalls, ARecordingWithoutThemSaysSo) {
