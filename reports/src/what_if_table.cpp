@@ -175,7 +175,8 @@ void add_other_columns(WhatIfColumns& columns) {
   columns.push_back({{.key = "shared_bytes",
                       .header = "not moved",
                       .unit = "MB",
-                      .help = "of fused pairs: bytes that are neither written nor read any more",
+                      .help = "of fused pairs: bytes that are neither written nor read any more; with "
+                              "--fuse-kept those that are not read",
                       .shown = false},
                      of_one(&TransformAnswer::shared_bytes, Form::megabytes)});
   columns.push_back(

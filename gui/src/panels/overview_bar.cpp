@@ -39,7 +39,8 @@ OverviewBar::OverviewBar(const CaptureDocument& document, QWidget* parent)
   if (!dominates.isEmpty()) add_line(dominates.join(' '), strong, 2);
   // Where the kernels are not what dominates their verdict is in a line.
   add_line(verdict.join(' '), font(), waits ? 1 : 2);
-  if (!first.isEmpty()) add_line(first.join(' '), font(), 2);
+  // That nothing is advised takes no room from the timeline.
+  if (!first.isEmpty()) add_line(first.join(' '), font(), analysis.advice.advice.empty() ? 1 : 2);
   add_line(shown(reports::step_line(analysis.steps)) + "  " + shown(reports::run_line(*document.recording())),
            small_font(0.92));
 

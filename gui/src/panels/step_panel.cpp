@@ -201,9 +201,9 @@ StepPanel::StepPanel(CaptureDocument& document, Selection& selection, QWidget* p
   steps_title_ = wrapped_heading(tr("GPU time of the steps; a click chooses one"), page);
   column->addWidget(steps_title_);
   column->addWidget(steps_);
-  column->addWidget(outliers_);
   column->addWidget(flame_title_);
   column->addWidget(flame_);
+  column->addWidget(outliers_);  // below what is to be clicked
   column->addStretch(1);
   area->setWidget(page);
   body()->addWidget(area, 1);
