@@ -119,8 +119,7 @@ std::string step_text(const Finding& f) {
     case FindingCode::steps_no_timeline:
       return no_timeline_text(f);
     case FindingCode::steps_window:
-      return fmt::format("no steps were found: the whole recording is ranked; {}",
-                         how_to_have_steps(f));
+      return fmt::format("no steps were found: the whole recording is ranked; {}", how_to_have_steps(f));
     case FindingCode::steps_period:
       return f.remedy == analyzer::Remedy::name_steps
                  ? fmt::format(

@@ -47,8 +47,7 @@ TEST(GapText, ASynchronisationIsItsCallThreadAndLength) {
 }
 
 TEST(GapText, TheCpusOwnCodeHasTheRestAndWhatItCameBehind) {
-  EXPECT_EQ(gap_cause(named_threads(), recorded(), gap_of(GapKind::host_bound)),
-            "CPU code in thread main");
+  EXPECT_EQ(gap_cause(named_threads(), recorded(), gap_of(GapKind::host_bound)), "CPU code in thread main");
   EXPECT_EQ(gap_cause(named_threads(), recorded(), waited(GapKind::host_bound, 20'000)),
             "CPU code in thread main, 4.000 ms, behind cudaStreamSynchronize");
 }
