@@ -381,34 +381,30 @@ std::string kernels_verdict_sentence(const analyzer::Analysis& analysis) {
                          budgets ? " or within its own budget" : "", integer(check.stretch_count), stretch);
     case analyzer::OverallVerdict::missed: {
       const bool one = check.missed_count == 1;
+      const std::string counts =
+          fmt::format("{}: {} of {} {} below {} of {} nearest roof{}, {} at {} or above.", misses,
+                      integer(check.missed_count), kernels, one ? "is" : "are", target, one ? "its" : "their",
+                      budgets ? " or over budget" : "", integer(check.stretch_count), stretch);
+      const std::string these = one ? "it" : fmt::format("these {}", integer(check.missed_count));
       if (const auto& reach = analysis.check_ranking.reach;
           reach && reach->known() && check.missed_reached_ns) {
         const auto share = [&](double ns) {
           return percent_text(reach->measured_ns > 0 ? ns / static_cast<double>(reach->measured_ns) : 0);
         };
-        const std::string counts = fmt::format(
-            "{}: {} of {} {} below {} of {} nearest roof{}, {} at {} or above.", misses,
-            integer(check.missed_count), kernels, one ? "is" : "are", target, one ? "its" : "their",
-            budgets ? " or over budget" : "", integer(check.stretch_count), stretch);
+        const std::string length = time_text(static_cast<double>(reach->measured_ns));
         if (std::max({*check.missed_reached_ns, reach->target_ns, reach->stretch_ns}) < 1)
           return fmt::format("{} At {} or {} the {} of {} would be no shorter.", counts, target, stretch,
-                             simulated_noun(check.scope), time_text(static_cast<double>(reach->measured_ns)));
+                             simulated_noun(check.scope), length);
         return fmt::format(
             "{} At {} {} would shorten the {} of {} by up to {}, all kernels together by {} ({}); at {}, by "
             "{} ({}).",
-            counts, target, one ? "it" : fmt::format("these {}", integer(check.missed_count)),
-            simulated_noun(check.scope), time_text(static_cast<double>(reach->measured_ns)),
-            time_text(*check.missed_reached_ns), time_text(reach->target_ns), share(reach->target_ns),
-            stretch, time_text(reach->stretch_ns), share(reach->stretch_ns));
+            counts, target, these, simulated_noun(check.scope), length, time_text(*check.missed_reached_ns),
+            time_text(reach->target_ns), share(reach->target_ns), stretch, time_text(reach->stretch_ns),
+            share(reach->stretch_ns));
       }
       return fmt::format(
-          "{}: {} of {} {} below {} of {} nearest roof{}, {} at {} or above. At {} "
-          "{} "
-          "would save up to {} of the {}'s {}, all kernels together {} ({}); at {}, {} ({}).",
-          misses, integer(check.missed_count), kernels, one ? "is" : "are", target, one ? "its" : "their",
-          budgets ? " or over budget" : "", integer(check.stretch_count), stretch, target,
-          one ? "it" : fmt::format("these {}", integer(check.missed_count)),
-          time_text(check.missed_saving_ns), noun,
+          "{} At {} {} would save up to {} of the {}'s {}, all kernels together {} ({}); at {}, {} ({}).",
+          counts, target, these, time_text(check.missed_saving_ns), noun,
           time_text(static_cast<double>(analysis.accounting.step_ns)), time_text(t.saved_target_ns),
           percent_text(t.saved_target_share), stretch, time_text(t.saved_stretch_ns),
           percent_text(t.saved_stretch_share));

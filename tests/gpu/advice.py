@@ -3,10 +3,10 @@
 
 usage: advice.py --ridgeline RIDGELINE --trainer GPT2_TRAIN [--out DIR] [--json FILE] [--only NAME,...]
 A row each. First the steps without a defect: the PyTorch step (planted.py), the same in FP32 with its GEMMs in TF32, a light one, and the
-trainer. They pass if every rule is silent. Then a step with one defect
-each: it passes if its rule finds it, comes first, and promises a gain within a factor of two of what taking the defect out gains,
-measured on the same programs unrecorded, in 48 rounds in turn whose mean is known to half of it. advice-*.json in --out has what was advised of each, whatever the verdict. About 300 s;
-a row is printed as soon as it is known. --only healthy: the steps without a defect alone, 80 s.
+trainer. They pass if every rule is silent. Then a step with one defect each: it passes if its rule finds it, comes first, and promises a
+gain within a factor of two of what taking the defect out gains, measured on the same programs unrecorded, in 48 rounds in turn whose mean
+is known to half of it. advice-*.json in --out has what was advised of each, whatever the verdict. About 300 s; a row is printed as soon as
+it is known. --only healthy: the steps without a defect alone, 80 s.
 """
 import os
 import sys

@@ -2,9 +2,10 @@
 """From a recording to advice to a faster step: the first advice for four programs, carried out.
 
 usage: carried_out.py --ridgeline RIDGELINE [--out DIR] [--json FILE] [--only gpt2,resnet50,triton,cutlass]
-Two are as people first write them (first_version.py), two of kernels that no rule was made on (held_out.py). Each is recorded as it is; the first case of `ridgeline advise` that has a remedy there is carried out, and what it
-gains is measured on unrecorded runs, in turn. A row passes if the measured gain lies in the promised interval or within a factor of two of
-its middle. What was advised, ranked and measured is left in --out, whatever the verdict. 160 s.
+Two are as people first write them (first_version.py), two of kernels that no rule was made on (held_out.py). Each is recorded as it is; the
+first case of `ridgeline advise` that has a remedy there is carried out, and what it gains is measured on unrecorded runs, in turn. A row
+passes if the measured gain lies in the promised interval or within a factor of two of its middle. What was advised, ranked and measured is
+left in --out, whatever the verdict. 160 s.
 """
 import os
 import sys

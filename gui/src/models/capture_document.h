@@ -50,9 +50,9 @@ class CaptureDocument : public QObject {
   [[nodiscard]] KernelChoice kernels_of(const analyzer::Subject& subject) const;
   /// Run, devices, steps, messages.
   [[nodiscard]] const std::shared_ptr<const analyzer::Model>& recording() const { return recording_; }
-  /// Whether the overview is of a step; else the capture has none, and the recorded window is all that can be shown.
+  /// Whether the overview is of a step; else the capture has none, and the recording is shown as a whole.
   [[nodiscard]] bool has_steps() const;
-  /// What the overview is of: "step", or "window".
+  /// What the overview is of: "step", or "recording" for lack of steps.
   [[nodiscard]] QString noun() const;
   /// The process that the overview is of.
   [[nodiscard]] store::Id process_id() const;

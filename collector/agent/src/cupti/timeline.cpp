@@ -153,6 +153,7 @@ void Timeline::flush() noexcept {
 void Timeline::flush_final() noexcept {
   api_.activity_flush_all(CUPTI_ACTIVITY_FLAG_FLUSH_FORCED);
   drain();
+  count_dropped();
 }
 
 std::uint8_t* Timeline::allocate() noexcept {
@@ -257,9 +258,13 @@ void Timeline::drain() noexcept {
       sched_yield();
     }
   }
-  Completed next;
-  while (take_completed(&next)) take_all(next);
+  bool taken = false;
+  for (Completed next; take_completed(&next); taken = true) take_all(next);
   draining_.clear(std::memory_order_release);
+  if (taken) count_dropped();  // the agent's thread looks again and again
+}
+
+void Timeline::count_dropped() noexcept {
   std::size_t dropped = 0;
   if (api_.activity_get_num_dropped_records(nullptr, 0, &dropped) == CUPTI_SUCCESS && dropped > 0)
     totals_.add(&Count::dropped_records, dropped);

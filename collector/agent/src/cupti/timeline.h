@@ -155,6 +155,8 @@ class Timeline {
 
   bool take_completed(Completed* next) noexcept;
   void take_all(const Completed& completed) noexcept;
+  /// Records that found no buffer since it was asked last.
+  void count_dropped() noexcept;
   KnownName& look_up(const char* name) noexcept;
   void count(Totals::Field field, std::uint64_t* so_far) noexcept {
     if (++*so_far < kCountedAtOnce) return;
