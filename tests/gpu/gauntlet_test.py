@@ -175,6 +175,21 @@ time.sleep(0.5)
         self.assertEqual([each.status for each in done], [0, 0, 0])
         self.assertLess(sum(each.seconds for each in done), 3 * took)  # without what they waited
 
+    def test_they_come_in_the_order_in_which_they_asked(self):
+        lock, came = turns.InOrder(), []
+
+        def one(number):
+            with lock:
+                came.append(number)
+
+        with ThreadPoolExecutor(20) as pool:
+            with lock:
+                for number in range(20):
+                    pool.submit(one, number)
+                    while lock.next < number + 2:
+                        time.sleep(0.001)
+        self.assertEqual(came, list(range(20)))
+
     def test_one_that_does_not_end_is_ended(self):
         done = turns.Turn().run([sys.executable, "-c", "import subprocess; subprocess.call(['sleep', '60'])"], {}, 1, "unused", False)
         self.assertEqual(done.status, 124)

@@ -14,11 +14,29 @@ LONGEST_LOADING_S = 240
 LEAST_WRITING_S = 60  # for the capture of a program that has ended
 
 
+class InOrder:
+    """A lock whose owners come in the order in which they asked: threading.Lock lets one wait for ever while others come and go."""
+
+    def __init__(self):
+        self.changed, self.next, self.served = threading.Condition(), 0, 0
+
+    def __enter__(self):
+        with self.changed:
+            mine = self.next
+            self.next += 1
+            self.changed.wait_for(lambda: self.served == mine)
+
+    def __exit__(self, *_):
+        with self.changed:
+            self.served += 1
+            self.changed.notify_all()
+
+
 class Turn:
     """Of one GPU."""
 
     def __init__(self):
-        self.lock = threading.Lock()
+        self.lock = InOrder()
 
     def run(self, command, env, timeout_s, stem, waits):
         """Runs a recording, a list of words. `timeout_s`: from the begin of its turn. `waits`: its program waits for its turn by itself,
