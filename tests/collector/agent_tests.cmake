@@ -32,6 +32,11 @@ if(programs AND TARGET ridgeline_agent)
   target_include_directories(agent_parts SYSTEM PRIVATE ${RIDGELINE_CUPTI_INCLUDE} ${CUDAToolkit_INCLUDE_DIRS})
   target_link_libraries(agent_parts PRIVATE ${CMAKE_DL_LIBS} ridgeline::options)
 
+  # In which library a program's first thread spends its time, for the same.
+  add_library(agent_where MODULE gpu/where.cpp)
+  set_target_properties(agent_where PROPERTIES LIBRARY_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/tests PREFIX "")
+  target_link_libraries(agent_where PRIVATE ridgeline::options)
+
   # What the agent does at a launch, in ns.
   add_executable(launch_bench launch_bench.cpp)
   set_target_properties(launch_bench PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/tests)

@@ -339,7 +339,10 @@ class Checkers(unittest.TestCase):
         self.assertTrue(price.agreement([35.0, 35.8], [36.0, 36.2], own)[3], "it says itself how little it knows")
 
     def test_the_own_part_of_a_launch_is_what_is_above_the_records(self):
-        self.assertEqual(launch_cost.own_part({"kernels": [5000, 5200], "record-T0": [5150, 5500]}), [150, 300])
+        self.assertEqual(launch_cost.own_part({"kernels": [7000, 5200], "record-T0": [7600, 7500, 5350]}), 150, "a slow process says nothing")
+        self.assertAlmostEqual(launch_cost.share_of("libridgeline_agent", ["60.5 python3\n", "2.25 libridgeline_agent.so\n", "1 libc.so.6\n"]), 0.0225)
+        self.assertEqual(launch_cost.share_of("libridgeline_agent", ["100 python3\n"]), 0)
+        self.assertIsNone(launch_cost.share_of("libridgeline_agent", []))
 
     def test_turns_want_every_tier_of_every_process(self):
         for processes, passed in ((1, True), (2, False)):
