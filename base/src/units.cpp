@@ -44,12 +44,17 @@ std::string integer(std::int64_t value) {
   return digits;
 }
 
+std::string with_minus_sign(std::string text) {
+  if (text.size() > 1 && text[0] == '-' && text[1] >= '0' && text[1] <= '9') text.replace(0, 1, "−");
+  return text;
+}
+
 std::string time_text(double ns) {
   const double magnitude = std::fabs(ns);
-  if (magnitude < 1e3) return fixed(ns, 0) + " ns";
-  if (magnitude < 1e6) return microseconds(ns) + " µs";
-  if (magnitude < 1e9) return milliseconds(ns) + " ms";
-  return fixed(ns * 1e-9, 2) + " s";
+  if (magnitude < 1e3) return with_minus_sign(fixed(ns, 0)) + " ns";
+  if (magnitude < 1e6) return with_minus_sign(microseconds(ns)) + " µs";
+  if (magnitude < 1e9) return with_minus_sign(milliseconds(ns)) + " ms";
+  return with_minus_sign(fixed(ns * 1e-9, 2)) + " s";
 }
 
 namespace {
@@ -62,7 +67,7 @@ std::string scaled(double value, const char* unit, int decimals) {
     value /= 1000.0;
     ++prefix;
   }
-  return fixed(value, prefix == 0 ? 0 : decimals) + " " + kPrefixes[prefix] + unit;
+  return with_minus_sign(fixed(value, prefix == 0 ? 0 : decimals)) + " " + kPrefixes[prefix] + unit;
 }
 
 }  // namespace
@@ -80,7 +85,7 @@ std::string clock_text(double hz) {
   return megahertz(hz) + " MHz";
 }
 std::string percent_text(double ratio, int decimals) {
-  return percent(ratio, decimals) + " %";
+  return with_minus_sign(percent(ratio, decimals)) + " %";
 }
 
 std::string counted(std::int64_t count, std::string_view noun, std::string_view plural) {

@@ -259,6 +259,24 @@ std::string ceiling_text(const store::Ceiling& ceiling) {
   return text;
 }
 
+namespace {
+
+// At both targets, or at the second only; so that nobody reads a saving of "0.0 % (0 ns)".
+std::string saving_at(std::string_view noun, double at_target_ns, double at_stretch_ns,
+                      const analyzer::RankingOptions& options, std::string_view at_target,
+                      std::string_view at_stretch) {
+  constexpr double kNothingNs = 0.5;  // what a time of 0 ns is rounded from
+  const std::string target = target_text(options.target), stretch = target_text(options.stretch);
+  if (at_stretch_ns < kNothingNs)
+    return fmt::format("nothing of the {} at {} or {} of the nearest roof", noun, target, stretch);
+  if (at_target_ns < kNothingNs)
+    return fmt::format("nothing of the {} at {} of the nearest roof, up to {} at {}", noun, target,
+                       at_stretch, stretch);
+  return fmt::format("up to {} at {} of the nearest roof, {} at {}", at_target, target, at_stretch, stretch);
+}
+
+}  // namespace
+
 std::string saving_text(const analyzer::Ranking& ranking) {
   const analyzer::RankingTotals& t = ranking.totals;
   if (ranking.rows.empty())
@@ -281,16 +299,16 @@ std::string saving_text(const analyzer::Ranking& ranking) {
                  ? amount(ns, ns / static_cast<double>(reach.measured_ns))
                  : time_text(ns);
     };
-    return fmt::format("up to {} of the {} ({}) at {} of the nearest roof, {} ({}) at {}",
-                       share(reach.target_ns), simulated_noun(ranking.scope), part(reach.target_ns),
-                       target_text(ranking.options.target), share(reach.stretch_ns), part(reach.stretch_ns),
-                       target_text(ranking.options.stretch));
+    const std::string_view whole = simulated_noun(ranking.scope);
+    return saving_at(whole, reach.target_ns, reach.stretch_ns, ranking.options,
+                     fmt::format("{} of the {} ({})", share(reach.target_ns), whole, part(reach.target_ns)),
+                     fmt::format("{} ({})", share(reach.stretch_ns), part(reach.stretch_ns)));
   }
-  return fmt::format("up to {} of the {} ({}) at {} of the nearest roof, {} ({}) at {}",
-                     percent_text(t.saved_target_share), noun,
-                     amount(t.saved_target_ns, t.saved_target_share), target_text(ranking.options.target),
-                     percent_text(t.saved_stretch_share), amount(t.saved_stretch_ns, t.saved_stretch_share),
-                     target_text(ranking.options.stretch));
+  return saving_at(noun, t.saved_target_ns, t.saved_stretch_ns, ranking.options,
+                   fmt::format("{} of the {} ({})", percent_text(t.saved_target_share), noun,
+                               amount(t.saved_target_ns, t.saved_target_share)),
+                   fmt::format("{} ({})", percent_text(t.saved_stretch_share),
+                               amount(t.saved_stretch_ns, t.saved_stretch_share)));
 }
 
 namespace {

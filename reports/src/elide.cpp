@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cctype>
+#include <cstdint>
 #include <map>
 #include <set>
 #include <vector>
@@ -590,6 +591,72 @@ void number_what_looks_alike(const std::vector<std::string>& names, int columns,
 
 }  // namespace
 
+namespace {
+
+std::vector<std::string_view> words_of(std::string_view text) {
+  std::vector<std::string_view> words;
+  for (std::size_t i = 0; i < text.size();) {
+    std::size_t end = i;
+    while (end < text.size() && is_identifier(text[end])) ++end;
+    if (end > i) words.push_back(text.substr(i, end - i));
+    i = std::max(end, i + 1);
+  }
+  return words;
+}
+
+// Of names that say the same of their functor the first word of each at which all of them differ; empty: there is none.
+std::map<std::string, std::string> words_that_part(const std::set<std::string>& names) {
+  constexpr std::size_t kMaxWord = 16;
+  std::vector<std::vector<std::string_view>> words;
+  std::size_t least = SIZE_MAX;
+  for (const std::string& name : names) {
+    words.push_back(words_of(name));
+    least = std::min(least, words.back().size());
+  }
+  for (std::size_t at = 0; at < least; ++at) {
+    std::set<std::string_view> different;
+    for (const auto& each : words) different.insert(each[at].substr(0, kMaxWord));
+    if (different.size() != names.size()) continue;
+    std::map<std::string, std::string> of;
+    std::size_t i = 0;
+    for (const std::string& name : names) of[name] = words[i++][at].substr(0, kMaxWord);
+    return of;
+  }
+  return {};
+}
+
+// Names that begin with what their functor is keep that beginning: of those that say the same there, what else parts
+// them is put behind it, "MulFunctor<float> · elementwise_kernel<…4…>". `full` becomes what is to be told apart.
+void name_by_functors(std::vector<std::string>& full, int columns, std::vector<std::string>& out) {
+  std::map<std::string, std::set<std::string>> names_of;
+  std::vector<std::string> said;
+  for (const std::string& name : full) {
+    const std::string brief = brief_name(name);
+    said.push_back(what_arguments_say(split_name(brief)));
+    if (said.back().find(' ') == std::string::npos) said.back().clear();
+    if (!said.back().empty()) names_of[said.back()].insert(name);
+  }
+  std::map<std::string, std::map<std::string, std::string>> words;
+  for (const auto& [functor, names] : names_of) {
+    if (names.size() > 1) words[functor] = words_that_part(names);
+  }
+  for (std::size_t i = 0; i < full.size(); ++i) {
+    if (said[i].empty()) continue;
+    const bool is_cut = out[i] == elide_end(said[i], columns);
+    const auto parted = words.find(said[i]);
+    const auto word = parted == words.end() ? std::map<std::string, std::string>::const_iterator()
+                                            : parted->second.find(full[i]);
+    const bool has_word = parted != words.end() && word != parted->second.end();
+    const std::string mark =
+        has_word ? "<" + std::string(kEllipsis) + word->second + std::string(kEllipsis) + ">" : "";
+    if (is_cut && has_word && columns - display_width(mark) >= kMinName)
+      out[i] = elide_end(said[i], columns - display_width(mark)) + mark;
+    full[i] = said[i] + mark;
+  }
+}
+
+}  // namespace
+
 std::vector<std::string> elide_kernel_names(const std::vector<std::string>& demangled_names, int columns) {
   // Code and grid stay whole: what is shortened is the names before them.
   std::vector<std::string> names;
@@ -617,6 +684,7 @@ std::vector<std::string> elide_kernel_names(const std::vector<std::string>& dema
   for (const auto& [brief, names_of_it] : wholes) {
     if (names_of_it.size() == 1) std::replace(full.begin(), full.end(), *names_of_it.begin(), brief);
   }
+  name_by_functors(full, columns, out);
   // Each round parts a group at its members' first difference; a group of n needs at most n - 1.
   constexpr int kRounds = 6;
   for (int round = 0; round < kRounds; ++round) {

@@ -229,7 +229,7 @@ std::string best_bucket(const JobWhatIf& of) {
       "Of the bucket sizes that were asked about {} gives the shortest step, {} ({}{} against the "
       "recorded buckets).",
       best->change.text.substr(best->change.text.find('=') + 1), time_text(best->gain->step_ns),
-      best->gain->gain_ns < 0 ? "+" : "-", time_text(std::abs(best->gain->gain_ns)));
+      best->gain->gain_ns < 0 ? "+" : "−", time_text(std::abs(best->gain->gain_ns)));
 }
 
 template <typename T>
@@ -294,8 +294,9 @@ std::vector<std::string> job_what_if_sentences(const JobWhatIf& of) {
                     of.missing == 1 ? "One rank is" : fmt::format("{} ranks are", of.missing)));
   for (std::size_t i = 0; i < of.fits.size() && i < kFitsSaid; ++i) all.push_back(fit_sentence(of.fits[i]));
   if (of.fits.size() > kFitsSaid)
-    all.push_back(fmt::format("{} more communicators and functions are in the JSON document.",
-                              of.fits.size() - kFitsSaid));
+    all.push_back(counted(static_cast<std::int64_t>(of.fits.size() - kFitsSaid),
+                          "more communicator or function is", "more communicators and functions are") +
+                  " in the JSON document.");
   if (of.calls_without_ready > 0)
     all.push_back(
         fmt::format("Of {} calls {} have no time from which they could have begun: they are left to begin "

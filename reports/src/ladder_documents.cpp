@@ -64,6 +64,12 @@ double saved_ns(const LadderEstimate& estimate) {
   return estimate.before_ns.value_or(0) * ladder_saved_ratio(estimate.log_ratio);
 }
 
+// "saves 2.10 %", "costs 2.10 %".
+std::string saved_words(const LadderEstimate& estimate) {
+  const double ratio = ladder_saved_ratio(estimate.log_ratio);
+  return (ratio < 0 ? "costs " : "saves ") + ladder_percent(std::abs(ratio));
+}
+
 // Rungs whose effect depends on others, beyond chance. A rung that saves as many milliseconds of a shorter step saves
 // more of it: that is no help.
 void add_interactions(const LadderRecord& record, const LadderResult& result,
@@ -78,10 +84,8 @@ void add_interactions(const LadderRecord& record, const LadderResult& result,
         interaction->outcome == Outcome::improved &&
         saved_ns(climb) > saved_ns(alone) + record.options.margin_ratio * climb.before_ns.value_or(0);
     if (!shared && !helped) continue;
-    notes.push_back(fmt::format("{} saves {} on top of the rungs below it and {} alone: {}.",
-                                record.rungs[step.rung].name,
-                                ladder_percent(ladder_saved_ratio(climb.log_ratio)),
-                                ladder_percent(ladder_saved_ratio(alone.log_ratio)),
+    notes.push_back(fmt::format("{} {} on top of the rungs below it and {} alone: {}.",
+                                record.rungs[step.rung].name, saved_words(climb), saved_words(alone),
                                 shared ? "they share an effect" : "they help it"));
   }
 }

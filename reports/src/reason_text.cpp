@@ -31,17 +31,16 @@ std::string process_text(const Reason& reason) {
     case Code::end_not_seen:
       return "the launcher did not see the program end: its exit status is unknown";
     case Code::launches_without_record:
-      return fmt::format("{} launches without a kernel record", number("launches"));
+      return counted(number("launches"), "launch", "launches") + " without a kernel record";
     case Code::records_without_launch:
-      return fmt::format(
-          "{} kernels ran of whose launch CUPTI did not tell: which call and step they are of is not known",
-          number("records"));
+      return fmt::format("{} ran of whose launch CUPTI did not tell: which call and step {} of is not known",
+                         counted(number("records"), "kernel"), number("records") == 1 ? "it is" : "they are");
     case Code::records_dropped:
-      return fmt::format("{} records dropped by the driver", number("records"));
+      return counted(number("records"), "record") + " dropped by the driver";
     case Code::records_without_room:
-      return fmt::format("{} records that found no room in the spool", number("records"));
+      return counted(number("records"), "record") + " that found no room in the spool";
     case Code::records_without_time:
-      return fmt::format("{} kernel records without a time", number("records"));
+      return counted(number("records"), "kernel record") + " without a time";
     case Code::bytes_unreadable:
       return fmt::format("{} bytes of the spool unreadable", number("bytes"));
     case Code::process_unfinished:
@@ -250,26 +249,29 @@ std::string counters_text(const Reason& reason) {
     case Code::no_counted_values:
       return fmt::format("none of {} {} steps gave counters: {}", number("steps"), steps, below(reason));
     case Code::values_without_launch:
-      return fmt::format("{} counter values belong to launches without a kernel record and were left out",
-                         number("values"));
+      return counted(number("values"),
+                     "counter value belongs to a launch without a kernel record and was left out",
+                     "counter values belong to launches without a kernel record and were left out");
     case Code::values_without_metric:
-      return fmt::format("{} counter values name no metric and were left out", number("values"));
+      return counted(number("values"), "counter value names no metric and was left out",
+                     "counter values name no metric and were left out");
     case Code::values_not_evaluated:
-      return fmt::format("{} counter values could not be evaluated by CUPTI and were left out",
-                         number("values"));
+      return counted(number("values"), "counter value could not be evaluated by CUPTI and was left out",
+                     "counter values could not be evaluated by CUPTI and were left out");
     case Code::no_stall_samples:
       return "no sample of stalls arrived";
     case Code::stall_samples_dropped:
-      return fmt::format("stall reasons: {} samples were dropped by the hardware, {} were received",
-                         number("dropped"), number("received"));
+      return fmt::format("stall reasons: {} dropped by the hardware, {} received",
+                         counted(number("dropped"), "sample was", "samples were"),
+                         counted(number("received"), "was", "were"));
     case Code::stall_samples_nameless:
-      return fmt::format("stall reasons: {} samples name no kernel or reason and were left out",
-                         number("samples"));
+      return "stall reasons: " + counted(number("samples"),
+                                         "sample names no kernel or reason and was left out",
+                                         "samples name no kernel or reason and were left out");
     default:  // stall_samples_ambiguous
-      return fmt::format(
-          "stall reasons: {} samples are of kernels that ran in two machine codes of one name, and were "
-          "left out",
-          number("samples"));
+      return "stall reasons: " + counted(number("samples"), "sample is", "samples are") +
+             fmt::format(" of kernels that ran in two machine codes of one name, and {} left out",
+                         number("samples") == 1 ? "was" : "were");
   }
 }
 

@@ -9,6 +9,7 @@
 #include "json_parts.h"
 #include "json_values.h"
 #include "ridgeline/base/units.h"
+#include "ridgeline/reports/compare_documents.h"
 
 namespace ridgeline::reports {
 
@@ -116,8 +117,8 @@ std::string replayed_sentence(const ReplayedInSitu& replayed) {
       counted(replayed.step_launches, "launch", "launches"), replayed.launches == 1 ? "was" : "were",
       time_text(static_cast<double>(replayed.in_situ_ns)), time_text(replayed.replayed_ns));
   if (replayed.in_situ_ns > 0)
-    text.append(fmt::format(" ({:+.1f} %)",
-                            100 * (replayed.replayed_ns / static_cast<double>(replayed.in_situ_ns) - 1)));
+    text.append(fmt::format(
+        " ({})", signed_percent(replayed.replayed_ns / static_cast<double>(replayed.in_situ_ns) - 1)));
   return text.append(". The time in the run is the one that counts: a replay runs each kernel alone.");
 }
 

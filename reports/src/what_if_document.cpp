@@ -54,7 +54,7 @@ std::string check_sentence(const ReplayCheck& check) {
   std::string text =
       fmt::format("Unchanged, the simulated step takes {} where {} measured {} ({}{} off).",
                   ms_text(check.simulated_ns), check.steps == 1 ? "the step" : counted(check.steps, "step"),
-                  ms_text(check.measured_ns), off < 0 ? "-" : "+", percent_text(std::fabs(off), 2));
+                  ms_text(check.measured_ns), off < 0 ? "−" : "+", percent_text(std::fabs(off), 2));
   if (!check.order_recorded)
     text += " What orders the streams was not all recorded: it is concluded from the times.";
   if (check.other_processes > 0)

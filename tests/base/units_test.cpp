@@ -44,7 +44,7 @@ TEST(Units, ATimeHasTheLargestUnitThatLeavesADigit) {
   EXPECT_EQ(time_text(12'300), "12.3 µs");
   EXPECT_EQ(time_text(1'000'000), "1.000 ms");
   EXPECT_EQ(time_text(57'812'345), "57.812 ms");
-  EXPECT_EQ(time_text(-57'812'345), "-57.812 ms");
+  EXPECT_EQ(time_text(-57'812'345), "−57.812 ms");
   EXPECT_EQ(time_text(1'000'000'000), "1.00 s");
   EXPECT_EQ(time_text(3'214'000'000), "3.21 s");
 }

@@ -261,5 +261,13 @@ TEST(Options, ComplainsInWords) {
   }
 }
 
+TEST(WithWholeNumbers, ALineBreaksNowhereBetweenANumberAndItsUnit) {
+  const auto parts = [](const char* text) { return with_whole_numbers(text).split(' '); };
+  EXPECT_EQ(parts("0 ns at 85.0 %, 3.44 GB read").size(), 5);
+  EXPECT_EQ(parts("1.0 % ± <0.1 (T1)").size(), 3);
+  EXPECT_EQ(parts("12 calls of 3 steps").size(), 5) << "no units";
+  EXPECT_EQ(with_whole_numbers("1980 MHz").replace(QChar(QChar::Nbsp), ' '), "1980 MHz");
+}
+
 }  // namespace
 }  // namespace ridgeline::gui

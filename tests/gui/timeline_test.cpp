@@ -69,7 +69,7 @@ TEST(TimeAxis, TicksFarFromTheOriginHaveALargerUnit) {
                 {24'350'000, 50'000, "24.350 ms"},
                 {9'000'000, 600'000, "9000 µs"},
                 {20'000'000'000, 3'000'000, "20.0000 s"},
-                {-30'000'000, 600'000, "-30.0 ms"}};
+                {-30'000'000, 600'000, "−30.0 ms"}};
   for (const auto& [from, length, first] : kCases) {
     const TimeAxis axis({from, from + length}, 1000);
     for (const TimeTick& tick : axis.ticks(0)) {

@@ -245,7 +245,7 @@ TEST_F(Importer, MissingKernelRecordsMakeTheTimelinePartial) {
   const store::Capture capture = import();
   EXPECT_EQ(scalar(capture, "SELECT launches_seen || '/' || kernel_records FROM completeness"), "3/2");
   EXPECT_EQ(scalar(capture, "SELECT status FROM tier_status WHERE tier = 'T0'"), "partial");
-  EXPECT_TRUE(warned("1 launches without a kernel record"));
+  EXPECT_TRUE(warned("1 launch without a kernel record"));
   // The hole does not shift the launches after it.
   EXPECT_EQ(
       scalar(capture, "SELECT group_concat(ordinal_in_step) FROM (SELECT * FROM launch ORDER BY start_ns)"),
@@ -277,7 +277,7 @@ TEST_F(Importer, ZeroTimestampsAreKeptAndFlagged) {
   EXPECT_EQ(scalar(capture, "SELECT count(*) FROM launch WHERE start_ns = 0 AND end_ns = 0"), "1");
   EXPECT_EQ(scalar(capture, "SELECT zero_timestamps FROM completeness"), "1");
   EXPECT_EQ(scalar(capture, "SELECT gpu_start_ns > 0 FROM step"), "1");
-  EXPECT_TRUE(warned("1 kernel records without a time"));
+  EXPECT_TRUE(warned("1 kernel record without a time"));
 }
 
 TEST_F(Importer, FailedAndCapturedCallsExpectNoKernel) {
@@ -582,7 +582,7 @@ TEST_F(Importer, OneCauseIsOneLine) {
   ASSERT_EQ(summary_.warnings.size(), 1u) << warnings().back();
   EXPECT_EQ(
       warnings().front(),
-      "tier T0 partial: 1 launches without a kernel record; 1 records dropped by the driver; CUPTI reports "
+      "tier T0 partial: 1 launch without a kernel record; 1 record dropped by the driver; CUPTI reports "
       "that it has no buffer");
   EXPECT_TRUE(summary_.unfinished.empty());
 }
@@ -597,11 +597,11 @@ TEST_F(Importer, AnAbruptEndIsOneLineWithWhatItCost) {
   import();
   ASSERT_EQ(summary_.warnings.size(), 1u) << warnings().back();
   EXPECT_EQ(warnings().front(),
-            "process 100 did not end in order (killed, crashed or still running): 1 launches without a "
+            "process 100 did not end in order (killed, crashed or still running): 1 launch without a "
             "kernel record");
   ASSERT_EQ(summary_.unfinished.size(), 1u);
   EXPECT_EQ(summary_.unfinished.front().warning, summary_.warnings.front());
-  EXPECT_EQ(reports::reason_text(summary_.unfinished.front().missing), "1 launches without a kernel record");
+  EXPECT_EQ(reports::reason_text(summary_.unfinished.front().missing), "1 launch without a kernel record");
 }
 
 TEST_F(Importer, AProgramKilledBeforeItsFirstRecordsLeavesACaptureThatSaysSo) {

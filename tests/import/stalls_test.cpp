@@ -92,7 +92,7 @@ TEST_F(Importer, DroppedStallSamplesAreSaid) {
   stall_window(spool, 5, 1234);
   finish(spool);
   const store::Capture capture = import();
-  EXPECT_TRUE(warned("1234 samples were dropped"));
+  EXPECT_TRUE(warned("1,234 samples were dropped"));
   EXPECT_EQ(scalar(capture, "SELECT dropped_samples FROM stall_window"), "1234");
 }
 

@@ -112,6 +112,15 @@ TEST(SavingText, IsOfTheStepWhereItWasSimulated) {
       "for the CPU or for another stream.");
 }
 
+// "0.0 % (0 ns)" would be a figure where there is none.
+TEST(SavingText, OfNothingIsInWords) {
+  EXPECT_EQ(saving_text(simulated(0, 39e6)), "nothing of the step at 70 % or 85 % of the nearest roof");
+  analyzer::Ranking ranking = simulated(0, 39e6);
+  ranking.reach->stretch_ns = 80'000;
+  EXPECT_EQ(saving_text(ranking),
+            "nothing of the step at 70 % of the nearest roof, up to 0.2 % (80.0 µs) at 85 %");
+}
+
 TEST(SavingNotes, SayWhatASimulationAssumed) {
   analyzer::Ranking ranking = simulated(10e6, 1e6);
   EXPECT_EQ(saving_notes(ranking), "");

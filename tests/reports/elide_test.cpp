@@ -209,6 +209,44 @@ TEST(ElideKernelNames, WhatStillLooksAlikeIsNumbered) {
   }
 }
 
+// The functor says what the kernel does, so it stays where two kernels have it, and what parts them stands after it.
+TEST(ElideKernelNames, WhoHasOneFunctorKeepsIt) {
+  const auto vectorized = [](const char* arguments) {
+    return std::string("void at::native::vectorized_elementwise_kernel<") + arguments +
+           ", std::array<char*, 2ul> >(int, " + arguments + ", std::array<char*, 2ul>)";
+  };
+  const auto legacy = [](const char* times, const char* type) {
+    const std::string functor = std::string("at::native::BinaryFunctor<") + type + ", " + type + ", " + type +
+                                ", at::native::binary_internal::MulFunctor<float> >";
+    const std::string body = "at::native::gpu_kernel_impl_nocast<" + functor +
+                             " >(at::TensorIteratorBase&, " + functor + " const&)::{lambda(int)#1}";
+    return std::string("void at::native::elementwise_kernel<128, ") + times + ", " + body + ">(int, " + body +
+           ")";
+  };
+  const std::vector<std::string> two = {legacy("4", "c10::BFloat16"), legacy("2", "float"), "other"};
+  EXPECT_EQ(elide_kernel_names(two, 60),
+            (std::vector<std::string>{"MulFunctor<float> · elementwise_kernel<…4…>",
+                                      "MulFunctor<float> · elementwise_kernel<…2…>", "other"}));
+  EXPECT_EQ(elide_kernel_names(two, 30)[0], "MulFunctor<float> · elem…<…4…>");
+  // Three, which differ in no argument all at once but in the kind of the functor.
+  const std::vector<std::string> three = {
+      vectorized("8, at::native::BinaryFunctor<float, float, float, at::native::MulFunctor<float> >"),
+      vectorized("4, at::native::AUnaryFunctor<float, float, float, at::native::MulFunctor<float> >"),
+      vectorized("4, at::native::BUnaryFunctor<float, float, float, at::native::MulFunctor<float> >")};
+  EXPECT_EQ(elide_kernel_names(three, 72)[1],
+            "MulFunctor<float> · vectorized_elementwise_kernel<…AUnaryFunctor…>");
+  for (int columns = 30; columns <= 110; ++columns) {
+    for (const auto& names : {two, three}) {
+      const auto shown = elide_kernel_names(names, columns);
+      EXPECT_EQ(std::set<std::string>(shown.begin(), shown.end()).size(), names.size()) << columns;
+      for (const std::string& text : shown) {
+        EXPECT_LE(display_width(text), columns) << text;
+        EXPECT_TRUE(text == "other" || text.starts_with("MulFunctor")) << text << " at " << columns;
+      }
+    }
+  }
+}
+
 TEST(ElideKernelNames, DifferentNamesStayDifferent) {
   const std::vector<std::string> names = {
       "void at::native::vectorized_elementwise_kernel<4, at::native::CUDAFunctor_add<float>, "

@@ -227,7 +227,7 @@ TEST(Info, TellsAllOfASamplingWindow) {
                            ", the buffer overflowed: samples end early; overflow: buffer full"})
     EXPECT_NE(all.find(part), std::string::npos) << all;
   window.clock_shift_ns = -750;
-  EXPECT_NE(text(window).find("clock shifted by -750 ns"), std::string::npos);
+  EXPECT_NE(text(window).find("clock shifted by −750 ns"), std::string::npos);
 }
 
 }  // namespace

@@ -24,6 +24,7 @@ KeySheet::KeySheet(KeyMap& keys, QWidget* parent) : QDialog(parent) {
   column->addWidget(fixed);
   auto* table = new QTableWidget(static_cast<int>(keys.entries().size()), 2, this);
   table->setHorizontalHeaderLabels({tr("command"), tr("key")});
+  table->horizontalHeader()->setDefaultAlignment(Qt::AlignLeft | Qt::AlignVCenter);
   table->horizontalHeader()->setSectionResizeMode(0, QHeaderView::Stretch);
   table->setColumnWidth(1, 180);
   table->verticalHeader()->hide();

@@ -4,6 +4,7 @@
 #include <variant>
 
 #include "models/text.h"
+#include "ridgeline/base/units.h"
 #include "ridgeline/reports/elide.h"
 
 namespace ridgeline::gui {
@@ -70,7 +71,7 @@ QVariant TableModel::data(const QModelIndex& index, int role) const {
   const auto cell = [&] { return table_->cell(static_cast<std::size_t>(index.row()), column); };
   switch (role) {
     case Qt::DisplayRole:
-      return shown(cell().words());
+      return shown(with_minus_sign(cell().words()));
     case Qt::ToolTipRole: {
       const QString text = shown(cell().words());
       return head.elide == reports::Elide::never ? plain(head.help).remove('`') : text;
@@ -104,7 +105,8 @@ QVariant TableModel::headerData(int section, Qt::Orientation orientation, int ro
     case Qt::DisplayRole: {
       QString text = head_text(head);
       if (table_->total_count() > 0) {
-        const QString total = shown(table_->total(table_->total_count() - 1, column).words());
+        const QString total =
+            shown(with_minus_sign(table_->total(table_->total_count() - 1, column).words()));
         text += '\n' + total;
       }
       return text;

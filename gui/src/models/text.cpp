@@ -1,5 +1,6 @@
 #include "models/text.h"
 
+#include <QRegularExpression>
 #include <string>
 
 #include "ridgeline/base/text.h"
@@ -19,6 +20,13 @@ QString shown_lines(std::string_view text) {
     out += plain(reports::terminal_safe(line.toStdString()));
   }
   return out;
+}
+
+QString with_whole_numbers(QString text) {
+  static const QRegularExpression kInside(
+      "(?<=\\d) (?=(?:[%×]|[nµm]?s|[kMGTP]?(?:B|FLOP)(?:/s)?|[kMG]?Hz|W|p?J)(?![A-Za-z]))|(?<=±) ",
+      QRegularExpression::UseUnicodePropertiesOption);
+  return text.replace(kInside, QString(QChar::Nbsp));
 }
 
 QString escaped(std::string_view text) {

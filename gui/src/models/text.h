@@ -15,6 +15,8 @@ namespace ridgeline::gui {
 [[nodiscard]] inline QString plain(std::string_view text) {
   return QString::fromUtf8(text.data(), static_cast<qsizetype>(text.size()));
 }
+/// With spaces that no line breaks at between a number and its unit, and behind "±": for labels that break lines.
+[[nodiscard]] QString with_whole_numbers(QString text);
 /// Of a text for people, to be shown by a label that reads rich text.
 [[nodiscard]] QString escaped(std::string_view text);
 

@@ -49,7 +49,7 @@ AdvicePanel::AdvicePanel(const CaptureDocument& document, Selection& selection, 
 }
 
 void AdvicePanel::add(const QString& text, const KernelChoice& kernel) {
-  auto* item = new QListWidgetItem(text);
+  auto* item = new QListWidgetItem(with_whole_numbers(text));
   if (!kernel.empty()) item->setToolTip(tr("Chooses %1").arg(shown(kernel.name)));
   list_->addItem(item);
   kernels_.push_back(kernel);

@@ -57,7 +57,8 @@ void FindingsPanel::add(const analyzer::Finding& finding) {
   }
   std::sort(line.others.kernels.begin(), line.others.kernels.end());
   if (line.kernel.empty()) line.window = window_of(*document_.overview(), finding.subject);
-  auto* item = new QListWidgetItem(severity_mark(finding.severity) + shown(reports::finding_text(finding)));
+  auto* item = new QListWidgetItem(severity_mark(finding.severity) +
+                                   with_whole_numbers(shown(reports::finding_text(finding))));
   if (!line.kernel.empty()) item->setToolTip(tr("Chooses %1").arg(shown(line.kernel.name)));
   if (line.window) item->setToolTip(tr("Shows the first of these steps"));
   list_->addItem(item);

@@ -140,7 +140,7 @@ void GapsPanel::go_to(std::size_t row) {
   const ScopeAnswer& shown_answer = *answer();
   const auto gap = gap_of(*table_->table_model()->table(), *shown_answer.accounting, row);
   if (!gap) return;
-  detail_->setText(sentence(*gap, row));
+  detail_->setText(with_whole_numbers(sentence(*gap, row)));
   detail_->show();
   const std::int64_t room = std::max((gap->end_ns - gap->start_ns) / kRoomAround, kMinRoomNs);
   selection_.show({gap->start_ns - room, gap->end_ns + room});

@@ -23,6 +23,8 @@ using analyzer::RankingRow;
 constexpr std::string_view kTraffic = "Traffic";
 constexpr std::string_view kCacheHits = "Cache hits";
 
+constexpr double kNothingNs = 0.5;  // what a time of 0 ns is rounded from
+
 QString share(double ratio) {
   return plain(percent_text(ratio));
 }
@@ -177,9 +179,12 @@ Facts kernel_facts(const ScopeAnswer& answer, std::size_t ranking_row, const ana
                                               some_below ? ", in its launches that are below that" : ""));
     if (row.reached_target_ns && row.reached_stretch_ns)
       facts.emplace_back("Reaches the " + plain(reports::simulated_noun(answer.ranking->scope)),
-                         QString("%1 at %2, %3 at %4")
-                             .arg(time_of(*row.reached_target_ns), share(options.target),
-                                  time_of(*row.reached_stretch_ns), share(options.stretch)));
+                         *row.reached_stretch_ns < kNothingNs
+                             ? QString("nothing: the %1 waits for the CPU or for another stream")
+                                   .arg(plain(reports::simulated_noun(answer.ranking->scope)))
+                             : QString("%1 at %2, %3 at %4")
+                                   .arg(time_of(*row.reached_target_ns), share(options.target),
+                                        time_of(*row.reached_stretch_ns), share(options.stretch)));
   } else if (!row.why.empty() && row.bound != KernelBound::unmeasured) {  // else the sentence above says it
     facts.emplace_back("Not measured", shown(reports::absence_text(row.why)));
   }
@@ -231,7 +236,7 @@ QString facts_html(const Facts& facts) {
   QString html = "<table cellspacing='0' cellpadding='2'>";
   for (const auto& [name, value] : facts) {
     html += QString("<tr><td style='color:%1;white-space:nowrap'>%2&nbsp;&nbsp;</td><td>%3</td></tr>")
-                .arg(theme().faint.name(), name.toHtmlEscaped(), value.toHtmlEscaped());
+                .arg(theme().faint.name(), name.toHtmlEscaped(), with_whole_numbers(value).toHtmlEscaped());
   }
   return html + "</table>";
 }

@@ -162,10 +162,11 @@ void KernelPanel::show_kernel() {
     QString title = shown(reports::kernel_display_name(rows[*row].key));
     title_->setToolTip(title);
     title.replace("_", QString("_") + QChar(0x200b)).replace("::", QString("::") + QChar(0x200b));
+    title.replace("<", QString("<") + QChar(0x200b));
     if (several > 1) title += tr("\nand %1 more: the longest is shown").arg(several - 1);
     title_->setText(title);
     const queries::KernelWhy why = queries::why_kernel(*answer(), *row);
-    why_->setText(shown(why.sentence));
+    why_->setText(with_whole_numbers(shown(why.sentence)));
     why_->show();
     facts_->setText(facts_html(kernel_facts(*answer(), *row, why.hold)));
     show_stalls(*row);
@@ -174,7 +175,7 @@ void KernelPanel::show_kernel() {
       if (document_.kernels_of(finding.subject).shares_with(kernel))
         said << "▲ " + shown(reports::finding_text(finding));
     }
-    findings_->setText(said.join('\n'));
+    findings_->setText(with_whole_numbers(said.join('\n')));
     findings_->setVisible(!said.isEmpty());
   }
   find_launches();

@@ -34,7 +34,7 @@ void add_copy_action(QListWidget* list) {
     QStringList lines;
     for (int row = 0; row < list->count(); ++row)
       if (list->item(row)->isSelected()) lines << list->item(row)->text();
-    QApplication::clipboard()->setText(lines.join('\n'));
+    QApplication::clipboard()->setText(lines.join('\n').replace(QChar(QChar::Nbsp), ' '));
   });
   list->addAction(copy);
   list->setContextMenuPolicy(Qt::ActionsContextMenu);

@@ -75,9 +75,12 @@ void RankingPanel::show_total() {
   const analyzer::Ranking& ranking = *answer()->ranking;
   if (ranking.rows.empty()) return total_->setText(tr("no kernel ran here"));
   if (filter_->text().isEmpty()) {
-    return total_->setText(reports::anything_measured(ranking)
-                               ? tr("saves %1").arg(plain(reports::saving_text(ranking)))
-                               : tr("nothing was measured: only times are known"));
+    if (!reports::anything_measured(ranking))
+      return total_->setText(tr("nothing was measured: only times are known"));
+    // What the kernels would save of themselves is in the column beside: why the step does not is said here.
+    const QString notes = plain(reports::saving_notes(ranking));
+    return total_->setText(tr("saves %1").arg(plain(reports::saving_text(ranking))) +
+                           (notes.isEmpty() ? QString() : '.' + notes));
   }
   const int rows = table_->proxy()->rowCount();
   const bool is_text = !QRegularExpression(filter_->text()).isValid();

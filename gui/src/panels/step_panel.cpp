@@ -330,7 +330,7 @@ void StepPanel::show_answer(const ScopeAnswer& answer) {
   title_->setVisible(title_->text() != shown(reports::step_line(*document_.overview()->steps)));
   bar_parts_->set_parts(without_crumbs(accounting_parts(accounting), static_cast<double>(accounting.step_ns)),
                         static_cast<double>(accounting.step_ns));
-  communication_->setText(communication_words(accounting));
+  communication_->setText(with_whole_numbers(communication_words(accounting)));
   communication_->setVisible(!communication_->text().isEmpty());
   flame_->set_boxes(flame_boxes(accounting.kernels.tree, reports::scope_noun(accounting.scope)));
   find_kernels_of_boxes(answer);
@@ -371,7 +371,7 @@ void StepPanel::show_steps() {
     outliers.insert(outliers.end(), finding.subject.steps.begin(), finding.subject.steps.end());
     said << "▲ " + shown(reports::finding_text(finding));
   }
-  outliers_->setText(said.join('\n'));
+  outliers_->setText(with_whole_numbers(said.join('\n')));
   outliers_->setVisible(!said.isEmpty());
   const std::int64_t current = chosen_.value_or(steps.representative.summary.step_index);
   std::vector<SeriesPoint> points;

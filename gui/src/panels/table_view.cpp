@@ -227,6 +227,9 @@ void TableView::show_whole_columns() {
 void TableView::resizeEvent(QResizeEvent* event) {
   QTableView::resizeEvent(event);
   fit_columns();
+  // Whole, too, if it was in sight: half of a chosen row looks like none.
+  if (currentIndex().isValid() && visualRect(currentIndex()).intersects(QRect(QPoint(), event->oldSize())))
+    scrollTo(currentIndex());
 }
 
 void TableView::set_filter(const QString& text) {

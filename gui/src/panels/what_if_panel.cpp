@@ -1,12 +1,13 @@
 #include "panels/what_if_panel.h"
 
 #include <QBoxLayout>
+#include <QEvent>
 #include <QPushButton>
 #include <QScrollArea>
+#include <algorithm>
 #include <cmath>
 
 #include "models/text.h"
-#include "panels/elided_label.h"
 #include "ridgeline/base/units.h"
 #include "ridgeline/queries/what_if_query.h"
 #include "ridgeline/reports/elide.h"
@@ -19,7 +20,7 @@ namespace {
 constexpr std::size_t kMaxKernels = 12;
 constexpr int kUnchanged = 10;  // tenths
 constexpr int kAskAfterMs = 150;
-constexpr int kNameWidth = 23;  // characters
+constexpr int kMinName = 12;    // characters
 constexpr int kMinSlider = 90;  // pixels: tenths can be told apart
 
 QString times_words(int tenths) {
@@ -50,10 +51,9 @@ WhatIfPanel::WhatIfPanel(CaptureDocument& document, QWidget* parent) : QWidget(p
   auto* rows = new QGridLayout;
   rows->setColumnStretch(0, 3);
   rows->setColumnStretch(1, 1);
-  std::vector<std::string> names;
-  for (const WhatIfChoice::Kernel& kernel : choice_.kernels()) names.push_back(kernel.name);
-  names = reports::elide_kernel_names(names, kNameWidth);
-  for (std::size_t i = 0; i < choice_.kernels().size(); ++i) add_kernel(i, shown(names[i]), rows);
+  for (std::size_t i = 0; i < choice_.kernels().size(); ++i) add_kernel(i, rows);
+  if (!names_.empty()) names_.front()->installEventFilter(this);
+  name_kernels();
   column->addLayout(rows);
   graph_ = new QCheckBox(tr("Launched as a graph"), page);
   hide_copies_ = new QCheckBox(tr("Copies between host and device hidden"), page);
@@ -91,13 +91,10 @@ WhatIfPanel::WhatIfPanel(CaptureDocument& document, QWidget* parent) : QWidget(p
   changed();
 }
 
-void WhatIfPanel::add_kernel(std::size_t kernel, const QString& shorter, QGridLayout* rows) {
+void WhatIfPanel::add_kernel(std::size_t kernel, QGridLayout* rows) {
   const WhatIfChoice::Kernel& of = choice_.kernels()[kernel];
   const int row = static_cast<int>(kernel);
   auto* name = new ElidedLabel(this);
-  name->setText(shorter);
-  name->setToolTip(
-      tr("%1\n%2 of the %3").arg(shown(of.name), plain(percent_text(of.step_share)), document_.noun()));
   auto* slider = new QSlider(Qt::Horizontal, this);
   slider->setRange(kUnchanged, static_cast<int>(std::lround(WhatIfChoice::kMaxTimes * 10)));
   slider->setValue(kUnchanged);
@@ -109,6 +106,7 @@ void WhatIfPanel::add_kernel(std::size_t kernel, const QString& shorter, QGridLa
   rows->addWidget(name, row, 0);
   rows->addWidget(slider, row, 1);
   rows->addWidget(times, row, 2);
+  names_.push_back(name);
   sliders_.push_back(slider);
   times_.push_back(times);
   connect(slider, &QSlider::valueChanged, this, [this, kernel](int tenths) {
@@ -116,6 +114,34 @@ void WhatIfPanel::add_kernel(std::size_t kernel, const QString& shorter, QGridLa
     choice_.set_times(kernel, tenths / 10.0);
     changed();
   });
+}
+
+// As long as they have room for, and each another than the rest.
+void WhatIfPanel::name_kernels() {
+  if (names_.empty()) return;
+  const QFontMetrics metrics = names_.front()->fontMetrics();
+  const int room = names_.front()->width();
+  std::vector<std::string> whole;
+  for (const WhatIfChoice::Kernel& kernel : choice_.kernels()) whole.push_back(kernel.name);
+  std::vector<std::string> names;
+  for (int columns = std::max(room / std::max(metrics.averageCharWidth(), 1), kMinName); columns >= kMinName;
+       --columns) {
+    names = reports::elide_kernel_names(whole, columns);
+    if (std::all_of(names.begin(), names.end(),
+                    [&](const std::string& name) { return metrics.horizontalAdvance(shown(name)) <= room; }))
+      break;
+  }
+  for (std::size_t i = 0; i < names_.size(); ++i) {
+    const WhatIfChoice::Kernel& of = choice_.kernels()[i];
+    names_[i]->setText(shown(names[i]));
+    names_[i]->setToolTip(
+        tr("%1\n%2 of the %3").arg(shown(of.name), plain(percent_text(of.step_share)), document_.noun()));
+  }
+}
+
+bool WhatIfPanel::eventFilter(QObject* watched, QEvent* event) {
+  if (event->type() == QEvent::Resize && !names_.empty() && watched == names_.front()) name_kernels();
+  return QWidget::eventFilter(watched, event);
 }
 
 void WhatIfPanel::changed() {
@@ -153,11 +179,11 @@ void WhatIfPanel::show_answer(const Result<Answered>& answer) {
   QStringList lines;
   for (const reports::GainLine& line : reports::gain_lines(known, known.together))
     lines << shown(reports::gain_line_text(line));
-  figures_->setText(lines.join('\n'));
+  figures_->setText(with_whole_numbers(lines.join('\n')));
   QStringList notes;
   if (const std::string why = reports::no_replay_text(known.check); !why.empty()) notes << shown(why);
   notes << shown(reports::power_term_text(known.power));
-  notes_->setText(notes.join('\n'));
+  notes_->setText(with_whole_numbers(notes.join('\n')));
 }
 
 }  // namespace ridgeline::gui

@@ -12,6 +12,7 @@
 
 #include "models/capture_document.h"
 #include "models/what_if_choice.h"
+#include "panels/elided_label.h"
 
 namespace ridgeline::gui {
 
@@ -31,15 +32,21 @@ class WhatIfPanel : public QWidget {
   /// Whether an answer is on its way.
   [[nodiscard]] bool waiting() const { return waiting_ || later_.isActive(); }
 
+ protected:
+  /// Of the first name: how much room there is for all.
+  bool eventFilter(QObject* watched, QEvent* event) override;
+
  private:
   using Answered = std::shared_ptr<const analyzer::WhatIf>;
-  void add_kernel(std::size_t kernel, const QString& shorter, QGridLayout* rows);
+  void add_kernel(std::size_t kernel, QGridLayout* rows);
+  void name_kernels();
   void changed();
   void ask();
   void show_answer(const Result<Answered>& answer);
 
   CaptureDocument& document_;
   WhatIfChoice choice_;
+  std::vector<ElidedLabel*> names_;
   std::vector<QSlider*> sliders_;
   std::vector<QLabel*> times_;
   QCheckBox* graph_;

@@ -96,7 +96,7 @@ void RanksPanel::show_answer(queries::JobAnswer answer) {
   answer_ = std::move(answer);
   QStringList lines;
   for (const std::string& sentence : reports::ranks_sentences(*answer_->analysis)) lines << shown(sentence);
-  said_->setText(lines.join("\n"));
+  said_->setText(with_whole_numbers(lines.join("\n")));
   map_->set_analysis(answer_->analysis);
   show_skew();
   show_table();

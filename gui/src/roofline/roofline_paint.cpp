@@ -26,6 +26,15 @@ QString axis_text(double value) {
   return QString::number(value);
 }
 
+// "10 ms": of a tick no decimals are of interest.
+QString time_tick_text(double ns) {
+  static constexpr std::pair<double, const char*> kUnits[] = {{1e9, "s"}, {1e6, "ms"}, {1e3, "µs"}};
+  for (const auto& [unit, name] : kUnits) {
+    if (ns >= unit * (1 - 1e-9)) return QString::number(ns / unit) + " " + plain(name);
+  }
+  return QString::number(ns) + " ns";
+}
+
 // Powers of ten; of less than two decades, what lies between too.
 std::vector<double> axis_ticks(double low, double high) {
   std::vector<double> ticks;
@@ -90,7 +99,7 @@ void RooflineView::draw(QPainter& painter, const QRectF& area) const {
 void RooflineView::draw_axes(QPainter& painter, const Frame& f) const {
   const Theme& t = theme();
   const bool time = plot_.mode == RooflineMode::time;
-  const auto words = [&](double value) { return time ? plain(time_text(value)) : axis_text(value); };
+  const auto words = [&](double value) { return time ? time_tick_text(value) : axis_text(value); };
   const auto first = [](double low) { return std::pow(10, std::floor(std::log10(low) + 1e-9)); };
   for (double decade = first(f.shows.low_x); decade <= f.shows.high_x; decade *= 10) {
     for (int i = 1; i < 10 && decade * i <= f.shows.high_x; ++i) {
@@ -298,21 +307,40 @@ void RooflineView::draw_time_marks(QPainter& painter, const Frame& f) const {
   painter.restore();
 }
 
-void RooflineView::draw_dot(QPainter& painter, const RooflineDot& dot, const QPointF& at) const {
+// In the larger ones their place in the ranking, but where another circle lies over it: half a number is another one.
+void RooflineView::draw_circles(QPainter& painter, const std::vector<PlacedDot>& dots) const {
+  constexpr double kMinForNumber = 8;
   const Theme& t = theme();
-  const bool chosen = is_among(chosen_, dot.ranking_row), hovered = is_among(hovered_, dot.ranking_row);
-  QColor fill = t.of(dot.kernel_class);
-  const bool fade = !chosen_.empty() && !chosen;
-  const double share = fade ? 0.3 : 0.82;
-  fill.setAlphaF(static_cast<float>(share));
-  painter.setBrush(fill);
-  painter.setPen(QPen(hovered ? t.hovered : chosen ? t.selected : t.base, chosen || hovered ? 2.5 : 1));
-  const double r = roofline_radius(dot.share);
-  painter.drawEllipse(at, r, r);
-  painter.setPen(Theme::on(mixed(t.of(dot.kernel_class), t.base, share)));
-  if (r >= 8)
-    painter.drawText(QRectF(at.x() - r, at.y() - r, 2 * r, 2 * r), Qt::AlignCenter,
-                     QString::number(dot.ranking_row + 1));
+  const auto is_faded = [&](const RooflineDot& dot) {
+    return !chosen_.empty() && !is_among(chosen_, dot.ranking_row);
+  };
+  const auto opacity = [&](const RooflineDot& dot) { return is_faded(dot) ? 0.3 : 0.82; };
+  for (const auto& [dot, at] : dots) {
+    const bool chosen = is_among(chosen_, dot->ranking_row), hovered = is_among(hovered_, dot->ranking_row);
+    QColor fill = t.of(dot->kernel_class);
+    fill.setAlphaF(static_cast<float>(opacity(*dot)));
+    painter.setBrush(fill);
+    painter.setPen(QPen(hovered ? t.hovered : chosen ? t.selected : t.base, chosen || hovered ? 2.5 : 1));
+    painter.drawEllipse(at, roofline_radius(dot->share), roofline_radius(dot->share));
+  }
+  for (std::size_t i = 0; i < dots.size(); ++i) {
+    const auto& [dot, at] = dots[i];
+    if (roofline_radius(dot->share) < kMinForNumber) continue;
+    const QString number = QString::number(dot->ranking_row + 1);
+    const QSizeF size = QFontMetricsF(painter.font()).boundingRect(number).size();
+    const QRectF box(at - QPointF(size.width() / 2, size.height() / 2), size);
+    const bool covered = std::any_of(
+        dots.begin() + static_cast<std::ptrdiff_t>(i) + 1, dots.end(), [&box = box](const PlacedDot& other) {
+          // From the point of the box that is nearest to its middle.
+          const QPointF& to = other.second;
+          const QPointF away = to - QPointF(std::clamp(to.x(), box.left(), box.right()),
+                                            std::clamp(to.y(), box.top(), box.bottom()));
+          return std::hypot(away.x(), away.y()) < roofline_radius(other.first->share);
+        });
+    if (covered) continue;
+    painter.setPen(Theme::on(mixed(t.of(dot->kernel_class), t.base, opacity(*dot))));
+    painter.drawText(box.adjusted(-2, -2, 2, 2), Qt::AlignCenter, number);
+  }
 }
 
 void RooflineView::draw_before(QPainter& painter, const Frame& f) const {
@@ -339,9 +367,11 @@ void RooflineView::draw_dots(QPainter& painter, const Frame& f) const {
   painter.save();
   painter.setClipRect(f.graph);
   draw_before(painter, f);
+  std::vector<PlacedDot> dots;
   for (const RooflineDot& dot : plot_.dots) {
-    if (is_shown(dot, false)) draw_dot(painter, dot, {f.x(dot.x), f.y(dot.y)});
+    if (is_shown(dot, false)) dots.emplace_back(&dot, QPointF(f.x(dot.x), f.y(dot.y)));
   }
+  draw_circles(painter, dots);
   if (plot_.mode == RooflineMode::intensity && levels_.size() > 1) draw_levels(painter, f);
   painter.restore();
 }
@@ -361,7 +391,7 @@ void RooflineView::draw_levels(QPainter& painter, const Frame& f) const {
     const QLineF line(f.x(levels_[i - 1].x), f.y(levels_[i - 1].y), f.x(levels_[i].x), f.y(levels_[i].y));
     const int pieces = std::max(1, static_cast<int>(line.length() / kLinePiece));
     for (int piece = 0; piece <= pieces; ++piece)
-      taken.emplace_back(line.pointAt(static_cast<double>(piece) / pieces) - QPointF(1.5, 1.5), QSizeF(3, 3));
+      taken.emplace_back(line.pointAt(static_cast<double>(piece) / pieces) - QPointF(2, 5), QSizeF(4, 10));
   }
   // All circles before any name: one would stand over the name of its neighbour.
   constexpr double kCircle = 4.5;
@@ -381,11 +411,14 @@ void RooflineView::draw_levels(QPainter& painter, const Frame& f) const {
     const double wide = painter.fontMetrics().horizontalAdvance(words) + 2.0;
     const double away = 6 + (dram ? roofline_radius(level.share) : 0);
     std::vector<QRectF> places;
-    for (const QPointF& way : {QPointF(0, 1), QPointF(0, -1), QPointF(1, 0), QPointF(-1, 0), QPointF(1, 1),
-                               QPointF(1, -1), QPointF(-1, 1), QPointF(-1, -1)}) {
-      const QPointF middle = at + QPointF(way.x() * (away + wide / 2), way.y() * (away + 7));
-      const QRectF place(middle.x() - wide / 2, middle.y() - 7, wide, 14);
-      if (f.graph.contains(place)) places.push_back(place);
+    for (const double farther : {0.0, 14.0, 28.0}) {
+      for (const QPointF& way : {QPointF(0, 1), QPointF(0, -1), QPointF(1, 0), QPointF(-1, 0), QPointF(1, 1),
+                                 QPointF(1, -1), QPointF(-1, 1), QPointF(-1, -1)}) {
+        const QPointF middle =
+            at + QPointF(way.x() * (away + wide / 2 + farther), way.y() * (away + 7 + farther));
+        const QRectF place(middle.x() - wide / 2, middle.y() - 7, wide, 14);
+        if (f.graph.contains(place)) places.push_back(place);
+      }
     }
     if (places.empty()) continue;
     const QRectF place = free_place(places, taken);
@@ -414,9 +447,12 @@ void RooflineView::draw_strip(QPainter& painter, const Frame& f) const {
     painter.drawText(QRectF(x - 30, f.strip.bottom() + 2, 60, 14), Qt::AlignHCenter,
                      plain(percent_text(share, 0)));
   }
-  for (const RooflineDot& dot : plot_.strip)
-    draw_dot(painter, dot,
-             {f.strip.left() + f.strip.width() * std::clamp(dot.x, 0.0, 1.0), f.strip.center().y()});
+  std::vector<PlacedDot> dots;
+  for (const RooflineDot& dot : plot_.strip) {
+    const double x = f.strip.left() + f.strip.width() * std::clamp(dot.x, 0.0, 1.0);
+    dots.emplace_back(&dot, QPointF(x, f.strip.center().y()));
+  }
+  draw_circles(painter, dots);
 }
 
 }  // namespace ridgeline::gui

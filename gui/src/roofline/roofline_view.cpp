@@ -59,17 +59,31 @@ void RooflineView::resizeEvent(QResizeEvent* event) {
   whole_->setGeometry(2, height() - size.height() - 2, size.width(), size.height());
 }
 
-// The highest roof has room for its name above it, however low the drawing is.
+namespace {
+
+// Makes an axis longer until `value` is so many of its `length` pixels away from its high end.
+void make_room(double low, double& high, double value, double pixels, double length) {
+  if (value <= low || value > high || length <= 3 * pixels) return;
+  const double share = pixels / length, whole = std::log(high / low);
+  const double missing = (share * whole - std::log(high / value)) / (1 - share);
+  if (missing > 0) high *= std::exp(missing);
+}
+
+}  // namespace
+
+// The highest roof has room for its name above it, however low the drawing is, and no circle is cut by the edges that
+// the largest kernels are near.
 RooflineWindow RooflineView::everything(const QRectF& graph) const {
   RooflineWindow all{plot_.low_x, plot_.high_x, plot_.low_y, plot_.high_y};
   double highest = 0;
   for (const RooflineRoof& roof : plot_.roofs) {
     if (roof.flat) highest = std::max(highest, roof.peak.value);
   }
-  if (highest > all.low_y && highest < all.high_y && graph.height() > 3 * kRoofName) {
-    const double share = kRoofName / graph.height(), whole = std::log(all.high_y / all.low_y);
-    const double missing = (share * whole - std::log(all.high_y / highest)) / (1 - share);
-    if (missing > 0) all.high_y *= std::exp(missing);
+  make_room(all.low_y, all.high_y, highest, kRoofName, graph.height());
+  for (const RooflineDot& dot : plot_.dots) {
+    const double around = roofline_radius(dot.share) + 2;
+    make_room(all.low_x, all.high_x, dot.x, around, graph.width());
+    make_room(all.low_y, all.high_y, dot.y, around, graph.height());
   }
   return all;
 }

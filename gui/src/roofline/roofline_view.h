@@ -4,6 +4,7 @@
 #include <QPolygonF>
 #include <QToolButton>
 #include <optional>
+#include <utility>
 
 #include "models/selection.h"
 #include "panels/item_chart.h"
@@ -116,7 +117,8 @@ class RooflineView : public ItemChart {
   void draw_legend(QPainter& painter, const Frame& frame) const;
   void draw_dots(QPainter& painter, const Frame& frame) const;
   void draw_strip(QPainter& painter, const Frame& frame) const;
-  void draw_dot(QPainter& painter, const RooflineDot& dot, const QPointF& at) const;
+  using PlacedDot = std::pair<const RooflineDot*, QPointF>;
+  void draw_circles(QPainter& painter, const std::vector<PlacedDot>& dots) const;
 
   RooflinePlot plot_;
   std::vector<std::size_t> chosen_, hovered_;

@@ -1,7 +1,9 @@
 #include "style/theme.h"
 
-#include <QStyle>
-#include <QStyleFactory>
+#include <QAbstractItemView>
+#include <QPainter>
+#include <QProxyStyle>
+#include <QStyleOption>
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -93,6 +95,24 @@ QPalette palette_of(const Theme& t) {
   }
   return p;
 }
+
+// Fusion lays a veil of the highlight's colour over the cell that has the keys, and its words lose their contrast.
+class FusionWithOutlines : public QProxyStyle {
+ public:
+  FusionWithOutlines() : QProxyStyle(QStringLiteral("Fusion")) {}
+  void drawPrimitive(PrimitiveElement element, const QStyleOption* option, QPainter* painter,
+                     const QWidget* widget) const override {
+    if (element != PE_FrameFocusRect || qobject_cast<const QAbstractItemView*>(widget) == nullptr)
+      return QProxyStyle::drawPrimitive(element, option, painter, widget);
+    const auto* focus = qstyleoption_cast<const QStyleOptionFocusRect*>(option);
+    const bool chosen = focus != nullptr && (focus->state & State_Selected) != 0;
+    painter->save();
+    painter->setPen(chosen ? theme().accent_text : theme().accent);
+    painter->setBrush(Qt::NoBrush);
+    painter->drawRect(option->rect.adjusted(0, 0, -1, -1));
+    painter->restore();
+  }
+};
 
 }  // namespace
 
@@ -208,7 +228,7 @@ const Theme& theme() {
 void apply_theme(QApplication& application, ThemeChoice choice) {
   static const bool kSystemIsDark = QPalette().color(QPalette::Window).lightness() < 128;
   g_dark = choice == ThemeChoice::dark || (choice == ThemeChoice::system && kSystemIsDark);
-  QApplication::setStyle(QStyleFactory::create("Fusion"));
+  QApplication::setStyle(new FusionWithOutlines);
   QApplication::setPalette(palette_of(theme()));
   const Theme& t = theme();
   application.setStyleSheet(

@@ -52,7 +52,7 @@ std::vector<TimeTick> TimeAxis::ticks(std::int64_t origin_ns, double min_distanc
     if (ns < view_.start_ns) continue;
     TimeTick tick{x_of(ns), ns, ""};
     if (offset % whole_step == 0)
-      tick.text = fixed(static_cast<double>(offset) / unit->ns, decimals) + " " + unit->name;
+      tick.text = with_minus_sign(fixed(static_cast<double>(offset) / unit->ns, decimals)) + " " + unit->name;
     ticks.push_back(std::move(tick));
   }
   return ticks;

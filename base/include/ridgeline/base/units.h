@@ -23,13 +23,15 @@ namespace ridgeline {
 [[nodiscard]] std::string fixed(double value, int decimals);        ///< at most 20 decimals
 [[nodiscard]] std::string integer(std::int64_t value);              ///< "1,234,567"
 
-/// For a sentence.
+/// For a sentence: below zero with a minus sign, which a hyphen is not. What machines read is without units, above.
 [[nodiscard]] std::string time_text(double ns);      ///< "812 ns", "12.3 µs", "57.812 ms", "3.21 s"
 [[nodiscard]] std::string bytes_text(double bytes);  ///< "1.23 GB"
 [[nodiscard]] std::string bandwidth_text(double bytes_per_s);            ///< "4.80 TB/s"
 [[nodiscard]] std::string operations_text(double flops_per_s);           ///< "989.4 TFLOP/s"
 [[nodiscard]] std::string clock_text(double hz);                         ///< "1980 MHz"
 [[nodiscard]] std::string percent_text(double ratio, int decimals = 1);  ///< "70.0 %"
+/// "-3.2" as people read it, "−3.2"; any other text as it is.
+[[nodiscard]] std::string with_minus_sign(std::string text);
 /// "1 launch", "3,000 launches"; without `plural`, the noun and an s.
 [[nodiscard]] std::string counted(std::int64_t count, std::string_view noun, std::string_view plural = {});
 /// UTC, "2026-11-21 09:14:02 UTC"; for times since the Unix epoch.
