@@ -561,6 +561,34 @@ TEST(Advice, LoaderWait) {
   EXPECT_TRUE(healthy(advised(good_step()), AdviceRule::loader_wait));
 }
 
+// What comes back from the CPU, such as gradients that are reduced there, is no batch; a loss that was read is nothing
+// beside one.
+TEST(Advice, WhatWentToTheCpuBeforeIsNoBatch) {
+  std::vector<AdviceWork> works = {
+      {.name = "copy", .duration_ns = 30'000, .gap_ns = 600'000, .stream = 8, .copy_bytes = 1'000'000}};
+  for (AdviceWork work : good_step()) works.push_back(work);
+  works[1].late_ns = 40'000;
+  const auto with_read = [&](std::int64_t bytes) {
+    AdviceModel model;
+    model.program(works);
+    // Its call comes before the launches, which CUPTI numbers on.
+    for (store::Memcpy& copied : model.model.memcpys) copied.correlation_id = 1;
+    const std::vector<store::Memcpy> copies = model.model.memcpys;
+    for (store::Memcpy read : copies) {
+      read.kind = CopyKind::device_to_host;
+      read.bytes = bytes;
+      read.start_ns -= 610'000;
+      read.end_ns -= 610'000;
+      model.model.memcpys.push_back(read);
+    }
+    return model.advised();
+  };
+  EXPECT_NE(found(with_read(4), AdviceRule::loader_wait), nullptr);
+  EXPECT_NE(found(with_read(249'000), AdviceRule::loader_wait), nullptr);
+  EXPECT_EQ(found(with_read(251'000), AdviceRule::loader_wait), nullptr);
+  EXPECT_EQ(found(with_read(1'000'000), AdviceRule::loader_wait), nullptr);
+}
+
 TEST(Advice, ClockDown) {
   const auto with_clock = [&](std::int64_t hz, std::int64_t power_mw, std::int64_t reasons) {
     AdviceModel model;

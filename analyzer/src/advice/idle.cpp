@@ -14,6 +14,7 @@ constexpr std::int64_t kLoadsCodeNs = 1'000'000;
 constexpr std::int64_t kBatchGapNs = 100'000;
 constexpr std::int64_t kInTimeNs = 10'000;
 constexpr double kMaxOfGap = 0.5;
+constexpr double kMaxReturned = 0.25;  // of a copy to the device, what one from it may have held
 
 bool is_copy_call(SynchronisationCall call) {
   return call == SynchronisationCall::async_copy_to_device || call == SynchronisationCall::copy_to_device ||
@@ -41,11 +42,19 @@ bool called_in_time(const AdviceInput& input, const Gap& gap) {
   return row.host_start_ns != Launches::Row::kAbsent && row.host_start_ns < gap.start_ns - kInTimeNs;
 }
 
-bool ends_with_copy_to_device(const AdviceInput& input, const Gap& gap) {
-  return std::any_of(input.model.memcpys.begin(), input.model.memcpys.end(), [&](const store::Memcpy& copy) {
-    return copy.start_ns == gap.end_ns && copy.kind == CopyKind::host_to_device &&
-           copy.process_id == input.accounting.process_id;
-  });
+// The gap ends with a copy to the device of what the program did not get from it just before. A batch is new; what is
+// reduced between processes on the CPU, updated there, or answers what the GPU said, is about as much as went
+// to the CPU before it in the same step. A loss that is read is a few bytes beside a batch.
+bool ends_with_new_data(const AdviceInput& input, const Gap& gap) {
+  std::int64_t to_device = 0, from_device = 0;
+  for (const store::Memcpy& copy : input.model.memcpys) {
+    if (copy.process_id != input.accounting.process_id) continue;
+    if (copy.kind == CopyKind::host_to_device && copy.start_ns == gap.end_ns)
+      to_device = std::max(to_device, copy.bytes);
+    else if (copy.kind == CopyKind::device_to_host && copy.start_ns < gap.end_ns)
+      from_device = std::max(from_device, copy.bytes);
+  }
+  return to_device > 0 && static_cast<double>(from_device) < kMaxReturned * static_cast<double>(to_device);
 }
 
 // The times of ranges that load data, of all threads of the process, joined and in order.
@@ -81,7 +90,7 @@ IdleCause cause_of(const AdviceInput& input, const Idle& idle) {
   if (idle.in_loader_range) return IdleCause::loader;
   if (gap.wait) return is_copy_call(gap.wait->call) ? IdleCause::copy : IdleCause::wait;
   if (loads_code(input, gap)) return IdleCause::loading;
-  if (length_ns >= kBatchGapNs && gap.kind == GapKind::host_bound && ends_with_copy_to_device(input, gap))
+  if (length_ns >= kBatchGapNs && gap.kind == GapKind::host_bound && ends_with_new_data(input, gap))
     return IdleCause::loader;
   if (!by_the_cpu(gap.kind) || length_ns > kLongestLaunchNs || called_in_time(input, gap))
     return IdleCause::other;
