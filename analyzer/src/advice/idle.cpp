@@ -43,8 +43,8 @@ bool called_in_time(const AdviceInput& input, const Gap& gap) {
 }
 
 // The gap ends with a copy to the device of what the program did not get from it just before. A batch is new; what is
-// reduced between processes on the CPU, updated there, or answers what the GPU said, is about as much as went
-// to the CPU before it in the same step. A loss that is read is a few bytes beside a batch.
+// reduced between processes on the CPU, updated there, or answers what the GPU said, is about as much as went to the
+// CPU before it in the same step. A loss that is read is a few bytes beside a batch.
 bool ends_with_new_data(const AdviceInput& input, const Gap& gap) {
   std::int64_t to_device = 0, from_device = 0;
   for (const store::Memcpy& copy : input.model.memcpys) {
