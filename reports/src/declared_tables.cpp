@@ -73,6 +73,8 @@ const std::vector<DeclaredTable>& declared_tables() {
          collectives_table(kJob)},
         {"kernels-over-ranks", "rows of `ranks --by kernel`, most time first",
          kernels_over_ranks_table(kJob)},
+        {"kernels-beside", "kernels beside collectives, in `ranks --by account`, most time there first",
+         interference_table(kJob)},
         {"job-account", "rows of `ranks --by account`", job_account_table(kJob)},
         {"job-what-if", "rows of `ranks --what-if`, one for each change", job_what_if_table(kJobWhatIf)},
         {"launches", "launches of the step, in `report --format json`", launches_table(kModel, kAnalysis)},

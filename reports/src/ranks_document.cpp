@@ -116,10 +116,35 @@ RanksJson loss_json(const JobAnalysis& of) {
           {"more_work_ns", parts.more_work_ns},
           {"more_cycles_ns", parts.more_cycles_ns},
           {"slower_kernels_ns", parts.slower_kernels_ns},
+          {"beside_collectives_ns", parts.beside_collectives_ns},
           {"lower_clock_ns", parts.lower_clock_ns},
           {"host_gaps_ns", parts.host_gaps_ns},
           {"copies_ns", parts.copies_ns},
           {"rest_ns", parts.rest_ns}};
+}
+
+RanksJson cost_json(const analyzer::InterferenceCost& of) {
+  return {{"cost_ns", of.cost_ns},
+          {"low_ns", of.low_ns},
+          {"high_ns", of.high_ns},
+          {"beside_ns", of.beside_ns},
+          {"controlled_ns", of.controlled_ns}};
+}
+
+RanksJson interference_json(const JobAnalysis& analysis) {
+  constexpr const char* kRefusals[] = {"none", "not_kept", "none_beside", "no_controls", "few_steps"};
+  const auto& of = analysis.interference;
+  RanksJson ranks = RanksJson::array();
+  for (const analyzer::RankInterference& rank : of.ranks) {
+    RanksJson row = {{"rank", rank.rank}};
+    row.update(cost_json(rank.cost));
+    ranks.push_back(std::move(row));
+  }
+  const bool said = of.refusal == analyzer::InterferenceRefusal::none;
+  return {{"refusal", said ? RanksJson(nullptr) : RanksJson(kRefusals[static_cast<std::size_t>(of.refusal)])},
+          {"job", said ? cost_json(of.cost) : RanksJson(nullptr)},
+          {"factor_ratio", job_value(of.factor_ratio)},
+          {"ranks", std::move(ranks)}};
 }
 
 // A row a rank, a number a step.
@@ -142,6 +167,11 @@ std::string ranks_text(const JobAnalysis& analysis, const Table& table, RanksVie
   out.append("\n").append(render_text(table, style));
   if (const std::string cut = cut_line(table, view_noun(view)); !cut.empty())
     out.append(paragraph(cut, style));
+  if (view == RanksView::account && !analysis.interference.kernels.empty()) {
+    Table beside = interference_table(analysis);
+    beside.keep(kRowsShown);
+    out.append("\n").append(render_text(beside, style));
+  }
   return out;
 }
 
@@ -161,7 +191,13 @@ Document ranks_document(const JobAnalysis& analysis, RanksView view, const Docum
       std::string out;
       for (const std::string& sentence : ranks_sentences(analysis))
         out.append(markdown_paragraph(markdown_cell(sentence)));
-      return Document(out.append(render_markdown(table)));
+      out.append(render_markdown(table));
+      if (view == RanksView::account && !analysis.interference.kernels.empty()) {
+        Table beside = interference_table(analysis);
+        beside.keep(kRowsShown);
+        out.append("\n").append(render_markdown(beside));
+      }
+      return Document(std::move(out));
     }
     case Format::json:
       return Document([table, &analysis](const Sink& sink) {
@@ -174,6 +210,8 @@ Document ranks_document(const JobAnalysis& analysis, RanksView view, const Docum
         out.rows("collectives", collectives_table(analysis));
         out.rows("kernels", kernels_over_ranks_table(analysis));
         out.rows("account", job_account_table(analysis));
+        out.value("interference", interference_json(analysis));
+        out.rows("kernels_beside", interference_table(analysis));
         out.value("scaling_loss", loss_json(analysis));
         out.value("clocks", clocks_json(analysis));
         out.value("mismatches", mismatches_json(analysis));

@@ -166,6 +166,10 @@ std::string ranks_page(const JobAnalysis& of, const analyzer::JobStepRows* step)
   out.append(table_section("Where a step's time goes",
                            "Means over ranks and steps; the parts add up to the step.", job_account_table(of),
                            {}));
+  if (!of.interference.kernels.empty())
+    out.append(table_section("Kernels beside collectives",
+                             "Against launches of the same kinds beside none; times of a step of a rank.",
+                             interference_table(of), kernels));
   out.append(table_section("Collectives", "One row a place in the step's sequence.", collectives_table(of),
                            collectives));
   out.append(table_section("Steps", "Over all ranks.", job_steps_table(of), steps));

@@ -17,6 +17,7 @@ using analyzer::CollectiveClass;
 using analyzer::CollectiveCost;
 using analyzer::JobAnalysis;
 using analyzer::JobStepCost;
+using analyzer::KernelInterference;
 using analyzer::KernelOverRanks;
 using analyzer::LatenessCause;
 using analyzer::LatenessParts;
@@ -510,6 +511,61 @@ Table kernels_over_ranks_table(const JobAnalysis& analysis) {
   columns.push_back(
       {{.key = "ranks", .header = "ranks", .help = "that launch it", .drop_order = 1}, count(&Row::ranks)});
   return table_of(std::move(columns), analysis.kernels);
+}
+
+Table interference_table(const JobAnalysis& analysis) {
+  using Row = KernelInterference;
+  std::vector<Column<Row>> columns;
+  columns.push_back({{.key = "kernel",
+                      .header = "kernel beside",
+                      .help = "that computes beside collectives",
+                      .align = Align::left,
+                      .elide = Elide::kernel_name},
+                     [](const Row& row) { return Cell::text(row.kernel); }});
+  columns.push_back({{.key = "function",
+                      .header = "function",
+                      .help = "of the collective that a launch is longest beside; not known: missing",
+                      .align = Align::left},
+                     [](const Row& row) {
+                       return row.function ? Cell::text(std::string(to_string(*row.function)))
+                                           : Cell::missing();
+                     }});
+  columns.push_back(
+      {{.key = "factor_ratio",
+        .header = "slower",
+        .unit = "×",
+        .help = "its time beside collectives over what the same work takes beside none; no "
+                "controls: missing"},
+       [](const Row& row) { return Cell::number(row.factor_ratio, Form::ratio, Style::strong); }});
+  columns.push_back({{.key = "cost_ns",
+                      .header = "cost",
+                      .unit = "ms",
+                      .help = "so much longer launches with controls took than these: in a step of a rank, "
+                              "mean, as the next two"},
+                     [](const Row& row) { return Cell::number(row.cost_ns, Form::milliseconds); }});
+  columns.push_back(
+      {{.key = "beside_ns", .header = "beside", .unit = "ms", .help = "it ran so long beside collectives"},
+       ms(&Row::beside_ns)});
+  columns.push_back({{.key = "controlled_ns",
+                      .header = "compared",
+                      .unit = "ms",
+                      .help = "of that, of launches with controls",
+                      .drop_order = 2},
+                     ms(&Row::controlled_ns)});
+  columns.push_back({{.key = "launches",
+                      .header = "launches",
+                      .help = "beside collectives, of all ranks and steps",
+                      .drop_order = 1},
+                     count(&Row::launches)});
+  columns.push_back(
+      {{.key = "compared", .header = "with", .help = "of these, with controls", .drop_order = 3},
+       count(&Row::compared)});
+  columns.push_back({{.key = "controls",
+                      .header = "controls",
+                      .help = "launches of the same kinds beside no collective",
+                      .drop_order = 4},
+                     count(&Row::controls)});
+  return table_of(std::move(columns), analysis.interference.kernels);
 }
 
 Table job_account_table(const JobAnalysis& analysis) {

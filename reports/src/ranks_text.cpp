@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 
 #include "ridgeline/base/units.h"
 #include "ridgeline/reports/ranks_document.h"
@@ -11,6 +12,7 @@ namespace {
 
 using analyzer::AccountPart;
 using analyzer::CallMismatch;
+using analyzer::InterferenceRefusal;
 using analyzer::JobAnalysis;
 using analyzer::LatenessCause;
 using analyzer::MismatchKind;
@@ -133,13 +135,50 @@ std::string loss_sentence(const analyzer::ScalingLoss& loss) {
   const auto& parts = loss.parts;
   return fmt::format(
       "A rank alone takes {}, so that {} of the time is kept. The difference: waiting for the last rank {}, "
-      "for the transfer {}, more "
-      "work {}, more "
-      "cycles {}, clock {}, gaps {}, copies {}, rest {}.",
+      "for the transfer {}, more work {}, more cycles {}, kernels slowed by collectives beside them {}, "
+      "clock "
+      "{}, gaps {}, copies {}, rest {}.",
       time_text(loss.alone_ns), percent_text(loss.efficiency_ratio), time_text(loss.exposed_wait_ns),
       time_text(loss.exposed_transfer_ns), time_text(parts.more_work_ns),
-      time_text(parts.more_cycles_ns + parts.slower_kernels_ns), time_text(parts.lower_clock_ns),
-      time_text(parts.host_gaps_ns), time_text(parts.copies_ns), time_text(parts.rest_ns));
+      time_text(parts.more_cycles_ns + parts.slower_kernels_ns), time_text(parts.beside_collectives_ns),
+      time_text(parts.lower_clock_ns), time_text(parts.host_gaps_ns), time_text(parts.copies_ns),
+      time_text(parts.rest_ns));
+}
+
+// What collectives cost the kernels beside them, or why that cannot be said.
+std::string interference(const JobAnalysis& of) {
+  const auto& found = of.interference;
+  const std::string unsaid = "What collectives cost the kernels beside them cannot be said: ";
+  switch (found.refusal) {
+    case InterferenceRefusal::not_kept:
+      return unsaid + "the job was merged without it; merge the ranks' captures again.";
+    case InterferenceRefusal::none_beside:
+      return "No kernel ran beside a collective.";
+    case InterferenceRefusal::no_controls:
+      return unsaid + "there are no launches of the same kinds beside none.";
+    case InterferenceRefusal::few_steps:
+      return unsaid + "there are too few steps for an interval.";
+    case InterferenceRefusal::none:
+      break;
+  }
+  const auto& cost = found.cost;
+  const std::string interval = fmt::format("{} to {}", time_text(cost.low_ns), time_text(cost.high_ns));
+  const std::string controls = fmt::format(
+      "Of {} beside collectives in a step {} have such launches; cycles and clock are not told apart.",
+      time_text(cost.beside_ns), time_text(cost.controlled_ns));
+  if (!cost.shown())
+    return fmt::format(
+        "Kernels beside collectives take as long as launches of the same kinds beside none, as far as can be "
+        "told: {} more in a step, {}. {}",
+        time_text(cost.cost_ns), interval, controls);
+  const bool slower = cost.cost_ns > 0;
+  return fmt::format(
+      "Kernels beside collectives take {} {} in a step ({}) than launches of the same kinds "
+      "beside none{}. {}",
+      time_text(std::abs(cost.cost_ns)), slower ? "longer" : "less", interval,
+      found.factor_ratio ? fmt::format(", {:.2f} times their time there", *found.factor_ratio)
+                         : std::string(),
+      controls);
 }
 
 }  // namespace
@@ -165,7 +204,7 @@ std::string cause_text(LatenessCause cause) {
 }
 
 std::vector<std::string> ranks_sentences(const JobAnalysis& of) {
-  std::vector<std::string> all = {presence(of), verdict(of), communication(of)};
+  std::vector<std::string> all = {presence(of), verdict(of), communication(of), interference(of)};
   if (of.loss) all.push_back(loss_sentence(*of.loss));
   for (std::string& sentence : clock_sentences(of)) all.push_back(std::move(sentence));
   for (std::size_t i = 0; i < of.mismatches.size() && i < kMismatchesSaid; ++i)

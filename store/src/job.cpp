@@ -85,14 +85,17 @@ void read_rows(const Database& database, Job& job) {
   reserve_for(database, "job_step", job.steps);
   reserve_for(database, "job_call", job.calls);
   reserve_for(database, "job_kernel_step", job.kernel_steps);
+  const bool beside = database.scalar_int64("PRAGMA user_version") >= kInterferenceIsKept;
   Statement step = database.prepare(
-      "SELECT rank, step_index, start_ns, duration_ns, compute_ns, exposed_ns, copy_ns, idle_ns, "
-      "communication_ns, copy_beside_ns,"
-      " launches, sm_clock_hz, clock_samples FROM job_step ORDER BY rank, step_index");
+      fmt::format("SELECT rank, step_index, start_ns, duration_ns, compute_ns, exposed_ns, copy_ns, idle_ns, "
+                  "communication_ns, copy_beside_ns, launches, sm_clock_hz, clock_samples, {} FROM job_step "
+                  "ORDER BY rank, step_index",
+                  beside ? "beside_ns, beside_controlled_ns, beside_cost_ns" : "NULL, NULL, NULL"));
   while (step.step())
     job.steps.push_back({step.int64(0), step.int64(1), step.int64(2), step.int64(3), step.int64(4),
                          step.int64(5), step.int64(6), step.int64(7), step.int64(8), step.int64(9),
-                         step.int64(10), step.optional_real(11), step.int64(12)});
+                         step.int64(10), step.optional_real(11), step.int64(12), step.optional_int64(13),
+                         step.optional_int64(14), step.optional_real(15)});
   const bool ready = database.scalar_int64("PRAGMA user_version") >= kReadyTimesAreKept;
   Statement call = database.prepare(
       fmt::format("SELECT rank, step_index, position, site_id, ordinal, start_offset_ns, duration_ns, "
@@ -133,6 +136,17 @@ void read_traffic(const Database& database, Job& job) {
          {of.optional_real(4), of.optional_real(5), of.optional_real(6), of.optional_real(7)}});
 }
 
+void read_interference(const Database& database, Job& job) {
+  if (database.scalar_int64("PRAGMA user_version") < kInterferenceIsKept) return;
+  Statement of = database.prepare(
+      "SELECT rank, kernel_id, function, launches, compared, controls, beside_ns, controlled_ns, cost_ns "
+      "FROM job_interference ORDER BY rank, kernel_id, function");
+  while (of.step())
+    job.interference.push_back({of.int64(0), of.int64(1),
+                                optional_word<CollectiveFunction>(of, 2, "job_interference.function"),
+                                of.int64(3), of.int64(4), of.int64(5), of.int64(6), of.int64(7), of.real(8)});
+}
+
 void insert_names(Database& database, const Job& job) {
   Statement rank = database.prepare("INSERT INTO job_rank VALUES (?,?,?,?,?,?,?)");
   for (const JobRank& row : job.ranks)
@@ -155,11 +169,12 @@ void insert_names(Database& database, const Job& job) {
 }
 
 void insert_rows(Database& database, const Job& job) {
-  Statement step = database.prepare("INSERT INTO job_step VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?)");
+  Statement step = database.prepare("INSERT INTO job_step VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)");
   for (const JobStep& row : job.steps)
     step.bind_all(row.rank, row.step_index, row.start_ns, row.duration_ns, row.compute_ns, row.exposed_ns,
                   row.copy_ns, row.idle_ns, row.communication_ns, row.copy_beside_ns, row.launches,
-                  row.sm_clock_hz, row.clock_samples)
+                  row.sm_clock_hz, row.clock_samples, row.beside_ns, row.beside_controlled_ns,
+                  row.beside_cost_ns)
         .run();
   Statement call = database.prepare("INSERT INTO job_call VALUES (?,?,?,?,?,?,?,?,?,?)");
   for (const JobCall& row : job.calls) {
@@ -178,6 +193,12 @@ void insert_rows(Database& database, const Job& job) {
         .bind_all(row.rank, row.site_id, row.count, row.time_ns, row.bytes.nvlink_sent_bytes,
                   row.bytes.nvlink_received_bytes, row.bytes.pcie_received_bytes, row.bytes.pcie_sent_bytes)
         .run();
+  Statement beside = database.prepare("INSERT INTO job_interference VALUES (?,?,?,?,?,?,?,?,?)");
+  for (const JobInterference& row : job.interference)
+    beside
+        .bind_all(row.rank, row.kernel_id, row.function, row.launches, row.compared, row.controls,
+                  row.beside_ns, row.controlled_ns, row.cost_ns)
+        .run();
 }
 
 // Nothing that is computed with them can overflow, and nothing refers to what is not there.
@@ -195,6 +216,11 @@ bool is_length(std::int64_t ns) {
 }
 bool is_time(std::int64_t ns) {
   return ns > -kLatestOfJobNs && ns < kLatestOfJobNs;
+}
+
+// Of comparisons, so that it may be negative.
+bool is_cost(double ns) {
+  return std::abs(ns) < static_cast<double>(kLongestOfJobNs);
 }
 
 template <typename Rows>
@@ -225,6 +251,9 @@ void check(const Job& job) {
     for (const std::int64_t ns : {step.duration_ns, step.compute_ns, step.exposed_ns, step.copy_ns,
                                   step.idle_ns, step.communication_ns, step.copy_beside_ns})
       require(is_length(ns), "a time of a step");
+    for (const auto& ns : {step.beside_ns, step.beside_controlled_ns})
+      require(!ns || is_length(*ns), "a time of kernels beside collectives");
+    require(!step.beside_cost_ns || is_cost(*step.beside_cost_ns), "what collectives cost in a step");
   }
   const auto sites = ids_of(job.sites);
   for (const JobCall& call : job.calls) {
@@ -242,6 +271,12 @@ void check(const Job& job) {
     require(ranks.contains(row.rank) && kernels.contains(row.kernel_id), "a kernel");
     require(is_length(row.time_ns) && is_length(row.launches) && row.blocks >= 0 && row.blocks < kMaxBlocks,
             "a sum of a kernel");
+  }
+  for (const JobInterference& row : job.interference) {
+    require(ranks.contains(row.rank) && kernels.contains(row.kernel_id), "a kernel beside collectives");
+    require(is_length(row.launches) && is_length(row.compared) && is_length(row.controls) &&
+                is_length(row.beside_ns) && is_length(row.controlled_ns) && is_cost(row.cost_ns),
+            "a sum of a kernel beside collectives");
   }
   for (const JobTraffic& row : job.traffic) {
     require(ranks.contains(row.rank) && (!row.site_id || sites.contains(*row.site_id)), "a rank's traffic");
@@ -279,6 +314,7 @@ Result<Job> read_job(const std::string& path) {
     read_names(database.value(), job);
     read_rows(database.value(), job);
     read_traffic(database.value(), job);
+    read_interference(database.value(), job);
     check(job);
     return job;
   } catch (const Error& error) {

@@ -16,6 +16,7 @@
 #include "schema_tables_v13.h"
 #include "schema_tables_v14.h"
 #include "schema_tables_v15.h"
+#include "schema_tables_v16.h"
 #include "schema_tables_v3.h"
 #include "schema_tables_v4.h"
 #include "schema_tables_v6.h"
@@ -34,7 +35,8 @@ constexpr std::array kMigrations = {
     Migration{4, kTablesV4},   Migration{5, kTablesV5},         Migration{6, kTablesV6},
     Migration{7, kTablesV7},   Migration{8, "", convert_to_v8}, Migration{9, kTablesV9, convert_to_v9},
     Migration{10, kTablesV10}, Migration{11, kTablesV11},       Migration{12, kTablesV12},
-    Migration{13, kTablesV13}, Migration{14, kTablesV14},       Migration{15, kTablesV15}};
+    Migration{13, kTablesV13}, Migration{14, kTablesV14},       Migration{15, kTablesV15},
+    Migration{16, kTablesV16}};
 
 bool has_nothing(const Database& database) {
   return database.scalar_int64("SELECT count(*) FROM sqlite_master") == 0;

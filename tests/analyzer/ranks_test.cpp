@@ -330,6 +330,93 @@ TEST(ManyRanks, TheScalingLossAddsUpToTheDifferenceFromOneRankAlone) {
   EXPECT_EQ(several.failure().kind, ErrorKind::usage);
 }
 
+TEST(ManyRanks, WhatCollectivesCostKernelsBesideThemIsThatWhichWasPlanted) {
+  for (const double factor : {1.1, 1.3, 1.8}) {
+    SCOPED_TRACE(factor);
+    RankJob job;
+    job.ranks = 3;
+    job.steps = 12;
+    job.links = 0.5;
+    job.interference = factor;
+    job.seed = 40;
+    const Made all = made(job);
+    const InterferenceOfJob& of = all.analysis.interference;
+    ASSERT_EQ(of.refusal, InterferenceRefusal::none);
+    EXPECT_GT(of.cost.low_ns, 0);
+    EXPECT_LT(of.cost.controlled_ns,
+              of.cost.beside_ns);  // the first kernel of a layer has none in the first layer
+    EXPECT_GT(of.cost.controlled_ns, 0.5 * of.cost.beside_ns);
+    const double whole = of.cost.cost_ns * of.cost.beside_ns / of.cost.controlled_ns;
+    EXPECT_NEAR(whole, all.truth.interference_ns, 0.05 * all.truth.interference_ns);
+    ASSERT_TRUE(of.factor_ratio.has_value());
+    EXPECT_NEAR(*of.factor_ratio, factor, 0.05 * (factor - 1) * factor);
+    ASSERT_EQ(of.ranks.size(), 3U);
+    for (const RankInterference& rank : of.ranks) EXPECT_GT(rank.cost.low_ns, 0);
+    for (const KernelInterference& kernel : of.kernels) {
+      EXPECT_EQ(kernel.function, CollectiveFunction::all_reduce);
+      EXPECT_EQ(kernel.compared > 0, kernel.cost_ns.has_value());
+      EXPECT_EQ(kernel.compared > 0, kernel.controls >= 4);
+    }
+  }
+}
+
+TEST(ManyRanks, FortyHealthyJobsHaveNoCostOfCollectivesMoreOftenThanTheIntervalMayMiss) {
+  int jobs = 0;
+  int ranks = 0;
+  for (std::uint64_t seed = 1; seed <= 40; ++seed) {
+    RankJob job;
+    job.ranks = 2 + static_cast<int>(seed % 3);
+    job.steps = 8;
+    job.seed = 500 + seed;
+    const InterferenceOfJob of = made(job).analysis.interference;
+    ASSERT_EQ(of.refusal, InterferenceRefusal::none);
+    EXPECT_LT(std::abs(of.cost.cost_ns), 0.01 * of.cost.beside_ns);
+    jobs += of.cost.shown() ? 1 : 0;
+    for (const RankInterference& rank : of.ranks) ranks += rank.cost.shown() ? 1 : 0;
+  }
+  // 2 of 40 and 6 of 119 are expected; so many or fewer have a probability of 98 %.
+  EXPECT_LE(jobs, 5);
+  EXPECT_LE(ranks, 11);
+}
+
+TEST(ManyRanks, WithoutControlsTheCostOfCollectivesIsRefusedWithItsReason) {
+  RankJob job;
+  job.steps = 8;
+  Made all = made(job);
+  for (store::JobStep& step : all.job.steps) step.beside_cost_ns.reset();
+  EXPECT_EQ(analyse_job(all.job).value().interference.refusal, InterferenceRefusal::no_controls);
+  for (store::JobStep& step : all.job.steps) step.beside_ns = 0;
+  EXPECT_EQ(analyse_job(all.job).value().interference.refusal, InterferenceRefusal::none_beside);
+  for (store::JobStep& step : all.job.steps) step.beside_ns.reset();
+  EXPECT_EQ(analyse_job(all.job).value().interference.refusal, InterferenceRefusal::not_kept);
+  store::Job few = made(job).job;
+  std::erase_if(few.steps, [](const store::JobStep& step) { return step.step_index >= 3; });
+  std::erase_if(few.calls, [](const store::JobCall& call) { return call.step_index >= 3; });
+  std::erase_if(few.kernel_steps, [](const store::JobKernelStep& row) { return row.step_index >= 3; });
+  EXPECT_EQ(analyse_job(few).value().interference.refusal, InterferenceRefusal::few_steps);
+  job.layers = 1;  // its only bucket runs beside nothing
+  EXPECT_EQ(made(job).analysis.interference.refusal, InterferenceRefusal::none_beside);
+}
+
+TEST(ManyRanks, TheScalingLossHasWhatCollectivesCostKernelsApart) {
+  const TemporaryDirectory directory;
+  RankJob one;
+  one.ranks = 1;
+  one.seed = 5;
+  const RankJobTruth alone = generate::generate_rank_job(one, directory.path());
+  const store::Job alone_job = ranks_of(alone.files[0]).value();
+  RankJob job;
+  job.ranks = 4;
+  job.links = 0.5;
+  job.interference = 1.5;
+  const Made all = made(job);
+  const ScalingLoss loss = *analyse_job(all.job, &alone_job).value().loss;
+  EXPECT_NEAR(loss.parts.beside_collectives_ns, all.analysis.interference.cost.cost_ns,
+              0.05 * all.analysis.interference.cost.cost_ns);
+  EXPECT_NEAR(loss.alone_ns + loss.exposed_wait_ns + loss.exposed_transfer_ns + loss.parts.sum_ns(),
+              loss.job_ns, 1);
+}
+
 TEST(ManyRanks, LostRanksAreSaidAndNobodyIsClearedThen) {
   RankJob job;
   job.ranks = 6;
@@ -397,6 +484,15 @@ TEST(ManyRanks, MergingInPartsGivesTheSameAsMergingAtOnce) {
     EXPECT_EQ(in_parts.traffic[i].site_id, at_once.traffic[i].site_id);
     EXPECT_EQ(in_parts.traffic[i].bytes, at_once.traffic[i].bytes);
   }
+  ASSERT_EQ(in_parts.interference.size(), at_once.interference.size());
+  EXPECT_GT(at_once.interference.size(), 5U);
+  for (std::size_t i = 0; i < at_once.interference.size(); ++i) {
+    EXPECT_EQ(in_parts.interference[i].rank, at_once.interference[i].rank);
+    EXPECT_EQ(in_parts.interference[i].kernel_id, at_once.interference[i].kernel_id);
+    EXPECT_EQ(in_parts.interference[i].cost_ns, at_once.interference[i].cost_ns);
+  }
+  for (std::size_t i = 0; i < at_once.steps.size(); ++i)
+    EXPECT_EQ(in_parts.steps[i].beside_cost_ns, at_once.steps[i].beside_cost_ns);
   ASSERT_EQ(in_parts.clocks.size(), at_once.clocks.size());
   for (std::size_t i = 0; i < at_once.clocks.size(); ++i) {
     EXPECT_EQ(in_parts.clocks[i].host, at_once.clocks[i].host);

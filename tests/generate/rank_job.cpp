@@ -94,6 +94,7 @@ class RankProgram {
     late_ = late;
     step_ = {};
     step_.host_start_ns = now_;
+    collectives_.clear();  // the optimizer has waited for them
     now_ += 6000 + 500 * random_.around();
     gaps_left_ = late && job_.cause == RankCause::host_gaps ? job_.layers : 0;
     step_.copies.push_back({now_, now_ + 21'000});  // the tokens
@@ -127,6 +128,7 @@ class RankProgram {
     const double end = end_ns + 600 * random_.uniform();
     step_.launches.push_back({kReduceKernel, 24, start_ns, end, true, bytes, end - transfer_ns});
     communication_end_ns_ = end;
+    collectives_.push_back({start_ns, end});
   }
   [[nodiscard]] double communication_end_ns() const { return communication_end_ns_; }
   void end_step() {
@@ -136,6 +138,7 @@ class RankProgram {
     step_.host_end_ns = now_;
   }
   [[nodiscard]] const RanStep& step() const { return step_; }
+  [[nodiscard]] double interference_ns() const { return interference_ns_; }
 
  private:
   // Of the time of a step in kernels, how much the straggler's is longer.
@@ -145,6 +148,22 @@ class RankProgram {
     for (const KernelOf& kernel : kBackward) all += job_.layers * kernel.ns;
     return job_.late_ns / all;
   }
+  // Of a kernel that takes `left_ns` with no collective beside it. Collectives of a rank run one after the other.
+  [[nodiscard]] double end_of(double start_ns, double left_ns) const {
+    double at = start_ns;
+    for (const RanCopy& collective : collectives_) {
+      if (collective.end_ns <= at) continue;
+      const double before = std::max(0.0, collective.start_ns - at);
+      if (left_ns <= before) break;
+      left_ns -= before;
+      at += before;
+      const double done = (collective.end_ns - at) / job_.interference;
+      if (left_ns <= done) return at + left_ns * job_.interference;
+      left_ns -= done;
+      at = collective.end_ns;
+    }
+    return at + left_ns;
+  }
   void launch(const KernelOf& kernel) {
     double ns = kernel.ns * speed_ * (1 + 0.006 * random_.around());
     int blocks = kernel.blocks;
@@ -153,6 +172,11 @@ class RankProgram {
       ns *= 1 + slowness();
     if (late_ && job_.cause == RankCause::more_work)
       blocks = static_cast<int>(static_cast<double>(blocks) * (1 + slowness()) + 0.5);
+    if (job_.interference != 1) {
+      const double slowed = end_of(now_, ns) - now_;
+      interference_ns_ += slowed - ns;
+      ns = slowed;
+    }
     step_.launches.push_back({kernel.name, blocks, now_, now_ + ns, false, 0});
     now_ += ns + 900 + 150 * random_.around();
   }
@@ -165,6 +189,8 @@ class RankProgram {
   int gaps_left_ = 0;
   double now_ = 0;
   double communication_end_ns_ = 0;
+  std::vector<RanCopy> collectives_;  // of the step
+  double interference_ns_ = 0;        // of all steps
   RanStep step_;
 };
 
@@ -510,6 +536,8 @@ RanJob run_job(const RankJob& job) {
   }
   std::vector<double> lengths;
   for (std::size_t i = 2; i < begins.size(); ++i) lengths.push_back(begins[i] - begins[i - 1]);
+  for (const RankProgram& program : result.programs)
+    truth.interference_ns += program.interference_ns() / (job.ranks * (job.steps + job.sampled_steps));
   truth.step_ns = upper_median(std::move(lengths));
   return result;
 }

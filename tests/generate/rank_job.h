@@ -23,6 +23,7 @@ struct RankJob {
   std::int64_t embedding_bytes = 0;  // of gradients that one kernel completes at the end of the backward pass
   double links = 1;                  // times as fast; latency stays
   bool free_transfers = false;       // collectives end when the last rank has entered
+  double interference = 1;  // kernels run so many times as long while a collective of their rank runs
   RankCause cause = RankCause::none;  // of what the straggler does more or slower
   bool rotating = false;              // the straggler is rank (step mod ranks), else always the same
   int straggler = 1;
@@ -50,6 +51,7 @@ struct RankJobTruth {
   std::vector<int> straggler;  // of each step; -1: none
   double transfer_ns = 0;      // of a bucket once all are there
   std::int64_t bucket_bytes = 0;
+  double interference_ns = 0;  // so much longer kernels of a step took for it, mean over ranks and steps
   double step_ns =
       0;  // on the true clock: median over steps, the first left out, from the first rank's beginning to the next
 };

@@ -54,6 +54,30 @@ TEST(RanksDocument, SaysWhichCallsDoNotFit) {
       << said;
 }
 
+TEST(RanksDocument, SaysWhatCollectivesCostKernelsOrWhyNot) {
+  generate::RankJob job;
+  job.steps = 8;
+  job.links = 0.5;
+  job.interference = 1.5;
+  analyzer::JobAnalysis analysis = analysed_job(job);
+  EXPECT_NE(all_of(ranks_sentences(analysis)).find("Kernels beside collectives take"), std::string::npos);
+  const auto longer = [&] { return all_of(ranks_sentences(analysis)).find(" longer in a step ("); };
+  EXPECT_NE(longer(), std::string::npos);
+  analysis.interference.cost.low_ns = -1;
+  EXPECT_EQ(longer(), std::string::npos);
+  EXPECT_NE(all_of(ranks_sentences(analysis)).find("take as long as launches"), std::string::npos);
+  using analyzer::InterferenceRefusal;
+  const std::pair<InterferenceRefusal, const char*> kSaid[] = {
+      {InterferenceRefusal::not_kept, "cannot be said: the job was merged without it"},
+      {InterferenceRefusal::none_beside, "No kernel ran beside a collective."},
+      {InterferenceRefusal::no_controls, "cannot be said: there are no launches of the same kinds"},
+      {InterferenceRefusal::few_steps, "cannot be said: there are too few steps"}};
+  for (const auto& [refusal, words] : kSaid) {
+    analysis.interference.refusal = refusal;
+    EXPECT_NE(all_of(ranks_sentences(analysis)).find(words), std::string::npos) << words;
+  }
+}
+
 TEST(RanksDocument, ThePageIsWellFormedAndItsPictureHasACellForEachRankAndStep) {
   generate::RankJob job;
   job.ranks = 3;

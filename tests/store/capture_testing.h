@@ -83,8 +83,8 @@ inline void drop_jobs(Database& database) {
       "DROP VIEW IF EXISTS v_job_step; DROP VIEW IF EXISTS v_job_collective; DROP VIEW IF EXISTS "
       "v_job_kernel");
   for (const char* table :
-       {"job_traffic", "collective", "communicator", "job_kernel_step", "job_call", "job_step", "job_kernel",
-        "job_site", "job_communicator", "job_clock", "job_rank"})
+       {"job_interference", "job_traffic", "collective", "communicator", "job_kernel_step", "job_call",
+        "job_step", "job_kernel", "job_site", "job_communicator", "job_clock", "job_rank"})
     database.execute(std::string("DROP TABLE ") + table);
 }
 

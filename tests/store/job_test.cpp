@@ -28,6 +28,11 @@ Job small_job() {
   job.kernel_steps = {{0, 4, 1, 3, 96, 60}, {1, 4, 1, 3, 96, 60}};
   job.traffic = {{0, std::nullopt, 2, 200, {9000.5, 8000, 70, std::nullopt}},
                  {0, 1, 4, 160, {4500, 4400, std::nullopt, std::nullopt}}};
+  job.steps[0].beside_ns = 25;
+  job.steps[0].beside_controlled_ns = 20;
+  job.steps[0].beside_cost_ns = -1.25;
+  job.interference = {{0, 1, std::nullopt, 1, 0, 0, 5, 0, 0},
+                      {0, 1, CollectiveFunction::all_reduce, 3, 2, 9, 20, 20, -1.25}};
   return job;
 }
 
@@ -81,6 +86,15 @@ TEST(StoredJobs, ComeBackAsTheyWere) {
   EXPECT_EQ(job.traffic[0].bytes, small_job().traffic[0].bytes);
   EXPECT_EQ(job.traffic[1].site_id, 1);
   EXPECT_EQ(job.traffic[1].time_ns, 160);
+  EXPECT_EQ(job.steps[0].beside_ns, 25);
+  EXPECT_EQ(job.steps[0].beside_controlled_ns, 20);
+  EXPECT_EQ(job.steps[0].beside_cost_ns, -1.25);
+  EXPECT_EQ(job.steps[1].beside_cost_ns, std::nullopt);
+  ASSERT_EQ(job.interference.size(), 2U);
+  EXPECT_EQ(job.interference[0].function, std::nullopt);
+  EXPECT_EQ(job.interference[1].function, CollectiveFunction::all_reduce);
+  EXPECT_EQ(job.interference[1].controls, 9);
+  EXPECT_EQ(job.interference[1].cost_ns, -1.25);
   const Capture capture = Capture::open(path).value();
   EXPECT_TRUE(capture.verify().damage.empty());
   const auto table =
@@ -91,13 +105,23 @@ TEST(StoredJobs, ComeBackAsTheyWere) {
 TEST(StoredJobs, WhatCannotBeIsDamage) {
   for (const char* change :
        {"UPDATE job_call SET hidden = '1 x' WHERE rank = 0",
-        "UPDATE job_call SET hidden = '9999999999999999999'", "UPDATE job_call SET duration_ns = -1",
+        "UPDATE job_call SET hidden = '9999999999999999999'",
+        "UPDATE job_call SET duration_ns = -1",
         "UPDATE job_call SET start_offset_ns = 9223372036854775807",
         "UPDATE job_call SET ready_offset_ns = 9223372036854775807",
-        "UPDATE job_step SET start_ns = 9223372036854775807", "UPDATE job_step SET idle_ns = -5",
+        "UPDATE job_step SET start_ns = 9223372036854775807",
+        "UPDATE job_step SET idle_ns = -5",
         "UPDATE job_kernel_step SET time_ns = 9223372036854775807",
-        "UPDATE job_rank SET world_size = 4000000000", "UPDATE job_traffic SET count = -1 WHERE rank = 0",
-        "UPDATE job_traffic SET nvlink_sent_bytes = 1e30", "UPDATE job_traffic SET pcie_sent_bytes = -1",
+        "UPDATE job_rank SET world_size = 4000000000",
+        "UPDATE job_traffic SET count = -1 WHERE rank = 0",
+        "UPDATE job_step SET beside_ns = -1",
+        "UPDATE job_step SET beside_cost_ns = 1e30",
+        "UPDATE job_interference SET compared = -1",
+        "UPDATE job_interference SET cost_ns = -1e30",
+        "UPDATE job_interference SET function = 'shout' WHERE function IS NULL",
+        "PRAGMA foreign_keys = OFF; UPDATE job_interference SET kernel_id = 99 WHERE function IS NULL",
+        "UPDATE job_traffic SET nvlink_sent_bytes = 1e30",
+        "UPDATE job_traffic SET pcie_sent_bytes = -1",
         "PRAGMA foreign_keys = OFF; UPDATE job_traffic SET site_id = 99 WHERE site_id = 1",
         "PRAGMA foreign_keys = OFF; UPDATE job_call SET site_id = 99",
         "PRAGMA foreign_keys = OFF; UPDATE job_site SET communicator_id = 99",
@@ -140,6 +164,21 @@ TEST(StoredJobs, OfVersion14HaveNoTraffic) {
   Database(path, OpenMode::read_write)
       .execute("DROP TABLE job_traffic; PRAGMA user_version = " + std::to_string(kJobTrafficIsKept - 1));
   EXPECT_TRUE(read_job(path).value().traffic.empty());
+}
+
+TEST(StoredJobs, OfVersion15HaveNoInterference) {
+  const TemporaryDirectory directory;
+  const std::string path = directory.file("job.ridge");
+  store::Run run;
+  run.clock = "cupti";
+  write_job(path, run, small_job()).value();
+  Database(path, OpenMode::read_write)
+      .execute("DROP TABLE job_interference; PRAGMA user_version = " +
+               std::to_string(kInterferenceIsKept - 1));
+  const Job job = read_job(path).value();
+  EXPECT_TRUE(job.interference.empty());
+  EXPECT_EQ(job.steps[0].beside_ns, std::nullopt);
+  EXPECT_EQ(job.steps[0].beside_cost_ns, std::nullopt);
 }
 
 TEST(StoredJobs, ACaptureOfOneRankIsNone) {

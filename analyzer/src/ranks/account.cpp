@@ -4,6 +4,7 @@
 #include <map>
 
 #include "ranks/causes.h"
+#include "ranks/interference_cost.h"
 #include "ridgeline/base/statistics.h"
 
 namespace ridgeline::analyzer::ranks {
@@ -65,6 +66,12 @@ ReferenceStep mean_step(const JobView& view) {
   return step;
 }
 
+// Where it cannot be said, or the interval has none, it stays in the kernels' time.
+double shown_interference_ns(const JobView& view) {
+  const InterferenceOfJob of = interference_cost(view);
+  return of.refusal == InterferenceRefusal::none && of.cost.shown() ? of.cost.cost_ns : 0;
+}
+
 }  // namespace
 
 std::vector<AccountRow> account_of(const JobView& view, const CollectiveCosts& costs, const Alone* alone) {
@@ -99,6 +106,9 @@ ScalingLoss scaling_loss(const std::vector<AccountRow>& account, const JobView& 
     return step;
   };
   loss.parts = lateness_parts(with_times(mean_step(view), false), with_times(mean_step(alone), true), true);
+  loss.parts.beside_collectives_ns = shown_interference_ns(view) - shown_interference_ns(alone);
+  (loss.parts.slower_kernels_ns != 0 ? loss.parts.slower_kernels_ns : loss.parts.more_cycles_ns) -=
+      loss.parts.beside_collectives_ns;
   return loss;
 }
 

@@ -9,6 +9,7 @@
 #include <tuple>
 #include <unordered_map>
 
+#include "ranks/interference.h"
 #include "ranks/readiness.h"
 #include "ranks/spans.h"
 #include "ridgeline/analyzer/ranks/job_capture.h"
@@ -180,6 +181,7 @@ class Extraction {
     for (const Window& window : windows(steps, launches)) add_step(*process.rank, window, launches);
     add_calls(process, steps, launches);
     add_kernels(*process.rank, steps, launches);
+    add_interference(*process.rank, filter_of(process.id, steps), steps, launches);
     add_traffic(process);
   }
 
@@ -306,7 +308,7 @@ class Extraction {
         name = group->second.name;
       }
     } else {
-      function = collective_in_name(kernels_.at(launch.kernel_id).demangled_name);
+      function = function_of(launch);
     }
     const auto group = groups_.try_emplace(hash, static_cast<store::Id>(groups_.size() + 1));
     if (group.second) job_.communicators.push_back({group.first->second, hash, group_ranks, name});
@@ -380,6 +382,58 @@ class Extraction {
     }
     for (auto step = job_.steps.rbegin(); step != job_.steps.rend() && step->rank == rank; ++step)
       step->launches = counts[step->step_index];
+  }
+
+  // What collectives cost the kernels beside them; add_kernels() has named these.
+  void add_interference(std::int64_t rank, const store::ActivityFilter& filter,
+                        const std::vector<store::Step>& steps, const std::vector<store::Launch>& launches) {
+    std::unordered_map<store::Id, std::int64_t> index;
+    for (const store::Step& step : steps) index[step.id] = step.step_index;
+    std::vector<ranks::ComparedLaunch> computing;
+    std::vector<ranks::CollectiveTime> collectives;
+    std::map<std::pair<std::int64_t, std::int64_t>, std::size_t> last_on;  // by context and stream
+    for (const store::Launch& launch : launches) {
+      const Span time{launch.start_ns, launch.end_ns};
+      if (communicates(launch)) {
+        collectives.push_back({time, function_of(launch)});
+        continue;
+      }
+      ranks::ComparedLaunch one{time, index.at(*launch.step_id),
+                                names_.at(kernels_.at(launch.kernel_id).demangled_name)};
+      one.grid = launch.grid;
+      one.block = launch.block;
+      one.registers_per_thread = launch.registers_per_thread;
+      one.smem_bytes = launch.static_smem_bytes + launch.dynamic_smem_bytes;
+      const auto [before, first] =
+          last_on.try_emplace({launch.context_id, launch.stream_id}, computing.size());
+      if (!first) {
+        one.kernel_before_id = computing[before->second].kernel_id;
+        computing[before->second].kernel_after_id = one.kernel_id;
+        before->second = computing.size();
+      }
+      computing.push_back(one);
+    }
+    activity_.for_each_memcpy(filter, [&](const store::Memcpy& copy) {
+      if (copy.kind == CopyKind::peer_to_peer && usable(copy.start_ns, copy.end_ns))
+        collectives.push_back({{copy.start_ns, copy.end_ns}, std::nullopt});
+    });
+    ranks::Interference found = ranks::interference_of(computing, std::move(collectives));
+    for (auto step = job_.steps.rbegin(); step != job_.steps.rend() && step->rank == rank; ++step) {
+      const ranks::StepInterference& of = found.steps[step->step_index];
+      step->beside_ns = of.beside_ns;
+      step->beside_controlled_ns = of.controlled_ns;
+      step->beside_cost_ns = of.cost_ns;
+    }
+    for (store::JobInterference& row : found.kernels) {
+      row.rank = rank;
+      job_.interference.push_back(row);
+    }
+  }
+
+  std::optional<CollectiveFunction> function_of(const store::Launch& launch) const {
+    const auto known = collectives_.find(launch.id);
+    if (known != collectives_.end()) return known->second.function;
+    return collective_in_name(kernels_.at(launch.kernel_id).demangled_name);
   }
 
   // What went over the links in sampled steps: in whole steps, and while collectives ran that had no other beside them.

@@ -12,6 +12,7 @@
 #include "ranks/account.h"
 #include "ranks/causes.h"
 #include "ranks/collective_costs.h"
+#include "ranks/interference_cost.h"
 #include "ranks/job_view.h"
 #include "ranks/matching.h"
 #include "ridgeline/analyzer/ranks/job_capture.h"
@@ -263,6 +264,7 @@ JobAnalysis analysed(const JobView& view, const ranks::Alone* alone) {
   analysis.account = ranks::account_of(view, costs, alone);
   if (alone != nullptr) analysis.loss = ranks::scaling_loss(analysis.account, view, alone->view);
   analysis.kernels = ranks::kernels_over_ranks(view);
+  analysis.interference = ranks::interference_cost(view);
   return analysis;
 }
 

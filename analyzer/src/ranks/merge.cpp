@@ -108,6 +108,7 @@ class Numbers {
     for (const store::JobKernel& kernel : part.kernels) kernels[kernel.id] = kernels_.at(kernel.name);
     for (store::JobCall& call : part.calls) call.site_id = sites.at(call.site_id);
     for (store::JobKernelStep& row : part.kernel_steps) row.kernel_id = kernels.at(row.kernel_id);
+    for (store::JobInterference& row : part.interference) row.kernel_id = kernels.at(row.kernel_id);
     for (store::JobTraffic& row : part.traffic) {
       if (row.site_id) row.site_id = sites.at(*row.site_id);
     }
@@ -137,6 +138,9 @@ void sort_rows(store::Job& job) {
   });
   std::sort(job.traffic.begin(), job.traffic.end(), [](const auto& a, const auto& b) {
     return std::tie(a.rank, a.site_id) < std::tie(b.rank, b.site_id);
+  });
+  std::sort(job.interference.begin(), job.interference.end(), [](const auto& a, const auto& b) {
+    return std::tie(a.rank, a.kernel_id, a.function) < std::tie(b.rank, b.kernel_id, b.function);
   });
 }
 
@@ -180,6 +184,7 @@ Result<store::Job> merged(std::vector<store::Job> parts) {
     append(job.calls, part.calls);
     append(job.kernel_steps, part.kernel_steps);
     append(job.traffic, part.traffic);
+    append(job.interference, part.interference);
   }
   sort_rows(job);
   return job;

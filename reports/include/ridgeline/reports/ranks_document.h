@@ -28,6 +28,8 @@ enum class RanksView { rank, step, collective, kernel, account };
 [[nodiscard]] Table kernels_over_ranks_table(const analyzer::JobAnalysis& analysis);
 /// Where the time of a step goes, mean over ranks and steps.
 [[nodiscard]] Table job_account_table(const analyzer::JobAnalysis& analysis);
+/// One row per kernel and function of collective that it ran beside, over ranks and steps.
+[[nodiscard]] Table interference_table(const analyzer::JobAnalysis& analysis);
 
 /// Who waits for whom and why, what collectives cost, what cannot be said. Each one sentence.
 [[nodiscard]] std::vector<std::string> ranks_sentences(const analyzer::JobAnalysis& analysis);

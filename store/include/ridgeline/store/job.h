@@ -71,6 +71,12 @@ struct JobStep {
   std::int64_t launches = 0;
   std::optional<double> sm_clock_hz;  ///< of samples in the step; without any, of those before and after it
   std::int64_t clock_samples = 0;     ///< in the step
+  /// Kernels that compute ran so long beside collectives, each counted; empty: not kept.
+  std::optional<std::int64_t> beside_ns = {};
+  std::optional<std::int64_t> beside_controlled_ns = {};  ///< of that, of launches with controls
+  /// So much longer those took than their controls, with the step's part in how far the controls are off: its mean over
+  /// the rank's steps is the cost, its spread the error. Empty: no launch has controls.
+  std::optional<double> beside_cost_ns = {};
 };
 
 struct JobCall {
@@ -107,6 +113,19 @@ struct JobTraffic {
   LinkBytes bytes;
 };
 
+/// Launches of a kernel that computes beside collectives, in all timeline steps of a rank.
+struct JobInterference {
+  std::int64_t rank = 0;
+  Id kernel_id = 0;
+  std::optional<CollectiveFunction> function;  ///< of the collective that a launch is longest beside
+  std::int64_t launches = 0;
+  std::int64_t compared = 0;  ///< of these, with controls
+  std::int64_t controls = 0;  ///< launches of the same kinds beside no collective
+  std::int64_t beside_ns = 0;
+  std::int64_t controlled_ns = 0;  ///< of that, of launches with controls
+  double cost_ns = 0;              ///< so much longer those took than their controls
+};
+
 /// Rows are ordered by their keys: rank, step, position or kernel; of traffic whole steps come first.
 struct Job {
   std::vector<JobRank> ranks;
@@ -118,6 +137,7 @@ struct Job {
   std::vector<JobCall> calls;
   std::vector<JobKernelStep> kernel_steps;
   std::vector<JobTraffic> traffic;
+  std::vector<JobInterference> interference;
 };
 
 /// Whether the capture is a merged job. Failures: those of opening it.

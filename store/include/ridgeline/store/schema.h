@@ -45,6 +45,8 @@ inline constexpr int kJobsAreKept = 13;
 inline constexpr int kReadyTimesAreKept = 14;
 /// From this version on a job has what went over its ranks' links.
 inline constexpr int kJobTrafficIsKept = 15;
+/// From this version on a job has what collectives cost the kernels beside them.
+inline constexpr int kInterferenceIsKept = 16;
 
 /// The version this build writes: the last migration's.
 [[nodiscard]] int schema_version();

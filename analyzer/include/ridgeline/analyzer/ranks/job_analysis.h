@@ -48,12 +48,14 @@ struct LatenessParts {
   double more_cycles_ns = 0;
   double lower_clock_ns = 0;
   double slower_kernels_ns = 0;  ///< in place of the two before it
+  double beside_collectives_ns =
+      0;  ///< of the scaling loss: what of those two collectives beside kernels cost, if shown
   double host_gaps_ns = 0;
   double copies_ns = 0;
   double rest_ns = 0;
   [[nodiscard]] double sum_ns() const {
-    return more_work_ns + more_cycles_ns + lower_clock_ns + slower_kernels_ns + host_gaps_ns + copies_ns +
-           rest_ns;
+    return more_work_ns + more_cycles_ns + lower_clock_ns + slower_kernels_ns + beside_collectives_ns +
+           host_gaps_ns + copies_ns + rest_ns;
   }
 };
 
@@ -185,6 +187,52 @@ struct KernelOverRanks {
   std::int64_t ranks = 0;   ///< that launched it
 };
 
+/// Why it is not said what collectives cost the kernels beside them.
+enum class InterferenceRefusal {
+  none,
+  not_kept,     ///< some rank was merged by a program that did not look
+  none_beside,  ///< no kernel ran beside a collective
+  no_controls,  ///< on some rank no launch of the same kinds ran beside none
+  few_steps,    ///< too few for an interval
+};
+
+/// How much longer kernels beside collectives take than launches of the same kinds beside none, in a step. It is time:
+/// cycles and clock are not told apart. The interval has the true cost with 95 %.
+struct InterferenceCost {
+  double beside_ns = 0;      ///< kernels ran so long beside collectives, mean over steps
+  double controlled_ns = 0;  ///< of that, of launches with controls
+  double cost_ns = 0;        ///< of those launches
+  double low_ns = 0;
+  double high_ns = 0;
+  [[nodiscard]] bool shown() const { return low_ns > 0 || high_ns < 0; }
+};
+
+struct RankInterference {
+  std::int64_t rank = 0;
+  InterferenceCost cost;
+};
+
+/// Launches of a kernel beside a function's collectives, of all ranks and steps.
+struct KernelInterference {
+  std::string kernel;
+  std::optional<CollectiveFunction> function;
+  std::int64_t launches = 0;
+  std::int64_t compared = 0;  ///< of these, with controls
+  std::int64_t controls = 0;
+  double beside_ns = 0;                ///< in a step of a rank, mean, as the next two
+  double controlled_ns = 0;            ///< of that, of launches with controls
+  std::optional<double> cost_ns;       ///< no launch has controls: empty
+  std::optional<double> factor_ratio;  ///< time beside collectives over what the same work takes beside none
+};
+
+struct InterferenceOfJob {
+  InterferenceRefusal refusal = InterferenceRefusal::none;
+  InterferenceCost cost;                    ///< mean over ranks; only without a refusal, as `ranks`
+  std::optional<double> factor_ratio;       ///< of all kernels together
+  std::vector<RankInterference> ranks;      ///< by rank
+  std::vector<KernelInterference> kernels;  ///< most time beside collectives first
+};
+
 struct JobAnalysis {
   std::vector<std::int64_t> ranks;
   std::optional<std::int64_t> world_size;
@@ -199,7 +247,8 @@ struct JobAnalysis {
   std::vector<AccountRow> account;
   std::optional<ScalingLoss> loss;
   std::vector<KernelOverRanks> kernels;  ///< most time first
-  double late_threshold_ns = 0;          ///< later than this is named
+  InterferenceOfJob interference;
+  double late_threshold_ns = 0;  ///< later than this is named
   Recurrence recurrence = Recurrence::nobody;
   std::int64_t straggler = -1;         ///< of Recurrence::same_rank
   std::optional<LatenessCause> cause;  ///< of most late steps
