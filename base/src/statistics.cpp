@@ -37,4 +37,13 @@ std::optional<double> standard_deviation(const std::vector<double>& values) {
   return std::sqrt(squares / static_cast<double>(values.size() - 1));
 }
 
+double student_95(double degrees_of_freedom) {
+  // Cornish and Fisher's expansion about the normal quantile (Abramowitz and Stegun, 26.7.5).
+  constexpr double kZ = 1.959964;
+  const double n = std::max(degrees_of_freedom, 1.0);
+  const double z3 = kZ * kZ * kZ, z5 = z3 * kZ * kZ, z7 = z5 * kZ * kZ;
+  return kZ + (z3 + kZ) / (4 * n) + (5 * z5 + 16 * z3 + 3 * kZ) / (96 * n * n) +
+         (3 * z7 + 19 * z5 + 17 * z3 - 15 * kZ) / (384 * n * n * n);
+}
+
 }  // namespace ridgeline

@@ -265,11 +265,10 @@ namespace {
 std::string saving_at(std::string_view noun, double at_target_ns, double at_stretch_ns,
                       const analyzer::RankingOptions& options, std::string_view at_target,
                       std::string_view at_stretch) {
-  constexpr double kNothingNs = 0.5;  // what a time of 0 ns is rounded from
   const std::string target = target_text(options.target), stretch = target_text(options.stretch);
-  if (at_stretch_ns < kNothingNs)
+  if (is_no_time(at_stretch_ns))
     return fmt::format("nothing of the {} at {} or {} of the nearest roof", noun, target, stretch);
-  if (at_target_ns < kNothingNs)
+  if (is_no_time(at_target_ns))
     return fmt::format("nothing of the {} at {} of the nearest roof, up to {} at {}", noun, target,
                        at_stretch, stretch);
   return fmt::format("up to {} at {} of the nearest roof, {} at {}", at_target, target, at_stretch, stretch);

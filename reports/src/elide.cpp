@@ -589,10 +589,6 @@ void number_what_looks_alike(const std::vector<std::string>& names, int columns,
   }
 }
 
-}  // namespace
-
-namespace {
-
 std::vector<std::string_view> words_of(std::string_view text) {
   std::vector<std::string_view> words;
   for (std::size_t i = 0; i < text.size();) {
@@ -636,20 +632,17 @@ void name_by_functors(std::vector<std::string>& full, int columns, std::vector<s
     if (said.back().find(' ') == std::string::npos) said.back().clear();
     if (!said.back().empty()) names_of[said.back()].insert(name);
   }
-  std::map<std::string, std::map<std::string, std::string>> words;
+  std::map<std::string, std::string> words;  // by name, which has one functor
   for (const auto& [functor, names] : names_of) {
-    if (names.size() > 1) words[functor] = words_that_part(names);
+    if (names.size() > 1) words.merge(words_that_part(names));
   }
   for (std::size_t i = 0; i < full.size(); ++i) {
     if (said[i].empty()) continue;
     const bool is_cut = out[i] == elide_end(said[i], columns);
-    const auto parted = words.find(said[i]);
-    const auto word = parted == words.end() ? std::map<std::string, std::string>::const_iterator()
-                                            : parted->second.find(full[i]);
-    const bool has_word = parted != words.end() && word != parted->second.end();
-    const std::string mark =
-        has_word ? "<" + std::string(kEllipsis) + word->second + std::string(kEllipsis) + ">" : "";
-    if (is_cut && has_word && columns - display_width(mark) >= kMinName)
+    std::string mark;
+    if (const auto word = words.find(full[i]); word != words.end())
+      mark = "<" + std::string(kEllipsis) + word->second + std::string(kEllipsis) + ">";
+    if (is_cut && !mark.empty() && columns - display_width(mark) >= kMinName)
       out[i] = elide_end(said[i], columns - display_width(mark)) + mark;
     full[i] = said[i] + mark;
   }

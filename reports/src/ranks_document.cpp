@@ -1,6 +1,7 @@
 #include "ridgeline/reports/ranks_document.h"
 
 #include <nlohmann/json.hpp>
+#include <optional>
 
 #include "document_parts.h"
 #include "json_parts.h"
@@ -159,6 +160,14 @@ RanksJson lateness_json(const JobAnalysis& of) {
   return all;
 }
 
+// What is shown below a view's own table.
+std::optional<Table> table_below(const JobAnalysis& analysis, RanksView view) {
+  if (view != RanksView::account || analysis.interference.kernels.empty()) return std::nullopt;
+  Table beside = interference_table(analysis);
+  beside.keep(kRowsShown);
+  return beside;
+}
+
 std::string ranks_text(const JobAnalysis& analysis, const Table& table, RanksView view,
                        const TextStyle& style) {
   std::string out;
@@ -167,11 +176,7 @@ std::string ranks_text(const JobAnalysis& analysis, const Table& table, RanksVie
   out.append("\n").append(render_text(table, style));
   if (const std::string cut = cut_line(table, view_noun(view)); !cut.empty())
     out.append(paragraph(cut, style));
-  if (view == RanksView::account && !analysis.interference.kernels.empty()) {
-    Table beside = interference_table(analysis);
-    beside.keep(kRowsShown);
-    out.append("\n").append(render_text(beside, style));
-  }
+  if (const auto beside = table_below(analysis, view)) out.append("\n").append(render_text(*beside, style));
   return out;
 }
 
@@ -192,11 +197,7 @@ Document ranks_document(const JobAnalysis& analysis, RanksView view, const Docum
       for (const std::string& sentence : ranks_sentences(analysis))
         out.append(markdown_paragraph(markdown_cell(sentence)));
       out.append(render_markdown(table));
-      if (view == RanksView::account && !analysis.interference.kernels.empty()) {
-        Table beside = interference_table(analysis);
-        beside.keep(kRowsShown);
-        out.append("\n").append(render_markdown(beside));
-      }
+      if (const auto beside = table_below(analysis, view)) out.append("\n").append(render_markdown(*beside));
       return Document(std::move(out));
     }
     case Format::json:

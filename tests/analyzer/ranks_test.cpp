@@ -304,13 +304,16 @@ TEST(ManyRanks, TheAccountAddsUp) {
   EXPECT_NEAR(sum, 0, 1);
 }
 
-TEST(ManyRanks, TheScalingLossAddsUpToTheDifferenceFromOneRankAlone) {
+store::Job job_of_one_rank() {
   const TemporaryDirectory directory;
   RankJob one;
   one.ranks = 1;
   one.seed = 5;
-  const RankJobTruth alone = generate::generate_rank_job(one, directory.path());
-  const store::Job alone_job = ranks_of(alone.files[0]).value();
+  return ranks_of(generate::generate_rank_job(one, directory.path()).files[0]).value();
+}
+
+TEST(ManyRanks, TheScalingLossAddsUpToTheDifferenceFromOneRankAlone) {
+  const store::Job alone_job = job_of_one_rank();
   RankJob job;
   job.ranks = 4;
   job.cause = RankCause::host_gaps;
@@ -399,12 +402,7 @@ TEST(ManyRanks, WithoutControlsTheCostOfCollectivesIsRefusedWithItsReason) {
 }
 
 TEST(ManyRanks, TheScalingLossHasWhatCollectivesCostKernelsApart) {
-  const TemporaryDirectory directory;
-  RankJob one;
-  one.ranks = 1;
-  one.seed = 5;
-  const RankJobTruth alone = generate::generate_rank_job(one, directory.path());
-  const store::Job alone_job = ranks_of(alone.files[0]).value();
+  const store::Job alone_job = job_of_one_rank();
   RankJob job;
   job.ranks = 4;
   job.links = 0.5;

@@ -119,5 +119,14 @@ TEST(Statistics, DeviationsAreOfTheSample) {
   EXPECT_DOUBLE_EQ(standard_deviation({1, 3, 1, 3, 2}).value(), 1) << "4 ÷ (5 − 1)";
 }
 
+// Against tables of the distribution.
+TEST(Statistics, StudentsQuantileIsThatOfTables) {
+  const std::pair<double, double> kTable[] = {{3, 3.1824},  {4, 2.7764},  {5, 2.5706},
+                                              {10, 2.2281}, {30, 2.0423}, {1000, 1.9623}};
+  for (const auto& [degrees, value] : kTable)
+    EXPECT_NEAR(student_95(degrees), value, (degrees < 4 ? 0.009 : 0.005) * value) << degrees;
+  EXPECT_EQ(student_95(0), student_95(1));
+}
+
 }  // namespace
 }  // namespace ridgeline

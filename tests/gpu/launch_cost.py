@@ -48,7 +48,7 @@ def with_parts(options, program, parts, *arguments):
 
 def add_parts(checks, options, program):
     """The parts of CUPTI within one process."""
-    done = with_parts(options, program[:-1], "subscriber", "60", options.parts)
+    done = with_parts(options, program, "subscriber", "60", options.parts)
     said = done.last_json()
     if done.status != 0 or said is None:
         checks.add("parts", False, f"exit {done.status}: {done.tail()}")
@@ -97,9 +97,9 @@ def main():
     options = parser.parse_args()
     options.parts, options.where = os.path.abspath(options.parts), os.path.abspath(options.where)
     checks = Checks(options.json)
-    program = [sys.executable, os.path.join(os.path.dirname(os.path.abspath(__file__)), "kinds", "launches.py"), LAUNCH_ROUNDS]
+    program = [sys.executable, os.path.join(os.path.dirname(os.path.abspath(__file__)), "kinds", "launches.py")]
     capture = os.path.join(options.out, "launch-cost.ridge")
-    recorded = [options.ridgeline, "record", "--force", "--tiers", "T0", "--alone-steps", "0", "-o", capture, "--", *program]
+    recorded = [options.ridgeline, "record", "--force", "--tiers", "T0", "--alone-steps", "0", "-o", capture, "--", *program, LAUNCH_ROUNDS]
     taken = {name: [] for name in [*PARTS, "record-T0"]}
     processor = {name: [] for name in taken}
     checks.at_end = lambda: judge(checks, taken, processor)
@@ -111,7 +111,7 @@ def main():
             if name == "record-T0":
                 done = run(recorded, timeout=60)
             else:
-                done = with_parts(options, program, PARTS[name]) if PARTS[name] else run(program, timeout=60)
+                done = with_parts(options, program, PARTS[name], LAUNCH_ROUNDS) if PARTS[name] else run([*program, LAUNCH_ROUNDS], timeout=60)
             said = done.last_json()
             if done.status != 0 or said is None:
                 checks.add(name, False, f"exit {done.status}: {done.tail()}")

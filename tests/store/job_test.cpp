@@ -36,6 +36,16 @@ Job small_job() {
   return job;
 }
 
+// The file of it after this SQL.
+std::string changed_job(const TemporaryDirectory& directory, const std::string& change) {
+  const std::string path = directory.file("job.ridge");
+  store::Run run;
+  run.clock = "cupti";
+  write_job(path, run, small_job()).value();
+  Database(path, OpenMode::read_write).execute(change);
+  return path;
+}
+
 TEST(Lengths, AreReadAsTheyWereAdded) {
   const std::vector<std::int64_t> values = {0,         1, 127, 128, 16'383, 16'384, 999'999'999'999'999,
                                             INT64_MAX, 0};
@@ -129,12 +139,7 @@ TEST(StoredJobs, WhatCannotBeIsDamage) {
         "UPDATE job_clock SET drift_ppb = 1e300 WHERE status = 'aligned'"}) {
     SCOPED_TRACE(change);
     const TemporaryDirectory directory;
-    const std::string path = directory.file("job.ridge");
-    store::Run run;
-    run.clock = "cupti";
-    write_job(path, run, small_job()).value();
-    Database(path, OpenMode::read_write).execute(change);
-    const auto job = read_job(path);
+    const auto job = read_job(changed_job(directory, change));
     ASSERT_FALSE(job.ok());
     EXPECT_EQ(job.failure().kind, ErrorKind::corrupt);
   }
@@ -142,13 +147,9 @@ TEST(StoredJobs, WhatCannotBeIsDamage) {
 
 TEST(StoredJobs, OfVersion13HaveNoTimesOfReadiness) {
   const TemporaryDirectory directory;
-  const std::string path = directory.file("job.ridge");
-  store::Run run;
-  run.clock = "cupti";
-  write_job(path, run, small_job()).value();
-  Database(path, OpenMode::read_write)
-      .execute("ALTER TABLE job_call DROP COLUMN ready_offset_ns; PRAGMA user_version = " +
-               std::to_string(kReadyTimesAreKept - 1));
+  const std::string path =
+      changed_job(directory, "ALTER TABLE job_call DROP COLUMN ready_offset_ns; PRAGMA user_version = " +
+                                 std::to_string(kReadyTimesAreKept - 1));
   const Job job = read_job(path).value();
   ASSERT_EQ(job.calls.size(), 2U);
   EXPECT_EQ(job.calls[0].hidden_ns, (Lengths{0, 10, 30}));
@@ -157,24 +158,15 @@ TEST(StoredJobs, OfVersion13HaveNoTimesOfReadiness) {
 
 TEST(StoredJobs, OfVersion14HaveNoTraffic) {
   const TemporaryDirectory directory;
-  const std::string path = directory.file("job.ridge");
-  store::Run run;
-  run.clock = "cupti";
-  write_job(path, run, small_job()).value();
-  Database(path, OpenMode::read_write)
-      .execute("DROP TABLE job_traffic; PRAGMA user_version = " + std::to_string(kJobTrafficIsKept - 1));
+  const std::string path = changed_job(
+      directory, "DROP TABLE job_traffic; PRAGMA user_version = " + std::to_string(kJobTrafficIsKept - 1));
   EXPECT_TRUE(read_job(path).value().traffic.empty());
 }
 
 TEST(StoredJobs, OfVersion15HaveNoInterference) {
   const TemporaryDirectory directory;
-  const std::string path = directory.file("job.ridge");
-  store::Run run;
-  run.clock = "cupti";
-  write_job(path, run, small_job()).value();
-  Database(path, OpenMode::read_write)
-      .execute("DROP TABLE job_interference; PRAGMA user_version = " +
-               std::to_string(kInterferenceIsKept - 1));
+  const std::string path = changed_job(directory, "DROP TABLE job_interference; PRAGMA user_version = " +
+                                                      std::to_string(kInterferenceIsKept - 1));
   const Job job = read_job(path).value();
   EXPECT_TRUE(job.interference.empty());
   EXPECT_EQ(job.steps[0].beside_ns, std::nullopt);

@@ -67,8 +67,7 @@ ReferenceStep mean_step(const JobView& view) {
 }
 
 // Where it cannot be said, or the interval has none, it stays in the kernels' time.
-double shown_interference_ns(const JobView& view) {
-  const InterferenceOfJob of = interference_cost(view);
+double shown_interference_ns(const InterferenceOfJob& of) {
   return of.refusal == InterferenceRefusal::none && of.cost.shown() ? of.cost.cost_ns : 0;
 }
 
@@ -89,7 +88,8 @@ std::vector<AccountRow> account_of(const JobView& view, const CollectiveCosts& c
   return rows;
 }
 
-ScalingLoss scaling_loss(const std::vector<AccountRow>& account, const JobView& view, const JobView& alone) {
+ScalingLoss scaling_loss(const std::vector<AccountRow>& account, const InterferenceOfJob& interference,
+                         const JobView& view, const JobView& alone) {
   ScalingLoss loss;
   loss.job_ns = time_of(account, AccountPart::duration, false);
   loss.alone_ns = time_of(account, AccountPart::duration, true);
@@ -106,7 +106,8 @@ ScalingLoss scaling_loss(const std::vector<AccountRow>& account, const JobView& 
     return step;
   };
   loss.parts = lateness_parts(with_times(mean_step(view), false), with_times(mean_step(alone), true), true);
-  loss.parts.beside_collectives_ns = shown_interference_ns(view) - shown_interference_ns(alone);
+  loss.parts.beside_collectives_ns =
+      shown_interference_ns(interference) - shown_interference_ns(interference_cost(alone));
   (loss.parts.slower_kernels_ns != 0 ? loss.parts.slower_kernels_ns : loss.parts.more_cycles_ns) -=
       loss.parts.beside_collectives_ns;
   return loss;

@@ -18,8 +18,10 @@ struct Alone {
 [[nodiscard]] std::vector<AccountRow> account_of(const JobView& view, const CollectiveCosts& costs,
                                                  const Alone* alone);
 
-/// Adds up to the difference of the steps' durations: all are means over ranks and steps.
-[[nodiscard]] ScalingLoss scaling_loss(const std::vector<AccountRow>& account, const JobView& view,
+/// Adds up to the difference of the steps' durations: all are means over ranks and steps. `account` and `interference`
+/// are of `view`.
+[[nodiscard]] ScalingLoss scaling_loss(const std::vector<AccountRow>& account,
+                                       const InterferenceOfJob& interference, const JobView& view,
                                        const JobView& alone);
 
 /// Most time first.

@@ -12,17 +12,6 @@ namespace {
 
 constexpr std::size_t kMinSteps = 4;
 
-// 97.5 % of Student's t, by the expansion of Abramowitz and Stegun, 26.7.5; 0.8 % low at three degrees of freedom.
-double student_t(std::size_t degrees) {
-  constexpr double kZ = 1.959964;
-  const auto n = static_cast<double>(degrees);
-  const double z3 = kZ * kZ * kZ;
-  const double z5 = z3 * kZ * kZ;
-  const double z7 = z5 * kZ * kZ;
-  return kZ + (z3 + kZ) / (4 * n) + (5 * z5 + 16 * z3 + 3 * kZ) / (96 * n * n) +
-         (3 * z7 + 19 * z5 + 17 * z3 - 15 * kZ) / (384 * n * n * n);
-}
-
 // Of a rank, or means over ranks: a number a step.
 struct OfSteps {
   std::vector<double> beside, controlled, cost;
@@ -30,7 +19,8 @@ struct OfSteps {
 
 InterferenceCost cost_of(const OfSteps& of) {
   InterferenceCost out{mean(of.beside), mean(of.controlled), mean(of.cost), 0, 0};
-  const double error = student_t(of.cost.size() - 1) * standard_deviation(of.cost).value_or(0) /
+  const double error = student_95(static_cast<double>(of.cost.size() - 1)) *
+                       standard_deviation(of.cost).value_or(0) /
                        std::sqrt(static_cast<double>(of.cost.size()));
   out.low_ns = out.cost_ns - error;
   out.high_ns = out.cost_ns + error;

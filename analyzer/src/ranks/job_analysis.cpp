@@ -262,9 +262,10 @@ JobAnalysis analysed(const JobView& view, const ranks::Alone* alone) {
   analysis.collectives = costs.rows;
   Stragglers(view, costs, analysis).run();
   analysis.account = ranks::account_of(view, costs, alone);
-  if (alone != nullptr) analysis.loss = ranks::scaling_loss(analysis.account, view, alone->view);
-  analysis.kernels = ranks::kernels_over_ranks(view);
   analysis.interference = ranks::interference_cost(view);
+  if (alone != nullptr)
+    analysis.loss = ranks::scaling_loss(analysis.account, analysis.interference, view, alone->view);
+  analysis.kernels = ranks::kernels_over_ranks(view);
   return analysis;
 }
 

@@ -116,15 +116,6 @@ std::vector<double> weights_of(const std::vector<double>& residuals) {
 
 }  // namespace
 
-double student_95(double degrees_of_freedom) {
-  // Cornish and Fisher's expansion about the normal quantile: within 0.5 % from four degrees on.
-  constexpr double kZ = 1.959964;
-  const double n = std::max(degrees_of_freedom, 1.0);
-  const double z3 = kZ * kZ * kZ, z5 = z3 * kZ * kZ, z7 = z5 * kZ * kZ;
-  return kZ + (z3 + kZ) / (4 * n) + (5 * z5 + 16 * z3 + 3 * kZ) / (96 * n * n) +
-         (3 * z7 + 19 * z5 + 17 * z3 - 15 * kZ) / (384 * n * n * n);
-}
-
 std::optional<DelayLine> fit_line(const std::vector<DelayedStep>& steps, const std::vector<double>& delays,
                                   const std::vector<double>& weights) {
   if (steps.size() < kMinLineSteps) return std::nullopt;

@@ -24,7 +24,4 @@ struct DelayLine {
                                                 const std::vector<double>& delays,
                                                 const std::vector<double>& weights = {});
 
-/// Two-sided quantile of Student's distribution at 95 %.
-[[nodiscard]] double student_95(double degrees_of_freedom);
-
 }  // namespace ridgeline::analyzer

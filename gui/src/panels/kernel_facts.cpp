@@ -23,8 +23,6 @@ using analyzer::RankingRow;
 constexpr std::string_view kTraffic = "Traffic";
 constexpr std::string_view kCacheHits = "Cache hits";
 
-constexpr double kNothingNs = 0.5;  // what a time of 0 ns is rounded from
-
 QString share(double ratio) {
   return plain(percent_text(ratio));
 }
@@ -179,7 +177,7 @@ Facts kernel_facts(const ScopeAnswer& answer, std::size_t ranking_row, const ana
                                               some_below ? ", in its launches that are below that" : ""));
     if (row.reached_target_ns && row.reached_stretch_ns)
       facts.emplace_back("Reaches the " + plain(reports::simulated_noun(answer.ranking->scope)),
-                         *row.reached_stretch_ns < kNothingNs
+                         is_no_time(*row.reached_stretch_ns)
                              ? QString("nothing: the %1 waits for the CPU or for another stream")
                                    .arg(plain(reports::simulated_noun(answer.ranking->scope)))
                              : QString("%1 at %2, %3 at %4")

@@ -21,7 +21,7 @@ constexpr double kMapMargin = 4;
 constexpr int kMinCellHeight = 4;   // what a hand still hits
 constexpr int kMaxCellHeight = 56;  // of two ranks, no more than this of a panel
 constexpr double kLabelHeight = 14;
-constexpr double kLegendGap = 12, kSwatch = 9;
+constexpr double kLegendGap = 12, kMapSwatch = 9;
 constexpr double kStrongest = 2;  // times what is named: the full colour
 
 // Red is late, blue is early; what is far below what would be named stays the ground's.
@@ -151,12 +151,13 @@ void LatenessMap::paint_legend(QPainter& painter, const QRectF& room) const {
   const QFontMetricsF metrics(painter.font());
   const std::pair<QString, QColor> words[] = {{tr("late"), theme().bad}, {tr("early"), theme().accent}};
   double wide = -kLegendGap;
-  for (const auto& [text, colour] : words) wide += kSwatch + 4 + metrics.horizontalAdvance(text) + kLegendGap;
+  for (const auto& [text, colour] : words)
+    wide += kMapSwatch + 4 + metrics.horizontalAdvance(text) + kLegendGap;
   if (wide > room.width()) return;
   double x = room.center().x() - wide / 2;
   for (const auto& [text, colour] : words) {
-    painter.fillRect(QRectF(x, room.top() + 3, kSwatch, kSwatch), colour);
-    x += kSwatch + 4;
+    painter.fillRect(QRectF(x, room.top() + 3, kMapSwatch, kMapSwatch), colour);
+    x += kMapSwatch + 4;
     painter.drawText(QRectF(x, room.top(), metrics.horizontalAdvance(text) + 1, room.height()), Qt::AlignLeft,
                      text);
     x += metrics.horizontalAdvance(text) + kLegendGap;

@@ -1,5 +1,5 @@
 // A library that is loaded into a program before its own (LD_PRELOAD) and says in which library its first thread spends
-// its time: its program counter is read every WHERE_US microseconds (300) of the clock on the wall, and when the
+// its time: its program counter is read every 0.3 ms of the clock on the wall, and when the
 // program ends normally WHERE_OUT.<pid> gets a line for each library, the share of the readings in per cent and the
 // library's name, the largest first. Readings of the program's first half, in which it loads and settles, are left out.
 // With WHERE_OUT unset, or in a process whose program's name does not hold WHERE_PROGRAM, nothing is done.
@@ -24,6 +24,7 @@
 
 namespace {
 
+constexpr long kReadEveryNs = 300'000;
 constexpr std::size_t kMaxReadings = 1u << 20;
 
 std::uint64_t* g_readings = nullptr;
@@ -67,8 +68,7 @@ __attribute__((constructor)) void start() {
   event.sigev_signo = SIGPROF;
   event.sigev_notify_thread_id = static_cast<pid_t>(syscall(SYS_gettid));
   if (timer_create(CLOCK_MONOTONIC, &event, &g_timer) != 0) return;
-  const char* const us = std::getenv("WHERE_US");
-  run_timer(1000 * (us != nullptr ? std::atol(us) : 300));
+  run_timer(kReadEveryNs);
 }
 
 struct Code {

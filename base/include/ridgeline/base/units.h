@@ -24,8 +24,12 @@ namespace ridgeline {
 [[nodiscard]] std::string integer(std::int64_t value);              ///< "1,234,567"
 
 /// For a sentence: below zero with a minus sign, which a hyphen is not. What machines read is without units, above.
-[[nodiscard]] std::string time_text(double ns);      ///< "812 ns", "12.3 µs", "57.812 ms", "3.21 s"
-[[nodiscard]] std::string bytes_text(double bytes);  ///< "1.23 GB"
+[[nodiscard]] std::string time_text(double ns);  ///< "812 ns", "12.3 µs", "57.812 ms", "3.21 s"
+/// A saving that time_text() would call "0 ns", or none at all.
+[[nodiscard]] inline bool is_no_time(double ns) {
+  return ns < 0.5;
+}
+[[nodiscard]] std::string bytes_text(double bytes);                      ///< "1.23 GB"
 [[nodiscard]] std::string bandwidth_text(double bytes_per_s);            ///< "4.80 TB/s"
 [[nodiscard]] std::string operations_text(double flops_per_s);           ///< "989.4 TFLOP/s"
 [[nodiscard]] std::string clock_text(double hz);                         ///< "1980 MHz"
