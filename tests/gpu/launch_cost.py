@@ -2,32 +2,37 @@
 """What a launch costs by part, in a PyTorch program whose host is the limit.
 
 usage: launch_cost.py --ridgeline RIDGELINE --parts AGENT_PARTS --where AGENT_WHERE [--rounds 5] [--out DIR] [--json FILE]
-The program alone, with CUPTI's kernel records, with these and an empty callback a launch, and with `record --tiers T0`, each a process, rounds in
-turn; once more with `record`, its first thread's program counter read as it goes; then the parts of CUPTI (a subscriber; an empty
-callback of launches; kernel records; both) in turn within one process. Some two and a half minutes; cut off, it judges the rounds that there are.
+In each round a process with the parts of CUPTI in turn (a subscriber that does nothing; an empty callback of launches; kernel records; both),
+and one with `record --tiers T0`, whose capture says what a launch takes alone and recorded, from blocks of launches in turn as well. So all is
+compared within one process: two processes of the same program differ by a third on some machines, whatever is recorded. At the end one more
+recording, whose first thread's program counter is read as it goes. Some two minutes; cut off, it judges the rounds that there are.
 
-A process is quick or slow as a whole, by a third on some machines, whatever is recorded: of each way to run it the quickest round counts, and
-all are printed. Rows: one a part, and
-  own-part    T0 above CUPTI's kernel records: at most 0.2 us a launch, quickest round against quickest
+Rows: one a part, and
+  own-part    what recording T0 adds to a launch above what CUPTI's kernel records add: at most 0.2 us, mean of the rounds
   agent-code  the time of the launching thread that is spent in the agent's own code, by the readings of its program counter: at most 0.2 us
 """
 import glob
 import os
-import resource
 import sys
-from statistics import median
+from statistics import mean, median, stdev
 
 from common import Checks, options_of, run
+from price import own_figure
 
 MOST_NS = 200.0
-LAUNCH_ROUNDS = "150"  # of a process, of a thousand launches each
-PARTS = {"alone": None, "kernels": "kernels", "kernels+callback": "kernels+callback"}
+LAUNCHES = 1000  # of a step of kinds/launches.py
+STEPS = "300"
+RECORDED = "warmup=20,timeline=160"  # with the blocks of steps that run alone between its parts
+PART_ROUNDS = "60"
+STUDENT_95 = {2: 12.71, 3: 4.30, 4: 3.18, 5: 2.78, 6: 2.57, 7: 2.45, 8: 2.36}  # by the count of values
 AGENT = "libridgeline_agent"
 
 
-def own_part(taken):
-    """ns a launch that T0 takes above CUPTI's kernel records, each by its quickest round."""
-    return min(taken["record-T0"]) - min(taken["kernels"])
+def own_part(recorded, records):
+    """ns a launch that recording adds above CUPTI's kernel records, round by round: mean and half of its 95 % interval (None: one round)."""
+    above = [a - b for a, b in zip(recorded, records)]
+    error = STUDENT_95.get(len(above), 2.3) * stdev(above) / len(above) ** 0.5 if len(above) > 1 else None
+    return mean(above), error
 
 
 def share_of(library, lines):
@@ -36,39 +41,21 @@ def share_of(library, lines):
     return sum(float(share) for share, name in shares if name.startswith(library)) / 100 if shares else None
 
 
-def processor_s():
-    """Of all children so far, on all their threads."""
-    used = resource.getrusage(resource.RUSAGE_CHILDREN)
-    return used.ru_utime + used.ru_stime
-
-
-def with_parts(options, program, parts, *arguments):
-    return run([*program, *arguments], env={"CUDA_INJECTION64_PATH": options.parts, "PARTS": parts}, timeout=90)
-
-
-def add_parts(checks, options, program):
-    """The parts of CUPTI within one process."""
-    done = with_parts(options, program, "subscriber", "60", options.parts)
-    said = done.last_json()
-    if done.status != 0 or said is None:
-        checks.add("parts", False, f"exit {done.status}: {done.tail()}")
-        return None
-    for part, ns in said["ns_a_launch"].items():
-        checks.add(f"part-{part}", True, f"{ns:.0f} ns a launch, {said['above_subscriber'][part]:+.0f} to a subscriber that does nothing")
-    return said
-
-
-def judge(checks, taken, processor):
-    """A row of each way to run the program, of the rounds so far, and the verdict."""
-    for name, values in taken.items():
-        if not values:
-            continue
-        above = min(values) - min(taken["alone"]) if taken["alone"] else 0
-        checks.add(name, True, f"{min(values):.0f} ns a launch, {above:+.0f} to alone; {', '.join(f'{v:.0f}' for v in values)}; "
-                   f"{median(processor[name]):.1f} s of processor time on all threads")
-    if taken["record-T0"] and taken["kernels"]:
-        own = own_part(taken)
-        checks.add("own-part", own <= MOST_NS, f"T0 above CUPTI's kernel records: {own:+.0f} ns a launch; at most {MOST_NS:g}")
+def judge(checks, parts, prices):
+    """A row of each part, of the rounds so far, and the verdict."""
+    for part in parts[0]["ns_a_launch"] if parts else ():
+        above = [said["above_subscriber"][part] for said in parts]
+        checks.add(f"part-{part}", True, f"{median(said['ns_a_launch'][part] for said in parts):.0f} ns a launch, {median(above):+.0f} to a "
+                   f"subscriber that does nothing; {', '.join(f'{ns:+.0f}' for ns in above)}")
+    if prices:
+        each = ", ".join(f"{p['above']:+.0f} +- {p['error']:.0f}" for p in prices)
+        checks.add("record-T0", True, f"{median(p['recorded'] for p in prices):.0f} ns a launch, {median(p['above'] for p in prices):+.0f} to alone; "
+                   f"{each}")
+    rounds = min(len(parts), len(prices))
+    if rounds:
+        own, error = own_part([p["above"] for p in prices[:rounds]], [said["above_subscriber"]["kernels"] for said in parts[:rounds]])
+        checks.add("own-part", own <= MOST_NS, f"T0 above CUPTI's kernel records: {own:+.0f} ns a launch" +
+                   (f" +- {error:.0f}" if error is not None else "") + f" of {rounds} rounds; at most {MOST_NS:g}")
 
 
 def add_agent_code(checks, options, recorded):
@@ -91,36 +78,43 @@ def add_agent_code(checks, options, recorded):
                f"{MOST_NS:g} ({largest})")
 
 
+def price_of(capture):
+    """What the capture says of a launch, in ns: recorded, above alone, half of the 95 % interval; None without a figure."""
+    figure = own_figure(capture)
+    if figure is None:
+        return None
+    return {"recorded": figure["recorded_ns"] / LAUNCHES, "above": (figure["recorded_ns"] - figure["alone_ns"]) / LAUNCHES,
+            "error": figure["error_ns"] / LAUNCHES}
+
+
 def main():
     parser = options_of(__doc__, "ridgeline", "parts", "where")
     parser.add_argument("--rounds", type=int, default=5)
     options = parser.parse_args()
     options.parts, options.where = os.path.abspath(options.parts), os.path.abspath(options.where)
-    checks = Checks(options.json)
+    parts, prices = [], []
+    checks = Checks(options.json, lambda: judge(checks, parts, prices), {"parts": parts, "record": prices})
     program = [sys.executable, os.path.join(os.path.dirname(os.path.abspath(__file__)), "kinds", "launches.py")]
     capture = os.path.join(options.out, "launch-cost.ridge")
-    recorded = [options.ridgeline, "record", "--force", "--tiers", "T0", "--alone-steps", "0", "-o", capture, "--", *program, LAUNCH_ROUNDS]
-    taken = {name: [] for name in [*PARTS, "record-T0"]}
-    processor = {name: [] for name in taken}
-    checks.at_end = lambda: judge(checks, taken, processor)
+    recorded = [options.ridgeline, "record", "--force", "--tiers", "T0", "--step-range", "round", "--schedule", RECORDED, "-o", capture, "--",
+                *program, STEPS]
     for number in range(options.rounds):
-        # Each round another one begins: a drift of the clock hits all alike.
-        names = list(taken)
-        for name in names[number % len(names):] + names[:number % len(names)]:
-            before = processor_s()
-            if name == "record-T0":
+        # Each round the other one begins: a drift of the clock hits both alike.
+        for name in ("parts", "record")[::1 if number % 2 == 0 else -1]:
+            if name == "record":
                 done = run(recorded, timeout=60)
+                said = price_of(capture) if done.status == 0 else None
             else:
-                done = with_parts(options, program, PARTS[name], LAUNCH_ROUNDS) if PARTS[name] else run([*program, LAUNCH_ROUNDS], timeout=60)
-            said = done.last_json()
-            if done.status != 0 or said is None:
+                done = run([*program, PART_ROUNDS, options.parts],
+                           env={"CUDA_INJECTION64_PATH": options.parts, "PARTS": "subscriber"}, timeout=60)
+                said = done.last_json() if done.status == 0 else None
+            if said is None:
                 checks.add(name, False, f"exit {done.status}: {done.tail()}")
                 checks.finish()
-            taken[name].append(said["ns_a_launch"])
-            processor[name].append(processor_s() - before)
-            print(f"round {number + 1} {name}: {said['ns_a_launch']:.0f} ns a launch", file=sys.stderr, flush=True)
+            (prices if name == "record" else parts).append(said)
+            print(f"round {number + 1} {name}: {said}", file=sys.stderr, flush=True)
     add_agent_code(checks, options, recorded)
-    checks.finish(ns_a_launch=taken, in_process=add_parts(checks, options, program), processor_s=processor)
+    checks.finish()
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""PyTorch whose host is the limit: small additions one after the other, a synchronisation every thousand. Prints what a launch takes.
+"""PyTorch whose host is the limit: small additions one after the other, a synchronisation every thousand, which are a range "round". Prints what a launch takes.
 
 usage: launches.py [ROUNDS [LIBRARY]]
 With the library of tests/collector/gpu/parts.cpp, which CUDA has loaded, the parts of CUPTI are used in turn, round by round, and what a
@@ -23,9 +23,11 @@ x = torch.zeros(1024, device="cuda")
 
 def round_ns():
     begin = time.perf_counter()
+    torch.cuda.nvtx.range_push("round")
     for _ in range(LAUNCHES):
         x.add_(1)
     torch.cuda.synchronize()
+    torch.cuda.nvtx.range_pop()
     return 1e9 * (time.perf_counter() - begin) / LAUNCHES
 
 
