@@ -10,6 +10,7 @@ import argparse
 import difflib
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -51,6 +52,8 @@ COMPARISONS = {
                          "layernorm_backward", "adamw", "gelu_backward", "embedding_forward", "embedding_backward", "bias_gradient", "fused_residual",
                          "global_norm_squared", "convert_dq", "compute_dot", "CUDAFunctor_add", "aux_bias", "gelu_fp"))), "slow=reduce_add:0.5"], 5),
 }
+# Captures whose report is held as a page.
+PAGES = {"plain": ["codes"], "sampled": ["samples", "cold", "declared", "disagree"], "two-ranks": ["ranks=2", "overlap", "graphs"], "refused": ["refused", "losses"]}
 # What ridgeline_generate makes: shapes of steps with what T1 and T2 measure, and jobs with a cause for what makes a rank late.
 SHAPES = ("after", "decode", "eager", "one-step", "pairs")
 SHAPE = ["--launches", "400", "--step-launches", "40", "--replay", "1", "--sample", "1", "--outliers", "3", "--ranges", "--annotations", "--processes", "2"]
@@ -260,6 +263,7 @@ class Group:
     def __init__(self, name, folder, ridgeline, fabricate):
         self.name, self.folder, self.ridgeline, self.fabricate = name, folder, ridgeline, fabricate
         self.notes = []  # what was run before: (words, how it ended)
+        self.written = []  # files that commands write, which are documents too
 
     def make(self, name, *words):
         subprocess.run([self.fabricate, self.folder / name, "layers=2", *words], check=True)
@@ -290,7 +294,7 @@ class Group:
                     for suffix, form in (("txt", []), ("json", ["--format", "json"]))] + list(tables("ladder", "--show", "runs.json")) + [
                 (f"ladder-{columns}.txt", ["ladder", "--show", "runs.json", "--columns", columns], 160) for columns in ("ways", "machine")] + [
                 ("ladder-all-columns.csv", ["ladder", "--show", "runs.json", "--columns", "all", "--format", "csv"], 100)]
-        if self.name in ("imports", "broken", "exports", "shapes", "jobs"):
+        if self.name in ("imports", "broken", "exports", "shapes", "jobs", "pages", "help"):
             return list(getattr(self, self.name)())
         if self.name == "history":
             return list(self.history())
@@ -462,16 +466,52 @@ class Group:
             yield f"onto-{name}-rank.csv", ["rank", f"{name}.ridge", "--columns", "all", "--format", "csv"], 100
             yield f"onto-{name}-advise.txt", ["advise", f"{name}.ridge", "--all"], 100
 
-    def history(self):
+    def pages(self):
+        """Pages and pictures that are written as files: of captures with and without each part of a page, of comparisons, of ladders, of a history."""
+        for name, words in PAGES.items():
+            capture = self.make(f"{name}.ridge", "layers=1", *words)
+            yield self.page(f"{name}.html", "report", capture, "--format", "html", "-o", f"{name}.html")
+        for name, words in (("slower", ["run=30", "codes", "slow=layernorm_backward:1.5"]), ("other", ["run=31", "factor=1.1", "hostile", "driver=590.1"])):
+            capture = self.make(f"{name}.ridge", "layers=1", *words)
+            yield self.page(f"{name}-compared.html", "report", "plain.ridge", "--against", capture, "--format", "html", "-o", f"{name}-compared.html")
+        for name, runs in {"ladder": ladder_runs(), **{name: runs for name, runs in other_ladders().items() if name in ("slower", "noisy", "one-round")}}.items():
+            (self.folder / f"{name}.json").write_text(json.dumps(runs))
+            self.written += [f"{name}/ladder.{suffix}" for suffix in ("html", "svg", "csv", "json")]
+            yield f"{name}.txt", ["ladder", "--show", f"{name}.json", "-o", name], 100
+        self.make_history()
+        yield self.page("history.html", "history", "show", "results.db", "--html", "history.html")
+
+    def page(self, file, *arguments):
+        self.written.append(file)
+        return f"{file}.txt", list(arguments), 100
+
+    def help(self):
+        """What the program says of itself, of every verb, at every width; and of what is no verb or no option."""
+        def verbs(*before):
+            text = self.run([*before, "--help"], 100).stdout.decode()
+            return re.findall(r"^  ([a-z][\w-]*) ", text.partition("\nSubcommands:\n")[2], re.MULTILINE)
+
+        words = [[], *([verb, *more] for verb in verbs() for more in ([], *([below] for below in verbs(verb))))]
+        for width in WIDTHS:
+            for each in words:
+                yield f"{'-'.join(['help', *each])}-{width}.txt", [*each, "--help"], width
+        yield "version.txt", ["--version"], 100
+        for number, wrong in enumerate(([], ["--first", "--second"], ["--first=1", "rank"], ["no-such-verb"], ["rnak"], ["rank", "--tpo", "3"], ["rank"], ["history"],
+                                        ["rank", "a.ridge", "--top", "many"], ["rank", "a.ridge", "b.ridge"], ["rank", "missing.ridge", "--format", "pdf"])):
+            yield f"wrong-{number}.txt", wrong, 100
+
+    def make_history(self):
         for i in range(12):
             words = ["slow=layernorm_backward:1.5"] if i >= 6 else []
             capture = self.make(f"h{i}.ridge", "codes", f"run={i + 1}", f"start={3600 * i}", f"commit={i:040x}", *words)
             self.run(["history", "add", "results.db", capture], 100)
+
+    def history(self):
+        self.make_history()
         for width in WIDTHS:
             yield f"show-{width}.txt", ["history", "show", "results.db"], width
         for form, suffix in (("json", "json"), ("csv", "csv"), ("markdown", "md")):
             yield f"show.{suffix}", ["history", "show", "results.db", "--format", form], 100
-        yield "page.html", ["history", "show", "results.db", "--html", "-", "-o", "shown.txt"], 100
 
     def run(self, arguments, width):
         environment = {**{k: v for k, v in os.environ.items() if k in PASSED_ON},
@@ -489,6 +529,9 @@ class Group:
         for (document, arguments, width), ended in zip(commands, done):
             found[document] = ended.stdout
             said.append(f"$ ridgeline {' '.join(arguments)}   # {document}, {width} columns: exit code {ended.returncode}\n".encode() + ended.stderr)
+        for file in self.written:
+            path = self.folder / file
+            found[file.replace("/", "-")] = path.read_bytes() if path.is_file() else b"not written\n"
         found["commands.txt"] = b"".join(said)
         return {name: text for name, text in found.items() if text}
 
@@ -532,7 +575,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("ridgeline", type=Path)
     parser.add_argument("fabricate", type=Path)
-    groups = ["bundled", *CAPTURES, "damaged", *COMPARISONS, "history", "ceilings", "ladder", "job", "imports", "broken", "exports", "shapes", "jobs"]
+    groups = ["bundled", *CAPTURES, "damaged", *COMPARISONS, "history", "ceilings", "ladder", "job", "imports", "broken", "exports", "shapes", "jobs", "pages", "help"]
     parser.add_argument("--only", action="append", choices=groups, metavar="GROUP", help=", ".join(groups))
     parser.add_argument("--accept", action="store_true", help="write what the program makes now")
     options = parser.parse_args()
