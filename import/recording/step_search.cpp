@@ -39,6 +39,33 @@ Launches of_busiest_context(const Launches& all) {
   return launches;
 }
 
+std::vector<std::size_t> boundaries_of(const Launches& launches, const steps::Period& period,
+                                       std::uint32_t periods) {
+  std::vector<std::size_t> boundaries;
+  steps::StepCutter cutter(period.anchor, periods);
+  for (std::size_t i = period.begin - std::min<std::size_t>(period.begin, period.anchor.length - 1);
+       i < launches.size(); ++i) {
+    if (cutter.launch(launches[i].key)) boundaries.push_back(i);
+  }
+  return boundaries;
+}
+
+// A program that never waits has all of a loop's launches queued in a part of the time that they take: how long a step
+// is the device says then, and none is joined to others for being short.
+void take_time_on_device(const Launches& launches, steps::Period& period) {
+  std::vector<std::int64_t> took;
+  std::int64_t before = 0;
+  for (const std::size_t at : boundaries_of(launches, period, 1)) {
+    const std::int64_t start_ns = launches[at].start_ns;
+    if (before != 0 && start_ns > before) took.push_back(start_ns - before);
+    before = start_ns;
+  }
+  if (took.empty()) return;
+  const auto middle = took.begin() + static_cast<std::ptrdiff_t>(took.size() / 2);
+  std::nth_element(took.begin(), middle, took.end());
+  period.ns = std::max(period.ns, *middle);
+}
+
 std::optional<steps::Period> find_period(const Launches& launches) {
   std::vector<steps::Launch> sequence;
   sequence.reserve(launches.size());
@@ -52,17 +79,13 @@ std::optional<steps::Period> find_period(const Launches& launches) {
     return std::nullopt;
   // What the program ended with, and no more, is no step of it.
   if (sequence.size() - period.begin < sequence.size() / 4) return std::nullopt;
+  take_time_on_device(launches, period);
   return period;
 }
 
 std::vector<Stretch> cut_by_period(const Launches& launches, const steps::Period& period) {
   const steps::StepPeriodFound found = steps::step_of(period);
-  std::vector<std::size_t> boundaries;
-  steps::StepCutter cutter(period.anchor, found.periods);
-  for (std::size_t i = period.begin - std::min<std::size_t>(period.begin, period.anchor.length - 1);
-       i < launches.size(); ++i) {
-    if (cutter.launch(launches[i].key)) boundaries.push_back(i);
-  }
+  const std::vector<std::size_t> boundaries = boundaries_of(launches, period, found.periods);
   const std::uint32_t usual = found.step_launches();
   const auto longest = static_cast<std::size_t>(kLongerThanAStep * usual);
   std::vector<Stretch> stretches;

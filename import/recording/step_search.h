@@ -19,6 +19,7 @@ struct SearchedLaunch {
   std::uint32_t context_id = 0;
   steps::Key key = 0;
   bool graph = false;
+  std::int64_t start_ns = 0;  ///< of its execution; 0: not known
 };
 
 /// A range of the program that no other is round.

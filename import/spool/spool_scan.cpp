@@ -245,7 +245,7 @@ void search_steps(const Reader& reader, ScannedSpool& spool, bool by_ranges) {
                      : steps::key_of(execution.kernel, static_cast<std::uint32_t>(execution.grid.x),
                                      static_cast<std::uint32_t>(execution.grid.y),
                                      static_cast<std::uint32_t>(execution.grid.z)),
-         call->graph});
+         call->graph, has_time(execution.start_ns, execution.end_ns) ? execution.start_ns : 0});
   };
   constexpr RecordTypes kTypes = {RecordType::kernel, RecordType::launch, RecordType::nvtx_range};
   visit_records(reader, kTypes, {}, [&](const RecordView& view) {

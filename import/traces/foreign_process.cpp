@@ -198,7 +198,8 @@ class ForeignWriter {
                           : steps::key_of(execution.kernel, static_cast<std::uint32_t>(execution.grid.x),
                                           static_cast<std::uint32_t>(execution.grid.y),
                                           static_cast<std::uint32_t>(execution.grid.z));
-          launches.push_back({call->enter_ns, call->correlation_id, execution.context_id, key, call->graph});
+          launches.push_back({call->enter_ns, call->correlation_id, execution.context_id, key, call->graph,
+                              has_time(execution.start_ns, execution.end_ns) ? execution.start_ns : 0});
         },
         [](const Copy&) {}, [](const Wait&) {});
     std::sort(launches.begin(), launches.end(), [](const SearchedLaunch& a, const SearchedLaunch& b) {

@@ -136,7 +136,7 @@ struct Searched {
 
   void launch(std::uint32_t kernel, std::uint32_t context = 1) {
     events.launches.push_back(
-        {now_ns += 20'000, ++correlation_id, context, steps::key_of(kernel, 8, 1, 1), false});
+        {now_ns += 20'000, ++correlation_id, context, steps::key_of(kernel, 8, 1, 1), false, 0});
   }
   void range(const std::string& name, std::int64_t start_ns, std::uint32_t thread_id = 3) {
     const auto path = static_cast<std::uint32_t>(events.names.size() + 1);
@@ -185,6 +185,22 @@ TEST(StepSearch, RangesAreTakenWhereThePeriodIsTheirs) {
   ASSERT_TRUE(s.found.steps_found.has_value());
   EXPECT_EQ(s.found.steps_found->code, ReasonCode::steps_by_range);
   EXPECT_EQ(s.found.steps.size(), 20u);
+}
+
+// Its loop of 12 launches is queued within 0.24 ms and takes 3 ms on the device; with the device's times unknown the
+// loop is shorter than any step.
+TEST(StepSearch, AProgramThatNeverWaitsHasStepsAsLongAsTheyTakeOnTheDevice) {
+  for (const bool known : {true, false}) {
+    Searched s;
+    for (int i = 0; i < 120; ++i) s.step();
+    for (std::size_t i = 0; known && i < s.events.launches.size(); ++i)
+      s.events.launches[i].start_ns = kOrigin + 1'000'000 + static_cast<std::int64_t>(i) * 250'000;
+    s.search();
+    ASSERT_TRUE(s.found.steps_found.has_value());
+    EXPECT_EQ(s.found.steps_found->number("launches"), 12);
+    EXPECT_EQ(s.found.steps_found->number("periods"), known ? 1 : 5);
+    EXPECT_EQ(s.found.steps_found->number("step_ns"), known ? 3'000'000 : 1'200'000);
+  }
 }
 
 // An epoch is a range that repeats, too; steps are what it is made of.
