@@ -320,6 +320,27 @@ TEST(Advice, Fp32Gemm) {
   EXPECT_EQ(found(by_name, AdviceRule::fp32_gemm)->basis, AdviceBasis::estimated);
 }
 
+// A library has a kernel for TF32 with tiles of its own; a program's own kernel keeps its traffic, which may hold it then.
+// Figures of a Triton kernel on an H100, whose TF32 version took 5.33 ms.
+TEST(Advice, TheGainOfTf32IsLessCertainInAKernelThatIsNoLibrarys) {
+  AdviceWork gemm{.name = "cutlass_80_simt_sgemm_64x64_8x4_nn",
+                  .kernel_class = KernelClass::gemm,
+                  .duration_ns = 6'338'000,
+                  .dram_ratio = 0.41,
+                  .fma_pct = 68};
+  const AdviceReport of_library = advised(good_step_and({gemm}));
+  gemm.name = "matmul_kernel";
+  const AdviceReport of_program = advised(good_step_and({gemm}));
+  const Advice* library = found(of_library, AdviceRule::fp32_gemm);
+  const Advice* own = found(of_program, AdviceRule::fp32_gemm);
+  ASSERT_NE(library, nullptr);
+  ASSERT_NE(own, nullptr);
+  EXPECT_LT(own->alone.low_ns, 6'338'000 - 5'334'000);
+  EXPECT_GT(library->alone.low_ns, 6'338'000 - 5'334'000);
+  EXPECT_LT(own->alone.mid_ns, 0.8 * library->alone.mid_ns);
+  EXPECT_DOUBLE_EQ(own->alone.high_ns, library->alone.high_ns);
+}
+
 TEST(Advice, UglyDimension) {
   AdviceWork gemm{.name = "cutlass_80_tensorop_bf16_s16816gemm_bf16_128x128_32x4_nn_align1",
                   .kernel_class = KernelClass::gemm,

@@ -46,7 +46,10 @@ std::uint32_t gemm_bits(std::string_view kernel) {
   if (names_one_of(kernel, {"splitkreduce", "split_k_reduce", "splitk_reduce"})) return T::kSplitSum;
   const bool fp32 =
       precision_in_name(kernel) == Precision::fp32 && !names_one_of(kernel, {"tensorop", "tf32"});
-  return T::kGemm | (fp32 ? T::kFp32Name : 0U);
+  const bool library =
+      names_one_of(kernel, {"nvjet", "cutlass", "xmma", "sgemm", "hgemm", "s16816gemm", "s1688gemm", "cublas",
+                            "cudnn", "winograd", "implicit_convolve", "convolve_"});
+  return T::kGemm | (fp32 ? T::kFp32Name : 0U) | (library ? T::kLibrary : 0U);
 }
 
 std::uint32_t elementwise_bits(std::string_view kernel) {

@@ -47,6 +47,7 @@ struct LaunchTraits {
   static constexpr std::uint32_t kAdd = 128;        ///< adds two things, a bias perhaps
   static constexpr std::uint32_t kFp32Name = 256;   ///< a GEMM of FP32 by its name
   static constexpr std::uint32_t kOptimizer = 512;  ///< by its class, or its range's name
+  static constexpr std::uint32_t kLibrary = 1024;   ///< a GEMM or a convolution of a library, by its name
   std::uint32_t bits = 0;
   Precision precision = Precision::any;  ///< of a GEMM, by its name
   std::optional<LaunchShape> shape;

@@ -26,12 +26,6 @@ std::string epilogue_of(const LaunchView& launch) {
                                                                     : marks;
 }
 
-// What a program's own kernel does beside the GEMM nobody can say.
-bool is_of_library(const LaunchView& launch) {
-  return names_one_of(launch.kernel,
-                      {"nvjet", "cutlass", "xmma", "sgemm", "hgemm", "s16816gemm", "s1688gemm", "cublas"});
-}
-
 struct SameGemm {
   std::int64_t m = 0, n = 0, k = 0;
   Precision precision = Precision::any;
@@ -76,7 +70,8 @@ RuleAnswer judge_faster_library(const RuleInput& in) {
     for (const std::uint32_t position : row.launches) {
       const LaunchView launch = in.launches.at(position);
       if (launch.verdict->status == LaunchStatus::too_short || !launch.is(LaunchTraits::kGemm)) continue;
-      if (!is_of_library(launch)) continue;
+      // What a program's own kernel does beside the GEMM nobody can say.
+      if (!launch.is(LaunchTraits::kLibrary)) continue;
       const auto time_ns = static_cast<double>(launch.duration_ns);
       const auto work = in.input.declared == nullptr ? std::nullopt : in.input.declared->of({&position, 1});
       // A range of several launches does not say which of them is the GEMM.
