@@ -320,8 +320,8 @@ TEST(Advice, Fp32Gemm) {
   EXPECT_EQ(found(by_name, AdviceRule::fp32_gemm)->basis, AdviceBasis::estimated);
 }
 
-// A library has a kernel for TF32 with tiles of its own; a program's own kernel keeps its traffic, which may hold it then.
-// Figures of a Triton kernel on an H100, whose TF32 version took 5.33 ms.
+// A library has a kernel for TF32 with tiles of its own; a program's own kernel keeps its traffic, which may hold it
+// then. Figures of a Triton kernel on an H100, whose TF32 version took 5.33 ms.
 TEST(Advice, TheGainOfTf32IsLessCertainInAKernelThatIsNoLibrarys) {
   AdviceWork gemm{.name = "cutlass_80_simt_sgemm_64x64_8x4_nn",
                   .kernel_class = KernelClass::gemm,
