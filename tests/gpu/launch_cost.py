@@ -21,8 +21,8 @@ from price import own_figure
 
 MOST_NS = 200.0
 LAUNCHES = 1000  # of a step of kinds/launches.py
-STEPS = "300"
-RECORDED = "warmup=20,timeline=160"  # with the blocks of steps that run alone between its parts
+STEPS = "600"
+RECORDED = ["--schedule", "warmup=20,timeline=320", "--alone-steps", "8"]  # blocks of so many that run alone between its parts
 PART_ROUNDS = "60"
 STUDENT_95 = {2: 12.71, 3: 4.30, 4: 3.18, 5: 2.78, 6: 2.57, 7: 2.45, 8: 2.36}  # by the count of values
 AGENT = "libridgeline_agent"
@@ -96,7 +96,7 @@ def main():
     checks = Checks(options.json, lambda: judge(checks, parts, prices), {"parts": parts, "record": prices})
     program = [sys.executable, os.path.join(os.path.dirname(os.path.abspath(__file__)), "kinds", "launches.py")]
     capture = os.path.join(options.out, "launch-cost.ridge")
-    recorded = [options.ridgeline, "record", "--force", "--tiers", "T0", "--step-range", "round", "--schedule", RECORDED, "-o", capture, "--",
+    recorded = [options.ridgeline, "record", "--force", "--tiers", "T0", "--step-range", "round", *RECORDED, "-o", capture, "--",
                 *program, STEPS]
     for number in range(options.rounds):
         # Each round the other one begins: a drift of the clock hits both alike.

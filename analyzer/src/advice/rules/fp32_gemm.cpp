@@ -20,9 +20,9 @@ struct Reaches {
 };
 // A library has another kernel for TF32, with tiles of its own.
 constexpr Reaches kLibraryReaches = {{0.35, 0.85}, {0.55, 0.85}, {0.72, 0.85}};
-// A program's own kernel keeps its tiles and the order of its blocks, which may be what holds it then: one in Triton with
-// tiles of 64 x 64 came to 10 % of the tensor pipe and 47 % of the DRAM (docs/results/decisions.md), tuned ones come as
-// far as a library's.
+// A program's own kernel keeps its tiles and the order of its blocks, which may be what holds it then: one in Triton
+// with tiles of 64 x 64 came to 10 % of the tensor pipe and 47 % of the DRAM (docs/results/decisions.md), tuned ones
+// come as far as a library's.
 constexpr Reaches kOwnReaches = {{0.10, 0.5}, {0.35, 0.6}, {0.72, 0.85}};
 
 // FLOPs of a launch by what its FMA pipe did; empty: not measured.
