@@ -1,14 +1,15 @@
 #!/usr/bin/env python3
 """Climbs the ladders of examples/ on a GPU and judges what they say.
 
-usage: ladder.py --ridgeline RIDGELINE --trainer GPT2_TRAIN [--out DIR] [--json FILE] [--only NAME,...] [--seconds S] [--whole] [--set NAME=VALUE]
+usage: ladder.py --ridgeline RIDGELINE --trainer GPT2_TRAIN [--out DIR] [--json FILE] [--only NAME,...] [--seconds S]
+                 [--whole] [--each-way] [--set NAME=VALUE]
 
   trainer   three rungs of the bundled trainer at a small batch, each way: BF16 and attention for Hopper are faster
   pytorch   two rungs of a PyTorch program, the climb alone: BF16 autocast and SDPA are faster
 Each ends within --seconds (140) and passes if: the program exits 0 with three rounds or more; the contributions add up to the
 whole; every arm has a clock, watts, joules, launches, memory and a loss; the rungs that must help do and bring kernels; and
-ladder.html, .svg, .csv and runs.json are there. --whole climbs all rungs of both at their own sizes, one way, in --seconds each;
-it judges no rung. The tables are printed.
+ladder.html, .svg, .csv and runs.json are there. --whole climbs all rungs of both at their own sizes, one way, in --seconds each,
+--each-way does so and measures each rung alone and left out as well, in three times the programs; neither judges a rung. The tables are printed.
 """
 import json
 import math
@@ -59,7 +60,10 @@ def climb(options, name):
     command = [options.ridgeline, "ladder", os.path.join(ROOT, "examples", example), "--budget", f"{options.seconds}s", "-o", out]
     if name == "trainer":
         command += ["--set", f"trainer={options.trainer}"]
-    command += ["--cumulative"] if options.whole else short
+    if options.whole:
+        command += ["--cumulative"]
+    elif not options.each_way:
+        command += short
     command += [word for setting in options.set for word in ("--set", setting)]
     done = run(command, timeout=options.seconds + SLACK_S, env={"COLUMNS": "160"})
     print(done.out)
@@ -69,7 +73,8 @@ def climb(options, name):
         return [f"exit {done.status}: {done.tail()}"], None, done.seconds
     with open(os.path.join(out, "ladder.json")) as file:
         document = json.load(file)
-    found = problems(document, () if options.whole else faster, () if options.whole else with_kernels)
+    all_rungs = options.whole or options.each_way
+    found = problems(document, () if all_rungs else faster, () if all_rungs else with_kernels)
     if done.status == 3:
         found.append("exit 3: " + " ".join(document["notes"][1:])[:300])
     found += [f"{file} is missing" for file in ("ladder.html", "ladder.svg", "ladder.csv", "runs.json")
@@ -81,6 +86,7 @@ def main(argv=None):
     parser = options_of(__doc__, "ridgeline", "trainer", only=CLIMBS)
     parser.add_argument("--seconds", type=int, default=140, help="of each")
     parser.add_argument("--whole", action="store_true", help="all rungs at their own sizes")
+    parser.add_argument("--each-way", action="store_true", help="all rungs, also alone and left out")
     parser.add_argument("--set", action="append", default=[], metavar="NAME=VALUE", help="another setting of the ladder, as batch=8")
     options = parser.parse_args(argv)
     documents = {}
