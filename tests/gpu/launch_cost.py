@@ -21,8 +21,8 @@ from price import own_figure
 
 MOST_NS = 200.0
 LAUNCHES = 1000  # of a step of kinds/launches.py
-STEPS = "600"
-RECORDED = ["--schedule", "warmup=20,timeline=320", "--alone-steps", "8"]  # blocks of so many that run alone between its parts
+STEPS = "450"
+RECORDED = ["--schedule", "warmup=20,timeline=320"]  # with the blocks that run alone between its parts
 PART_ROUNDS = "60"
 STUDENT_95 = {2: 12.71, 3: 4.30, 4: 3.18, 5: 2.78, 6: 2.57, 7: 2.45, 8: 2.36}  # by the count of values
 AGENT = "libridgeline_agent"
