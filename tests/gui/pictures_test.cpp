@@ -1,5 +1,5 @@
 // Panels as they were when somebody looked at them: tests/gui/pictures. Recorded anew, to be looked at, with
-//   RIDGELINE_RECORD_PICTURES=1 build/tests/test_gui.pictures
+//   RIDGELINE_RECORD_PICTURES=1 build/tests/test_gui pictures
 #include <QImage>
 #include <cmath>
 #include <cstdlib>

@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
 # real_window_test: tests of the window on an X server, and that an idle window costs no processor time. Exits 77 without Xvfb,
 # or fails if RIDGELINE_REQUIRE_XVFB says that it must be there.
-# usage: real_window_test.sh RIDGELINE_GUI REPOSITORY TEST_PROGRAM...
+# usage: real_window_test.sh RIDGELINE_GUI REPOSITORY TEST_PROGRAM FILE...
 set -euo pipefail
-gui=$1 repository=$2
-shift 2
+gui=$1 repository=$2 program_of_tests=$3
+shift 3
 skip() {
   [ -z "${RIDGELINE_REQUIRE_XVFB:-}" ] || { echo "$1"; exit 1; }
   echo "$1: skipped"
@@ -28,7 +28,7 @@ chmod 700 "$work"
 # Under AddressSanitizer: what D-Bus keeps of a connection is not ours to free.
 echo 'leak:libdbus-1.so' >"$work/leaks"
 export LSAN_OPTIONS="suppressions=$work/leaks:print_suppressions=0"
-for test in "$@"; do RIDGELINE_GUI_TEST_PLATFORM=xcb "$test" || exit 1; done
+for file in "$@"; do RIDGELINE_GUI_TEST_PLATFORM=xcb "$program_of_tests" "$file" || exit 1; done
 
 # Ticks of processor time so far, of all threads. The name of a process may hold blanks: what follows it is counted.
 ticks() { sed 's/^.*) //' "/proc/$program/stat" | awk '{print $12 + $13}'; }
