@@ -244,7 +244,14 @@ std::string energy_line(const analyzer::Ranking& ranking) {
     text += fmt::format("{}{} J by {} s of power samples", text.empty() ? "Energy: " : ", ",
                         fixed(*energy->measured_j, 2), fixed(energy->measured_s, 1));
   }
-  return text + fmt::format(" for the {}.", scope_noun(ranking.scope));
+  text += fmt::format(" for the {}.", scope_noun(ranking.scope));
+  if (!energy->modelled_j || !energy->measured_j || *energy->measured_j <= 0) return text;
+  const double off = *energy->modelled_j / *energy->measured_j - 1;
+  if (std::abs(*energy->modelled_j - *energy->measured_j) <= energy->modelled_error_j) return text;
+  return text +
+         fmt::format(
+             " The model is {} {} what was measured, more than its error: so far off kernels' joules may be.",
+             percent_text(std::abs(off)), off < 0 ? "below" : "above");
 }
 
 std::string ceiling_text(const store::Ceiling& ceiling) {

@@ -55,6 +55,13 @@ TEST(PowerLines, SayWhatTheClockCostsAndWhatIsNotKnownIsNotSaid) {
             "Energy: 29.00 J by the energy model of the measured ceilings, ± 1.50, 30.50 J by 4.0 s of power "
             "samples for "
             "the step.");
+  ranking.power.energy->modelled_j = 25.0;
+  EXPECT_NE(energy_line(ranking).find(" The model is 18.0 % below what was measured, more than its error"),
+            std::string::npos)
+      << energy_line(ranking);
+  ranking.power.energy->modelled_j = 33.0;
+  EXPECT_NE(energy_line(ranking).find(" The model is 8.2 % above what was measured"), std::string::npos)
+      << energy_line(ranking);
 }
 
 TEST(SavingNotes, SayWhatIsPotentialAndWhatIsExposed) {
