@@ -207,55 +207,67 @@ void add_roofs(Columns& columns) {
 }
 
 void add_hidden(Columns& columns) {
-  const auto text = [&](const std::string& key, const std::string& help,
+  const auto text = [&](const std::string& key, const std::string& title, const std::string& help,
                         std::function<std::string(const KernelChange&)> of) {
-    columns.push_back({hidden({.key = key, .header = key, .help = help, .align = Align::left}),
-                       [of = std::move(of)](const KernelChange& k) { return Cell::text(of(k)); }});
-  };
-  const auto number = [&](const std::string& key, const std::string& help, Form form,
-                          std::function<std::optional<double>(const KernelChange&)> of) {
     columns.push_back(
-        {hidden({.key = key, .header = key, .help = help}),
+        {hidden({.key = key, .header = key, .help = help, .title = title, .align = Align::left}),
+         [of = std::move(of)](const KernelChange& k) { return Cell::text(of(k)); }});
+  };
+  const auto number = [&](const std::string& key, const std::string& title, const std::string& help,
+                          Form form, std::function<std::optional<double>(const KernelChange&)> of) {
+    columns.push_back(
+        {hidden({.key = key, .header = key, .help = help, .title = title}),
          [form, of = std::move(of)](const KernelChange& k) { return Cell::number(of(k), form); }});
   };
   using K = KernelChange;
   using Value = std::optional<double>;
-  text("path", "NVTX ranges it is launched in, numbers folded", [](const K& k) { return k.path; });
-  text("class", "what kind of kernel it is",
+  text("path", "NVTX ranges", "NVTX ranges it is launched in, numbers folded",
+       [](const K& k) { return k.path; });
+  text("class", "class of the kernel", "what kind of kernel it is",
        [](const K& k) { return std::string(to_string(k.kernel_class)); });
-  text("reason",
+  text("reason", "why the outcome is no better",
        "why an outcome is no better: `single_run`, `too_few_pairs`, `noise`, `two_modes`, `not_confirmed`, "
        "`small`, `blocks`, `clock`, `none`",
        [](const K& k) { return std::string(to_string(k.reason)); });
-  number("confidence", "of the match, 0 to 1", Form::ratio, [](const K& k) { return Value(k.confidence); });
-  number("calls_a", "calls a step in A", Form::general, [](const K& k) { return Value(k.calls_a); });
-  number("calls_b", "the same in B", Form::general, [](const K& k) { return Value(k.calls_b); });
-  number("low_ratio", "lower end of the change's interval", Form::percent,
+  number("confidence", "confidence of the match", "of the match, 0 to 1", Form::ratio,
+         [](const K& k) { return Value(k.confidence); });
+  number("calls_a", "calls a step in A", "calls a step in A", Form::general,
+         [](const K& k) { return Value(k.calls_a); });
+  number("calls_b", "calls a step in B", "calls a step in B", Form::general,
+         [](const K& k) { return Value(k.calls_b); });
+  number("low_ratio", "lower end of the interval, %", "lower end of the change's interval", Form::percent,
          [](const K& k) { return k.adjusted.interval ? Value(k.adjusted.interval->low) : Value(); });
-  number("high_ratio", "upper end", Form::percent,
+  number("high_ratio", "upper end of the interval, %", "upper end of the change's interval", Form::percent,
          [](const K& k) { return k.adjusted.interval ? Value(k.adjusted.interval->high) : Value(); });
-  number("level_ratio", "coverage of the interval", Form::percent,
+  number("level_ratio", "coverage of the interval, %", "coverage of the interval", Form::percent,
          [](const K& k) { return k.adjusted.interval ? Value(k.adjusted.interval_level) : Value(); });
-  number("p", "probability before adjustment", Form::general, [](const K& k) { return k.adjusted.p; });
-  number("same_p", "probability of what was measured if the change were as large as the margin",
-         Form::general, [](const K& k) { return k.adjusted.same_p; });
-  number("detectable_ratio", "smallest change that these runs find four times of five", Form::percent,
+  number("p", "p before adjustment", "probability before adjustment", Form::general,
+         [](const K& k) { return k.adjusted.p; });
+  number("same_p", "p of the margin",
+         "probability of what was measured if the change were as large as the margin", Form::general,
+         [](const K& k) { return k.adjusted.same_p; });
+  number("detectable_ratio", "detectable change, %",
+         "smallest change that these runs find four times of five", Form::percent,
          [](const K& k) { return k.adjusted.detectable_ratio; });
-  number("pairs_needed", "pairs after which a change of the margin is found so", Form::general,
-         [](const K& k) {
+  number("pairs_needed", "pairs needed", "pairs after which a change of the margin is found so",
+         Form::general, [](const K& k) {
            return k.adjusted.pairs_needed ? Value(static_cast<double>(*k.adjusted.pairs_needed)) : Value();
          });
-  number("cycles_ratio", "change of the cycles it takes", Form::percent,
+  number("cycles_ratio", "change of the cycles, %", "change of the cycles it takes", Form::percent,
          [](const K& k) { return k.cycles ? Value(k.cycles->ratio) : Value(); });
-  number("dram_a_ratio", "DRAM utilisation in A", Form::percent, [](const K& k) { return k.dram_a; });
-  number("dram_b_ratio", "the same in B", Form::percent, [](const K& k) { return k.dram_b; });
-  number("compute_a_ratio", "utilisation of the busiest pipe in A", Form::percent,
+  number("dram_a_ratio", "DRAM in A, %", "DRAM utilisation in A", Form::percent,
+         [](const K& k) { return k.dram_a; });
+  number("dram_b_ratio", "DRAM in B, %", "the same in B", Form::percent, [](const K& k) { return k.dram_b; });
+  number("compute_a_ratio", "busiest pipe in A, %", "utilisation of the busiest pipe in A", Form::percent,
          [](const K& k) { return k.compute_a; });
-  number("compute_b_ratio", "the same in B", Form::percent, [](const K& k) { return k.compute_b; });
-  number("dram_a_bytes", "DRAM bytes of all calls of a step in A", Form::gigabytes,
+  number("compute_b_ratio", "busiest pipe in B, %", "the same in B", Form::percent,
+         [](const K& k) { return k.compute_b; });
+  number("dram_a_bytes", "DRAM traffic in A, GB", "DRAM bytes of all calls of a step in A", Form::gigabytes,
          [](const K& k) { return k.dram_bytes_a; });
-  number("dram_b_bytes", "the same in B", Form::gigabytes, [](const K& k) { return k.dram_bytes_b; });
-  text("counts", "registers, shared memory, counters and DRAM bytes that differ", counts_text);
+  number("dram_b_bytes", "DRAM traffic in B, GB", "the same in B", Form::gigabytes,
+         [](const K& k) { return k.dram_bytes_b; });
+  text("counts", "what else differs", "registers, shared memory, counters and DRAM bytes that differ",
+       counts_text);
   columns.push_back(
       {hidden({.key = "code_changed", .header = "code changed", .help = "whether the machine code differs"}),
        [](const K& k) {

@@ -96,10 +96,8 @@ const std::vector<DeclaredTable>& declared_tables() {
 std::string columns_markdown(const Table& table) {
   std::string out = "| key | shown as | meaning |\n| --- | --- | --- |\n";
   for (const ColumnHead& c : table.columns()) {
-    const std::string& header = c.title.empty() ? c.header : c.title;
-    const std::string unit = c.unit.empty() ? "" : header.empty() ? c.unit : ", " + c.unit;
     // The help is ours, and its code is meant as such.
-    out += fmt::format("| `{}` | {} | {} |\n", c.key, markdown_cell(header + unit), c.help);
+    out += fmt::format("| `{}` | {} | {} |\n", c.key, markdown_cell(whole_name(c)), c.help);
   }
   for (const ColumnGroup& group : table.groups()) {
     std::string keys;

@@ -77,9 +77,7 @@ class Figures {
     for (const analyzer::Metric metric : analyzer::kAllMetrics) {
       const analyzer::MetricEntry& entry = metric.entry();
       const bool bytes = entry.unit == analyzer::MetricUnit::bytes;
-      std::string label(entry.title.empty() ? entry.header : entry.title);
-      if (entry.key == "l2_bytes" || entry.key == "l1_bytes") label += " traffic";
-      if (entry.key == "l2_utilisation_ratio") label += " of its peak";
+      std::string label = metric_title(entry);
       if (const auto value = row_.metrics.of(metric)) {
         number(std::string(entry.key), std::move(label), bytes ? Form::megabytes : Form::percent,
                value->value, tier_text(entry, *value, row_.tier), value->error);

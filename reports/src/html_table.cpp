@@ -110,12 +110,13 @@ void HtmlTableWriter::head() {
   out_ += "<thead><tr>";
   for (const std::size_t i : shown_) {
     const ColumnHead& c = columns_[i];
-    const std::string& header = c.title.empty() ? c.header : c.title;
+    const std::string& unit = title_unit_of(c);
     std::string css = c.align == Align::right ? "r" : "";
     if (optional(c)) css += css.empty() ? "opt" : " opt";
-    out_ += fmt::format("<th{}{}>{}{}</th>", css.empty() ? "" : " class=\"" + css + "\"",
-                        c.help.empty() ? "" : " title=\"" + html_escape(c.help) + "\"", html_escape(header),
-                        c.unit.empty() ? "" : "<small>" + html_escape(c.unit) + "</small>");
+    out_ +=
+        fmt::format("<th{}{}>{}{}</th>", css.empty() ? "" : " class=\"" + css + "\"",
+                    c.help.empty() ? "" : " title=\"" + html_escape(c.help) + "\"", html_escape(title_of(c)),
+                    unit.empty() ? "" : "<small>" + html_escape(unit) + "</small>");
   }
   out_ += "</tr></thead>\n";
 }

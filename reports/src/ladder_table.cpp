@@ -281,6 +281,7 @@ std::vector<Column<RungRow>> fact_columns() {
       {{.key = "loss",
         .header = "loss",
         .help = "as the program prints it, median over the rounds",
+        .title = "loss as printed",
         .shown = false},
        [](const R& r) {
          const auto loss = r.facts().loss;

@@ -99,6 +99,10 @@ Column<RankingLine> number(ColumnHead head, Number RankingRow::*of, Form form) {
   return {std::move(head), [of, form](const RankingLine& l) { return Cell::number(l.row->*of, form); }};
 }
 
+std::string reaching_title(analyzer::ScopeKind scope) {
+  return "saving that reaches the " + std::string(simulated_noun(scope));
+}
+
 template <typename Number>
 Column<RankingLine> saving(ColumnHead head, Number RankingRow::*of, Form form = Form::milliseconds) {
   return {std::move(head), [of, form](const RankingLine& l) { return saving(l, l.row->*of, form); }};
@@ -159,11 +163,13 @@ void add_names(RankingColumns& columns, const RankingView& view) {
   const analyzer::RankingKeys& keys = view.options.key;
   const bool several = keys.several();
   const bool by_launch = keys.has(RankingKey::launch);
-  columns.push_back(
-      {extra({.key = "rank", .header = "#", .help = "1 is the row whose improvement would save most"}),
-       [](const RankingLine& l) {
-         return l.number > 0 ? Cell::number(static_cast<std::int64_t>(l.number)) : Cell();
-       }});
+  columns.push_back({extra({.key = "rank",
+                            .header = "#",
+                            .help = "1 is the row whose improvement would save most",
+                            .title = "place in the ranking"}),
+                     [](const RankingLine& l) {
+                       return l.number > 0 ? Cell::number(static_cast<std::int64_t>(l.number)) : Cell();
+                     }});
   if (by_launch) {
     columns.push_back(
         // Launches of one kernel look alike without it.
@@ -192,6 +198,7 @@ void add_names(RankingColumns& columns, const RankingView& view) {
   columns.push_back({{.key = "kernel",
                       .header = "kernel",
                       .help = "demangled name; of the longest launch if the row mixes kernels",
+                      .title = "full name of the kernel",
                       .align = Align::left,
                       .elide = Elide::kernel_name,
                       .min_width = 26,
@@ -201,10 +208,14 @@ void add_names(RankingColumns& columns, const RankingView& view) {
                      [](const RankingLine& l) { return Cell::text(l.row->kernel); }});
   columns.push_back({extra_text({.key = "normalised_name",
                                  .header = "family",
-                                 .help = "the name without template arguments, likewise"}),
+                                 .help = "the name without template arguments, likewise",
+                                 .title = "name without template arguments"}),
                      [](const RankingLine& l) { return Cell::text(l.row->normalised_name); }});
   columns.push_back(
-      {extra_text({.key = "class", .header = "class", .help = "gemm, attention, ..., likewise"}),
+      {extra_text({.key = "class",
+                   .header = "class",
+                   .help = "gemm, attention, ..., likewise",
+                   .title = "class of the kernel"}),
        [](const RankingLine& l) { return Cell::text(std::string(to_string(l.row->kernel_class))); }});
   // With samples beside the counters 80 columns no longer hold everything: tier and error stay.
   columns.push_back({{.key = "calls",
@@ -265,6 +276,8 @@ void add_roofs(RankingColumns& columns, const RankingView& view) {
         .help = "nearest roof: `DRAM` or a pipe, whichever is used more (`≈`: another is as near, see "
                 "`near_roofs`); `launch`: "
                 "too short for any roof; `no roof`; `?`: not measured",
+        .title = "nearest roof",
+        .title_unit = "",
         .align = Align::left,
         .drop_order = 1},
        [](const RankingLine& l) { return Cell::worded(nearest_word(*l.row), nearest_roof_word(*l.row)); }});
@@ -285,7 +298,8 @@ void add_roofs(RankingColumns& columns, const RankingView& view) {
                     .header = "roof",
                     .unit = "%",
                     .help = "utilisation of the nearest roof: the larger of the two, of launches "
-                            "long enough for a roof"}),
+                            "long enough for a roof",
+                    .title = "utilisation of the nearest roof"}),
              &RankingRow::nearest_roof_ratio, Form::percent));
   columns.push_back({{.key = "limiter_error_ratio",
                       .header = "±",
@@ -312,7 +326,8 @@ void add_savings(RankingColumns& columns, const RankingView& view) {
               .help = "what the step itself would be shorter by if this row alone reached the target, as "
                       "simulated; of all "
                       "rows: if all of them did",
-              .title = "of it reaches the " + std::string(simulated_noun(view.scope)),
+              .title = reaching_title(view.scope),
+              .title_unit = "ms @" + compact(view.options.target),
               .shown = view.simulated,
               .total = Total::all},
              &RankingRow::reached_target_ns));
@@ -336,32 +351,41 @@ void add_savings(RankingColumns& columns, const RankingView& view) {
        [](const RankingLine& l) { return Cell::text(to_string(l.row->tier), Style::dim); }});
 }
 
-void add_other_savings(RankingColumns& columns) {
+void add_other_savings(RankingColumns& columns, const RankingView& view) {
+  const std::string at_target = " @" + compact(view.options.target);
+  const std::string at_stretch = " @" + compact(view.options.stretch);
   columns.push_back(saving(
       extra({.key = "reached_stretch_ns",
              .header = "reaches",
              .unit = "step, ms",
              .help = "what the step itself would be shorter by if this row alone reached the stretch goal, "
                      "as simulated",
+             .title = reaching_title(view.scope),
+             .title_unit = "ms" + at_stretch,
              .total = Total::all}),
       &RankingRow::reached_stretch_ns));
   columns.push_back(saving(extra({.key = "saved_target_ratio",
                                   .header = "saving",
                                   .unit = "%",
-                                  .help = "saving at the target ÷ the step's time"}),
+                                  .help = "saving at the target ÷ the step's time",
+                                  .title = "saving, of the step",
+                                  .title_unit = "%" + at_target}),
                            &RankingRow::saved_target_share, Form::percent));
   columns.push_back(saving(extra({.key = "saved_stretch_ratio",
                                   .header = "stretch",
                                   .unit = "%",
-                                  .help = "saving at the stretch goal ÷ the step's time"}),
+                                  .help = "saving at the stretch goal ÷ the step's time",
+                                  .title = "saving, of the step",
+                                  .title_unit = "%" + at_stretch}),
                            &RankingRow::saved_stretch_share, Form::percent));
   columns.push_back(saving(
-      extra(
-          {.key = "saved_target_latency_ns",
-           .header = "potential",
-           .unit = "ms",
-           .help =
-               "of the saving at the target, that of latency-bound launches: no roof says what holds them"}),
+      extra({.key = "saved_target_latency_ns",
+             .header = "potential",
+             .unit = "ms",
+             .help =
+                 "of the saving at the target, that of latency-bound launches: no roof says what holds them",
+             .title = "saving of latency-bound launches",
+             .title_unit = "ms" + at_target}),
       &RankingRow::saved_target_latency_ns));
   columns.push_back(saving(
       extra({.key = "saved_target_exposed_ns",
@@ -369,12 +393,16 @@ void add_other_savings(RankingColumns& columns) {
              .unit = "ms",
              .help =
                  "of the saving at the target, what does not run beside other kernels: launches that run at "
-                 "once share their time"}),
+                 "once share their time",
+             .title = "saving beside no other kernel",
+             .title_unit = "ms" + at_target}),
       &RankingRow::saved_target_exposed_ns));
   columns.push_back(saving(extra({.key = "saved_stretch_exposed_ns",
                                   .header = "exposed",
                                   .unit = "ms",
-                                  .help = "the same at the stretch goal"}),
+                                  .help = "the same at the stretch goal",
+                                  .title = "saving beside no other kernel",
+                                  .title_unit = "ms" + at_stretch}),
                            &RankingRow::saved_stretch_exposed_ns));
 }
 
@@ -384,7 +412,8 @@ void add_bounds(RankingColumns& columns) {
                    .header = "bound by",
                    .help =
                        "the roof that bounds a memory-bound or compute-bound row: `DRAM`, `L2`, `issue` or "
-                       "a pipe"}),
+                       "a pipe",
+                   .title = "roof that bounds it"}),
        [](const RankingLine& l) {
          return l.row->bound_roof ? Cell::text(std::string(to_string(*l.row->bound_roof))) : Cell::missing();
        }});
@@ -393,7 +422,9 @@ void add_bounds(RankingColumns& columns) {
                    .header = "tied",
                    .unit = "roofs",
                    .help = "roofs at most 3 points below the nearest, or above it (L2 and issue slots are no "
-                           "targets), nearest first"}),
+                           "targets), nearest first",
+                   .title = "roofs about as near",
+                   .title_unit = ""}),
        [](const RankingLine& l) {
          std::string text;
          for (const analyzer::Roof roof : l.row->near_roofs)
@@ -416,11 +447,13 @@ void add_amounts(RankingColumns& columns) {
   columns.push_back(error(extra({.key = "compute_utilisation_error_ratio",
                                  .header = "± pipe",
                                  .unit = "%",
-                                 .help = "standard error of compute_utilisation_ratio"}),
+                                 .help = "standard error of compute_utilisation_ratio",
+                                 .title = "± busiest pipe"}),
                           &RankingRow::compute));
   columns.push_back({extra_text({.key = "compute_pipe",
                                  .header = "busiest pipe",
-                                 .help = "`tensor`, `fma`, `fp16`, `fp64`, `alu`, `xu`"}),
+                                 .help = "`tensor`, `fma`, `fp16`, `fp64`, `alu`, `xu`",
+                                 .title = "which pipe is busiest"}),
                      [](const RankingLine& l) {
                        return Cell::text(l.row->busiest_pipe ? std::string(to_string(*l.row->busiest_pipe))
                                                              : "");
@@ -428,12 +461,15 @@ void add_amounts(RankingColumns& columns) {
   columns.push_back(number(extra({.key = "dram_bytes",
                                   .header = "DRAM",
                                   .unit = "bytes",
-                                  .help = "measured traffic of all calls that have a value"}),
+                                  .help = "measured traffic of all calls that have a value",
+                                  .title = "DRAM traffic"}),
                            &RankingRow::dram_bytes, Form::general));
   columns.push_back(number(extra({.key = "tensor_ops",
                                   .header = "tensor",
                                   .unit = "ops",
-                                  .help = "operations of the tensor pipe of all calls that have a value"}),
+                                  .help = "operations of the tensor pipe of all calls that have a value",
+                                  .title = "operations of the tensor pipe",
+                                  .title_unit = ""}),
                            &RankingRow::tensor_ops, Form::general));
 }
 
@@ -461,44 +497,58 @@ void add_statuses(RankingColumns& columns) {
         {extra({.key = std::string(part.name) + "_time_ns",
                 .header = part.header,
                 .unit = "ms",
-                .help = std::string("time of the ") + part.help}),
+                .help = std::string("time of the ") + part.help,
+                .title = std::string("time of ") + part.help}),
          [of = part.time_ns](const RankingLine& l) { return Cell::number(l.row->*of, Form::milliseconds); }});
   }
   for (const Part& part : parts) {
     columns.push_back({extra({.key = std::string(part.name) + "_calls",
                               .header = part.header,
                               .unit = "calls",
-                              .help = std::string("number of ") + part.help}),
+                              .help = std::string("number of ") + part.help,
+                              .title = part.help,
+                              .title_unit = ""}),
                        [of = part.calls](const RankingLine& l) { return Cell::number(l.row->*of); }});
   }
   columns.push_back(
       {extra_text({.key = "missing",
                    .header = "missing",
                    .help = "why launches have no utilisation, as an identifier",
+                   .title = "why there is no utilisation, as an identifier",
                    .repeats = true}),
        [](const RankingLine& l) { return Cell::text(std::string(to_string(l.row->missing))); }});
-  columns.push_back({extra_text({.key = "reason", .header = "reason", .help = "the same in words"}),
+  columns.push_back({extra_text({.key = "reason",
+                                 .header = "reason",
+                                 .help = "the same in words",
+                                 .title = "why there is no utilisation"}),
                      [](const RankingLine& l) { return Cell::text(absence_text(l.row->why)); }});
   columns.push_back(number(extra({.key = "replay_disagreement_ratio",
                                   .header = "replay",
                                   .unit = "+%",
-                                  .help = "duration in replay ÷ in the timeline − 1"}),
+                                  .help = "duration in replay ÷ in the timeline − 1",
+                                  .title = "longer in replay",
+                                  .title_unit = "%"}),
                            &RankingRow::replay_disagreement, Form::percent));
 }
 
 void add_dram_tiers(RankingColumns& columns) {
-  columns.push_back(
-      tier(extra_text({.key = "dram_tier", .header = "DRAM by", .help = "tier of dram_utilisation_ratio"}),
-           &RankingRow::dram));
-  columns.push_back(tier(
-      extra_text({.key = "compute_tier", .header = "pipe by", .help = "tier of compute_utilisation_ratio"}),
-      &RankingRow::compute));
+  columns.push_back(tier(extra_text({.key = "dram_tier",
+                                     .header = "DRAM by",
+                                     .help = "tier of dram_utilisation_ratio",
+                                     .title = "tier of DRAM"}),
+                         &RankingRow::dram));
+  columns.push_back(tier(extra_text({.key = "compute_tier",
+                                     .header = "pipe by",
+                                     .help = "tier of compute_utilisation_ratio",
+                                     .title = "tier of the busiest pipe"}),
+                         &RankingRow::compute));
   columns.push_back(error(
       extra({.key = "dram_t1_error_ratio",
              .header = "±",
              .unit = "T1 %",
              .help = "standard error of dram_t1_utilisation_ratio; how steps differ is in it if several "
-                     "were sampled"}),
+                     "were sampled",
+             .title = "± DRAM"}),
       &RankingRow::dram_t1));
   columns.push_back(value(extra({.key = "dram_t2_utilisation_ratio",
                                  .header = "DRAM",
@@ -508,17 +558,20 @@ void add_dram_tiers(RankingColumns& columns) {
   columns.push_back(error(extra({.key = "dram_t2_error_ratio",
                                  .header = "±",
                                  .unit = "T2 %",
-                                 .help = "standard error of dram_t2_utilisation_ratio"}),
+                                 .help = "standard error of dram_t2_utilisation_ratio",
+                                 .title = "± DRAM"}),
                           &RankingRow::dram_t2));
   columns.push_back(value(extra({.key = "dram_difference_ratio",
                                  .header = "T1−T2",
                                  .unit = "points",
-                                 .help = "samples − counters, over the launches that have both"}),
+                                 .help = "samples − counters, over the launches that have both",
+                                 .title = "DRAM, T1−T2"}),
                           &RankingRow::dram_difference));
   columns.push_back(error(extra({.key = "dram_difference_error_ratio",
                                  .header = "± T1−T2",
                                  .unit = "points",
-                                 .help = "standard error of dram_difference_ratio"}),
+                                 .help = "standard error of dram_difference_ratio",
+                                 .title = "± DRAM, T1−T2"}),
                           &RankingRow::dram_difference));
 }
 
@@ -526,39 +579,47 @@ void add_pipe_tiers(RankingColumns& columns) {
   columns.push_back(value(extra({.key = "compute_t1_utilisation_ratio",
                                  .header = "pipe",
                                  .unit = "T1 %",
-                                 .help = "utilisation of the busiest pipe by samples alone (T1)"}),
+                                 .help = "utilisation of the busiest pipe by samples alone (T1)",
+                                 .title = "busiest pipe"}),
                           &RankingRow::compute_t1));
   columns.push_back(error(extra({.key = "compute_t1_error_ratio",
                                  .header = "± pipe",
                                  .unit = "T1 %",
-                                 .help = "standard error of compute_t1_utilisation_ratio"}),
+                                 .help = "standard error of compute_t1_utilisation_ratio",
+                                 .title = "± busiest pipe"}),
                           &RankingRow::compute_t1));
   columns.push_back(value(extra({.key = "compute_t2_utilisation_ratio",
                                  .header = "pipe",
                                  .unit = "T2 %",
-                                 .help = "utilisation of the busiest pipe by counters alone (T2)"}),
+                                 .help = "utilisation of the busiest pipe by counters alone (T2)",
+                                 .title = "busiest pipe"}),
                           &RankingRow::compute_t2));
   columns.push_back(value(extra({.key = "tensor_t1_utilisation_ratio",
                                  .header = "tensor",
                                  .unit = "T1 %",
-                                 .help = "utilisation of the tensor pipe by samples alone (T1)"}),
+                                 .help = "utilisation of the tensor pipe by samples alone (T1)",
+                                 .title = "tensor pipe"}),
                           &RankingRow::tensor_t1));
   columns.push_back(error(extra({.key = "tensor_t1_error_ratio",
                                  .header = "± tensor",
                                  .unit = "T1 %",
-                                 .help = "standard error of tensor_t1_utilisation_ratio"}),
+                                 .help = "standard error of tensor_t1_utilisation_ratio",
+                                 .title = "± tensor pipe"}),
                           &RankingRow::tensor_t1));
   columns.push_back(value(extra({.key = "tensor_t2_utilisation_ratio",
                                  .header = "tensor",
                                  .unit = "T2 %",
-                                 .help = "utilisation of the tensor pipe by counters alone (T2)"}),
+                                 .help = "utilisation of the tensor pipe by counters alone (T2)",
+                                 .title = "tensor pipe"}),
                           &RankingRow::tensor_t2));
   columns.push_back(
       value(extra({.key = "tensor_difference_ratio",
                    .header = "tensor",
                    .unit = "T1−T2",
                    .help = "tensor pipe by samples − by counters, in points, over the launches that "
-                           "have both"}),
+                           "have both",
+                   .title = "tensor pipe, T1−T2",
+                   .title_unit = "points"}),
             &RankingRow::tensor_difference));
 }
 
@@ -566,17 +627,20 @@ void add_tier_times(RankingColumns& columns) {
   columns.push_back(number(extra({.key = "t1_time_ns",
                                   .header = "by T1",
                                   .unit = "ms",
-                                  .help = "time of the launches with a DRAM utilisation by samples"}),
+                                  .help = "time of the launches with a DRAM utilisation by samples",
+                                  .title = "time of launches with samples"}),
                            &RankingRow::t1_time_ns, Form::milliseconds));
   columns.push_back(number(extra({.key = "t2_time_ns",
                                   .header = "by T2",
                                   .unit = "ms",
-                                  .help = "time of the launches with a DRAM utilisation by counters"}),
+                                  .help = "time of the launches with a DRAM utilisation by counters",
+                                  .title = "time of launches with counters"}),
                            &RankingRow::t2_time_ns, Form::milliseconds));
   columns.push_back(number(extra({.key = "t1_concurrent_time_ns",
                                   .header = "shared",
                                   .unit = "ms",
-                                  .help = "part of t1_time_ns whose values are of several kernels at once"}),
+                                  .help = "part of t1_time_ns whose values are of several kernels at once",
+                                  .title = "time sampled beside other kernels"}),
                            &RankingRow::t1_concurrent_time_ns, Form::milliseconds));
 }
 
@@ -589,7 +653,7 @@ void add_metrics(RankingColumns& columns) {
                               .header = std::string(entry.header),
                               .unit = bytes ? "MB" : "%",
                               .help = std::string(entry.help),
-                              .title = std::string(entry.title)}),
+                              .title = metric_title(entry)}),
                        [metric, form = bytes ? Form::megabytes : Form::percent](const RankingLine& l) {
                          return value_of(l.row->metrics.of(metric), form);
                        }});
@@ -611,32 +675,40 @@ void add_cold(RankingColumns& columns) {
   columns.push_back(number(extra({.key = "cold_time_ns",
                                   .header = "cold",
                                   .unit = "ms",
-                                  .help = "time with caches emptied before each launch (T3)"}),
+                                  .help = "time with caches emptied before each launch (T3)",
+                                  .title = "time with cold caches"}),
                            &RankingRow::cold_time_ns, Form::milliseconds));
   columns.push_back(number(extra({.key = "cold_in_situ_time_ns",
                                   .header = "in step",
                                   .unit = "ms",
-                                  .help = "time of the same launches in the running step"}),
+                                  .help = "time of the same launches in the running step",
+                                  .title = "time in the step"}),
                            &RankingRow::cold_in_situ_time_ns, Form::milliseconds));
   columns.push_back(value(extra({.key = "cold_dram_utilisation_ratio",
                                  .header = "DRAM",
                                  .unit = "cold %",
-                                 .help = "DRAM utilisation with cold caches, over the time it took then"}),
+                                 .help = "DRAM utilisation with cold caches, over the time it took then",
+                                 .title = "DRAM with cold caches",
+                                 .title_unit = "%"}),
                           &RankingRow::cold_dram));
   columns.push_back(number(extra({.key = "cold_in_situ_dram_bytes",
                                   .header = "in step",
                                   .unit = "MB",
-                                  .help = "DRAM traffic of the same launches in the running step"}),
+                                  .help = "DRAM traffic of the same launches in the running step",
+                                  .title = "DRAM traffic in the step"}),
                            &RankingRow::cold_in_situ_dram_bytes, Form::megabytes));
   columns.push_back(number(extra({.key = "cold_dram_bytes",
                                   .header = "cold",
                                   .unit = "MB",
-                                  .help = "DRAM traffic with cold caches"}),
+                                  .help = "DRAM traffic with cold caches",
+                                  .title = "DRAM traffic with cold caches"}),
                            &RankingRow::cold_dram_bytes, Form::megabytes));
   columns.push_back({extra({.key = "cold_dram_bytes_ratio",
                             .header = "cold ÷",
                             .unit = "in step",
-                            .help = "DRAM traffic with cold caches ÷ in the running step"}),
+                            .help = "DRAM traffic with cold caches ÷ in the running step",
+                            .title = "DRAM traffic, cold ÷ in the step",
+                            .title_unit = ""}),
                      [](const RankingLine& l) {
                        const RankingRow& row = *l.row;
                        if (!row.cold_dram_bytes || row.cold_in_situ_dram_bytes.value_or(0) <= 0)
@@ -657,7 +729,7 @@ std::vector<Column<RankingLine>> ranking_columns(const RankingView& view) {
   add_times(columns, view);
   add_roofs(columns, view);
   add_savings(columns, view);
-  add_other_savings(columns);
+  add_other_savings(columns, view);
   add_bounds(columns);
   add_amounts(columns);
   add_statuses(columns);

@@ -17,11 +17,13 @@ void add_rate_columns(std::vector<Column<RankingLine>>& columns) {
                                     "without samples in replay (T2)",
                             .title = "SM clock"}),
                      [](const RankingLine& l) { return Cell::number(l.row->sm_clock_hz, Form::megahertz); }});
-  columns.push_back(
-      {extra_text({.key = "sm_clock_tier", .header = "clock by", .help = "tier of sm_clock_hz"}),
-       [](const RankingLine& l) {
-         return l.row->sm_clock_hz ? Cell::text(to_string(l.row->clock_tier)) : Cell::missing();
-       }});
+  columns.push_back({extra_text({.key = "sm_clock_tier",
+                                 .header = "clock by",
+                                 .help = "tier of sm_clock_hz",
+                                 .title = "tier of the SM clock"}),
+                     [](const RankingLine& l) {
+                       return l.row->sm_clock_hz ? Cell::text(to_string(l.row->clock_tier)) : Cell::missing();
+                     }});
   columns.push_back(
       {extra({.key = "replay_clock_hz",
               .header = "replay",
@@ -32,7 +34,8 @@ void add_rate_columns(std::vector<Column<RankingLine>>& columns) {
   columns.push_back(
       {extra_text({.key = "clock_limit",
                    .header = "held by",
-                   .help = "what held the clock below the device's highest while the timeline was recorded"}),
+                   .help = "what held the clock below the device's highest while the timeline was recorded",
+                   .title = "what held the clock"}),
        [](const RankingLine& l) {
          return l.row->clock_limit.empty() ? Cell::missing() : Cell::text(l.row->clock_limit);
        }});
@@ -43,7 +46,8 @@ void add_rate_columns(std::vector<Column<RankingLine>>& columns) {
             .help =
                 "type of most tensor operations: `bf16`, `fp16`, `tf32`, `fp8`, `int8`, `fp64_tensor`; of a "
                 "GEMM whose operations are not counted, what its kernel's name says, `fp32` and `fp64` "
-                "too"}),
+                "too",
+            .title = "type of the operations"}),
        [](const RankingLine& l) {
          const analyzer::RankingRow& row = *l.row;
          if (row.tensor_quantity) return Cell::text(std::string(analyzer::roof_name(*row.tensor_quantity)));
@@ -55,13 +59,15 @@ void add_rate_columns(std::vector<Column<RankingLine>>& columns) {
               .header = "TFLOP/s",
               .help = "operations of the tensor pipe ÷ time, over the launches with any: counted (T2); "
                       "else, where the kernel's name says the type, pipe × operations a cycle × SMs × "
-                      "clock (T1)"}),
+                      "clock (T1)",
+              .title = "tensor operations a second",
+              .title_unit = "TFLOP/s"}),
        [](const RankingLine& l) { return Cell::number(l.row->tensor_ops_per_s, Form::tera); }});
   columns.push_back(
       {extra_text({.key = "tensor_ops_tier",
                    .header = "by",
                    .help = "tier of tensor_ops_per_s: `T2` counted, `T1` from the pipe's samples",
-                   .title = "operations by"}),
+                   .title = "tier of the operations"}),
        [](const RankingLine& l) {
          return l.row->tensor_ops_per_s ? Cell::text(to_string(l.row->tensor_ops_tier), Style::dim)
                                         : Cell::missing();
@@ -73,7 +79,7 @@ void add_rate_columns(std::vector<Column<RankingLine>>& columns) {
               .help =
                   "that ÷ the peak of the type: the data sheet's, or the roof that was measured on the card "
                   "(`--roof`)",
-              .title = "of the peak"}),
+              .title = "of the peak of that type"}),
        [](const RankingLine& l) { return Cell::number(l.row->tensor_spec_ratio, Form::percent); }});
 }
 
@@ -124,14 +130,16 @@ void add_shape_columns(std::vector<Column<RankingLine>>& columns) {
   columns.push_back(
       {extra_text({.key = "tile",
                    .header = "tile",
-                   .help = "what a block of a GEMM computes, MxNxK, as its kernel's name says"}),
+                   .help = "what a block of a GEMM computes, MxNxK, as its kernel's name says",
+                   .title = "tile of the GEMM"}),
        [](const RankingLine& l) { return l.row->tile.empty() ? Cell::missing() : Cell::text(l.row->tile); }});
   columns.push_back(
       {extra({.key = "alignment_elements",
               .header = "align",
               .help =
                   "elements that a load of the kernel takes at once, as its name says: `align1` is a GEMM "
-                  "with an odd dimension"}),
+                  "with an odd dimension",
+              .title = "elements a load"}),
        [](const RankingLine& l) {
          if (!l.row->alignment) return Cell::missing();
          return Cell::number(*l.row->alignment, Form::plain,
@@ -139,7 +147,12 @@ void add_shape_columns(std::vector<Column<RankingLine>>& columns) {
        }});
   const auto ratio = [&](const char* key, const char* header, const char* unit, const char* help,
                          const char* title, std::optional<double> RankingRow::*value, Form form) {
-    columns.push_back({extra({.key = key, .header = header, .unit = unit, .help = help, .title = title}),
+    columns.push_back({extra({.key = key,
+                              .header = header,
+                              .unit = unit,
+                              .help = help,
+                              .title = title,
+                              .title_unit = form == Form::percent ? "%" : ""}),
                        [value, form](const RankingLine& l) { return Cell::number(l.row->*value, form); }});
   };
   ratio(

@@ -157,14 +157,16 @@ void add_saving(CheckColumns& columns, bool simulated, analyzer::ScopeKind scope
                       .header = "reaches",
                       .unit = std::string(simulated_noun(scope)) + ", ms",
                       .help = "what of it reaches the step, as in `rank`",
-                      .title = "reaches the " + std::string(simulated_noun(scope)),
+                      .title = "saving that reaches the " + std::string(simulated_noun(scope)),
+                      .title_unit = "ms",
                       .drop_order = 2,
                       .shown = simulated},
                      [](const CheckLine& l) { return saving_cell(l, l.row->reached_target_ns); }});
   columns.push_back({extra({.key = "saved_target_exposed_ns",
                             .header = "exposed",
                             .unit = "ms",
-                            .help = "of the saving, what does not run beside other kernels, as in `rank`"}),
+                            .help = "of the saving, what does not run beside other kernels, as in `rank`",
+                            .title = "saving beside no other kernel"}),
                      [](const CheckLine& l) { return saving_cell(l, l.row->saved_target_exposed_ns); }});
 }
 

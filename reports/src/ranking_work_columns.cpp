@@ -34,17 +34,26 @@ ColumnHead range_head(ColumnHead head) {
 void add_work_amounts(std::vector<Column<RankingLine>>& columns) {
   columns.push_back(number(range_head({.key = "ranges",
                                        .header = "ranges",
-                                       .help = "innermost declaring ranges that the launches are in"}),
+                                       .help = "innermost declaring ranges that the launches are in",
+                                       .title = "declaring ranges"}),
                            &WorkSum::ranges));
   columns.push_back(number(range_head({.key = "range_launches",
                                        .header = "range",
                                        .unit = "calls",
-                                       .help = "all launches of those ranges"}),
+                                       .help = "all launches of those ranges",
+                                       .title = "launches of these ranges",
+                                       .title_unit = ""}),
                            &WorkSum::launches));
-  columns.push_back(
-      number(range_head({.key = "range_time_ns", .header = "range", .unit = "ms", .help = "their time"}),
-             &WorkSum::time_ns, Form::milliseconds));
-  columns.push_back({extra({.key = "other_kernels", .header = "with", .help = "other kernels among them"}),
+  columns.push_back(number(range_head({.key = "range_time_ns",
+                                       .header = "range",
+                                       .unit = "ms",
+                                       .help = "their time",
+                                       .title = "time of these ranges"}),
+                           &WorkSum::time_ns, Form::milliseconds));
+  columns.push_back({extra({.key = "other_kernels",
+                            .header = "with",
+                            .help = "other kernels among them",
+                            .title = "other kernels in these ranges"}),
                      [](const RankingLine& l) {
                        return work_cell(l, [](const WorkSum& w) {
                          const std::int64_t others = std::max<std::int64_t>(0, w.kernels - 1);
@@ -67,7 +76,8 @@ void add_work_amounts(std::vector<Column<RankingLine>>& columns) {
                                        .header = "bytes",
                                        .unit = "×",
                                        .help = "measured ÷ minimum traffic",
-                                       .title = "traffic"}),
+                                       .title = "traffic, measured ÷ minimum",
+                                       .title_unit = ""}),
                            &WorkSum::bytes_ratio, Form::ratio));
   columns.push_back(number(range_head({.key = "declared_flops",
                                        .header = "minimum",
@@ -78,20 +88,24 @@ void add_work_amounts(std::vector<Column<RankingLine>>& columns) {
   columns.push_back(number(range_head({.key = "range_tensor_ops",
                                        .header = "tensor",
                                        .unit = "TFLOP",
-                                       .help = "operations of the tensor pipe in those ranges"}),
+                                       .help = "operations of the tensor pipe in those ranges",
+                                       .title = "tensor operations of these ranges"}),
                            &WorkSum::measured_tensor_ops, Form::tera));
-  columns.push_back(number(
-      range_head({.key = "range_fp_ops",
-                  .header = "other",
-                  .unit = "TFLOP",
-                  .help = "operations of counted instructions in those ranges (`record --sass-flops`)"}),
-      &WorkSum::measured_fp_ops, Form::tera));
+  columns.push_back(
+      number(range_head({.key = "range_fp_ops",
+                         .header = "other",
+                         .unit = "TFLOP",
+                         .help = "operations of counted instructions in those ranges (`record --sass-flops`)",
+                         .title = "other operations of these ranges"}),
+             &WorkSum::measured_fp_ops, Form::tera));
   columns.push_back(
       number(range_head({.key = "ops_ratio",
                          .header = "FLOP",
                          .unit = "×",
                          .help = "measured ÷ declared operations; those of the tensor pipe, of counted "
-                                 "instructions where there are none"}),
+                                 "instructions where there are none",
+                         .title = "work, measured ÷ minimum",
+                         .title_unit = ""}),
              &WorkSum::ops_ratio, Form::ratio));
 }
 
@@ -105,7 +119,8 @@ void add_roofline(std::vector<Column<RankingLine>>& columns) {
              &WorkSum::minimum_ns, Form::milliseconds));
   ColumnHead by = range_head({.key = "minimum_limiter",
                               .header = "roof",
-                              .help = "the roof that the roofline time is at: `DRAM` or `FLOP`"});
+                              .help = "the roof that the roofline time is at: `DRAM` or `FLOP`",
+                              .title = "roof of the roofline time"});
   by.align = Align::left;
   columns.push_back({by, [](const RankingLine& l) { return work_cell(l, minimum_roof_cell); }});
   columns.push_back({range_head({.key = "minimum_ratio",
@@ -124,7 +139,8 @@ void add_roofline(std::vector<Column<RankingLine>>& columns) {
                                  .header = "undecl.",
                                  .unit = "calls",
                                  .help = "launches of the row in no declaring range",
-                                 .title = "undeclared"}),
+                                 .title = "launches in no declaring range",
+                                 .title_unit = ""}),
                      [](const RankingLine& l) {
                        return Cell::number(l.row->work ? l.row->work->undeclared_launches : l.row->calls);
                      }});

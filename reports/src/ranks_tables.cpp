@@ -208,13 +208,18 @@ void add_rank_lateness(std::vector<Column<RankCost>>& columns) {
       {"host_gaps_ns", &LatenessParts::host_gaps_ns},
       {"copies_ns", &LatenessParts::copies_ns},
       {"rest_ns", &LatenessParts::rest_ns}};
-  for (const auto& [key, field] : kParts)
+  for (const auto& [key, field] : kParts) {
+    const std::string name = std::string(key).substr(0, std::string(key).size() - 3);
+    std::string words = name;
+    std::replace(words.begin(), words.end(), '_', ' ');
     columns.push_back({{.key = key,
-                        .header = std::string(key).substr(0, std::string(key).size() - 3),
+                        .header = name,
                         .unit = "ms",
                         .help = "part of it, as in `cause`",
+                        .title = "late by " + words,
                         .shown = false},
                        part(field)});
+  }
 }
 
 // Bytes over the device's links; `during`: of what they are the mean.

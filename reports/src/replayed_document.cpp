@@ -89,6 +89,7 @@ void add_bytes(ReplayedColumns& columns) {
         .header = "differs",
         .unit = "%",
         .help = "DRAM traffic in the replay (T2) ÷ as sampled in the run (T1) − 1; missing without samples",
+        .title = "DRAM traffic differs",
         .drop_order = 1},
        [](const ReplayedKernel& row) {
          const auto difference = row.dram_difference();

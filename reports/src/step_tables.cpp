@@ -446,10 +446,55 @@ Column<GapLine> gap_path_column() {
           }};
 }
 
-std::vector<Column<GapLine>> gap_columns() {
-  return {
-      {{.key = "duration_ns", .header = "gap", .unit = "µs", .help = "how long the GPU did nothing"},
-       [](const GapLine& l) { return Cell::number(l.gap.end_ns - l.gap.start_ns, Form::microseconds); }},
+// What is shown only if asked for: the call that waited and its thread.
+void add_gap_waits(std::vector<Column<GapLine>>& columns, const std::string& unit, Form form) {
+  const std::vector<Column<GapLine>> more = {
+      {{.key = "synchronisation_ns",
+        .header = "in waits",
+        .unit = unit,
+        .help = "part of the gap that the thread which ended it spent inside calls that wait for the device",
+        .drop_order = 9,
+        .shown = false},
+       [form](const GapLine& l) { return Cell::number(l.gap.synchronisation_ns, form); }},
+      {{.key = "call",
+        .header = "call",
+        .help = "the one of these calls that took most of it, by the runtime's name",
+        .align = Align::left,
+        .drop_order = 9,
+        .shown = false},
+       [](const GapLine& l) {
+         return l.gap.wait ? Cell::text(std::string(to_string(l.gap.wait->call))) : Cell::missing();
+       }},
+      {{.key = "call_ns",
+        .header = "call",
+        .unit = unit,
+        .help = "how long that call took in all, most of which may lie before the gap",
+        .drop_order = 9,
+        .shown = false},
+       [form](const GapLine& l) {
+         return l.gap.wait ? Cell::number(l.gap.wait->length_ns, form) : Cell::missing();
+       }},
+      {{.key = "thread_id",
+        .header = "thread",
+        .help = "that made the call which ended the gap",
+        .drop_order = 9,
+        .shown = false},
+       [](const GapLine& l) {
+         return l.gap.thread_id ? Cell::number(*l.gap.thread_id, Form::plain) : Cell::missing();
+       }}};
+  columns.insert(columns.end(), more.begin(), more.end());
+}
+
+// A column reads downwards: one unit for all lengths, which suits the longest.
+std::vector<Column<GapLine>> gap_columns(std::int64_t longest_ns) {
+  constexpr std::int64_t kMinForMillisecondsNs =
+      10'000'000;  // above it microseconds have five digits and more
+  const bool long_ones = longest_ns >= kMinForMillisecondsNs;
+  const std::string unit = long_ones ? "ms" : "µs";
+  const Form form = long_ones ? Form::milliseconds : Form::microseconds;
+  std::vector<Column<GapLine>> columns = {
+      {{.key = "duration_ns", .header = "gap", .unit = unit, .help = "how long the GPU did nothing"},
+       [form](const GapLine& l) { return Cell::number(l.gap.end_ns - l.gap.start_ns, form); }},
       {{.key = "kind",
         .header = "kind",
         .help = "`launch_bound`, `host_bound`, `synchronisation`, `queued`, `unknown`, `tail`: as in "
@@ -490,40 +535,9 @@ std::vector<Column<GapLine>> gap_columns() {
         .drop_order = 9,
         .shown = false},
        [](const GapLine& l) { return Cell::number(l.gap.start_ns, Form::plain); }},
-      {{.key = "synchronisation_ns",
-        .header = "in waits",
-        .unit = "µs",
-        .help = "part of the gap that the thread which ended it spent inside calls that wait for the device",
-        .drop_order = 9,
-        .shown = false},
-       [](const GapLine& l) { return Cell::number(l.gap.synchronisation_ns, Form::microseconds); }},
-      {{.key = "call",
-        .header = "call",
-        .help = "the one of these calls that took most of it, by the runtime's name",
-        .align = Align::left,
-        .drop_order = 9,
-        .shown = false},
-       [](const GapLine& l) {
-         return l.gap.wait ? Cell::text(std::string(to_string(l.gap.wait->call))) : Cell::missing();
-       }},
-      {{.key = "call_ns",
-        .header = "call",
-        .unit = "µs",
-        .help = "how long that call took in all, most of which may lie before the gap",
-        .drop_order = 9,
-        .shown = false},
-       [](const GapLine& l) {
-         return l.gap.wait ? Cell::number(l.gap.wait->length_ns, Form::microseconds) : Cell::missing();
-       }},
-      {{.key = "thread_id",
-        .header = "thread",
-        .help = "that made the call which ended the gap",
-        .drop_order = 9,
-        .shown = false},
-       [](const GapLine& l) {
-         return l.gap.thread_id ? Cell::number(*l.gap.thread_id, Form::plain) : Cell::missing();
-       }},
   };
+  add_gap_waits(columns, unit, form);
+  return columns;
 }
 
 }  // namespace
@@ -653,7 +667,9 @@ Table gaps_table(const analyzer::Model& model, const analyzer::Accounting& accou
     GapLine line;
   };
   auto known = std::make_shared<Known>();
-  return {gap_columns(), order->size(), [order, known, &model, &accounting](std::size_t i) -> const GapLine& {
+  const std::int64_t longest_ns = order->empty() ? 0 : order->front().ns;
+  return {gap_columns(longest_ns), order->size(),
+          [order, known, &model, &accounting](std::size_t i) -> const GapLine& {
             if (known->row != i)
               known->line = {&model, &accounting, accounting.gaps[(*order)[i].gap], &known->names};
             known->row = i;

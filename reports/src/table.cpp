@@ -10,6 +10,20 @@
 #include "ridgeline/reports/escape.h"
 
 namespace ridgeline::reports {
+
+const std::string& title_of(const ColumnHead& head) {
+  return head.title.empty() ? head.header : head.title;
+}
+
+const std::string& title_unit_of(const ColumnHead& head) {
+  return head.title_unit ? *head.title_unit : head.unit;
+}
+
+std::string whole_name(const ColumnHead& head) {
+  const std::string &title = title_of(head), &unit = title_unit_of(head);
+  return unit.empty() ? title : title.empty() ? unit : title + ", " + unit;
+}
+
 namespace {
 
 std::string number_words(double value, Form form) {

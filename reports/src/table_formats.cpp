@@ -54,8 +54,8 @@ std::string render_markdown(const Table& table) {
   std::string rule = "|";
   for (const ColumnHead& c : columns) {
     if (!c.shown) continue;
-    header += fmt::format(" {}{}{}{} |", markdown_cell(c.title.empty() ? c.header : c.title),
-                          c.unit.empty() ? "" : " (", markdown_cell(c.unit), c.unit.empty() ? "" : ")");
+    header += fmt::format(" {}{}{}{} |", markdown_cell(title_of(c)), title_unit_of(c).empty() ? "" : " (",
+                          markdown_cell(title_unit_of(c)), title_unit_of(c).empty() ? "" : ")");
     rule += c.align == Align::right ? " ---: |" : " --- |";
   }
   std::string out = header + "\n" + rule + "\n";

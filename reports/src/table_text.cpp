@@ -25,7 +25,7 @@ std::string padded(std::string_view text, int width, Align align) {
 
 // What a column is called in the table, and the key that asks for it if that is another word.
 std::string name_of(const ColumnHead& column) {
-  const std::string& header = column.title.empty() ? column.header : column.title;
+  const std::string& header = title_of(column);
   return header.empty() || header == column.key ? column.key : header + " (" + column.key + ")";
 }
 

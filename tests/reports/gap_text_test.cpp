@@ -190,6 +190,27 @@ TEST(GapText, CopiesAndMemsetsRoundAGapAreNamed) {
   EXPECT_EQ(row().find("copy, HtoD"), std::string::npos) << "of another device";
 }
 
+// "65960.9 µs" is read by nobody; a column has one unit, that of its longest gap, and programs have nanoseconds.
+TEST(GapText, LongGapsAreListedInMilliseconds) {
+  Waiting capture;
+  analyzer::Accounting& accounting = capture.analysis.accounting;
+  const auto lengths_below = [&](std::int64_t longest_ns) {
+    Gap longest = waited(GapKind::synchronisation, 3'000'000);
+    longest.end_ns = longest.start_ns + longest_ns;
+    accounting.gaps = {{.start_ns = 0, .end_ns = 900}, longest};
+    const Table table = gaps_table(capture.model, accounting);
+    return table.cell(0, "duration_ns").words() + "; " + table.cell(1, "duration_ns").words() + " " +
+           table.columns()[table.column("duration_ns")].unit + ", " + table.cell(0, "call_ns").words() + " " +
+           table.columns()[table.column("call_ns")].unit;
+  };
+  EXPECT_EQ(lengths_below(9'999'949), "9999.9; 0.9 µs, 4100.0 µs");
+  EXPECT_EQ(lengths_below(10'000'000), "10.000; 0.001 ms, 4.100 ms");
+  EXPECT_EQ(lengths_below(65'960'900), "65.961; 0.001 ms, 4.100 ms");
+  const Json document =
+      Json::parse(steps_document(capture.model, capture.analysis, rendered_as(Format::json)).text());
+  EXPECT_EQ(document["gaps"][0]["duration_ns"], 65'960'900);
+}
+
 TEST(GapText, TheListOfGapsAndTheAccountingHaveTheWaits) {
   Waiting capture;
   const Json document =

@@ -79,7 +79,8 @@ struct ColumnHead {
   std::string header;   // for people where room is scarce
   std::string unit{};   // for people, second header line
   std::string help{};   // what the value means, one line
-  std::string title{};  // the header where there is room; "": `header`
+  std::string title{};  // the header where there is room, in plain words; "": `header`
+  std::optional<std::string> title_unit{};  // the unit beside the title; empty: `unit`
   Align align = Align::right;
   Elide elide = Elide::never;  // never: as wide as its widest cell
   int min_width = 24;          // of an elided column
@@ -89,6 +90,13 @@ struct ColumnHead {
   Total total = Total::none;
   bool repeats = false;  // says what another column says in words: of `all` columns people do without it
 };
+
+/// What it is called where there is room, with its unit: "saving that reaches the step, ms"; of a table's columns
+/// each differs.
+[[nodiscard]] std::string whole_name(const ColumnHead& head);
+/// The parts of it.
+[[nodiscard]] const std::string& title_of(const ColumnHead& head);
+[[nodiscard]] const std::string& title_unit_of(const ColumnHead& head);
 
 /// A column of a table whose rows are `Row`s.
 template <typename Row>
