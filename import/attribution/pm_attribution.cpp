@@ -157,7 +157,7 @@ void Attribution::find_concurrent() {
                                        [](const Edge& e, std::int64_t t) { return e.time_ns < t; });
     return shared[static_cast<std::size_t>(edge - edges.begin())];  // an edge lies at every start and end
   };
-  concurrent_.assign(activities_.size(), 0);
+  concurrent_.resize(activities_.size());
   for (std::size_t i = 0; i < activities_.size(); ++i) {
     const PmActivity& each = activities_[i];
     const double overlapped = static_cast<double>(until(each.end_ns) - until(each.start_ns));

@@ -1,7 +1,6 @@
 // proto_fields.h: the fields of a message in the wire format of Protocol Buffers, one after the other, without copies.
 #pragma once
 
-#include <bit>
 #include <cstdint>
 #include <string_view>
 
@@ -41,7 +40,6 @@ class ProtoFields {
   /// Of a number; 0 of text.
   [[nodiscard]] std::uint64_t number() const { return number_; }
   [[nodiscard]] std::int64_t whole() const { return static_cast<std::int64_t>(number_); }
-  [[nodiscard]] double real() const { return std::bit_cast<double>(number_); }
   /// Of text or a message; empty of a number.
   [[nodiscard]] std::string_view bytes() const { return bytes_; }
   [[nodiscard]] bool malformed() const { return malformed_; }

@@ -237,6 +237,30 @@ TEST_F(Collectives, OfAGraphEachLaunchHasTheCallsOfItsCapture) {
   EXPECT_EQ(said(import()), once + ' ' + once);
 }
 
+// Of graphs with as many calls the kernels' names tell which ran; two that say the same are one.
+TEST_F(Collectives, OfGraphsWithAsManyCallsTheNamesDecide) {
+  NcclSpool spool(directory_.path());
+  spool.init(2, 0);
+  spool.all_reduce(100, spool::kLaunchCaptured);
+  spool.all_gather(8, spool::kLaunchCaptured);
+  spool.graph_node(1, 500, GraphNodeKind::kernel);
+  spool.all_gather(40, spool::kLaunchCaptured);
+  spool.all_reduce(4, spool::kLaunchCaptured);
+  spool.graph_node(2, 600, GraphNodeKind::kernel);
+  spool.all_gather(40, spool::kLaunchCaptured);
+  spool.all_reduce(4, spool::kLaunchCaptured);
+  spool.graph_node(3, 700, GraphNodeKind::kernel);
+  spool.begin_step(0, Phase::timeline);
+  replay(spool, {kAllReduceKernel, kAllGatherKernel});
+  replay(spool, {kAllGatherKernel, kAllReduceKernel});
+  replay(spool, {kAllGatherKernel, kAllGatherKernel});
+  spool.end_step();
+  spool.end();
+  EXPECT_EQ(said(import()),
+            "all_reduce:100:00c0ffee12345678 all_gather:16:00c0ffee12345678 "
+            "all_gather:80:00c0ffee12345678 all_reduce:4:00c0ffee12345678");
+}
+
 TEST_F(Collectives, AGraphWhoseKernelsFitNoCaptureOrTwoSaysNothing) {
   NcclSpool spool(directory_.path());
   spool.all_reduce(100, spool::kLaunchCaptured);

@@ -294,6 +294,25 @@ TEST_F(Joined, ANameOfSeveralKernelsIsNotGuessed) {
   EXPECT_NE(sentences(summary).find("--kernel-name-base demangled"), std::string::npos);
 }
 
+// A file that an editor saved may begin with a byte order mark, and what a program says may stand before the head.
+TEST_F(Joined, WhatStandsBeforeTheHeadChangesNothing) {
+  const std::string page = raw_page(), table = page.substr(page.find("\"ID\","));
+  expect_refused("\xEF\xBB" + table, ErrorKind::not_a_capture, "bad.csv");
+  const auto values = [&](const std::string& bytes) {
+    write("page.csv", bytes);
+    (void)join("page.csv").value();
+    std::vector<std::pair<store::Id, double>> found;
+    for (const store::LaunchMetric& value : store::Capture::open(output()).value().launch_metrics())
+      found.emplace_back(value.launch_id, value.value);
+    return found;
+  };
+  const auto right = values(page);
+  EXPECT_GT(right.size(), 5U);
+  EXPECT_EQ(values(table), right);
+  EXPECT_EQ(values("\xEF\xBB\xBF" + table), right);
+  EXPECT_EQ(values("said\n\xEF\xBB\xBF" + table), right);
+}
+
 TEST_F(Joined, NumbersOfAnotherLocaleAreTheSameNumbers) {
   std::string page = raw_page();
   for (char& c : page) c = c == '.' ? '\x01' : c;

@@ -297,6 +297,67 @@ TEST(ProtoFields, WhatIsNoMessageIsMalformed) {
   EXPECT_EQ(fixed.number(), 0x0201U);
 }
 
+// Fields of each wire type, written bit by bit here.
+TEST(ProtoFields, ReadBackAsTheyWereWritten) {
+  const auto varint = [](std::uint64_t value) {
+    std::string bytes;
+    for (; value >= 0x80; value >>= 7U) bytes += static_cast<char>((value & 0x7fU) | 0x80U);
+    return bytes + static_cast<char>(value);
+  };
+  const auto fixed = [](std::uint64_t value, int size) {
+    std::string bytes;
+    for (int i = 0; i < size; ++i) bytes += static_cast<char>(value >> (8 * i));
+    return bytes;
+  };
+  for (const std::uint64_t number :
+       {std::uint64_t{0}, std::uint64_t{1}, std::uint64_t{127}, std::uint64_t{128}, std::uint64_t{16'383},
+        std::uint64_t{16'384}, std::uint64_t{0xfedcba98}, std::uint64_t{1} << 62U, UINT64_MAX}) {
+    for (const std::uint64_t field :
+         {std::uint64_t{1}, std::uint64_t{15}, std::uint64_t{16}, std::uint64_t{UINT32_MAX}}) {
+      SCOPED_TRACE(std::to_string(number) + " in " + std::to_string(field));
+      const std::string text(static_cast<std::size_t>(number % 300), 't');
+      ProtoFields fields(std::string_view{});
+      const std::string message = varint(field << 3U) + varint(number) + varint(field << 3U | 1U) +
+                                  fixed(number, 8) + varint(field << 3U | 2U) + varint(text.size()) + text +
+                                  varint(field << 3U | 5U) + fixed(number, 4) + varint(field << 3U) +
+                                  varint(7);
+      fields = ProtoFields(message);
+      const auto expect_number = [&](std::uint64_t expected) {
+        ASSERT_TRUE(fields.next());
+        EXPECT_EQ(fields.field(), field);
+        EXPECT_EQ(fields.number(), expected);
+        EXPECT_EQ(fields.whole(), static_cast<std::int64_t>(expected));
+        EXPECT_EQ(fields.bytes(), "");
+      };
+      expect_number(number);
+      expect_number(number);
+      ASSERT_TRUE(fields.next());
+      EXPECT_EQ(fields.field(), field);
+      EXPECT_EQ(fields.number(), 0U);
+      EXPECT_EQ(fields.bytes(), text);
+      expect_number(number & UINT32_MAX);
+      expect_number(7);
+      EXPECT_FALSE(fields.next());
+      EXPECT_FALSE(fields.malformed());
+      // Cut anywhere it ends early or is malformed, and says nothing more.
+      for (std::size_t size = 0; size < message.size(); size += 1 + size / 20) {
+        ProtoFields cut(std::string_view(message).substr(0, size));
+        int count = 0;
+        while (cut.next()) ++count;
+        EXPECT_LT(count, 5);
+        EXPECT_FALSE(cut.next());
+      }
+    }
+  }
+  ProtoFields beyond(varint((std::uint64_t{UINT32_MAX} + 1) << 3U) + varint(1));
+  EXPECT_FALSE(beyond.next());
+  EXPECT_TRUE(beyond.malformed());
+  const std::string endless(11, '\xff');
+  ProtoFields longer(endless);
+  EXPECT_FALSE(longer.next());
+  EXPECT_TRUE(longer.malformed()) << "a number has ten bytes at most";
+}
+
 TEST(SlicePairs, EndsAreOfTheInnermostOpenSlice) {
   constexpr std::uint32_t kEnd = SliceEdge::kEnd;
   const auto paired = [](std::vector<SliceEdge> edges, std::size_t slices, std::int64_t unmatched = 0) {

@@ -1,6 +1,7 @@
 // What a spool says beside launches: ranges in any order, declared work, threads, overhead, clocks, and names
 // that found no room.
 #include "import/import_testing.h"
+#include "traces/time_origin.h"
 
 namespace ridgeline::import {
 namespace {
@@ -346,6 +347,43 @@ TEST_F(RangesAndClocks, ASpoolWithoutComplaintsSaysNothing) {
   (void)finish(spool);
   EXPECT_FALSE(warned("NVTX"));
   EXPECT_FALSE(warned("names"));
+}
+
+// Times of a source are kept apart by as much as they are, and none that can be one becomes zero or less.
+TEST(TimeOrigin, MovesAllTimesByWholeSecondsOfTheirBase) {
+  constexpr std::int64_t kSecond = 1'000'000'000, kBefore = std::int64_t{1} << 50U;
+  for (const std::int64_t base : {std::int64_t{0}, std::int64_t{1}, 5 * kSecond, 1'795'000'000 * kSecond}) {
+    for (const std::int64_t earliest : {1 - kBefore, -3 * kSecond, -kSecond, 1 - kSecond, std::int64_t{-1},
+                                        std::int64_t{0}, std::int64_t{1}, kSecond, 1'795'000'000 * kSecond}) {
+      SCOPED_TRACE(std::to_string(base) + " " + std::to_string(earliest));
+      TimeOrigin origin;
+      EXPECT_EQ(origin.later_s(base), 0) << "no time at all";
+      const std::int64_t first = origin.at(earliest), second = origin.at(earliest + 7);
+      EXPECT_EQ(second - first, 7);
+      const std::int64_t later = origin.later_s(base);
+      EXPECT_EQ(first + origin.shift_ns(base), base + earliest + later * kSecond);
+      EXPECT_GT(base + earliest + later * kSecond, 0);
+      if (later > 0) EXPECT_LE(base + earliest + (later - 1) * kSecond, 0) << "no later than it has to be";
+      EXPECT_GE(later, 0);
+    }
+  }
+}
+
+TEST(TimeOrigin, WhatLiesThirteenDaysBeforeZeroOrFarAheadIsNoTime) {
+  constexpr std::int64_t kBefore = std::int64_t{1} << 50U;
+  for (const std::int64_t none : {-kBefore, -kBefore - 1, 2 * -kBefore, kLatestNs, kLatestNs + 1}) {
+    TimeOrigin origin;
+    (void)origin.at(none);
+    EXPECT_EQ(origin.later_s(0), 0) << none;
+    EXPECT_EQ(origin.later_s(-5), 0) << none;
+  }
+  TimeOrigin origin;
+  EXPECT_LE(origin.at(-kBefore), 0) << "it stays below zero";
+  EXPECT_GT(origin.at(1 - kBefore), 0);
+  EXPECT_GT(origin.later_s(0), 0);
+  TimeOrigin late;
+  (void)late.at(kLatestNs - 1);
+  EXPECT_EQ(late.later_s(-kLatestNs), 1) << "a base before zero by as much";
 }
 
 }  // namespace

@@ -9,7 +9,10 @@
 #include <fstream>
 #include <map>
 #include <numeric>
+#include <optional>
+#include <random>
 #include <set>
+#include <tuple>
 
 #include "kineto/json_stream.h"
 #include "ridgeline/import/trace_files.h"
@@ -635,6 +638,120 @@ TEST_F(Traces, FilesOfSeveralRanksAreOneCapture) {
   ASSERT_EQ(capture.processes().size(), 2u);
   EXPECT_EQ(capture.processes()[1].rank, 4);
   EXPECT_EQ(capture.devices().size(), 2u) << "device 0 of either is a device of its own";
+}
+
+// Calls and edges at random, many at one time, against the last edge of the call's thread by hand.
+TEST(ApiCalls, OfThreadsThatCaptureAreLeftOut) {
+  const TemporaryDirectory directory;
+  std::size_t left = 0, all = 0;
+  for (std::uint64_t seed = 1; seed <= 30; ++seed) {
+    SCOPED_TRACE(seed);
+    std::mt19937_64 random(seed);
+    const auto below = [&](std::uint64_t n) { return static_cast<std::uint32_t>(random() % n); };
+    std::vector<CaptureEdge> edges;
+    for (std::uint64_t i = 0; i < seed % 12; ++i) edges.push_back({1 + below(3), below(20), below(2) == 0});
+    ForeignProcess process(directory.path());
+    for (std::uint32_t i = 0; i < 60; ++i)
+      process.calls.push_back(
+          {.enter_ns = below(22), .exit_ns = 30, .correlation_id = i, .thread_id = 1 + below(3)});
+    const auto captured = [&](const ForeignCall& call) {
+      std::optional<CaptureEdge> last;
+      for (const CaptureEdge& edge : edges) {
+        if (edge.thread_id != call.thread_id || edge.time_ns > call.enter_ns) continue;
+        if (!last || edge.time_ns > last->time_ns || (edge.time_ns == last->time_ns && edge.begins))
+          last = edge;
+      }
+      return last && last->begins;
+    };
+    std::vector<std::uint32_t> expected;
+    for (const ForeignCall& call : process.calls) {
+      if (!captured(call)) expected.push_back(call.correlation_id);
+    }
+    leave_out_captured(process, edges);
+    std::vector<std::uint32_t> found;
+    for (const ForeignCall& call : process.calls) found.push_back(call.correlation_id);
+    EXPECT_EQ(found, expected);
+    left += found.size();
+    all += 60;
+  }
+  EXPECT_LT(left, all * 9 / 10);
+  EXPECT_GT(left, all / 4);
+}
+
+TEST(ApiCalls, EachNameMeansOneThing) {
+  using enum ApiKind;
+  for (const auto& [name, kind] : std::initializer_list<std::pair<const char*, ApiKind>>{
+           {"cudaLaunchKernel", launch},
+           {"cudaLaunchKernelExC", launch},
+           {"cuLaunchKernelEx", launch},
+           {"cudaLaunch", launch},
+           {"cudaLaunchX", other},
+           {"cuLaunchGridAsync", launch},
+           {"cuLaunch", launch},
+           {"cuLaunchX", other},
+           {"cudaLaunchCooperativeKernel", launch},
+           {"cudaLaunchCooperativeKernelMultiDevice", launch},
+           {"cuLaunchCooperativeKernel", launch},
+           {"cuLaunchHostFunc", other},
+           {"cuGraphLaunch", graph_launch},
+           {"cudaGraphInstantiate", other},
+           {"cudaStreamBeginCapture", capture_begin},
+           {"cuStreamBeginCapture_v2", capture_begin},
+           {"cudaStreamBeginCaptureToGraph", capture_begin},
+           {"cuStreamBeginCaptureToGraph", capture_begin},
+           {"cudaStreamEndCapture", capture_end},
+           {"cuStreamEndCapture_ptsz", capture_end},
+           {"cuStreamEndCapture_v2_ptds", capture_end},
+           {"cuStreamEndCapture_v", other},
+           {"cuStreamEndCapture_vx", other},
+           {"cuStreamEndCapture_v/", other},
+           {"cuStreamEndCapture_v:", other},
+           {"cuStreamEndCapture_v09", capture_end},
+           {"_v1", other}})
+    EXPECT_EQ(api_call(name).kind, kind) << name;
+  for (const auto& [name, wait] : std::initializer_list<std::pair<const char*, SynchronisationCall>>{
+           {"cudaDeviceSynchronize", SynchronisationCall::device},
+           {"cuCtxSynchronize", SynchronisationCall::device},
+           {"cudaStreamSynchronize_ptsz", SynchronisationCall::stream},
+           {"cuStreamSynchronize", SynchronisationCall::stream},
+           {"cudaEventSynchronize", SynchronisationCall::event},
+           {"cuEventSynchronize", SynchronisationCall::event}}) {
+    EXPECT_EQ(api_call(name).kind, ApiKind::wait) << name;
+    EXPECT_EQ(api_call(name).wait, wait) << name;
+  }
+}
+
+// What each call leaves in the process, by itself and while its thread captures a stream.
+TEST(ApiCalls, LeaveCallsAndWaits) {
+  const TemporaryDirectory directory;
+  const auto added = [&](ApiKind kind, bool capturing, std::uint32_t correlation_id = 7,
+                         std::int64_t enter_ns = 100, std::int64_t exit_ns = 130) {
+    ForeignProcess process(directory.path());
+    CaptureWatch capture;
+    capture.begin(8);
+    if (capturing) capture.begin(9);
+    add_api_call(process, capture,
+                 {.what = {kind, SynchronisationCall::event},
+                  .thread_id = 4,
+                  .thread_key = 9,
+                  .correlation_id = correlation_id,
+                  .enter_ns = enter_ns,
+                  .exit_ns = exit_ns});
+    return std::tuple(process.calls.size(), capture.is_capturing(9), capture.is_capturing(8));
+  };
+  using Left = std::tuple<std::size_t, bool, bool>;
+  for (const bool capturing : {false, true}) {
+    EXPECT_EQ(added(ApiKind::other, capturing), (Left{0, capturing, true}));
+    EXPECT_EQ(added(ApiKind::wait, capturing), (Left{0, capturing, true}));
+    EXPECT_EQ(added(ApiKind::launch, capturing), (Left{capturing ? 0 : 1, capturing, true}));
+    EXPECT_EQ(added(ApiKind::graph_launch, capturing), (Left{capturing ? 0 : 1, capturing, true}));
+    EXPECT_EQ(added(ApiKind::capture_begin, capturing), (Left{0, true, true}));
+    EXPECT_EQ(added(ApiKind::capture_end, capturing), (Left{0, false, true}));
+  }
+  EXPECT_EQ(added(ApiKind::launch, false, 0), (Left{0, false, true})) << "nothing can be joined to it";
+  EXPECT_EQ(added(ApiKind::capture_begin, false, 7, 130, 100), (Left{0, false, true}))
+      << "it ends before it begins";
+  EXPECT_EQ(added(ApiKind::launch, false, 7, 130, 100), (Left{0, false, true}));
 }
 
 TEST(ApiCalls, AreKnownWhateverTheirVersion) {
