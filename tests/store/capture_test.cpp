@@ -12,6 +12,7 @@
 #include <fstream>
 #include <set>
 
+#include "recovery.h"
 #include "ridgeline/store/activity.h"
 #include "ridgeline/store/database.h"
 #include "ridgeline/store/lock_patience.h"
@@ -408,6 +409,34 @@ TEST(Capture, OneThatIsMostlyHolesIsNotCopied) {
   write_bytes(other + "-journal", "something");
   std::filesystem::resize_file(other + "-journal", 40ULL << 30);
   EXPECT_EQ(Capture::open(other).failure().kind, ErrorKind::corrupt);
+}
+
+// Holes may be as large as all that is there and 64 MiB more.
+TEST(Capture, HolesAreCountedToTheByte) {
+  TemporaryDirectory directory;
+  constexpr std::uintmax_t kHarmlessBytes = 64U << 20U;
+  const auto refused = [&](std::size_t data_bytes, std::uintmax_t bytes) {
+    const std::string path = directory.file("holes");
+    std::filesystem::remove(path);
+    write_bytes(path, std::string(data_bytes, 'x'));
+    std::filesystem::resize_file(path, bytes);
+    try {
+      refuse_holes(path);
+    } catch (const Error& error) {
+      EXPECT_EQ(error.kind(), ErrorKind::corrupt);
+      EXPECT_NE(error.message().find("all but " + std::to_string(data_bytes)), std::string::npos)
+          << error.message();
+      return true;
+    }
+    return false;
+  };
+  if (!refused(0, 1ULL << 32U)) GTEST_SKIP() << "this file system knows no holes";
+  EXPECT_FALSE(refused(0, kHarmlessBytes));
+  EXPECT_TRUE(refused(0, kHarmlessBytes + 1));
+  constexpr std::size_t kData = 1U << 20U;  // whole blocks of any file system
+  EXPECT_FALSE(refused(kData, kHarmlessBytes + 2 * kData));
+  EXPECT_TRUE(refused(kData, kHarmlessBytes + 2 * kData + 1));
+  EXPECT_NO_THROW(refuse_holes(directory.file("none")));
 }
 
 // A limit on the size of files is an error like a full disk, and the folder of the copy goes with it.

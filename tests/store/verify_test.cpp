@@ -64,6 +64,8 @@ INSTANTIATE_TEST_SUITE_P(
                "table kernel holds other values"},
         Change{"ColumnRenamed", "ALTER TABLE pm_window RENAME COLUMN reason_id TO treason_id",
                "table pm_window has other columns than were written"},
+        Change{"OtherSite", "PRAGMA foreign_keys = OFF; UPDATE launch_row SET site_id = 9999",
+               "a row names a site that is not there"},
         Change{"FewerRecorded", "UPDATE completeness SET kernel_records = 2",
                "process id 1 holds 1 launches, 2 were recorded"}),
     [](const auto& each) { return std::string(each.param.name); });
