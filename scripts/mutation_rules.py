@@ -74,6 +74,8 @@ ENDS_OF = {
 ENDS_OF["-"] = ENDS_OF["+"]
 # A capacity is no result: a change of it is slower at most.
 IDLE_LINE = re.compile(r"\breserve\(|\bstatic_assert\b")
+# Returned, these are what {} makes, or another rule changes them.
+SAME_AS_NOTHING = re.compile(r'true|false|\{\}|\*this|nullptr|std::nullopt|""|0[uUlLzZ]*|0\.0*[fF]?')
 SQL = re.compile(r"\b(SELECT|FROM|WHERE|JOIN|ORDER BY|GROUP BY|INSERT INTO|UPDATE|DELETE|AND|UNION)\b")
 
 
@@ -229,7 +231,7 @@ class Finder:
             return
         begin = self.tokens[index + 1].at
         end = self.tokens[last].at + len(self.tokens[last].text)
-        if self.text[begin:end] not in ("true", "false", "{}", "0", "*this", "nullptr", "std::nullopt"):
+        if not SAME_AS_NOTHING.fullmatch(self.text[begin:end]):
             self.propose(begin, end, "{}", "returned value")
 
     def numbers(self):

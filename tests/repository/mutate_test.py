@@ -77,6 +77,15 @@ def proposals(text):
 
 
 class Rules(unittest.TestCase):
+    def test_what_is_returned_becomes_nothing_unless_it_is_nothing_already(self):
+        def returned(value):
+            return [m.new for m in mutants_of("store", "a.cpp", f"auto f() {{ return {value}; }}\n") if m.rule == "returned value"]
+
+        for value in ('""', "{}", "0", "0u", "0ULL", "0.0", "0.", "0.0F", "nullptr", "std::nullopt", "true", "false", "*this"):
+            self.assertEqual(returned(value), [], value)
+        for value in ('"a"', '" "', "1", "0x1", "10", "0.5", "a", "-0.0", "f()", '"" + a', "a ? 0 : 1"):
+            self.assertEqual(returned(value), ["{}"], value)
+
     def test_operators_and_words(self):
         found = proposals("bool f(int a, int b) { return a < b && g(a - 1, b); }\n")
         for change in [("<", "<="), ("-", "+"), (" - 1", ""), (" && g(a - 1, b)", ""), ("a < b && ", ""), ("1", "2")]:
