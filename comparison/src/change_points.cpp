@@ -61,9 +61,18 @@ class Segment {
   [[nodiscard]] std::size_t series() const { return series_; }
   [[nodiscard]] const Order& runs() const { return runs_; }
 
-  /// The best place with the runs in that order, of which others than this segment's are passed over. `every`: all
-  /// places are looked at, not only those of a long series' grid.
-  [[nodiscard]] Split best(const Order& order, std::size_t least, bool every = false) const {
+  /// The best place with the runs in that order, of which others than this segment's are passed over; of a long
+  /// series' places those of a grid.
+  [[nodiscard]] Split best_of_grid(const Order& order, std::size_t least) const {
+    return best(order, least, stride_);
+  }
+  /// Likewise of all places.
+  [[nodiscard]] Split best_of_all(const Order& order, std::size_t least) const {
+    return best(order, least, 1);
+  }
+
+ private:
+  [[nodiscard]] Split best(const Order& order, std::size_t least, std::size_t stride) const {
     Split found;
     const std::size_t n = runs_.size();
     if (!varies_ || n < 2 * least) return found;
@@ -74,7 +83,7 @@ class Segment {
       if (level == kAbsent) continue;
       inside[level] += 1;
       ++at;
-      if (at < least || at + least > n || (!every && (at - least) % stride_ != 0)) continue;
+      if (at < least || at + least > n || (at - least) % stride != 0) continue;
       const double part = static_cast<double>(at) / static_cast<double>(n);
       double sum = 0, cumulated = 0;
       for (std::size_t k = 0; k < gaps_.size(); ++k) {
@@ -88,7 +97,6 @@ class Segment {
     return found;
   }
 
- private:
   std::size_t series_;
   Order runs_;
   std::vector<std::uint8_t> level_of_;  // by run
@@ -135,7 +143,8 @@ class Divider {
     Order order(series_.front().size());
     std::iota(order.begin(), order.end(), 0U);
     std::vector<double> observed;
-    for (const Segment& segment : segments) observed.push_back(segment.best(order, options_.least).share);
+    for (const Segment& segment : segments)
+      observed.push_back(segment.best_of_grid(order, options_.least).share);
     // From the strongest down, each is tested against the largest of those that are not stronger.
     std::vector<std::size_t> rank(segments.size());
     std::iota(rank.begin(), rank.end(), std::size_t{0});
@@ -147,7 +156,7 @@ class Divider {
       std::shuffle(order.begin(), order.end(), random);
       double largest = -1;
       for (auto at = rank.rbegin(); at != rank.rend(); ++at) {
-        largest = std::max(largest, segments[*at].best(order, options_.least).share);
+        largest = std::max(largest, segments[*at].best_of_grid(order, options_.least).share);
         as_large[*at] += largest >= observed[*at] - 1e-12;
       }
     }
@@ -158,7 +167,7 @@ class Divider {
       if (p > options_.significance || observed[i] <= 0) break;
       const Segment& segment = segments[i];
       const auto at = segment.runs().begin() +
-                      static_cast<std::ptrdiff_t>(segment.best(in_time, options_.least, true).at);
+                      static_cast<std::ptrdiff_t>(segment.best_of_all(in_time, options_.least).at);
       found_[segment.series()].push_back({*at, p});
       add_segment(rest, segment.series(), Order(segment.runs().begin(), at));
       add_segment(rest, segment.series(), Order(at, segment.runs().end()));

@@ -499,7 +499,7 @@ Result<NoiseFloor> noise_floor(const Comparison& comparison) {
   };
   NoiseFloor floor;
   floor.pairs = comparison.pairs;
-  floor.step_ratio = deviation_of(comparison.step().time).value_or(0);
+  floor.step_ratio = deviation_of(comparison.step().time).value();  // of three pairs at least
   std::map<KernelClass, std::vector<double>> by_class;
   for (const KernelChange& kernel : comparison.kernels) {
     if (const auto deviation = deviation_of(kernel.adjusted))

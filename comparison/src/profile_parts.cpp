@@ -18,14 +18,21 @@ using analyzer::RepresentativeStep;
 using analyzer::StepAnalysis;
 using store::Id;
 
-// When some kernel ran on each device, as stretches in order of time.
+// When some kernel ran on each device beside the step's copies and memsets, as stretches in order of time. A copy for
+// the next step may run beside the kernels of that one.
 class KernelStretches {
  public:
   KernelStretches(const Model& model, Id process_id, const RepresentativeStep& step) {
+    std::int64_t from_ns = step.window_start_ns, to_ns = step.window_end_ns;
+    const auto include = [&](const auto& row) {
+      from_ns = std::min(from_ns, row.start_ns);
+      to_ns = std::max(to_ns, row.end_ns);
+    };
+    for (const std::size_t i : step.memcpys) include(model.memcpys[i]);
+    for (const std::size_t i : step.memsets) include(model.memsets[i]);
     for (const Launches::Row& row : model.launches.rows()) {
       const store::Launch& site = model.launches.sites()[row.site];
-      if (site.process_id != process_id || row.start_ns <= 0 || row.end_ns < step.window_start_ns ||
-          row.start_ns > step.window_end_ns)
+      if (site.process_id != process_id || row.start_ns <= 0 || row.end_ns < from_ns || row.start_ns > to_ns)
         continue;
       auto& stretches = by_device_[site.device_id];
       if (!stretches.empty() && row.start_ns <= stretches.back().second) {
