@@ -9,6 +9,7 @@
 
 #include "advice_parts.h"
 #include "charts.h"
+#include "document_parts.h"
 #include "gap_text.h"
 #include "html_style.h"
 #include "html_table.h"
@@ -29,7 +30,6 @@ namespace ridgeline::reports {
 namespace {
 
 // Whatever the capture holds, the report stays below 5 MB: a row of a table takes some 2 kB.
-constexpr std::size_t kReportRows = 200;
 constexpr std::size_t kLaunchRows = 500;
 constexpr std::size_t kStepRows = 400;
 constexpr std::size_t kGapRows = 20;

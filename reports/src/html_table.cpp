@@ -19,7 +19,7 @@
 namespace ridgeline::reports {
 namespace {
 
-constexpr int kNameColumns = 54;
+constexpr int kCellColumns = 54;
 constexpr std::size_t kLongestTitle = 400;  // bytes
 
 const char* style_css(Style style) {
@@ -102,7 +102,7 @@ HtmlTableWriter::HtmlTableWriter(const Table& table, const HtmlTable& how)
     for (std::size_t row = 0; row < table.size(); ++row)
       full.push_back(terminal_safe(bounded(table.cell(row, i).words())));
     names_[i] =
-        kind == Elide::start ? elide_paths(full, kNameColumns) : elide_kernel_names(full, kNameColumns);
+        kind == Elide::start ? elide_paths(full, kCellColumns) : elide_kernel_names(full, kCellColumns);
   }
 }
 
@@ -135,14 +135,14 @@ std::string HtmlTableWriter::name_html(const CellOf& cell_of, std::size_t column
   const ColumnHead& c = columns_[column];
   const std::string words = bounded(cell_of(column).words(), kLongestTitle);
   const std::string safe = terminal_safe(words);
-  const std::string cut = names_[column].empty() ? elide_middle(safe, kNameColumns) : names_[column][number];
+  const std::string cut = names_[column].empty() ? elide_middle(safe, kCellColumns) : names_[column][number];
   if (cut != safe) attributes += " title=\"" + html_escape(words) + "\"";
   std::string html = html_escape(cut);
   if (c.key == how_.name_key && !how_.note_key.empty())
     html += fmt::format(
         "<small>{}</small>",
         html_escape(elide_start(terminal_safe(bounded(cell_of(table_.column(how_.note_key)).words())),
-                                kNameColumns)));
+                                kCellColumns)));
   return html;
 }
 

@@ -82,10 +82,15 @@ class CheckStyle(SmallTree):
         self.write("store/c.cpp", source("using Rows = std::vector<long>;") + "constexpr int kMost = 5;\n")
         self.write("reports/a.cpp", source("constexpr int kMost = 3;"))
         self.write("tests/store/a_test.cpp", source("constexpr int kMost = 3;"))
-        out = [line for line in self.run_check()[1].splitlines() if "unnamed" in line]
+        self.write("store/src/parts.h", "namespace store {\ninline constexpr int kShared = 1;\n}\n")
+        self.write("store/d.cpp", source("constexpr int kFirst = f(1, kIn), kSecond = 2, kShared = 3;", "constexpr int kThird[] = {kFirst, kSecond};"))
+        self.write("store/e.cpp", source("constexpr int kSecond = 4, kIn = 1;"))
+        out = [line for line in self.run_check()[1].splitlines() if line.startswith("store/") and " has a " in line]
         self.assertEqual(out, ["store/b.cpp: the unnamed namespace of store/a.cpp has a Part too",
                                "store/c.cpp: the unnamed namespace of store/a.cpp has a Rows too",
                                "store/b.cpp: the unnamed namespace of store/a.cpp has a kMost too",
+                               "store/e.cpp: the unnamed namespace of store/d.cpp has a kSecond too",
+                               "store/d.cpp: store/src/parts.h has a kShared too",
                                "store/b.cpp: the unnamed namespace of store/a.cpp has a of(const T&,int) too"])
 
     def test_each_broken_convention_is_found(self):

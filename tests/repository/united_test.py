@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""scripts/unite-for-tidy on a small tree: sources are grouped by how they are compiled, and clang-tidy finds in a united file what it
+"""scripts/unite-for-tidy on a small tree: sources are together that mean the same by what they include, and clang-tidy finds in a united file what it
 finds in each source by itself."""
 
 import json
@@ -116,18 +116,52 @@ class UniteForTidy(unittest.TestCase):
     def included(self, command):
         return re.findall(r'#include "(.*)"', Path(command["file"]).read_text())
 
+    def files(self, sources):
+        return [self.included(command) for command in self.unite(sources)]
+
     def test_sources_that_are_compiled_alike_are_one_file(self):
         plain = [self.add(f"plain{i}.cpp", "") for i in range(3)]
-        other = self.add("other.cpp", "", "-DOTHER='a b'")
+        other = self.add("other.cpp", "", "-funsigned-char")
         commands = self.unite(plain + [other])
         self.assertEqual([self.included(command) for command in commands], [plain, [other]])
-        self.assertEqual(commands[1]["arguments"], ["/usr/bin/c++", "-std=c++20", "-DOTHER=a b", "-c", commands[1]["file"]])
+        self.assertEqual(commands[1]["arguments"], ["/usr/bin/c++", "-std=c++20", "-funsigned-char", "-c", commands[1]["file"]])
+
+    def test_what_one_of_them_has_more_of_all_have(self):
+        folders = [self.root / name for name in ("one", "two")]
+        for folder in folders:
+            folder.mkdir()
+            (folder / f"{folder.name}.h").write_text("")
+        a = self.add("a.cpp", '#include "one.h"\n', f"-DFIRST='a b' -I{folders[0]} -fPIC")
+        b = self.add("b.cpp", '#include "two.h"\n', f"-DSECOND -I {folders[1]} -fPIE")
+        (command,) = self.unite([a, b])
+        self.assertEqual(command["arguments"], ["/usr/bin/c++", "-DFIRST=a b", "-DSECOND", f"-I{folders[0]}", f"-I{folders[1]}", "-std=c++20",
+                                                "-c", command["file"]])
+
+    def test_sources_are_apart_that_mean_something_else_by_a_name(self):
+        for folder in ("one/parts", "two/parts", "library"):
+            (self.root / folder).mkdir(parents=True)
+        for name in ("one", "two"):
+            (self.root / name / "parts/text.h").write_text("")
+        one, two = (self.add(f"{name}.cpp", "", f"-I{self.root / name}") for name in ("one", "two"))
+        value, other = self.add("value.cpp", "", "-DVALUE=1"), self.add("other.cpp", "", "-DVALUE=2")
+        library = self.add("library.cpp", "", f"-isystem {self.root / 'library'}")
+        self.assertEqual(self.files([one, two]), [[one], [two]])
+        self.assertEqual(self.files([value, other]), [[value], [other]])
+        self.assertEqual(self.files([value, library]), [[value], [library]])
+        self.assertEqual(self.files([one, value]), [[one, value]])
+
+    def test_a_file_has_one_main(self):
+        sources = [self.add("a.cpp", ""), self.add("b.cpp", "int main(int argc, char** argv) {\n}\n"), self.add("c.cpp", "int main() {\n}\n"),
+                   self.add("d.cpp", "int domain();\nint f() { return main(); }\n")]
+        files = self.files(sources)
+        self.assertEqual(sorted(name for file in files for name in file), sources)
+        self.assertEqual(sorted(sum("/b.cpp" in name or "/c.cpp" in name for name in file) for file in files), [1, 1])
 
     def test_each_of_many_is_in_one_file_and_the_files_are_even(self):
-        many = [self.add(f"s{i:03}.cpp", "") for i in range(97)]
+        many = [self.add(f"s{i:03}.cpp", "") for i in range(193)]
         files = [self.included(command) for command in self.unite(many)]
         self.assertEqual(sorted(name for file in files for name in file), many)
-        self.assertEqual({len(file) for file in files}, {24, 25})
+        self.assertEqual({len(file) for file in files}, {64, 65})
 
     def test_what_was_united_before_is_gone(self):
         first, second = self.add("a.cpp", ""), self.add("b.cpp", "", "-DB")
