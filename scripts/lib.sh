@@ -124,6 +124,12 @@ fast_kernels() {
   case "$("$nvcc" --help)" in *-Ofc*) printf ' -Ofc=max' ;; esac
 }
 
+# fast_host: what makes GCC compile faster at the price of memory: a tenth of its time for a file of many sources is the collection of its
+# garbage, which begins at 4 GiB here instead of at 128 MiB. The code is the same. Of another compiler nothing.
+fast_host() {
+  case "$("${CXX:-c++}" -v 2>&1)" in *"gcc version"*) printf ' --param=ggc-min-expand=1000 --param=ggc-min-heapsize=4194304' ;; esac
+}
+
 # True if the driver answers and shows a device. The driver's tool, not CUDA: no toolkit is needed to ask.
 have_gpu() {
   local smi
