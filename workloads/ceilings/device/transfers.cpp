@@ -4,6 +4,8 @@
 
 #include <cstring>
 #include <functional>
+#include <memory>
+#include <optional>
 
 #include "ceilings/core/statistics.h"
 #include "ceilings/core/validity.h"
@@ -35,31 +37,68 @@ class Pinned {
 
 using Copy = std::function<void(cudaStream_t)>;
 
-// From a moment at which both streams are idle until both have ended.
-double seconds_of(const Copy& first, const Copy& second, const gpt2::Stream& one, const gpt2::Stream& two) {
-  gpt2::Event begin, end, other;
-  begin.record(one.get());
-  if (second) {
-    RIDGELINE_CUDA_CHECK(cudaStreamWaitEvent(two.get(), begin.get(), 0));
-    second(two.get());
-    other.record(two.get());
-  }
-  first(one.get());
-  if (second) RIDGELINE_CUDA_CHECK(cudaStreamWaitEvent(one.get(), other.get(), 0));
-  end.record(one.get());
-  end.synchronize();
-  return static_cast<double>(end.elapsed_ms_since(begin)) / 1e3;
+int current_device() {
+  int device = 0;
+  RIDGELINE_CUDA_CHECK(cudaGetDevice(&device));
+  return device;
 }
 
+// The current device, until the scope ends.
+class OnDevice {
+ public:
+  explicit OnDevice(int device) : before_(current_device()) { RIDGELINE_CUDA_CHECK(cudaSetDevice(device)); }
+  ~OnDevice() { RIDGELINE_CUDA_CHECK_NOEXCEPT(cudaSetDevice(before_)); }
+  OnDevice(const OnDevice&) = delete;
+  OnDevice& operator=(const OnDevice&) = delete;
+
+ private:
+  int before_;
+};
+
+// A copy and the device in whose stream it is: that device's copy engines carry it out.
+struct Sender {
+  Copy copy;
+  int device = 0;
+};
+
+// A stream, and an event that can be recorded in it, of one device.
+struct Lane {
+  gpt2::Stream stream;
+  gpt2::Event done;
+};
+std::unique_ptr<Lane> lane_of(int device) {
+  const OnDevice on(device);
+  return std::make_unique<Lane>();
+}
+
+// From a moment at which both streams are idle until both have ended.
+double seconds_of(const Copy& first, const Copy& second, Lane& one, Lane* two) {
+  gpt2::Event begin;
+  begin.record(one.stream.get());
+  if (two != nullptr) {
+    RIDGELINE_CUDA_CHECK(cudaStreamWaitEvent(two->stream.get(), begin.get(), 0));
+    second(two->stream.get());
+    two->done.record(two->stream.get());
+  }
+  first(one.stream.get());
+  if (two != nullptr) RIDGELINE_CUDA_CHECK(cudaStreamWaitEvent(one.stream.get(), two->done.get(), 0));
+  one.done.record(one.stream.get());
+  one.done.synchronize();
+  return static_cast<double>(one.done.elapsed_ms_since(begin)) / 1e3;
+}
+
+// `first` is in a stream of the current device.
 Roof measure(const Plan& plan, RoofName name, std::int64_t bytes, const std::string& configuration,
-             const Copy& first, const Copy& second) {
-  const gpt2::Stream one, two;
+             const Copy& first, const std::optional<Sender>& second) {
+  const std::unique_ptr<Lane> one = lane_of(current_device());
+  const std::unique_ptr<Lane> two = second ? lane_of(second->device) : nullptr;
+  const Copy other = second ? second->copy : Copy();
   const double moved = static_cast<double>(bytes) * (second ? 2 : 1);
-  (void)seconds_of(first, second, one, two);
+  (void)seconds_of(first, other, *one, two.get());
   std::vector<double> rates;
   Reading reading;
   for (int round = 0; round < plan.rounds; ++round) {
-    const double seconds = seconds_of(first, second, one, two);
+    const double seconds = seconds_of(first, other, *one, two.get());
     rates.push_back(moved / seconds);
     reading.seconds += seconds;
   }
@@ -97,13 +136,13 @@ void host_link(const Plan& plan, const std::vector<std::string>& only, std::vect
   };
   const std::string size = std::to_string(kHostBytes >> 20) + " MiB, pinned";
   const std::size_t before = roofs.size();
-  const auto add = [&](const char* kind, const Copy& first, const Copy& second) {
+  const auto add = [&](const char* kind, const Copy& first, const std::optional<Sender>& second) {
     if (wanted(only, "pcie", std::string("pcie.") + kind))
       roofs.push_back(measure(plan, {Level::pcie, kind, {}}, kHostBytes, size, first, second));
   };
   add("to_device", to_device, {});
   add("to_host", to_host, {});
-  add("both", to_device, to_host);
+  add("both", to_device, Sender{to_host, current_device()});
   // All that arrived, either way.
   to_device(nullptr);
   to_host(nullptr);
@@ -117,6 +156,16 @@ void host_link(const Plan& plan, const std::vector<std::string>& only, std::vect
     roofs[i].readings.front().voids.push_back({VoidRule::wrong_result, "what arrived is not what was sent"});
 }
 
+// Of this process alone, until it ends.
+void reach(int device, int peer) {
+  const OnDevice on(device);
+  const cudaError_t enabled = cudaDeviceEnablePeerAccess(peer, 0);
+  if (enabled == cudaErrorPeerAccessAlreadyEnabled)
+    (void)cudaGetLastError();  // it would be the next call's
+  else
+    RIDGELINE_CUDA_CHECK(enabled);
+}
+
 void peer_link(const Plan& plan, const std::vector<std::string>& only, int device, std::vector<Roof>& roofs) {
   int count = 0;
   RIDGELINE_CUDA_CHECK(cudaGetDeviceCount(&count));
@@ -128,9 +177,8 @@ void peer_link(const Plan& plan, const std::vector<std::string>& only, int devic
   RIDGELINE_CUDA_CHECK(cudaDeviceCanAccessPeer(&reaches, device, peer));
   RIDGELINE_CUDA_CHECK(cudaDeviceCanAccessPeer(&reached, peer, device));
   if (reaches == 0 || reached == 0) return;
-  // Of this process alone, until it ends.
-  const cudaError_t enabled = cudaDeviceEnablePeerAccess(peer, 0);
-  if (enabled != cudaErrorPeerAccessAlreadyEnabled) RIDGELINE_CUDA_CHECK(enabled);
+  reach(device, peer);
+  reach(peer, device);
   gpt2::DeviceBuffer<std::uint32_t> own_out(kPeerBytes / 4), own_in(kPeerBytes / 4);
   fill_floats(own_out.data(), own_out.size(), kSeed, nullptr);
   RIDGELINE_CUDA_CHECK(cudaDeviceSynchronize());
@@ -150,13 +198,15 @@ void peer_link(const Plan& plan, const std::vector<std::string>& only, int devic
     };
     const std::string how = std::to_string(kPeerBytes >> 20) + " MiB, peer is device " + std::to_string(peer);
     const std::size_t before = roofs.size();
-    const auto add = [&](const char* kind, const Copy& first, const Copy& second) {
+    const auto add = [&](const char* kind, const std::string& words, const Copy& first,
+                         const std::optional<Sender>& second) {
       if (wanted(only, "nvlink", std::string("nvlink.") + kind))
-        roofs.push_back(measure(plan, {Level::nvlink, kind, {}}, kPeerBytes, how, first, second));
+        roofs.push_back(measure(plan, {Level::nvlink, kind, {}}, kPeerBytes, words, first, second));
     };
-    add("to_peer", to_peer, {});
-    add("from_peer", from_peer, {});
-    add("both", to_peer, from_peer);
+    add("to_peer", how, to_peer, {});
+    add("from_peer", how, from_peer, {});
+    // One device's copies to and from a peer share an engine and take turns: each has to send its own.
+    add("both", how + ", each sends its own", to_peer, Sender{from_peer, peer});
     to_peer(nullptr);
     from_peer(nullptr);
     RIDGELINE_CUDA_CHECK(cudaDeviceSynchronize());

@@ -10,8 +10,9 @@
 namespace ridgeline::ceilings {
 
 /// Roofs of level `pcie`: "to_device", "to_host", "both" (the two at once, added up), with pinned memory; and
-/// where a second GPU is seen that this one can reach directly, of level `nvlink`: "to_peer", "from_peer",
-/// "both". Which way the bytes take between devices is the driver's choice; `configuration` names the peer.
+/// where a second GPU is seen that this one can reach directly, of level `nvlink`: "to_peer", "from_peer" (both by this
+/// device's copy engines) and "both" (each device sends its own, the two at once, added up). Which way the bytes take
+/// between devices is the driver's choice; `configuration` names the peer.
 [[nodiscard]] std::vector<Roof> measure_transfers(const Plan& plan, const std::vector<std::string>& only,
                                                   int device);
 
