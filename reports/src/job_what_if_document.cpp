@@ -15,6 +15,7 @@
 namespace ridgeline::reports {
 namespace {
 
+using analyzer::InterferenceRefusal;
 using analyzer::JobGain;
 using analyzer::JobWhatIf;
 using analyzer::JobWhatIfRefusal;
@@ -70,7 +71,7 @@ std::function<Cell(const JobWhatIfRow&)> time_of(double JobGain::*field, Style s
   };
 }
 
-void add_job_gain_columns(std::vector<Column<JobWhatIfRow>>& columns) {
+void add_job_gain_columns(bool contended, std::vector<Column<JobWhatIfRow>>& columns) {
   columns.push_back(
       {{.key = "gain_ns",
         .header = "gain",
@@ -89,11 +90,24 @@ void add_job_gain_columns(std::vector<Column<JobWhatIfRow>>& columns) {
   columns.push_back(
       {{.key = "gain_high_ns", .header = "to", .unit = "ms", .help = "likewise, the most", .drop_order = 4},
        time_of(&JobGain::high_ns)});
+  columns.push_back(
+      {{.key = "contention_ns",
+        .header = "of it beside",
+        .unit = "ms",
+        .help = "of the gain, what comes of kernels and collectives that are slower beside each "
+                "other: less the gain if both stay as fast as they were",
+        .drop_order = 2,
+        .shown = contended},
+       [](const JobWhatIfRow& row) {
+         return row.gain && row.gain->contention_ns
+                    ? Cell::number(*row.gain->contention_ns, Form::milliseconds)
+                    : Cell::missing();
+       }});
   columns.push_back({{.key = "bound_ns",
                       .header = "bound",
                       .unit = "ms",
                       .help = "not to be exceeded: what the rank with most of it waits for: transfers, with "
-                              "`no-skew` the last rank",
+                              "`no-skew` the last rank; and what collectives cost its kernels",
                       .drop_order = 2},
                      time_of(&JobGain::bound_ns)});
   columns.push_back(
@@ -104,6 +118,56 @@ void add_job_gain_columns(std::vector<Column<JobWhatIfRow>>& columns) {
                 "rank's own part does",
         .drop_order = 5},
        time_of(&JobGain::naive_ns)});
+}
+
+std::string times_text(double ratio) {
+  return fmt::format("{:.2f} times", ratio);
+}
+
+// Why kernels are taken to be as fast beside collectives as they were.
+const char* no_factor_reason(InterferenceRefusal refusal) {
+  switch (refusal) {
+    case InterferenceRefusal::none:
+      return "they take no longer than others, as far as can be told";
+    case InterferenceRefusal::not_kept:
+      return "the job was merged without what they cost, merge the ranks' captures again";
+    case InterferenceRefusal::none_beside:
+      return "there were none";
+    case InterferenceRefusal::no_controls:
+      return "on some rank no launch of the same kinds ran beside none";
+    case InterferenceRefusal::few_steps:
+      return "there are too few steps to say what they cost";
+  }
+  return "";
+}
+
+// What kernels and collectives cost each other, as it is in the gains.
+std::vector<std::string> contention_sentences(const JobWhatIf& of) {
+  std::vector<std::string> all;
+  const analyzer::KernelContention& kernels = of.contention;
+  if (kernels.factor_ratio)
+    all.push_back(fmt::format(
+        "Kernels take {} as long beside collectives, {} of a step: of {} beside them {} have launches of the "
+        "same kind beside none, and the rest is taken to be as slow.",
+        times_text(*kernels.factor_ratio), time_text(kernels.cost_ns), time_text(kernels.beside_ns),
+        time_text(kernels.controlled_ns)));
+  else
+    all.push_back(fmt::format("Kernels beside collectives stay as fast as they were: {}.",
+                              no_factor_reason(kernels.refusal)));
+  bool slowed = false;
+  for (const LinkFit& fit : of.fits) {
+    if (!fit.beside_factor_ratio) continue;
+    slowed = true;
+    all.push_back(fmt::format(
+        "{} takes {} as long while kernels run beside it; its latency and rate are of those alone.",
+        to_string(fit.function), times_text(*fit.beside_factor_ratio)));
+  }
+  if (!slowed)
+    all.emplace_back(
+        "Collectives beside kernels stay as fast as they were: they take no longer than those alone, or none "
+        "of "
+        "a size near theirs ran alone.");
+  return all;
 }
 
 void add_job_then_columns(std::vector<Column<JobWhatIfRow>>& columns) {
@@ -262,8 +326,16 @@ JobWhatIfJson fits_json(const JobWhatIf& of) {
          {"bytes_per_s", fit.bytes_per_s > 0 ? JobWhatIfJson(fit.bytes_per_s) : JobWhatIfJson(nullptr)},
          {"sizes", fit.sizes},
          {"smallest_bytes", fit.smallest_bytes},
-         {"largest_bytes", fit.largest_bytes}});
+         {"largest_bytes", fit.largest_bytes},
+         {"beside_factor_ratio", json_value(fit.beside_factor_ratio)}});
   return all;
+}
+
+JobWhatIfJson contention_json(const analyzer::KernelContention& of) {
+  return {{"beside_factor_ratio", json_value(of.factor_ratio)},
+          {"beside_ns", of.beside_ns},
+          {"controlled_ns", of.controlled_ns},
+          {"cost_ns", of.cost_ns}};
 }
 
 }  // namespace
@@ -273,7 +345,10 @@ Table job_what_if_table(const JobWhatIf& answer) {
   columns.push_back(
       {{.key = "what", .header = "what", .help = "what is otherwise, as it was asked", .align = Align::left},
        [](const JobWhatIfRow& row) { return Cell::text(row.change.text); }});
-  add_job_gain_columns(columns);
+  const bool contended = std::any_of(answer.rows.begin(), answer.rows.end(), [](const JobWhatIfRow& row) {
+    return row.gain && row.gain->contention_ns;
+  });
+  add_job_gain_columns(contended || answer.rows.empty(), columns);
   columns.push_back(
       {{.key = "gain_ratio", .header = "", .unit = "%", .help = "the gain, of the recorded step"},
        [step = answer.step_ns](const JobWhatIfRow& row) {
@@ -304,7 +379,7 @@ std::vector<std::string> job_what_if_sentences(const JobWhatIf& of) {
                     of.calls, of.calls_without_ready));
   for (std::string& sentence : refusal_sentences(of)) all.push_back(std::move(sentence));
   if (const std::string best = best_bucket(of); !best.empty()) all.push_back(best);
-  all.emplace_back("Kernels beside collectives stay as fast as they were.");
+  for (std::string& sentence : contention_sentences(of)) all.push_back(std::move(sentence));
   return all;
 }
 
@@ -319,6 +394,7 @@ Document job_what_if_document(const JobWhatIf& answer, const DocumentOptions& op
         out.value("replay", replay_json(answer));
         out.value("said", texts_json(job_what_if_sentences(answer)));
         out.rows("rows", table);
+        out.value("contention", contention_json(answer.contention));
         out.value("fits", fits_json(answer));
         out.finish();
       });

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <string>
 
 #include "generate/rank_job.h"
 #include "ridgeline/analyzer/ranks/job_capture.h"
@@ -152,6 +153,128 @@ TEST(JobWhatIfs, OfSmallBucketsAllLargerOnesArePredicted) {
     then.bucket_bytes = bytes;
     EXPECT_NEAR(error_of(recorded, with_buckets(bytes), then), 0, 0.05);
   }
+}
+
+// Kernels and collectives that are slower beside each other. Kernels of the first layer of the backward pass are beside
+// none: the controls; the layers' buckets are hidden, and the embedding's is not.
+RankJob contending_job(int ranks, double kernels, double collectives) {
+  RankJob job = base_job(ranks);
+  job.steps = 12;
+  job.interference = kernels;
+  job.interference_of_collectives = collectives;
+  return job;
+}
+
+// What is predicted if both stay as fast as they were.
+double predicted_without(const JobGain& gain) {
+  return gain.step_ns + *gain.contention_ns;
+}
+
+std::string text_of(const JobChange& change) {
+  if (change.bucket_bytes) return "bucket of " + std::to_string(*change.bucket_bytes);
+  return change.perfect_overlap ? "overlap" : "links " + std::to_string(change.links);
+}
+
+struct Errors {
+  double with = 0, without = 0;  // of the step
+};
+Errors contended_errors(const GeneratedJob& recorded, const JobChange& change, const RankJob& then) {
+  const JobWhatIf answer = what_if_job(recorded.job, {change}).value();
+  EXPECT_LT(answer.replay_error_ratio, 0.01);
+  const double truth_ns = generate::simulate_rank_job(then).step_ns;
+  const JobGain gain = answer.rows.at(0).gain.value_or(JobGain{});
+  if (!gain.contention_ns) {
+    ADD_FAILURE() << "nothing is said of what kernels and collectives cost each other";
+    return {};
+  }
+  const Errors errors{gain.step_ns / truth_ns - 1, predicted_without(gain) / truth_ns - 1};
+  ::testing::Test::RecordProperty(text_of(change),
+                                  std::to_string(errors.with) + " " + std::to_string(errors.without));
+  return errors;
+}
+
+TEST(JobWhatIfs, WhatCollectivesCostKernelsIsInThePredictionOfOtherBuckets) {
+  for (const double factor : {1.3, 1.9}) {
+    SCOPED_TRACE(factor);
+    const RankJob job = contending_job(2, factor, 1);
+    const GeneratedJob recorded = generated(job);
+    const JobWhatIf answer = what_if_job(recorded.job, {overlapped()}).value();
+    EXPECT_NEAR(answer.contention.factor_ratio.value(), factor, 0.05 * factor);
+    EXPECT_NEAR(answer.contention.cost_ns, recorded.truth.interference_ns,
+                0.1 * recorded.truth.interference_ns);
+    for (const std::int64_t bytes : {57'000'000, 85'000'000, 114'000'000, 1'000'000'000}) {
+      SCOPED_TRACE(bytes);
+      RankJob then = job;
+      then.bucket_bytes = bytes;
+      const Errors errors = contended_errors(recorded, with_buckets(bytes), then);
+      EXPECT_NEAR(errors.with, 0, 0.03);
+      if (bytes == 1'000'000'000) {
+        EXPECT_GT(errors.without, 0.05 * (factor - 1));
+      }
+    }
+  }
+}
+
+TEST(JobWhatIfs, KernelsAndCollectivesThatSlowEachOtherAreToldApart) {
+  for (const int ranks : {2, 4}) {
+    const RankJob job = contending_job(ranks, 1.9, 1.6);
+    const GeneratedJob recorded = generated(job);
+    const JobWhatIf answer = what_if_job(recorded.job, {overlapped()}).value();
+    ASSERT_EQ(answer.fits.size(), 1U);
+    EXPECT_NEAR(answer.fits[0].beside_factor_ratio.value(), 1.6, 0.08);
+    EXPECT_NEAR(answer.contention.factor_ratio.value(), 1.9, 0.1);
+    for (const std::int64_t bytes : {57'000'000, 85'000'000, 114'000'000, 1'000'000'000}) {
+      SCOPED_TRACE(bytes);
+      RankJob then = job;
+      then.bucket_bytes = bytes;
+      const Errors errors = contended_errors(recorded, with_buckets(bytes), then);
+      EXPECT_NEAR(errors.with, 0, 0.03);
+      if (bytes == 1'000'000'000) {
+        EXPECT_GT(errors.without, 0.08);
+      }
+    }
+  }
+}
+
+TEST(JobWhatIfs, FasterLinksFreeKernelsAndPerfectOverlapDoesNot) {
+  for (const double collectives : {1.0, 1.6}) {
+    SCOPED_TRACE(collectives);
+    const RankJob job = contending_job(4, 1.7, collectives);
+    const GeneratedJob recorded = generated(job);
+    for (const double times : {0.7, 2.0, 4.0}) {
+      RankJob then = job;
+      then.links = job.links * times;
+      EXPECT_NEAR(contended_errors(recorded, with_links(times), then).with, 0, 0.02);
+    }
+    RankJob then = job;
+    then.free_transfers = true;
+    const Errors errors = contended_errors(recorded, overlapped(), then);
+    EXPECT_NEAR(errors.with, 0, 0.03);
+    EXPECT_LT(errors.without, -0.03);
+  }
+}
+
+TEST(JobWhatIfs, WithoutControlsKernelsStayAsFastAsTheyWere) {
+  RankJob job = contending_job(2, 1.5, 1);
+  GeneratedJob recorded = generated(job);
+  for (store::JobStep& step : recorded.job.steps) step.beside_cost_ns.reset();
+  const JobWhatIf answer = what_if_job(recorded.job, {with_buckets(60'000'000)}).value();
+  EXPECT_EQ(answer.contention.refusal, InterferenceRefusal::no_controls);
+  EXPECT_FALSE(answer.contention.factor_ratio.has_value());
+  EXPECT_FALSE(answer.rows.at(0).gain->contention_ns.has_value());
+}
+
+TEST(JobWhatIfs, HalfOfTheControlsTellTheRest) {
+  const RankJob job = contending_job(2, 1.6, 1);
+  GeneratedJob recorded = generated(job);
+  for (store::JobStep& step : recorded.job.steps) {
+    step.beside_controlled_ns = *step.beside_controlled_ns / 2;
+    step.beside_cost_ns = *step.beside_cost_ns / 2;
+  }
+  const JobWhatIf answer = what_if_job(recorded.job, {overlapped()}).value();
+  EXPECT_NEAR(answer.contention.factor_ratio.value(), 1.6, 0.08);
+  EXPECT_NEAR(answer.contention.cost_ns, recorded.truth.interference_ns,
+              0.1 * recorded.truth.interference_ns);
 }
 
 JobWhatIfRefusal refusal_of(const GeneratedJob& recorded, const JobChange& change) {

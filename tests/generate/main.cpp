@@ -55,6 +55,11 @@ int main(int argc, char** argv) {
   app.add_option("--sampled-steps", job.sampled_steps,
                  "Steps of the job behind those, with samples of its links");
   app.add_flag("--free-transfers", job.free_transfers, "Collectives end when the last rank is in them");
+  app.add_option("--interference", job.interference, "Kernels take so many times as long beside collectives")
+      ->check(CLI::Range(1.0, 10.0));
+  app.add_option("--interference-of-collectives", job.interference_of_collectives,
+                 "And collectives beside kernels")
+      ->check(CLI::Range(1.0, 10.0));
   app.add_option("--cause", job.cause, "Why a rank is late")->transform(CLI::CheckedTransformer(causes));
   app.add_option("--straggler", job.straggler, "Which rank that is");
   app.add_option("--late-ns", job.late_ns, "By how much");

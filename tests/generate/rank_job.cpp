@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <cstdio>
 #include <optional>
 #include <stdexcept>
@@ -21,6 +22,7 @@ constexpr std::int64_t kRankBucketBytes = 28'311'552;  // a layer's matrices of 
 constexpr double kRankLatencyNs = 8000;
 constexpr std::int64_t kBetweenCallsNs = 200;
 constexpr double kSampleNs = 8000;
+constexpr int kMaxTries = 200;
 constexpr std::int64_t kComputeStream = 7;
 constexpr std::int64_t kCommunicationStream = 21;
 
@@ -94,7 +96,8 @@ class RankProgram {
     late_ = late;
     step_ = {};
     step_.host_start_ns = now_;
-    collectives_.clear();  // the optimizer has waited for them
+    // The optimizer has waited for them, or nothing does.
+    std::erase_if(collectives_, [&](const RanCopy& of) { return of.end_ns <= now_; });
     now_ += 6000 + 500 * random_.around();
     gaps_left_ = late && job_.cause == RankCause::host_gaps ? job_.layers : 0;
     step_.copies.push_back({now_, now_ + 21'000});  // the tokens
@@ -124,11 +127,13 @@ class RankProgram {
   [[nodiscard]] double arrive(double ready_ns) const {
     return std::max(ready_ns + 2500, communication_end_ns_ + 800);
   }
-  void communicate(double start_ns, double end_ns, double transfer_ns, std::int64_t bytes) {
+  // `behind_ns`: it goes on for so long, one after the other, and nothing waits for that.
+  void communicate(double start_ns, double end_ns, double transfer_ns, std::int64_t bytes, double behind_ns) {
     const double end = end_ns + 600 * random_.uniform();
     step_.launches.push_back({kReduceKernel, 24, start_ns, end, true, bytes, end - transfer_ns});
     communication_end_ns_ = end;
-    collectives_.push_back({start_ns, end});
+    behind_end_ns_ = std::max(behind_end_ns_, end) + behind_ns;
+    collectives_.push_back({start_ns, behind_ns > 0 ? behind_end_ns_ : end});
   }
   [[nodiscard]] double communication_end_ns() const { return communication_end_ns_; }
   void end_step() {
@@ -189,7 +194,8 @@ class RankProgram {
   int gaps_left_ = 0;
   double now_ = 0;
   double communication_end_ns_ = 0;
-  std::vector<RanCopy> collectives_;  // of the step
+  double behind_end_ns_ = 0;
+  std::vector<RanCopy> collectives_;  // that kernels of the step may be beside
   double interference_ns_ = 0;        // of all steps
   RanStep step_;
 };
@@ -412,14 +418,15 @@ std::string file_of(const std::string& directory, int rank) {
 }
 
 double transfer_ns(const RankJob& job, std::int64_t bytes) {
-  if (job.free_transfers) return 0;
   const double factor = 2.0 * (job.ranks - 1) / job.ranks;
   return kRankLatencyNs + factor * static_cast<double>(bytes) / (kRankBusBytesPerS * job.links) * 1e9;
 }
 
-// All ranks enter a collective; once the last is there, it takes its time.
-void collective(std::vector<RankProgram>& programs, const std::vector<double>& ready, double duration_ns,
-                std::int64_t bytes) {
+// All ranks enter a collective; once the last is there, it takes its time. Or nothing waits for it.
+void collective(const RankJob& job, std::vector<RankProgram>& programs, const std::vector<double>& ready,
+                double alone_ns, double longer_ns, std::int64_t bytes) {
+  const double duration_ns = job.free_transfers ? 0 : alone_ns + longer_ns;
+  const double behind_ns = job.free_transfers ? alone_ns * job.interference_of_collectives : 0;
   std::vector<double> start(programs.size());
   double arrival = 0;
   for (std::size_t r = 0; r < programs.size(); ++r) {
@@ -427,14 +434,16 @@ void collective(std::vector<RankProgram>& programs, const std::vector<double>& r
     arrival = std::max(arrival, start[r]);
   }
   for (std::size_t r = 0; r < programs.size(); ++r)
-    programs[r].communicate(start[r], arrival + duration_ns, duration_ns, bytes);
+    programs[r].communicate(start[r], arrival + duration_ns, duration_ns, bytes, behind_ns);
 }
 
 // Gradients as they become ready on all ranks, reduced in buckets.
 class Buckets {
  public:
-  Buckets(const RankJob& job, std::vector<RankProgram>& programs, RankRandom& random)
-      : job_(job), programs_(programs), random_(random) {}
+  // `longer_ns`: by collective of the step, those without are not.
+  Buckets(const RankJob& job, std::vector<RankProgram>& programs, RankRandom& random,
+          const std::vector<double>& longer_ns)
+      : job_(job), programs_(programs), random_(random), longer_ns_(longer_ns) {}
 
   void complete(const std::vector<double>& ready_ns, std::int64_t bytes, bool ends_layer) {
     ready_ns_ = ready_ns;
@@ -448,21 +457,27 @@ class Buckets {
  private:
   void reduce() {
     const double noise = 1 + 0.01 * random_.uniform();
-    collective(programs_, ready_ns_, transfer_ns(job_, open_bytes_) * noise, open_bytes_);
+    const double longer_ns = count_ < longer_ns_.size() ? longer_ns_[count_] : 0;
+    ++count_;
+    collective(job_, programs_, ready_ns_, transfer_ns(job_, open_bytes_) * noise, longer_ns, open_bytes_);
     open_bytes_ = 0;
   }
 
   const RankJob& job_;
   std::vector<RankProgram>& programs_;
   RankRandom& random_;
+  const std::vector<double>& longer_ns_;
+  std::size_t count_ = 0;
   std::vector<double> ready_ns_;
   std::int64_t open_bytes_ = 0;
 };
 
-void run_step(const RankJob& job, std::vector<RankProgram>& programs, int straggler, RankRandom& random) {
+// `longer_ns`: so much longer than alone the step's collectives take, those of buckets in order.
+void run_step(const RankJob& job, std::vector<RankProgram>& programs, int straggler, RankRandom& random,
+              const std::vector<double>& longer_ns) {
   std::vector<double> ready(programs.size());
   for (std::size_t r = 0; r < programs.size(); ++r) programs[r].begin_step(static_cast<int>(r) == straggler);
-  Buckets buckets(job, programs, random);
+  Buckets buckets(job, programs, random, longer_ns);
   const auto backward = [&](const KernelOf& kernel, std::int64_t bytes, bool ends_layer) {
     for (std::size_t r = 0; r < programs.size(); ++r) ready[r] = programs[r].backward(kernel);
     buckets.complete(ready, bytes, ends_layer);
@@ -481,8 +496,57 @@ void run_step(const RankJob& job, std::vector<RankProgram>& programs, int stragg
   if (job.embedding_bytes > 0) backward(kEmbeddingBackward, job.embedding_bytes, true);
   buckets.finish();
   for (std::size_t r = 0; r < programs.size(); ++r) ready[r] = programs[r].communication_end_ns();
-  collective(programs, ready, job.free_transfers ? 0 : kRankLatencyNs, 8);
+  collective(job, programs, ready, kRankLatencyNs, 0, 8);
   for (RankProgram& program : programs) program.end_step();
+}
+
+// How much longer than alone the collectives of the step that was run take for kernels of any rank beside them.
+std::vector<double> longer_beside(const RankJob& job, const std::vector<RankProgram>& programs) {
+  std::vector<RanCopy> kernels;
+  for (const RankProgram& program : programs) {
+    for (const RanLaunch& launch : program.step().launches) {
+      if (!launch.communicates) kernels.push_back({launch.start_ns, launch.end_ns});
+    }
+  }
+  std::sort(kernels.begin(), kernels.end(),
+            [](const RanCopy& a, const RanCopy& b) { return a.start_ns < b.start_ns; });
+  std::vector<double> longer;
+  for (const RanLaunch& launch : programs.front().step().launches) {
+    if (!launch.communicates) continue;
+    double beside = 0;
+    double at = launch.moves_from_ns;
+    for (const RanCopy& kernel : kernels) {
+      const double from = std::max(at, kernel.start_ns);
+      const double to = std::min(launch.end_ns, kernel.end_ns);
+      if (to <= from) continue;
+      beside += to - from;
+      at = to;
+    }
+    longer.push_back(beside * (1 - 1 / job.interference_of_collectives));
+  }
+  longer.pop_back();  // that of the norm
+  return longer;
+}
+
+// Kernels beside a collective make it longer, and a longer one is beside more of them: to where neither changes.
+void run_step(const RankJob& job, std::vector<RankProgram>& programs, int straggler, RankRandom& random) {
+  if (job.interference_of_collectives == 1 || job.free_transfers)
+    return run_step(job, programs, straggler, random, {});
+  std::vector<double> longer;
+  for (int tries = 0; tries < kMaxTries; ++tries) {
+    std::vector<RankProgram> tried(programs);
+    RankRandom drawn = random;
+    run_step(job, tried, straggler, drawn, longer);
+    std::vector<double> then = longer_beside(job, tried);
+    double change = longer.empty() ? 1e9 : 0;
+    for (std::size_t i = 0; i < longer.size(); ++i) change = std::max(change, std::abs(then[i] - longer[i]));
+    longer = std::move(then);
+    if (change > 1) continue;
+    programs.swap(tried);
+    random = drawn;
+    return;
+  }
+  throw std::runtime_error("the step's collectives and kernels do not settle");
 }
 
 void write_rank(const RankJob& job, int rank, const RankJobTruth& truth, const RankProgram& program,

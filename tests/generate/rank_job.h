@@ -22,8 +22,12 @@ struct RankJob {
   std::int64_t bucket_bytes = 0;
   std::int64_t embedding_bytes = 0;  // of gradients that one kernel completes at the end of the backward pass
   double links = 1;                  // times as fast; latency stays
-  bool free_transfers = false;       // collectives end when the last rank has entered
+  /// Collectives end when the last rank has entered: nothing waits for the transfers, but kernels that run beside
+  /// them are slower for as long as they take, one after the other.
+  bool free_transfers = false;
   double interference = 1;  // kernels run so many times as long while a collective of their rank runs
+  double interference_of_collectives =
+      1;                              // transfers take so many times as long while kernels of some rank run
   RankCause cause = RankCause::none;  // of what the straggler does more or slower
   bool rotating = false;              // the straggler is rank (step mod ranks), else always the same
   int straggler = 1;
@@ -49,7 +53,7 @@ struct RankJobTruth {
   std::vector<double> offset_ns;   // of each rank's clock at the job's beginning; its host's
   std::vector<double> drift_ppb;
   std::vector<int> straggler;  // of each step; -1: none
-  double transfer_ns = 0;      // of a bucket once all are there
+  double transfer_ns = 0;      // of a bucket once all are there, beside no kernel
   std::int64_t bucket_bytes = 0;
   double interference_ns = 0;  // so much longer kernels of a step took for it, mean over ranks and steps
   double step_ns =

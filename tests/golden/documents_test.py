@@ -62,6 +62,7 @@ JOBS = {
     "lower-clock": ["--ranks", "4", "--hosts-of", "2", "--cause", "lower-clock", "--straggler", "3", "--late-ns", "400000", "--sampled-steps", "3"],
     "host-gaps": ["--ranks", "3", "--cause", "host-gaps", "--straggler", "0", "--late-ns", "300000", "--embedding-bytes", "50000000"],
     "copies": ["--ranks", "3", "--cause", "copies", "--straggler", "2", "--late-ns", "300000", "--links", "2", "--free-transfers"],
+    "contended": ["--ranks", "2", "--interference", "1.6", "--interference-of-collectives", "1.4", "--links", "0.3", "--embedding-bytes", "100000000"],
     "lost": ["--ranks", "4", "--lost", "2", "--cause", "more-cycles", "--rotating", "--late-ns", "200000"],
 }
 REPORT_FORMATS = {"html": "html", "markdown": "md", "json": "json", "csv": "csv", "junit": "xml", "github": "github.txt",

@@ -3,9 +3,9 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
-#include <queue>
 #include <unordered_map>
 
+#include "ranks/own_time.h"
 #include "ranks/spans.h"
 #include "ridgeline/base/statistics.h"
 
@@ -20,39 +20,11 @@ constexpr double kUsualDelayNs =
 // Ends and begins on one stream are recorded so exactly.
 constexpr double kSameTimeNs = 1'000;
 
-// A rank's clock less the time that it waits.
-class OwnTime {
- public:
-  OwnTime(std::int64_t origin_ns, Spans pauses) : origin_ns_(origin_ns), pauses_(std::move(pauses)) {
-    std::int64_t before = 0;
-    for (const Span& pause : pauses_) {
-      before_.push_back(before);
-      before += pause.end_ns - pause.start_ns;
-    }
-    all_ = before;
-  }
-  [[nodiscard]] double at(std::int64_t time_ns) const {
-    const auto after = std::partition_point(pauses_.begin(), pauses_.end(),
-                                            [&](const Span& pause) { return pause.end_ns <= time_ns; });
-    std::int64_t paused = all_;
-    if (after != pauses_.end()) {
-      paused = before_[static_cast<std::size_t>(after - pauses_.begin())];
-      if (time_ns > after->start_ns) paused += time_ns - after->start_ns;
-    }
-    return static_cast<double>(time_ns - origin_ns_ - paused);
-  }
-
- private:
-  std::int64_t origin_ns_;
-  Spans pauses_;
-  std::vector<std::int64_t> before_;
-  std::int64_t all_ = 0;
-};
-
 class ChainBuilder {
  public:
-  ChainBuilder(const JobView& view, const Matching& matching, const CollectiveCosts& costs)
-      : view_(view), costs_(costs) {
+  ChainBuilder(const JobView& view, const Matching& matching, const CollectiveCosts& costs,
+               const std::vector<double>& lost)
+      : view_(view), costs_(costs), lost_(lost) {
     for (const store::JobSite& site : view.job().sites) sites_[site.id] = site;
     for (const MatchedCollective& collective : matching.collectives) {
       if (collective.ranks > 0) of_step_[collective.step_index].push_back(&collective);
@@ -92,6 +64,26 @@ class ChainBuilder {
     return {view_.start_ns(static_cast<std::size_t>(at)) + covered,
             view_.end_ns(static_cast<std::size_t>(at))};
   }
+  // Of its time, that in which the rank is not stopped for it.
+  [[nodiscard]] Span unstopped(std::int64_t at) const {
+    const auto place = static_cast<std::size_t>(at);
+    return {view_.start_ns(place), costs_.waited_for[place] ? tail(at).start_ns : view_.end_ns(place)};
+  }
+  [[nodiscard]] double kernels_beside_ns(std::int64_t at) const {
+    double sum = 0;
+    bool beside = false;
+    for (const std::int64_t length : call(at).hidden_ns) {
+      if (beside) sum += static_cast<double>(length);
+      beside = !beside;
+    }
+    return sum;
+  }
+  // Kernels ran beside it for this share of its unstopped time.
+  [[nodiscard]] std::optional<double> beside_ratio(std::int64_t at) const {
+    const Span time = unstopped(at);
+    if (time.end_ns <= time.start_ns) return std::nullopt;
+    return std::min(1.0, kernels_beside_ns(at) / static_cast<double>(time.end_ns - time.start_ns));
+  }
 
   StepChain chain(std::size_t first, std::size_t end) {
     StepChain chain;
@@ -107,7 +99,9 @@ class ChainBuilder {
     }
     for (std::size_t rank = 0; rank < view_.ranks(); ++rank) fill_rank(chain, first, rank);
     chain.groups = groups_.size();
+    chain.lost = lost_;
     fill_usual_delays(chain);
+    fill_usual_ratios(chain);
     return chain;
   }
 
@@ -153,8 +147,22 @@ class ChainBuilder {
     return united(std::move(all));
   }
 
+  // When kernels of the rank ran beside collectives.
+  [[nodiscard]] std::vector<SlowedSpan> slowed(const StepChain& chain, std::size_t rank) const {
+    std::vector<SlowedSpan> all;
+    if (lost_[rank] <= 0) return all;
+    for (const ReplayedStep& step : chain.steps) {
+      for (const MatchedCollective* collective : of_step_.at(view_.steps()[step.place])) {
+        const std::int64_t at = collective->calls[rank];
+        if (at == kNoCall) continue;
+        if (const auto ratio = beside_ratio(at)) all.push_back({unstopped(at), lost_[rank] * *ratio});
+      }
+    }
+    return all;
+  }
+
   void fill_rank(StepChain& chain, std::size_t first, std::size_t rank) {
-    const OwnTime own(view_.step(rank, first).start_ns, pauses(chain, rank));
+    const OwnTime own(view_.step(rank, first).start_ns, pauses(chain, rank), slowed(chain, rank));
     std::vector<std::optional<std::int64_t>> ended(groups_.size());
     for (ReplayedStep& step : chain.steps) {
       const store::JobStep& row = view_.step(rank, step.place);
@@ -179,6 +187,11 @@ class ChainBuilder {
         of.ready_known ? std::min(start, step_start_ns + *call(at).ready_offset_ns) : start;
     of.ready = own.at(ready);
     of.alone_ns = static_cast<double>(call(at).duration_ns);
+    if (const auto ratio = beside_ratio(at)) of.beside_ratio = static_cast<float>(*ratio);
+    if (of.alone_ns == out.transfer_ns) {
+      out.beside_ns = kernels_beside_ns(at);
+      out.beside_ratio = std::abs(of.beside_ratio);
+    }
     // One that kernels run beside to its end is not told from one that nothing waits for: few steps show the
     // difference.
     const Span wait = tail(at);
@@ -192,6 +205,29 @@ class ChainBuilder {
     of.after_ready_ns = queued ? -1 : static_cast<double>(start - ready);
     of.after_queue_ns = queued ? std::max(0.0, static_cast<double>(start - *before)) : -1;
     before = std::max(before.value_or(0), view_.end_ns(place));
+  }
+
+  // A collective that ranks wait for from its beginning has none: where it is beside kernels, they will be as dense as
+  // beside the rank's others.
+  static void fill_usual_ratios(StepChain& chain) {
+    std::vector<double> sum(chain.lost.size()), count(chain.lost.size());
+    const auto each = [&](const auto& action) {
+      for (ReplayedStep& step : chain.steps) {
+        for (ReplayedCall& call : step.calls) {
+          for (std::size_t r = 0; r < call.ranks.size(); ++r) {
+            if (call.ranks[r].there) action(r, call.ranks[r].beside_ratio);
+          }
+        }
+      }
+    };
+    each([&](std::size_t r, float ratio) {
+      if (ratio < 0) return;
+      sum[r] += static_cast<double>(ratio);
+      ++count[r];
+    });
+    each([&](std::size_t r, float& ratio) {
+      if (ratio < 0) ratio = count[r] > 0 ? static_cast<float>(sum[r] / count[r]) : 1;
+    });
   }
 
   static void fill_usual_delays(StepChain& chain) {
@@ -223,104 +259,17 @@ class ChainBuilder {
 
   const JobView& view_;
   const CollectiveCosts& costs_;
+  const std::vector<double>& lost_;
   std::unordered_map<store::Id, store::JobSite> sites_;
   std::map<std::int64_t, std::vector<const MatchedCollective*>> of_step_;
   std::map<store::Id, std::size_t> groups_;
 };
 
-// A rank as it goes on: what it still has to stop for, by its own time.
-class RankState {
- public:
-  explicit RankState(std::size_t groups) : free_at_(groups, 0) {}
-
-  void stop(double own, double arrival, double end) { stops_.push({own, arrival, end}); }
-  // Real time at which the rank has come so far.
-  double reach(double own) {
-    while (!stops_.empty() && stops_.top().own <= own) {
-      const Stop stop = stops_.top();
-      stops_.pop();
-      const double there = stop.own + paused_;
-      if (stop.end <= there) continue;
-      const double transfer = std::min(stop.end - there, stop.end - stop.arrival);
-      transfer_ += transfer;
-      wait_ += stop.end - there - transfer;
-      paused_ += stop.end - there;
-    }
-    return own + paused_;
-  }
-  [[nodiscard]] double& free_at(std::size_t group) { return free_at_[group]; }
-  // Since the last time it was asked.
-  std::pair<double, double> take_waits() { return {std::exchange(wait_, 0), std::exchange(transfer_, 0)}; }
-
- private:
-  struct Stop {
-    double own, arrival, end;
-    bool operator<(const Stop& other) const { return own > other.own; }
-  };
-  std::priority_queue<Stop> stops_;
-  std::vector<double> free_at_;
-  double paused_ = 0;
-  double wait_ = 0, transfer_ = 0;
-};
-
-void simulate_call(const ReplayedCall& call, std::vector<RankState>& ranks, std::vector<double>& begins) {
-  double arrival = 0;
-  for (std::size_t r = 0; r < ranks.size(); ++r) {
-    const ReplayedCall::OfRank& of = call.ranks[r];
-    if (!of.there) continue;
-    begins[r] = std::max(ranks[r].reach(of.ready) + of.after_ready_ns,
-                         ranks[r].free_at(call.group) + of.after_queue_ns);
-    arrival = std::max(arrival, begins[r]);
-  }
-  for (std::size_t r = 0; r < ranks.size(); ++r) {
-    const ReplayedCall::OfRank& of = call.ranks[r];
-    if (!of.there) continue;
-    const double all_in = call.all_wait ? arrival : begins[r];
-    const double end = all_in + (call.all_wait ? call.transfer_ns : of.alone_ns);
-    ranks[r].free_at(call.group) = end;
-    if (of.stops) ranks[r].stop(*of.stops, all_in, end);
-  }
-}
-
 }  // namespace
 
 std::vector<StepChain> recorded_chains(const JobView& view, const Matching& matching,
-                                       const CollectiveCosts& costs) {
-  return ChainBuilder(view, matching, costs).run();
-}
-
-std::vector<SimulatedStep> simulated(const StepChain& chain) {
-  return simulated(chain, [&](std::size_t i) -> const ReplayedStep& { return chain.steps[i]; });
-}
-
-std::vector<SimulatedStep> simulated(const StepChain& chain,
-                                     const std::function<const ReplayedStep&(std::size_t)>& step_at) {
-  std::vector<SimulatedStep> out;
-  if (chain.steps.empty()) return out;
-  const std::size_t n = chain.steps.front().begin.size();
-  std::vector<RankState> ranks(n, RankState(chain.groups));
-  std::vector<double> begins(n), reached(n);
-  for (std::size_t i = 0; i < chain.steps.size(); ++i) {
-    const ReplayedStep& step = step_at(i);
-    for (std::size_t r = 0; i == 0 && r < n; ++r) reached[r] = ranks[r].reach(step.begin[r]);
-    for (const ReplayedCall& call : step.calls) simulate_call(call, ranks, begins);
-    SimulatedStep result;
-    result.place = step.place;
-    std::vector<double> durations;
-    for (std::size_t r = 0; r < n; ++r) {
-      const double end = ranks[r].reach(step.end[r]);
-      durations.push_back(end - reached[r]);
-      reached[r] = end;
-      const auto [wait, transfer] = ranks[r].take_waits();
-      result.exposed_wait_ns += wait / static_cast<double>(n);
-      result.exposed_transfer_ns += transfer / static_cast<double>(n);
-      result.max_wait_ns = std::max(result.max_wait_ns, wait);
-      result.max_transfer_ns = std::max(result.max_transfer_ns, transfer);
-    }
-    result.duration_ns = median(std::move(durations));
-    out.push_back(result);
-  }
-  return out;
+                                       const CollectiveCosts& costs, const std::vector<double>& lost) {
+  return ChainBuilder(view, matching, costs, lost).run();
 }
 
 EvenTimes::EvenTimes(const StepChain& chain) : chain_(chain), begins_{0} {

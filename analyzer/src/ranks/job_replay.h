@@ -5,6 +5,10 @@
 /// the rank stops. The rest follows: a collective begins when it is ready and the one before it on its
 /// communicator has ended, is transferred once the last rank is in it, and ends on all ranks together. No two
 /// clocks are compared: ranks that wait for each other fall into step by themselves.
+///
+/// Kernels and collectives slow each other down. Own time is what it would be beside no collective: while one is in
+/// flight a rank's own time goes on at less than its pace. A collective's time is what it takes beside no kernel: while
+/// some rank of it is not stopped it is transferred at less than its pace.
 #pragma once
 
 #include <functional>
@@ -21,6 +25,9 @@ struct ReplayedCall {
   struct OfRank {
     bool there = false;
     bool ready_known = false;
+    /// Kernels ran beside it for this share of the time in which the rank was not stopped for it; below 0: it was from
+    /// the beginning.
+    float beside_ratio = -1;
     double ready = 0;             ///< own time
     double after_ready_ns = 0;    ///< from there to its start, if the communicator is free
     double after_queue_ns = 0;    ///< from the end of the one before it, if it is ready
@@ -36,6 +43,11 @@ struct ReplayedCall {
   std::optional<std::int64_t> bytes;
   bool all_wait = false;
   double transfer_ns = 0;
+  double lost = 0;          ///< share of its pace while a rank is not stopped
+  double beside_ns = 0;     ///< of transfer_ns as it was recorded, kernels ran beside it
+  double beside_ratio = 1;  ///< of the rank whose duration transfer_ns is
+  double unwaited_ns = 0;   ///< it is in flight for so long after its end, which nothing waits for
+  bool recut = false;       ///< a bucket that was not recorded
   std::vector<OfRank> ranks;
 };
 
@@ -49,6 +61,7 @@ struct ReplayedStep {
 struct StepChain {
   std::vector<ReplayedStep> steps;
   std::size_t groups = 0;
+  std::vector<double> lost;  ///< by rank: share of its pace while kernels run beside a collective
 };
 
 struct SimulatedStep {
@@ -60,8 +73,10 @@ struct SimulatedStep {
   double max_transfer_ns = 0;
 };
 
+/// `lost`: StepChain::lost. Collectives have their recorded times.
 [[nodiscard]] std::vector<StepChain> recorded_chains(const JobView& view, const Matching& matching,
-                                                     const CollectiveCosts& costs);
+                                                     const CollectiveCosts& costs,
+                                                     const std::vector<double>& lost);
 
 /// One a step. The first of a chain begins on all ranks together, whatever it was.
 [[nodiscard]] std::vector<SimulatedStep> simulated(const StepChain& chain);

@@ -6,6 +6,7 @@
 #include <stdexcept>
 
 #include "ranks/collective_costs.h"
+#include "ranks/contention.h"
 #include "ranks/job_replay.h"
 #include "ranks/job_view.h"
 #include "ranks/link_fit.h"
@@ -53,13 +54,16 @@ class Naive {
  public:
   void add(const ReplayedStep& before, const ReplayedStep& then, bool no_skew) {
     less_.push_back(transfer_of(before) - transfer_of(then) + (no_skew ? skew_of(before) : 0));
-    std::size_t count = 0;
+    std::vector<bool> bucket(then.calls.size());
     for (const ranks::BucketRun& run : ranks::bucket_runs(then)) {
-      count += run.calls.size();
-      for (const std::size_t at : run.calls)
-        largest_bytes_ = std::max(largest_bytes_.value_or(0), then.calls[at].bytes.value_or(0));
+      for (const std::size_t at : run.calls) bucket[at] = true;
     }
-    counts_.push_back(static_cast<double>(count));
+    // A row that is one bucket now is none.
+    for (std::size_t at = 0; at < bucket.size(); ++at) {
+      bucket[at] = bucket[at] || then.calls[at].recut;
+      if (bucket[at]) largest_bytes_ = std::max(largest_bytes_.value_or(0), then.calls[at].bytes.value_or(0));
+    }
+    counts_.push_back(static_cast<double>(std::count(bucket.begin(), bucket.end(), true)));
   }
   void fill(JobGain& gain) {
     gain.naive_ns = median(std::move(less_));
@@ -72,16 +76,27 @@ class Naive {
   std::optional<std::int64_t> largest_bytes_;
 };
 
+struct Recorded {
+  ranks::Matching matching;
+  ranks::CollectiveCosts costs;
+};
+
 class JobQuestions {
  public:
-  explicit JobQuestions(const ranks::JobView& view)
+  // `apart`: collectives beside kernels and alone.
+  JobQuestions(const ranks::JobView& view, const Recorded& recorded, const ranks::Contention& contention,
+               bool apart)
       : view_(view),
-        matching_(ranks::match_calls(view)),
-        costs_(ranks::collective_costs(view, matching_)),
-        chains_(ranks::recorded_chains(view, matching_, costs_)),
-        fits_(view, chains_),
-        unchanged_(compared(chains_)),
-        never_waited_(never_waited()) {}
+        contention_(contention.said),
+        chains_(ranks::recorded_chains(view, recorded.matching, recorded.costs, contention.lost)),
+        fits_(view, chains_, apart) {
+    fits_.take_out_kernels(chains_);
+    unchanged_ = compared(chains_);
+    never_waited_ = never_waited();
+  }
+
+  // Whether kernels or collectives are slower beside each other.
+  [[nodiscard]] bool contended() const { return contention_.factor_ratio || fits_.any_slowed(); }
 
   [[nodiscard]] JobWhatIf answer(const std::vector<JobChange>& changes) const {
     JobWhatIf out;
@@ -94,6 +109,7 @@ class JobQuestions {
     out.exposed_wait_ns = mean(field_of(unchanged_, &SimulatedStep::exposed_wait_ns));
     out.exposed_transfer_ns = mean(field_of(unchanged_, &SimulatedStep::exposed_transfer_ns));
     count_calls(out);
+    out.contention = contention_;
     out.fits = fits_.all();
     const bool departs = out.replay_error_ratio > kMaxReplayErrorRatio;
     for (const JobChange& change : changes) {
@@ -231,6 +247,7 @@ class JobQuestions {
 
   void speed_up(const JobChange& change, ReplayedCall& call) const {
     if (change.perfect_overlap) {
+      call.unwaited_ns = call.transfer_ns;
       call.transfer_ns = 0;
       for (ReplayedCall::OfRank& of : call.ranks) of.alone_ns = 0;
       return;
@@ -294,17 +311,52 @@ class JobQuestions {
     if (change.perfect_overlap || change.bucket_bytes || change.links != 1)
       bound += median(field_of(unchanged_, &SimulatedStep::max_transfer_ns));
     if (change.no_skew) bound += median(field_of(unchanged_, &SimulatedStep::max_wait_ns));
-    return bound;
+    return bound + max_cost_ns();
+  }
+  // What collectives cost the kernels of the rank that has most of it, in a step.
+  [[nodiscard]] double max_cost_ns() const {
+    std::vector<double> of_steps;
+    for (const SimulatedStep& step : unchanged_) {
+      double most = 0;
+      for (std::size_t rank = 0; rank < view_.ranks(); ++rank)
+        most = std::max(most, chains_.front().lost[rank] *
+                                  static_cast<double>(view_.step(rank, step.place).beside_ns.value_or(0)));
+      of_steps.push_back(most);
+    }
+    return median(std::move(of_steps));
   }
 
   const ranks::JobView& view_;
-  ranks::Matching matching_;
-  ranks::CollectiveCosts costs_;
+  KernelContention contention_;
   std::vector<StepChain> chains_;
   ranks::LinkFits fits_;
   std::vector<SimulatedStep> unchanged_;
-  bool never_waited_;  // see never_waited()
+  bool never_waited_ = false;  // see never_waited()
 };
+
+// What of the gains is not there if kernels and collectives stay as fast as they were.
+void compare_with(const JobWhatIf& without, JobWhatIf& answer) {
+  for (std::size_t i = 0; i < answer.rows.size(); ++i) {
+    const std::optional<JobGain>& other = without.rows[i].gain;
+    if (!answer.rows[i].gain || !other) continue;
+    answer.rows[i].gain->contention_ns = answer.rows[i].gain->gain_ns - other->gain_ns;
+    answer.rows[i].gain->naive_ns = other->naive_ns;
+  }
+}
+
+// Chains of a thousand ranks are large: the second are built when the first are gone.
+JobWhatIf answered(const ranks::JobView& view, const std::vector<JobChange>& changes) {
+  Recorded recorded{ranks::match_calls(view), {}};
+  recorded.costs = ranks::collective_costs(view, recorded.matching);
+  JobWhatIf answer;
+  {
+    const JobQuestions questions(view, recorded, ranks::contention_of(view), true);
+    answer = questions.answer(changes);
+    if (!questions.contended()) return answer;
+  }
+  compare_with(JobQuestions(view, recorded, ranks::no_contention(view), false).answer(changes), answer);
+  return answer;
+}
 
 }  // namespace
 
@@ -318,7 +370,7 @@ Result<JobWhatIf> what_if_job(const store::Job& job, const std::vector<JobChange
     const ranks::JobView view(job);
     if (view.steps().empty())
       return Failure{ErrorKind::no_data, "there is no timeline step that all ranks have"};
-    return JobQuestions(view).answer(changes);
+    return answered(view, changes);
   } catch (const Error& error) {
     return Failure{error.kind(), error.message()};
   } catch (const std::out_of_range&) {

@@ -1,7 +1,9 @@
 #include "ranks/link_fit.h"
 
 #include <algorithm>
+#include <tuple>
 
+#include "ranks/contention.h"
 #include "ridgeline/base/statistics.h"
 
 namespace ridgeline::analyzer::ranks {
@@ -61,49 +63,132 @@ LinkFit fit_of(const std::map<std::int64_t, std::vector<double>>& times) {
   return fit;
 }
 
+constexpr double kMaxBesideAlone = 0.05;  // of its time, kernels ran beside it: it counts as alone
+constexpr double kMinBeside = 0.5;        // likewise: it tells what they cost it
+constexpr double kMinPaceLost = 0.02;         // less is not told from nothing
+// As large or as small as the largest that ran alone: its time follows from those, if they tell latency from rate.
+constexpr double kMaxTimesFromAlone = 20;
+
+// Of one place in the steps' sequence and one size: medians over steps.
+struct PlaceTime {
+  double bytes = 0;
+  double time_ns = 0;
+  double beside_ns = 0;
+};
+using Observed = std::vector<std::pair<double, double>>;  // time, of that beside kernels
+using ByPlace = std::map<std::pair<std::size_t, std::int64_t>, Observed>;
+
+std::vector<PlaceTime> places_of(const ByPlace& calls) {
+  std::vector<PlaceTime> places;
+  for (const auto& [key, of] : calls) {
+    std::vector<double> time, beside;
+    for (const auto& [time_ns, beside_ns] : of) {
+      time.push_back(time_ns);
+      beside.push_back(beside_ns);
+    }
+    places.push_back({static_cast<double>(key.second), median(std::move(time)), median(std::move(beside))});
+  }
+  return places;
+}
+
+using BySize = std::map<std::int64_t, std::vector<double>>;
+BySize sizes_of(const ByPlace& calls, bool alone_only) {
+  BySize sizes;
+  for (const auto& [key, of] : calls) {
+    for (const auto& [time_ns, beside_ns] : of) {
+      if (!alone_only || beside_ns <= kMaxBesideAlone * time_ns) sizes[key.second].push_back(time_ns);
+    }
+  }
+  return sizes;
+}
+
+// Share of its pace that a collective loses beside kernels, by those that ran alone.
+std::optional<double> lost_beside(const ByPlace& calls, const LinkFit& alone) {
+  const double apart = alone.latency_assumed ? kApart : kMaxTimesFromAlone;
+  const auto largest = static_cast<double>(alone.largest_bytes);
+  std::vector<double> lost;
+  for (const PlaceTime& place : places_of(calls)) {
+    if (place.beside_ns < kMinBeside * place.time_ns) continue;
+    if (place.bytes > apart * largest || place.bytes * apart < largest) continue;
+    const double alone_ns = alone.latency_ns + place.bytes / alone.bytes_per_s * 1e9;
+    lost.push_back((place.time_ns - alone_ns) / place.beside_ns);
+  }
+  if (lost.empty() || quantile(lost, 0.1) < kMinPaceLost) return std::nullopt;
+  return std::min(median(std::move(lost)), kMaxLost);
+}
+
 }  // namespace
 
-LinkFits::LinkFits(const JobView& view, const std::vector<StepChain>& chains) {
-  std::map<Key, std::map<std::int64_t, std::vector<double>>> times;
+LinkFits::LinkFits(const JobView& view, const std::vector<StepChain>& chains, bool contention) {
+  std::map<Key, ByPlace> all;
   for (const StepChain& chain : chains) {
     for (const ReplayedStep& step : chain.steps) {
+      std::map<Key, std::size_t> places;
       for (const ReplayedCall& call : step.calls) {
-        if (call.function && call.bytes && *call.bytes > 0 && call.transfer_ns > 0)
-          times[{call.communicator_id, *call.function}][*call.bytes].push_back(call.transfer_ns);
+        if (!call.function || !call.bytes || *call.bytes <= 0 || call.transfer_ns <= 0) continue;
+        const Key key{call.communicator_id, *call.function};
+        all[key][{places[key]++, *call.bytes}].emplace_back(call.transfer_ns, call.beside_ns);
       }
     }
   }
   std::map<store::Id, std::string> hashes;
   for (const store::JobCommunicator& group : view.job().communicators) hashes[group.id] = group.hash;
-  for (const auto& [key, of] : times) {
-    LinkFit fit = fit_of(of);
-    fit.communicator = hashes[key.first];
-    fit.function = key.second;
+  for (const auto& [key, calls] : all) {
+    Fit fit{fit_of(sizes_of(calls, false)), 0};
+    const BySize alone = sizes_of(calls, true);
+    if (contention && !alone.empty()) {
+      const LinkFit of_alone = fit_of(alone);
+      if (const auto lost = of_alone.bytes_per_s > 0 ? lost_beside(calls, of_alone) : std::nullopt) {
+        fit = {of_alone, *lost};
+        fit.said.beside_factor_ratio = 1 / (1 - *lost);
+      }
+    }
+    fit.said.communicator = hashes[key.first];
+    fit.said.function = key.second;
     fits_[key] = std::move(fit);
   }
 }
 
-const LinkFit* LinkFits::find(const ReplayedCall& call) const {
+bool LinkFits::any_slowed() const {
+  return std::any_of(fits_.begin(), fits_.end(), [](const auto& fit) { return fit.second.lost > 0; });
+}
+
+void LinkFits::take_out_kernels(std::vector<StepChain>& chains) const {
+  for (StepChain& chain : chains) {
+    for (ReplayedStep& step : chain.steps) {
+      for (ReplayedCall& call : step.calls) {
+        const Fit* fit = find(call);
+        if (fit == nullptr || fit->lost <= 0 || call.transfer_ns <= 0) continue;
+        const double left = 1 - fit->lost * call.beside_ns / call.transfer_ns;
+        call.lost = fit->lost * call.beside_ratio;
+        call.transfer_ns *= left;
+        for (ReplayedCall::OfRank& of : call.ranks) of.alone_ns *= left;
+      }
+    }
+  }
+}
+
+const LinkFits::Fit* LinkFits::find(const ReplayedCall& call) const {
   if (!call.function) return nullptr;
   const auto found = fits_.find({call.communicator_id, *call.function});
   return found == fits_.end() ? nullptr : &found->second;
 }
 
 std::optional<double> LinkFits::time_ns(const ReplayedCall& call, double bytes) const {
-  const LinkFit* fit = find(call);
-  if (fit == nullptr || fit->bytes_per_s <= 0) return std::nullopt;
-  return fit->latency_ns + bytes / fit->bytes_per_s * 1e9;
+  const Fit* fit = find(call);
+  if (fit == nullptr || fit->said.bytes_per_s <= 0) return std::nullopt;
+  return fit->said.latency_ns + bytes / fit->said.bytes_per_s * 1e9;
 }
 
 double LinkFits::latency_ns(const ReplayedCall& call) const {
-  const LinkFit* fit = find(call);
-  return fit != nullptr ? fit->latency_ns
+  const Fit* fit = find(call);
+  return fit != nullptr ? fit->said.latency_ns
                         : std::min(kUsualCollectiveLatencyNs, kMostOfTransfer * call.transfer_ns);
 }
 
 std::vector<LinkFit> LinkFits::all() const {
   std::vector<LinkFit> fits;
-  for (const auto& [key, fit] : fits_) fits.push_back(fit);
+  for (const auto& [key, fit] : fits_) fits.push_back(fit.said);
   return fits;
 }
 

@@ -73,11 +73,14 @@ class Recut {
       : step_(step), run_(run), fill_(fill), fits_(fits) {
     double recorded = 0;
     double fitted = 0;
+    std::vector<double> lost;
     for (const std::size_t at : run.calls) {
+      lost.push_back(step.calls[at].lost);
       recorded += step.calls[at].transfer_ns;
       fitted += fits.time_ns(step.calls[at], static_cast<double>(*step.calls[at].bytes)).value_or(0);
     }
     scale_ = fitted > 0 ? recorded / fitted : 1;
+    lost_ = median(std::move(lost));
     fill_delays();
   }
 
@@ -85,11 +88,14 @@ class Recut {
     ReplayedCall out = of(piece.last);
     out.bytes = std::llround(piece.bytes);
     out.transfer_ns = fits_.time_ns(out, piece.bytes).value_or(out.transfer_ns) * scale_;
+    out.lost = lost_;
+    out.recut = true;
     for (std::size_t r = 0; r < out.ranks.size(); ++r) {
       if (!out.ranks[r].there) continue;
       out.ranks[r].ready = ready(piece, r);
       out.ranks[r].after_ready_ns = after_ready_[r];
       out.ranks[r].after_queue_ns = after_queue_[r];
+      out.ranks[r].beside_ratio = beside_[r];
       out.ranks[r].stops.reset();
       for (std::size_t k = piece.first; k <= piece.last; ++k) {
         const auto& stops = of(k).ranks[r].stops;
@@ -106,11 +112,13 @@ class Recut {
   void fill_delays() {
     const std::size_t ranks = of(0).ranks.size();
     for (std::size_t r = 0; r < ranks; ++r) {
-      std::vector<double> ready, queue;
+      std::vector<double> ready, queue, beside;
       for (std::size_t k = 0; k < run_.calls.size(); ++k) {
         ready.push_back(of(k).ranks[r].after_ready_ns);
         queue.push_back(of(k).ranks[r].after_queue_ns);
+        beside.push_back(static_cast<double>(of(k).ranks[r].beside_ratio));
       }
+      beside_.push_back(static_cast<float>(median(std::move(beside))));
       after_ready_.push_back(median(std::move(ready)));
       after_queue_.push_back(median(std::move(queue)));
     }
@@ -138,7 +146,9 @@ class Recut {
   BucketFill fill_;
   const LinkFits& fits_;
   double scale_ = 1;
+  double lost_ = 0;  // of a bucket's pace beside kernels
   std::vector<double> after_ready_, after_queue_;
+  std::vector<float> beside_;
 };
 
 bool ready_everywhere(const ReplayedStep& step, const BucketRun& run) {

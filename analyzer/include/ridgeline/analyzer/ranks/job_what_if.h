@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "ridgeline/analyzer/ranks/job_analysis.h"
 #include "ridgeline/base/collective_words.h"
 #include "ridgeline/base/error.h"
 #include "ridgeline/store/job.h"
@@ -40,7 +41,11 @@ struct JobGain {
   double bound_ns = 0;  ///< not to be exceeded: what a rank waits for at most
   double naive_ns = 0;  ///< what collectives take less, hidden or not
   double gain_ns = 0;   ///< simulated
-  double low_ns = 0;    ///< of nine of ten steps, and of both ends of what is not recorded
+  /// Of the gain, what comes of kernels and collectives that are slower beside each other: less that of a
+  /// simulation in which both stay as fast as they were. Empty: neither is known to be, or that simulation has no
+  /// answer.
+  std::optional<double> contention_ns;
+  double low_ns = 0;  ///< of nine of ten steps, and of both ends of what is not recorded
   double high_ns = 0;
   double step_ns = 0;          ///< recorded step less the gain
   double exposed_wait_ns = 0;  ///< then, mean over ranks and steps
@@ -55,6 +60,16 @@ struct JobWhatIfRow {
   std::optional<JobGain> gain;  ///< empty with a refusal
 };
 
+/// What collectives cost the kernels beside them, as the simulation has it: a rank's own work that was recorded
+/// beside a collective is taken as shorter by its cost, and goes on so much slower beside one.
+struct KernelContention {
+  InterferenceRefusal refusal = InterferenceRefusal::none;
+  std::optional<double> factor_ratio;  ///< time beside collectives over that beside none; empty: taken as 1
+  double beside_ns = 0;                ///< in a step, mean over ranks, as the next two
+  double controlled_ns = 0;  ///< of that, of launches with controls; the rest is taken to be as slow
+  double cost_ns = 0;
+};
+
 /// How long a collective takes once all ranks are in it: latency + bytes / rate.
 struct LinkFit {
   std::string communicator;
@@ -65,6 +80,9 @@ struct LinkFit {
   std::int64_t sizes = 0;
   std::int64_t smallest_bytes = 0;
   std::int64_t largest_bytes = 0;
+  /// It takes so many times as long while kernels run beside it; latency and rate are then of those that ran alone.
+  /// Empty: the recording does not tell, and it is taken to be as fast as it was.
+  std::optional<double> beside_factor_ratio;
 };
 
 struct JobWhatIf {
@@ -80,6 +98,7 @@ struct JobWhatIf {
   std::int64_t calls_without_ready = 0;
   std::int64_t calls_hidden =
       0;  ///< of these, with kernels beside them to their end: taken as not waited for there
+  KernelContention contention;
   std::vector<LinkFit> fits;
   std::vector<JobWhatIfRow> rows;  ///< as asked
 };
