@@ -14,6 +14,7 @@
 
 namespace ridgeline::analyzer::testing {
 
+using ridgeline::to_string;
 using Works = std::vector<AdviceWork>;
 using ModelChange = std::function<void(AdviceModel&)>;
 

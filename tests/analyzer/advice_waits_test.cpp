@@ -73,7 +73,8 @@ void advise_idle(AdviceTable& table) {
     loaded(gap_ns, next, gap_ns, 0);
     loaded(gap_ns, "evaluate", gap_ns, 0);
   }
-  for (const std::int64_t from_ns : {290'000, 301'000, 310'000}) loaded(600'000, next, from_ns, 0);
+  for (const std::int64_t from_ns : {290'000, 299'999, 300'000, 300'001, 301'000, 310'000})
+    loaded(600'000, next, from_ns, 0);
   loaded(600'000, next, 600'000, 290'000);
   loaded(600'000, next, 600'000, 310'000);
 }

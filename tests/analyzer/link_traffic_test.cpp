@@ -43,6 +43,27 @@ TEST(LinkTraffic, WhatSamplesDoNotCoverIsNotKnown) {
   EXPECT_TRUE(samples.during(1001, 1101).nvlink_sent_bytes) << "a hundredth of it is missing";
 }
 
+// Samples follow each other up to four intervals and three quarters apart; of what is asked for a fiftieth may be
+// uncovered.
+TEST(LinkTraffic, AreOneStretchUpToAGapOfFourIntervals) {
+  for (const std::int64_t gap_ns : {11, 40, 43, 44, 60}) {
+    std::vector<store::PmSample> of_gap;
+    for (std::int64_t at = 1010; at <= 1100; at += 10) of_gap.push_back({1, at, 1, 100});
+    for (std::int64_t i = 0; i <= 9; ++i) of_gap.push_back({1, 1100 + gap_ns + 10 * i, 1, 100});
+    LinkSamples samples;
+    samples.add(kSent, of_gap);
+    const auto across = samples.during(1050, 1100 + gap_ns + 50).nvlink_sent_bytes;
+    ASSERT_EQ(across.has_value(), gap_ns <= 43) << gap_ns;
+    if (across) EXPECT_DOUBLE_EQ(*across, 1100);
+  }
+  LinkSamples samples;
+  samples.add(kSent, two_stretches());
+  EXPECT_TRUE(samples.during(1000, 1102).nvlink_sent_bytes) << "2 of 102";
+  EXPECT_FALSE(samples.during(1000, 1103).nvlink_sent_bytes) << "3 of 103";
+  EXPECT_TRUE(samples.during(999, 1101).nvlink_sent_bytes);
+  EXPECT_FALSE(samples.during(998, 1101).nvlink_sent_bytes);
+}
+
 TEST(LinkTraffic, AValueThatIsNoneCountsAsNothing) {
   LinkSamples samples;
   samples.add(

@@ -8,6 +8,7 @@
 #include "generate/generate.h"
 #include "ridgeline/analyzer/session/session.h"
 #include "support/temporary_directory.h"
+#include "whatif/replayed_step.h"
 
 namespace ridgeline::analyzer {
 namespace {
@@ -317,6 +318,69 @@ TEST(WhatIfReplay, StepsAreChosenEvenlyAndTheRepresentativeIsAmongThem) {
   EXPECT_EQ(few.size(), 3U);
   EXPECT_TRUE(std::binary_search(few.begin(), few.end(), replayed.steps().representative.summary.step_index));
   EXPECT_EQ(steps_to_replay(replayed.steps(), {.max_all_works = 4}).size(), 1U);
+}
+
+// Why a step is not simulated: by what recorded it, by its size, by what its recording lacks.
+TEST(WhatIfReplay, AStepThatCannotBeSimulatedSaysWhy) {
+  Program program;
+  for (int i = 0; i < 4; ++i) program.launch(50'000);
+  program.wait();
+  const auto why_of = [&](const std::function<void(testing::FabricatedModel&)>& change,
+                          const std::function<void(RepresentativeStep&, ReplayOptions&)>& ask) {
+    ProgramModel recorded(program);
+    change(recorded.made);
+    const Model& model = recorded.made.done();
+    RepresentativeStep step = analyze_steps(model).value().representative;
+    ReplayOptions options;
+    ask(step, options);
+    std::vector<Absence> why = {Absence{}};
+    const bool made = ReplayedStep::make(model, step, options, why) != nullptr;
+    EXPECT_EQ(made, why.empty());
+    return why;
+  };
+  const auto whole = [](testing::FabricatedModel&) {};
+  const auto usual = [](RepresentativeStep&, ReplayOptions&) {};
+  EXPECT_TRUE(why_of(whole, usual).empty());
+  for (const auto& word : Vocabulary<Phase>::kWords) {
+    const auto why =
+        why_of(whole, [&](RepresentativeStep& step, ReplayOptions&) { step.summary.phase = word.value; });
+    const bool paced = word.value == Phase::replay || word.value == Phase::cold ||
+                       word.value == Phase::flops || word.value == Phase::stalls;
+    ASSERT_EQ(why.size(), paced ? 1U : 0U) << word.text;
+    if (!paced) continue;
+    EXPECT_EQ(why.front().cause, AbsenceCause::paced_by_recorder);
+    EXPECT_EQ(why.front().phase, word.value);
+    // Of no step, or of the whole recording, the phase says nothing.
+    EXPECT_TRUE(why_of(whole, [&](RepresentativeStep& step, ReplayOptions&) {
+                  step.summary.phase = word.value;
+                  step.summary.step_id = 0;
+                }).empty());
+    EXPECT_TRUE(why_of(whole, [&](RepresentativeStep& step, ReplayOptions&) {
+                  step.summary.phase = word.value;
+                  step.whole_recording = true;
+                }).empty());
+  }
+  const auto cause = [&](const std::vector<Absence>& why) {
+    EXPECT_EQ(why.size(), 1U);
+    return why.empty() ? std::string("none") : std::to_string(static_cast<int>(why.front().cause));
+  };
+  const auto number = [](AbsenceCause one) { return std::to_string(static_cast<int>(one)); };
+  EXPECT_TRUE(
+      why_of(whole, [](RepresentativeStep&, ReplayOptions& options) { options.max_works = 4; }).empty());
+  EXPECT_EQ(cause(why_of(whole, [](RepresentativeStep&, ReplayOptions& options) { options.max_works = 3; })),
+            number(AbsenceCause::too_many_launches));
+  EXPECT_EQ(cause(why_of(
+                [](testing::FabricatedModel& made) {
+                  for (store::Launch& launch : made.launches) launch.host_start_ns.reset();
+                },
+                usual)),
+            number(AbsenceCause::calls_not_recorded));
+  EXPECT_EQ(cause(why_of(
+                [](testing::FabricatedModel& made) {
+                  made.model.recording_windows.front().synchronisation = false;
+                },
+                usual)),
+            number(AbsenceCause::waits_not_recorded));
 }
 
 }  // namespace

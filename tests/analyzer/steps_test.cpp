@@ -427,11 +427,15 @@ TEST(Steps, OfNearlyTheSameLaunchesAndTimeAreOfOneKind) {
     int launches;
     std::int64_t each_ns;
     bool same;
+    int beside = 100;  // launches of 10 us each
   };
-  // Beside 100 launches of 10 us each: 1 ms.
   for (const Case& one :
-       {Case{102, 10'000, true}, Case{105, 10'000, true}, Case{107, 10'000, false}, Case{101, 7'000, true},
-        Case{101, 6'900, false}, Case{101, 14'100, true}, Case{101, 14'200, false}}) {
+       {Case{102, 10'000, true}, Case{105, 10'000, true}, Case{106, 10'000, false}, Case{95, 10'000, true},
+        Case{94, 10'000, false}, Case{101, 7'000, true}, Case{101, 6'900, false}, Case{101, 14'100, true},
+        Case{101, 14'200, false}, Case{12, 10'000, true, 10}, Case{13, 9'000, false, 10},
+        Case{8, 10'000, true, 10}, Case{7, 12'000, false, 10}, Case{3, 4'000, true, 1},
+        Case{4, 2'500, false, 1}, Case{10, 7'000, true, 9}, Case{58, 10'000, true, 60},
+        Case{56, 10'000, false, 59}}) {
     FabricatedModel f;
     std::int64_t at = 1'000'000;
     const auto add = [&](int launches, std::int64_t each_ns) {
@@ -439,10 +443,11 @@ TEST(Steps, OfNearlyTheSameLaunchesAndTimeAreOfOneKind) {
       for (int i = 0; i < launches; ++i, at += each_ns + 100) f.launch("k", at, at + each_ns);
       at += 1'000'000;
     };
-    for (int i = 0; i < 3; ++i) add(100, 10'000);
+    for (int i = 0; i < 3; ++i) add(one.beside, 10'000);
     for (int i = 0; i < 3; ++i) add(one.launches, one.each_ns);
     const StepAnalysis steps = analyze_steps(f.done()).value();
-    EXPECT_EQ(steps.kinds.size(), one.same ? 1u : 2u) << one.launches << " of " << one.each_ns;
+    EXPECT_EQ(steps.kinds.size(), one.same ? 1u : 2u)
+        << one.launches << " of " << one.each_ns << " beside " << one.beside;
   }
 }
 

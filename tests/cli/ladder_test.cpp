@@ -41,6 +41,7 @@ TEST_F(Ladder, ClimbsAProgramAndLeavesItsDocuments) {
   const auto json = nlohmann::json::parse(read_file(file("out/ladder.json")));
   EXPECT_EQ(json["format"], "ridgeline.ladder");
   EXPECT_EQ(json["source"], "output");
+  EXPECT_EQ(json["order_seed"], 1) << "as its help says";
   ASSERT_EQ(json["rows"].size(), 3U);
   EXPECT_EQ(json["rows"][1]["verdict"], "faster");
   EXPECT_EQ(json["rows"][2]["verdict"], "no effect");

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <fstream>
+#include <functional>
 #include <numeric>
 
 #include "fabricated_capture.h"
@@ -179,8 +180,8 @@ TEST(ProfileRun, WhatWasNotMeasuredHasNoUtilisation) {
   }
 }
 
-// One kernel at one place, launched once a step with each of so many grids.
-RunProfile profile_of_grids(int grids) {
+// One kernel at one place, launched once a step with each of so many grids. `smem_bytes`: by step and grid.
+RunProfile profile_of_grids(int grids, const std::function<int(int step, int grid)>& smem_bytes = {}) {
   const ridgeline::testing::TemporaryDirectory directory;
   auto writer = store::CaptureWriter::create(directory / "c.ridge").value();
   writer.set_run({.command_line = "program", .ridgeline_version = "test", .clock = "test"});
@@ -190,7 +191,7 @@ RunProfile profile_of_grids(int grids) {
   launch.kernel_id = writer.kernel_id("kernel");
   launch.nvtx_path_id = writer.string_id("step / op");
   launch.block.x = 128;
-  for (int step = 0; step < 3; ++step) {
+  for (int step = 0; step < 6; ++step) {
     store::Step row;
     row.process_id = launch.process_id;
     row.step_index = step;
@@ -198,6 +199,7 @@ RunProfile profile_of_grids(int grids) {
     launch.step_id = writer.add(row);
     for (int grid = 0; grid < grids; ++grid) {
       launch.grid.x = grid + 1;
+      if (smem_bytes) launch.dynamic_smem_bytes = smem_bytes(step, grid);
       launch.ordinal_in_step = grid;
       launch.start_ns = 1'000'000 * (step + 1) + 10'000 * grid;
       launch.end_ns = launch.start_ns + 5'000;
@@ -224,6 +226,25 @@ TEST(ProfileRun, UpToEightGridsOfAKernelAreKeptApart) {
   EXPECT_FALSE(many.sites[0].shape.has_value());
   EXPECT_EQ(many.sites[0].calls, 9);
   EXPECT_EQ(many.sites[0].time_ns, 45'000);
+}
+
+// Nor are those kept apart that are not launched the same way in every step.
+TEST(ProfileRun, ConfigurationsThatDifferFromStepToStepAreOneKernel) {
+  const RunProfile same = profile_of_grids(3, [](int, int grid) { return 1024 * grid; });
+  ASSERT_EQ(same.sites.size(), 3U);
+  for (std::size_t grid = 0; grid < 3; ++grid) {
+    EXPECT_EQ(same.sites[grid].calls, 1);
+    ASSERT_TRUE(same.sites[grid].shape.has_value());
+    EXPECT_EQ(same.sites[grid].shape->dynamic_smem_bytes, 1024 * static_cast<std::int64_t>(grid));
+  }
+  for (int differing = 0; differing < 4; ++differing) {
+    const RunProfile varying =
+        profile_of_grids(3, [&](int step, int grid) { return step == differing && grid == 1 ? 2048 : 1024; });
+    ASSERT_EQ(varying.sites.size(), 1U) << "in step " << differing;
+    EXPECT_FALSE(varying.sites[0].shape.has_value());
+    EXPECT_EQ(varying.sites[0].calls, 3);
+    EXPECT_EQ(varying.sites[0].time_ns, 15'000);
+  }
 }
 
 TEST(ProfileRun, FailuresNameTheFile) {

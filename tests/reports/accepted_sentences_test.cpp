@@ -5,7 +5,9 @@
 
 #include "ridgeline/reports/absence_text.h"
 #include "ridgeline/reports/advice_text.h"
+#include "ridgeline/reports/compare_documents.h"
 #include "ridgeline/reports/finding_text.h"
+#include "ridgeline/reports/ranks_document.h"
 #include "ridgeline/reports/reason_text.h"
 #include "support/accepted_table.h"
 
@@ -321,6 +323,21 @@ std::string advice_table() {
     table += fmt::format("launches {}: {}\n", count, launches_text(many));
   }
   return table;
+}
+
+std::string comparison_words_table() {
+  std::string table;
+  for (const auto& word : Vocabulary<comparison::ChangeCause>::kWords)
+    table += fmt::format("cause {}: {}\n", word.text, cause_text(word.value));
+  for (const auto& word : Vocabulary<comparison::OutcomeReason>::kWords)
+    table += fmt::format("outcome {}: {}\n", word.text, outcome_reason_text(word.value));
+  for (int cause = 0; cause <= static_cast<int>(analyzer::LatenessCause::unexplained); ++cause)
+    table += fmt::format("late {}: {}\n", cause, cause_text(static_cast<analyzer::LatenessCause>(cause)));
+  return table;
+}
+
+TEST(AcceptedTable, EveryWordOfComparisons) {
+  ridgeline::testing::expect_accepted("comparison-words.txt", comparison_words_table());
 }
 
 TEST(AcceptedTable, EverySentenceOfFindings) {

@@ -321,4 +321,31 @@ TEST(KernelIdentity, LongNamesAreDemangled) {
   EXPECT_EQ(identify_kernel(cut).demangled_name, cut) << "what is cut stays as it is";
 }
 
+// Whatever stands in a name, a longer namespace changes nothing but the namespace. Of expressions and what is local to
+// a function a long name stays as it is.
+TEST(KernelIdentity, LongNamesReadAsShortOnes) {
+  const std::string longer = "L" + std::string(1099, 'x');
+  const auto replaced = [](std::string text, const std::string& from, const std::string& to) {
+    for (std::size_t at = text.find(from); at != std::string::npos; at = text.find(from, at + to.size()))
+      text.replace(at, from.size(), to);
+    return text;
+  };
+  for (const char* name :
+       {"_ZN2ns1fILb1ELi42ELin3EEEvv", "_ZN2ns1fERA3_Ki", "_ZN2ns1fEPFviE", "_ZN2nsC1ERKS_", "_ZN2nsD2Ev",
+        "_ZN2ns1fIJiPKcdEEEvDpT_", "_ZNK2nsplERKS_", "_ZN2ns1fEM2nsFivE", "_ZN2ns12_GLOBAL__N_11fEv",
+        "_ZN2ns1fILNS_1eE3EEEvv", "_ZN2nsUlvE_clEv", "_ZN2nsUliE0_clEi", "_ZNK2nsUlvE_clEv",
+        "_ZN2ns1fINS_Ut_EEEvT_", "_ZN2ns1fINS_UlvE_EEEvT_", "_ZN2nsUt_1fEv", "_ZN2nsUt0_1fEv"}) {
+    const std::string plain = identify_kernel(replaced(name, "2ns", "2ZQ")).demangled_name;
+    EXPECT_NE(plain.find("ZQ::"), std::string::npos) << plain;
+    EXPECT_EQ(identify_kernel(replaced(name, "2ns", "1100" + longer)).demangled_name,
+              replaced(plain, "ZQ", longer))
+        << name;
+  }
+  for (const char* name :
+       {"_ZN2ns1fIZNS_1gEvEUlvE_EEvT_", "_ZN2ns1fIiEEDTplfp_fp_ET_", "_ZN2ns1fIXadL_ZNS_1gEvEEEEvv"}) {
+    const std::string mangled = replaced(name, "2ns", "1100" + longer);
+    EXPECT_EQ(identify_kernel(mangled).demangled_name, mangled);
+  }
+}
+
 }  // namespace
