@@ -10,9 +10,11 @@
 #include "compare/compare_panel.h"
 #include "generate/generate.h"
 #include "gui/gui_testing.h"
+#include "panels/charts.h"
 #include "reports/fabricated_capture.h"
 #include "ridgeline/reports/compare_documents.h"
 #include "roofline/roofline_view.h"
+#include "style/theme.h"
 #include "support/temporary_directory.h"
 
 namespace ridgeline::gui {
@@ -211,6 +213,76 @@ TEST(Compare, AKernelChosenOnOnePageIsChosenOnTheOther) {
   window->selection().select_kernel(other);
   EXPECT_EQ(compare->selection_a().kernel(), other);
   EXPECT_EQ(compare->selection_b().kernel().kernels, other.kernels);
+}
+
+// The cell that has the keys had a veil over its words, and the row was seen by half.
+TEST(Compare, TheChosenCellHasAnOutlineAndWordsThatCanBeReadInTheDark) {
+  apply_theme(*qApp, ThemeChoice::dark);
+  const auto window = compared({testing::bundled_capture()}, {testing::bundled_capture()});
+  ASSERT_NE(window, nullptr);
+  auto* table = dynamic_cast<ComparePanel*>(window->panel("compare"))->table();
+  QApplication::setActiveWindow(window.get());
+  table->setFocus();
+  ASSERT_TRUE(wait_for([&] { return table->hasFocus(); }));
+  table->setCurrentIndex(table->model()->index(table->model()->rowCount() - 1, 0));
+  QTest::qWait(30);
+  const QRect cell = table->visualRect(table->currentIndex());
+  EXPECT_TRUE(table->viewport()->rect().contains(cell.adjusted(0, 0, -1, -1))) << "seen whole";
+  const QImage picture = table->viewport()->grab().toImage();
+  const QColor ground = picture.pixelColor(cell.left() + 2, cell.top() + 2);
+  EXPECT_EQ(ground, theme().accent);
+  for (const QPoint& at : {QPoint(cell.center().x(), cell.top()), QPoint(cell.center().x(), cell.bottom()),
+                           QPoint(cell.left(), cell.center().y())})
+    EXPECT_GE(contrast(picture.pixelColor(at), ground), 3) << picture.pixelColor(at).name().toStdString();
+  // Of the words, the strokes' darkest pixels: their edges are smoothed.
+  double most = 0;
+  for (int y = cell.top() + 3; y < cell.bottom() - 2; ++y) {
+    for (int x = cell.left() + 3; x < cell.right() - 2; ++x)
+      most = std::max(most, contrast(picture.pixelColor(x, y), ground));
+  }
+  EXPECT_GE(most, 4.5);
+  apply_theme(*qApp, ThemeChoice::light);
+}
+
+// Of a kernel that B lacks the durations said "no launches".
+TEST(Compare, AKernelThatOnlyAHasShowsItsDurations) {
+  const ridgeline::testing::TemporaryDirectory directory;
+  ridgeline::testing::write_fabricated_capture(directory.file("other.ridge"), {});
+  const auto window =
+      compared({testing::bundled_capture()}, {QString::fromStdString(directory.file("other.ridge"))});
+  ASSERT_NE(window, nullptr);
+  auto* compare = dynamic_cast<ComparePanel*>(window->panel("compare"));
+  const auto* durations = compare->findChild<HistogramChart*>();
+  ASSERT_NE(durations, nullptr);
+  int removed = -1;
+  const QAbstractItemModel& rows = *compare->table()->model();
+  for (int row = 0; row < rows.rowCount() && removed < 0; ++row) {
+    if (rows.index(row, 1).data().toString() == "removed") removed = row;
+  }
+  ASSERT_GE(removed, 0);
+  compare->table()->setCurrentIndex(rows.index(removed, 0));
+  ASSERT_TRUE(wait_for([&] { return window->settled() && durations->item_count() > 0; }));
+  EXPECT_TRUE(durations->median_words().startsWith("only in A: median "))
+      << durations->median_words().toStdString();
+  EXPECT_TRUE(durations->item_text(0).contains("0 launches, in A ")) << durations->item_text(0).toStdString();
+}
+
+TEST(Compare, ADotOfItsRooflineIsTheKernelOfTableAndTimelines) {
+  const auto window = compared({testing::bundled_capture()}, {testing::bundled_capture()});
+  ASSERT_NE(window, nullptr);
+  auto* compare = dynamic_cast<ComparePanel*>(window->panel("compare"));
+  auto* roofline = compare->findChild<RooflineView*>();
+  ASSERT_NE(roofline, nullptr);
+  const RooflineDot dot = roofline->plot().dots.front();
+  emit roofline->dot_chosen(dot.ranking_row);
+  EXPECT_EQ(compare->selection_a().kernel(), kernels_of(*compare->document_a().overview(), dot.ranking_row));
+  EXPECT_EQ(compare->selection_b().kernel().kernels, compare->selection_a().kernel().kernels);
+  EXPECT_EQ(window->selection().kernel(), compare->selection_a().kernel());
+  EXPECT_TRUE(compare->table()->currentIndex().isValid());
+  EXPECT_EQ(roofline->chosen(), std::vector<std::size_t>{dot.ranking_row});
+  emit roofline->nothing_chosen();
+  EXPECT_TRUE(compare->selection_a().kernel().empty());
+  EXPECT_TRUE(roofline->chosen().empty());
 }
 
 TEST(Compare, CapturesOfDifferentTimesBeginAtTheirOwnSteps) {

@@ -5,6 +5,7 @@
 #include <QDockWidget>
 #include <QListWidget>
 #include <QSignalSpy>
+#include <QTabBar>
 
 #include "app/focus_ring.h"
 #include "gui/gui_testing.h"
@@ -48,6 +49,29 @@ class KeyboardTest : public ::testing::Test {
   }
   static inline std::unique_ptr<MainWindow> window_;
 };
+
+TEST_F(KeyboardTest, EscapeLetsGoOfTheChoiceWhereverTheKeysAre) {
+  auto* ranking = dynamic_cast<RankingPanel*>(window_->panel("ranking"));
+  QWidget* tabs = window_->findChild<QTabBar*>();
+  ASSERT_NE(tabs, nullptr);
+  const auto choose = [] {
+    window_->selection().select_kernel(kernels_of(*window_->document()->overview(), 0));
+    EXPECT_FALSE(window_->selection().kernel().empty());
+  };
+  for (QWidget* has_keys : std::initializer_list<QWidget*>{
+           ranking->table(), tabs, ranking->grouping(), window_->panel("step")->findChild<ColumnChart*>()}) {
+    choose();
+    has_keys->setFocus();
+    ASSERT_TRUE(wait_for([&] { return focused() != window_->timeline()->view(); }));
+    QTest::keyClick(focused(), Qt::Key_Escape);
+    EXPECT_TRUE(window_->selection().kernel().empty()) << has_keys->metaObject()->className();
+  }
+  choose();
+  ranking->filter()->setFocus();
+  QTest::keyClick(ranking->filter(), Qt::Key_Escape);
+  EXPECT_FALSE(window_->selection().kernel().empty()) << "who types means the text";
+  window_->selection().select_kernel({});
+}
 
 TEST_F(KeyboardTest, TabGoesRoundWhatCanBeSeenAndChangesNothing) {
   const auto view = window_->selection().view();

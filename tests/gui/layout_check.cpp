@@ -11,7 +11,9 @@
 #include <QLineEdit>
 #include <QPushButton>
 #include <QRadioButton>
+#include <QRegularExpression>
 #include <QRubberBand>
+#include <QScrollBar>
 #include <QStyle>
 #include <QStyleOptionComboBox>
 #include <QTabBar>
@@ -19,6 +21,7 @@
 #include <QTextDocument>
 #include <QToolButton>
 
+#include "models/table_model.h"
 #include "panels/elided_button.h"
 #include "panels/elided_label.h"
 #include "search/command_box.h"
@@ -79,7 +82,19 @@ class Check {
  private:
   void fault(const QWidget& widget, const QString& what) { faults_ << name_of(widget) + ": " + what; }
 
+  // A hyphen is no minus sign, and one is not many.
+  void check_words(const QWidget& widget, const QString& text) {
+    static const QRegularExpression kHyphen("(^|[\\s(±])-\\d[\\d.,]*( ?%| [µmn]?s| points|\\s|\\)|$)");
+    static const QRegularExpression kOneOfMany(
+        "(^|[^\\d.,])1 (\\w+ "
+        ")?(kernels|launches|steps|gaps|calls|notices|samples|events|copies|ranges|communicators|ranks|"
+        "rows|counters|runs|rules|pairs|streams|devices|findings|columns)\\b");
+    if (text.contains(kHyphen)) fault(widget, "a hyphen for a minus sign: " + shortened(text));
+    if (text.contains(kOneOfMany)) fault(widget, "one is said to be many: " + shortened(text));
+  }
+
   void check_elided(const ElidedLabel& label) {
+    check_words(label, label.text());
     const QString seen = label.painted_lines().join(' ');
     if (label.is_cut() && seen.size() < kFewLetters + 2)
       fault(label, "nothing is left of " + shortened(label.text()));
@@ -89,6 +104,7 @@ class Check {
 
   void check_label(const QLabel& label) {
     if (label.text().isEmpty()) return;
+    check_words(label, label.text());
     const QSize room = label.size();
     if (label.wordWrap()) {
       if (label.heightForWidth(room.width()) > room.height() && !inside_scroll_area(label))
@@ -109,6 +125,7 @@ class Check {
 
   void check_button(const QAbstractButton& button) {
     if (button.text().isEmpty()) return;
+    check_words(button, button.text());
     if (qobject_cast<const ElidedButton*>(&button) != nullptr) {
       if (button.width() < button.minimumSizeHint().width())
         fault(button, "nothing is left of " + shortened(button.text()));
@@ -156,6 +173,8 @@ class Check {
   void check_table(const QTableView& table) {
     const QAbstractItemModel* model = table.model();
     if (model == nullptr) return;
+    if (table.horizontalScrollBar()->maximum() > 0 && !name_of(table).endsWith("SqlPanel"))
+      fault(table, "its columns do not fit");
     const int margin = table.style()->pixelMetric(QStyle::PM_FocusFrameHMargin, nullptr, &table) + 1;
     for (int column = 0; column < model->columnCount(); ++column) {
       if (table.isColumnHidden(column)) continue;
@@ -173,6 +192,9 @@ class Check {
         const QModelIndex cell = model->index(row, column);
         const int alignment = cell.data(Qt::TextAlignmentRole).toInt();
         const QString text = cell.data().toString();
+        // Names of kernels are the program's.
+        if (cell.data(kElideRole).toInt() == static_cast<int>(reports::Elide::never))
+          check_words(table, text);
         if ((alignment & Qt::AlignRight) == 0 || text.isEmpty()) continue;
         if (table.fontMetrics().horizontalAdvance(text) + 2 * margin > head.width()) {
           fault(table, "the number " + shortened(text) + " is cut below " + shortened(heading));

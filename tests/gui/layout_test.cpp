@@ -11,6 +11,7 @@
 #include "gui/layout_check.h"
 #include "gui/window_views.h"
 #include "panels/elided_button.h"
+#include "panels/elided_label.h"
 #include "panels/what_if_panel.h"
 #include "ridgeline/queries/ranks_query.h"
 #include "support/temporary_directory.h"
@@ -118,6 +119,13 @@ TEST(LayoutFaults, AreFoundWhereWordsAreCutAndWidgetsOverlap) {
   EXPECT_EQ(faults.filter("no room for").size(), 1) << faults.join("; ").toStdString();
   EXPECT_EQ(faults.filter("lies over").size(), 1) << faults.join("; ").toStdString();
   EXPECT_EQ(faults.filter("reaches out of").size(), 1) << faults.join("; ").toStdString();
+  label->setText("−3.2 % of 1 launch, 21 launches, 1.1 kernels of 4-1");
+  over->setText("-3.2 %");
+  EXPECT_EQ(layout_faults(page).filter("a hyphen for a minus sign").size(), 1);
+  over->setText("1 other kernels");
+  EXPECT_EQ(layout_faults(page).filter("one is said to be many").size(), 1);
+  over->setText("over");
+  label->setText("a sentence");
   label->resize(label->sizeHint());
   button->resize(button->sizeHint());
   over->move(200, 150);
@@ -150,6 +158,33 @@ TEST(Layout, SlidersOfWhatIfHaveRoomToBeMoved) {
   window->show_panel("what-if");
   ASSERT_TRUE(wait_until_settled(*window));
   for (std::size_t i = 0; i < panel->choice().kernels().size(); ++i) EXPECT_GE(panel->slider(i)->width(), 80);
+}
+
+// Names of 23 letters stood in a panel that had room for 40.
+TEST(Layout, NamesOfWhatIfHaveTheRoomThatThereIs) {
+  const auto names_at = [](const QSize& size) {
+    const auto window = opened_window(bundled_capture(), size);
+    window->show_panel("what-if");
+    EXPECT_TRUE(wait_until_settled(*window));
+    auto* panel = dynamic_cast<WhatIfPanel*>(window->panel("what-if"));
+    QStringList names;
+    int widest = 0, room = 0;
+    for (const ElidedLabel* name : panel->findChildren<ElidedLabel*>()) {
+      if (!name->isVisible()) continue;
+      EXPECT_FALSE(name->is_cut()) << name->text().toStdString();
+      names << name->text();
+      widest = std::max(widest, name->fontMetrics().horizontalAdvance(name->text()));
+      room = name->width();
+    }
+    EXPECT_EQ(names.size(), static_cast<int>(panel->choice().kernels().size()));
+    EXPECT_EQ(QStringList(names).removeDuplicates(), 0) << names.join("; ").toStdString();
+    // The room suffices for all of them, or they take it but for a few letters.
+    if (names.filter("…").size() > 0) EXPECT_GT(widest, room - 6 * window->fontMetrics().averageCharWidth());
+    return names;
+  };
+  const QStringList narrow = names_at({1280, 690}), wide = names_at({1920, 1080});
+  EXPECT_GT(narrow.filter("…").size(), 0);
+  EXPECT_GT(wide.join("").size(), narrow.join("").size());
 }
 
 }  // namespace

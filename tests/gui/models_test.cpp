@@ -1,3 +1,4 @@
+#include <QSignalSpy>
 #include <atomic>
 
 #include "app/options.h"
@@ -59,6 +60,39 @@ TEST(TableModel, NamesThatAreCutStayDifferent) {
   }
   model.set_table(table_of({{"gemm", 0.1}}), nullptr);
   EXPECT_EQ(model.elided_name(model.index(0, 0), 60), "gemm") << "of the table that is there now";
+}
+
+// In the window as in the terminal: what tells two launches of one functor apart is kept beside it.
+TEST(TableModel, KernelsOfOneFunctorKeepItWhereTheyAreCut) {
+  const auto kernel = [](const char* vector) {
+    return std::string("void at::native::vectorized_elementwise_kernel<") + vector +
+           ", at::native::CUDAFunctor_add<c10::BFloat16>, std::array<char*, 3ul>>(int, "
+           "at::native::CUDAFunctor_add<c10::BFloat16>, std::array<char*, 3ul>)";
+  };
+  TableModel model;
+  model.set_table(table_of({{kernel("4"), 0.1}, {kernel("2"), 0.2}}), nullptr);
+  for (const int columns : {60, 48, 36, 28}) {
+    const QString first = model.elided_name(model.index(0, 0), columns),
+                  second = model.elided_name(model.index(1, 0), columns);
+    EXPECT_TRUE(first.startsWith("CUDAFunctor_add")) << columns << ": " << first.toStdString();
+    EXPECT_TRUE(second.startsWith("CUDAFunctor_add")) << columns << ": " << second.toStdString();
+    EXPECT_NE(first, second) << columns;
+    EXPECT_LE(first.size(), columns);
+  }
+}
+
+// Where columns do not fit side by side: "saving, ms @70%" is twice as wide as the numbers of its column.
+TEST(TableModel, HeadsAreSplitAtTheirUnits) {
+  TableModel model;
+  model.set_table(table_of({{"gemm", 0.712}}), nullptr);
+  QSignalSpy told(&model, &QAbstractItemModel::headerDataChanged);
+  model.split_heads(true);
+  EXPECT_EQ(told.size(), 1);
+  EXPECT_EQ(model.headerData(1, Qt::Horizontal, Qt::DisplayRole).toString(), "DRAM\n%\n50.0");
+  EXPECT_EQ(model.headerData(0, Qt::Horizontal, Qt::DisplayRole).toString().count('\n'), 2)
+      << "lines of one height";
+  model.split_heads(false);
+  EXPECT_EQ(model.headerData(1, Qt::Horizontal, Qt::DisplayRole).toString(), "DRAM, %\n50.0");
 }
 
 TEST(TableProxy, SortsByValueWithTheUnknownLastBothWays) {

@@ -81,14 +81,57 @@ TEST_F(PanelsTest, EveryRowOfTheRankingStandsSomewhereOnTheRoofline) {
   }
 }
 
+// The overview's ranking, but a kernel of it uses no pipe.
+struct WithAnIdlePipe {
+  explicit WithAnIdlePipe(const ScopeAnswer& of) : answer(of), ranking(*of.ranking) {
+    const auto row = std::find_if(ranking.rows.begin(), ranking.rows.end(),
+                                  [](const auto& each) { return each.dram && each.compute; });
+    row->compute->value = 0;
+  }
+  [[nodiscard]] analyzer::RooflineSource to_plot() const {
+    return {*answer.model, ranking, *answer.roofline};
+  }
+  const ScopeAnswer& answer;
+  analyzer::Ranking ranking;
+};
+
 TEST_F(PanelsTest, InTimeModeAKernelAtItsRoofWouldStandAtItsTime) {
   RooflineSettings settings;
   settings.mode = RooflineMode::time;
-  for (const RooflineDot& dot : make_plot(overview().to_plot(), settings).dots) {
-    const analyzer::RankingRow& row = overview().ranking->rows[dot.ranking_row];
-    EXPECT_NEAR(dot.x / dot.measured, std::max(row.dram->value, 1e-4), 1e-9);
-    EXPECT_NEAR(dot.y / dot.measured, std::max(row.compute->value, 1e-4), 1e-9);
+  EXPECT_FALSE(make_plot(overview().to_plot(), settings).zero) << "all use both roofs";
+  const WithAnIdlePipe changed(overview());
+  const RooflinePlot plot = make_plot(changed.to_plot(), settings);
+  ASSERT_TRUE(plot.zero);
+  EXPECT_GT(*plot.zero, plot.low_x);
+  int at_zero = 0;
+  for (const RooflineDot& dot : plot.dots) {
+    const analyzer::RankingRow& row = changed.ranking.rows[dot.ranking_row];
+    for (const auto& [value, ratio] :
+         {std::pair(dot.x, row.dram->value), std::pair(dot.y, row.compute->value)}) {
+      if (ratio >= 1e-4) {
+        EXPECT_NEAR(value / dot.measured, ratio, 1e-9);
+        EXPECT_GT(value, 2 * *plot.zero) << "what uses a roof stands clear of what does not";
+      } else {
+        EXPECT_EQ(value, *plot.zero);
+        ++at_zero;
+      }
+    }
   }
+  EXPECT_EQ(at_zero, 1);
+}
+
+// A logarithm has no zero: "0" stands where the kernels are that do not use a roof, not a time that nobody measured.
+TEST_F(PanelsTest, TheAxesOfTimeSayZeroWhereARoofIsNotUsed) {
+  RooflineSettings settings;
+  settings.mode = RooflineMode::time;
+  RooflineView view;
+  view.resize(500, 400);
+  const WithAnIdlePipe changed(overview());
+  view.set_plot(make_plot(changed.to_plot(), settings));
+  const QStringList words = view.tick_words();
+  EXPECT_EQ(words.count("0"), 2) << words.join("; ").toStdString();
+  for (const QString& word : words) EXPECT_FALSE(word.startsWith("0.")) << words.join("; ").toStdString();
+  EXPECT_GE(words.filter(QRegularExpression("^10+ [nµm]s$")).size(), 4) << words.join("; ").toStdString();
 }
 
 TEST_F(PanelsTest, GapsAreWalkedFromTheLongestWithTheLaunchThatEndedThem) {

@@ -1,7 +1,10 @@
 // The two themes: colours that touch can be told apart, text can be read, and another theme is everywhere at once.
 #include "style/theme.h"
 
+#include <QCheckBox>
 #include <QImage>
+#include <QStyleOption>
+#include <QTabBar>
 
 #include "gui/colour_vision.h"
 #include "gui/gui_testing.h"
@@ -18,6 +21,7 @@ using testing::wait_for;
 
 constexpr double kMinDifference = 10;  // CIEDE2000
 constexpr double kMinContrast = 4.5;   // WCAG 2.2, 1.4.3
+constexpr double kMinOutlineContrast = 3;
 
 // In which of the sights two colours of a set are too near to each other.
 void expect_apart(const std::vector<QColor>& colours, const std::string& what) {
@@ -86,6 +90,10 @@ TEST_P(ThemeTest, TextCanBeReadWhereverItIsWritten) {
     expect_read(t_.accent, ground, "a link");
   }
   expect_read(t_.accent_text, t_.accent, "what is chosen");
+  // WCAG 2.2, 1.4.11: the outline of the cell that has the keys, in a row that is chosen and in one that is not.
+  EXPECT_GE(contrast(t_.accent_text, t_.accent), kMinOutlineContrast);
+  EXPECT_GE(contrast(t_.accent, t_.base), kMinOutlineContrast);
+  EXPECT_GE(contrast(t_.accent, t_.alternate), kMinOutlineContrast);
   for (const auto style : {reports::Style::good, reports::Style::fair, reports::Style::bad,
                            reports::Style::dim, reports::Style::plain})
     expect_read(t_.text, t_.bar(style), "text on a bar");
@@ -148,6 +156,72 @@ TEST(ThemeSwitch, RepaintsEveryPanel) {
     if (name == "log") continue;  // it says what was opened when
     EXPECT_LT(share_that_differs(picture, dark.at(name)), 0.001) << name;
   }
+}
+
+// WCAG 2.2, 1.4.11. The toolkit's own outline of a box is darker than a dark window.
+TEST(ControlsOfBothThemes, HaveOutlinesThatCanBeSeen) {
+  for (const ThemeChoice choice : {ThemeChoice::light, ThemeChoice::dark}) {
+    apply_theme(*qApp, choice);
+    QCheckBox box("Launched as a graph");
+    box.resize(box.sizeHint());
+    const auto seen_in_box = [&] {
+      const QImage picture = box.grab().toImage();
+      const QStyleOptionButton option = [&] {
+        QStyleOptionButton of;
+        of.initFrom(&box);
+        return of;
+      }();
+      const QRect indicator = box.style()->subElementRect(QStyle::SE_CheckBoxIndicator, &option, &box);
+      double most = 0;
+      int ink = 0;
+      for (int y = indicator.top(); y <= indicator.bottom(); ++y) {
+        for (int x = indicator.left(); x <= indicator.right(); ++x) {
+          const double seen = contrast(picture.pixelColor(x, y), theme().window);
+          most = std::max(most, seen);
+          if (contrast(picture.pixelColor(x, y), theme().base) >= kMinOutlineContrast) ++ink;
+        }
+      }
+      return std::pair(most, ink);
+    };
+    const auto [outline, empty] = seen_in_box();
+    EXPECT_GE(outline, kMinOutlineContrast) << theme().dark;
+    box.setChecked(true);
+    EXPECT_GT(seen_in_box().second, empty + 6) << "a tick is in it";
+  }
+  apply_theme(*qApp, ThemeChoice::light);
+}
+
+TEST(ControlsOfBothThemes, SayWhichTabIsShown) {
+  for (const ThemeChoice choice : {ThemeChoice::light, ThemeChoice::dark}) {
+    apply_theme(*qApp, choice);
+    QTabBar tabs;
+    tabs.addTab("Durations");
+    tabs.addTab("Roofline");
+    tabs.resize(tabs.sizeHint());
+    for (const int shown : {0, 1}) {
+      tabs.setCurrentIndex(shown);
+      const QImage picture = tabs.grab().toImage();
+      const auto has_line = [&](int tab) {
+        const QPoint middle = tabs.tabRect(tab).center();
+        for (int y = 0; y < 5; ++y) {
+          if (picture.pixelColor(middle.x(), y) == theme().accent) return true;
+        }
+        return false;
+      };
+      EXPECT_TRUE(has_line(shown)) << theme().dark;
+      EXPECT_FALSE(has_line(1 - shown)) << theme().dark;
+      // The words' darkest or lightest pixels against the ground of their tab.
+      const QRect words = tabs.tabRect(shown).adjusted(8, 6, -8, -4);
+      const QColor ground = picture.pixelColor(words.left(), words.center().y());
+      double most = 0;
+      for (int y = words.top(); y < words.bottom(); ++y) {
+        for (int x = words.left(); x < words.right(); ++x)
+          most = std::max(most, contrast(picture.pixelColor(x, y), ground));
+      }
+      EXPECT_GE(most, kMinContrast) << theme().dark;
+    }
+  }
+  apply_theme(*qApp, ThemeChoice::light);
 }
 
 TEST(PhaseLegend, IsUnderTheColumnsOfTheSteps) {

@@ -1,9 +1,11 @@
 // The timeline as people use it: keys, wheel, drag, clicks, and what the other panels make of it.
+#include <QScrollBar>
 #include <QSignalSpy>
 #include <QWheelEvent>
 
 #include "gui/gui_testing.h"
 #include "panels/ranking_panel.h"
+#include "style/theme.h"
 #include "timeline/timeline_panel.h"
 
 namespace ridgeline::gui {
@@ -255,6 +257,31 @@ TEST_F(TimelineViewTest, SearchingCountsAndWalksMatches) {
   EXPECT_EQ(view_->scene().found_count(), 0);
 }
 
+// A walk that began in the middle of the view after each match left out those that were called meanwhile.
+TEST_F(TimelineViewTest, MatchesOfARangeAreWalkedFromTheFirstThatRunsInView) {
+  const auto& step = window_->document()->overview()->steps->representative;
+  selection().reset({step.window_start_ns, step.window_end_ns});
+  window_->timeline()->search_name("layer 5");
+  ASSERT_TRUE(wait_for([&] { return !view_->matching(); }));
+  std::vector<RangeChoice> walked;
+  for (int i = 0; i < 4; ++i) {
+    view_->next_match();
+    ASSERT_TRUE(selection().instance());
+    walked.push_back(*selection().instance());
+    EXPECT_EQ(walked.back().calls.name, "layer 5");
+  }
+  // Forward and backward of the step that is in view, then those of the next.
+  EXPECT_GE(walked[0].on_gpu.start_ns, step.window_start_ns);
+  EXPECT_LE(walked[1].on_gpu.end_ns, step.window_end_ns);
+  EXPECT_GT(walked[2].on_gpu.start_ns, step.window_end_ns);
+  for (std::size_t i = 1; i < walked.size(); ++i)
+    EXPECT_GT(walked[i].on_gpu.start_ns, walked[i - 1].on_gpu.end_ns);
+  view_->previous_match();
+  EXPECT_EQ(*selection().instance(), walked[2]);
+  EXPECT_EQ(view_->scene().found_count(), 2 * 38) << "each instance once";
+  window_->timeline()->search_field()->clear();
+}
+
 TEST_F(TimelineViewTest, ARowIsDraggedByItsName) {
   const std::vector<TimelineView::Box> boxes = view_->boxes();
   const std::size_t first = boxes[0].row, second = boxes[1].row, third = boxes[2].row;
@@ -443,6 +470,28 @@ TEST_F(TimelineViewTest, AnEdgeOfTheStripsWindowIsDragged) {
   QTest::mouseRelease(view_, Qt::LeftButton, {}, {edge + 100, 15});
   EXPECT_EQ(selection().view().start_ns, before.start_ns);
   EXPECT_GT(selection().view().end_ns, before.end_ns + all.length_ns() / 20);
+}
+
+// The picture of everything was kept when a bar for the rows took of its width.
+TEST_F(TimelineViewTest, TheStripIsAsWideAsWhatItStandsFor) {
+  const QSize size = window_->size();
+  auto* bar = view_->findChild<QScrollBar*>();
+  ASSERT_NE(bar, nullptr);
+  window_->resize(size.width(), 1900);
+  ASSERT_TRUE(wait_for([&] { return !bar->isVisible(); }));
+  view_->grab();
+  window_->resize(size.width(), 690);
+  ASSERT_TRUE(wait_for([&] { return bar->isVisible(); }));
+  selection().select_kernel(kernels_of(*window_->document()->overview(), 0));
+  ASSERT_TRUE(wait_for([&] { return window_->settled(); }));
+  QTest::keyClick(view_, Qt::Key_Home);
+  const QImage picture = view_->grab().toImage();
+  // Right of the frame there is nothing but the window's ground.
+  for (int x = view_->width() - bar->width() + 2; x < view_->width(); ++x) {
+    for (int y = 2; y < 20; ++y) ASSERT_EQ(picture.pixelColor(x, y), theme().window) << x << " " << y;
+  }
+  selection().select_kernel({});
+  window_->resize(size);
 }
 
 TEST_F(TimelineViewTest, TheStripMovesTheView) {

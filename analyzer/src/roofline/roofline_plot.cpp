@@ -45,6 +45,29 @@ void fit_axis(double& low, double& high, const std::vector<double>& values) {
   high = most * 3;
 }
 
+// What uses a roof for less than a ten-thousandth of its time does not use it, and stands before all that does.
+void stand_at_zero(RooflinePlot& plot) {
+  constexpr double kMinRatio = 1e-4, kBefore = 3;
+  double least = INFINITY;
+  bool any = false;
+  const auto look_at = [&](const RooflineDot& dot, double value) {
+    const bool uses = value >= kMinRatio * dot.measured && value > 0;
+    any = any || !uses;
+    least = std::min(least, uses ? value : dot.measured);
+  };
+  for (const RooflineDot& dot : plot.dots) {
+    look_at(dot, dot.x);
+    look_at(dot, dot.y);
+  }
+  if (!any) return;
+  plot.zero = least / kBefore;
+  for (RooflineDot& dot : plot.dots) {
+    for (double* value : {&dot.x, &dot.y}) {
+      if (*value < kMinRatio * dot.measured || *value <= 0) *value = *plot.zero;
+    }
+  }
+}
+
 void add_roofs(const RooflineSource& source, const RooflineSettings& settings, RooflinePlot& plot) {
   const Roofline& roofline = source.roofline;
   const auto peak = [&](Quantity quantity) {
@@ -91,15 +114,12 @@ RooflinePlot make_plot(const RooflineSource& source, const RooflineSettings& set
       }
       RooflineDot dot = dot_of(source, row);
       dot.measured = static_cast<double>(ranked.time_ns);
-      // What uses a roof for less than a ten-thousandth of its time stands at the edge.
-      dot.x = dot.measured * std::max(ranked.dram->value, 1e-4);
-      dot.y = dot.measured * std::max(ranked.compute->value, 1e-4);
-      xs.push_back(dot.x);
-      ys.push_back(dot.y);
-      xs.push_back(dot.measured);
+      dot.x = dot.measured * ranked.dram->value;
+      dot.y = dot.measured * ranked.compute->value;
       plot.dots.push_back(std::move(dot));
     }
-    xs.insert(xs.end(), ys.begin(), ys.end());
+    stand_at_zero(plot);
+    for (const RooflineDot& dot : plot.dots) xs.insert(xs.end(), {dot.x, dot.y, dot.measured});
     fit_axis(plot.low_x, plot.high_x, xs);
     plot.low_y = plot.low_x;
     plot.high_y = plot.high_x;

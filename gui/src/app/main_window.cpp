@@ -5,7 +5,10 @@
 #include <QDragEnterEvent>
 #include <QFileDialog>
 #include <QFileInfo>
+#include <QKeyEvent>
+#include <QLineEdit>
 #include <QMimeData>
+#include <QPlainTextEdit>
 #include <QScreen>
 #include <QTimer>
 #include <set>
@@ -105,6 +108,16 @@ void MainWindow::closeEvent(QCloseEvent* event) {
   leave_capture();
   if (settings_) settings_->setValue("window", saveGeometry());
   QMainWindow::closeEvent(event);
+}
+
+// What no panel took: choices are let go of wherever the keys are, but not by who types.
+void MainWindow::keyPressEvent(QKeyEvent* event) {
+  const QWidget* focus = focusWidget();
+  const bool types = qobject_cast<const QLineEdit*>(focus) != nullptr ||
+                     qobject_cast<const QPlainTextEdit*>(focus) != nullptr;
+  const QString command = keys_.command(KeyMap::Place::timeline, QKeySequence(event->keyCombination()));
+  if (command == "clear" && !types && timeline_ != nullptr) return run(command);
+  QMainWindow::keyPressEvent(event);
 }
 
 void MainWindow::take_place() {

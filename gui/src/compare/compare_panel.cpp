@@ -2,6 +2,7 @@
 
 #include <QCheckBox>
 #include <QFileInfo>
+#include <QMenu>
 #include <QPushButton>
 #include <QScrollArea>
 #include <QSplitter>
@@ -13,6 +14,7 @@
 #include "ridgeline/queries/compare_query.h"
 #include "ridgeline/reports/compare_documents.h"
 #include "ridgeline/reports/elide.h"
+#include "roofline/roofline_panel.h"
 #include "style/theme.h"
 
 namespace ridgeline::gui {
@@ -176,6 +178,13 @@ ComparePanel::ComparePanel(CaptureDocument& a, CaptureDocument& b, CompareSides 
           [this] { choose_beside(a_.selection, b_.selection, true); });
   connect(&b_.selection, &Selection::kernel_changed, this,
           [this] { choose_beside(b_.selection, a_.selection, false); });
+  connect(roofline_, &RooflineView::dot_chosen, this,
+          [this](std::size_t row) { b_.selection.select_kernel(kernels_of(*b_.document->overview(), row)); });
+  connect(roofline_, &RooflineView::list_asked, this,
+          [this](const std::vector<std::size_t>& rows, const QPoint& at) {
+            dots_menu(*roofline_, *b_.document->overview(), rows, b_.selection)->popup(at);
+          });
+  connect(roofline_, &RooflineView::nothing_chosen, this, [this] { b_.selection.select_kernel({}); });
   for (const Side* side : {&a_, &b_})
     connect(&side->selection, &Selection::view_changed, band_, qOverload<>(&QWidget::update));
   align_on_steps();
@@ -406,7 +415,13 @@ void ComparePanel::show_change(const comparison::KernelChange& change) {
   change_->setVisible(!said.isEmpty());
 }
 
+// The dots are B's.
+void ComparePanel::show_chosen_dots() {
+  roofline_->set_chosen(rows_of(*b_.document->overview(), b_.selection.kernel()), {});
+}
+
 void ComparePanel::show_durations() {
+  show_chosen_dots();
   const bool chosen = !a_.selection.kernel().empty() || !b_.selection.kernel().empty();
   durations_->setVisible(chosen);
   if (!chosen) {

@@ -79,6 +79,7 @@ class ComparePanel : public QWidget {
   void choose_beside(const Selection& chosen, Selection& other, bool chosen_is_a);
   void show_change(const comparison::KernelChange& change);
   void show_durations();
+  void show_chosen_dots();
   void line_up();
   void align_on_steps();
   void align_on_chosen();

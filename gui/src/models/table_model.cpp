@@ -22,6 +22,11 @@ bool is_utilisation(const std::string& key) {
   return key.ends_with("utilisation_ratio");
 }
 
+// Bars begin on the left, and so does what is written on them, or that nothing is known.
+bool is_on_the_right(const reports::ColumnHead& head) {
+  return head.align == reports::Align::right && !is_utilisation(head.key);
+}
+
 QString head_text(const reports::ColumnHead& head) {
   QString text = plain(head.header);
   if (!head.unit.empty()) text += ", " + plain(head.unit);
@@ -36,6 +41,12 @@ void TableModel::set_table(std::shared_ptr<const reports::Table> table, std::sha
   keeps_ = std::move(keeps);
   names_.clear();
   endResetModel();
+}
+
+void TableModel::split_heads(bool split) {
+  if (split == heads_are_split_) return;
+  heads_are_split_ = split;
+  if (columnCount({}) > 0) emit headerDataChanged(Qt::Horizontal, 0, columnCount({}) - 1);
 }
 
 QString TableModel::elided_name(const QModelIndex& index, int columns) const {
@@ -77,7 +88,7 @@ QVariant TableModel::data(const QModelIndex& index, int role) const {
       return head.elide == reports::Elide::never ? plain(head.help).remove('`') : text;
     }
     case Qt::TextAlignmentRole:
-      return int((head.align == reports::Align::right ? Qt::AlignRight : Qt::AlignLeft) | Qt::AlignVCenter);
+      return int((is_on_the_right(head) ? Qt::AlignRight : Qt::AlignLeft) | Qt::AlignVCenter);
     case Qt::AccessibleTextRole:
       return head_text(head) + ": " + shown(cell().words());
     case kValueRole:
@@ -103,7 +114,7 @@ QVariant TableModel::headerData(int section, Qt::Orientation orientation, int ro
   const reports::ColumnHead& head = table_->columns()[column];
   switch (role) {
     case Qt::DisplayRole: {
-      QString text = head_text(head);
+      QString text = heads_are_split_ ? plain(head.header) + '\n' + plain(head.unit) : head_text(head);
       if (table_->total_count() > 0) {
         const QString total =
             shown(with_minus_sign(table_->total(table_->total_count() - 1, column).words()));
@@ -113,12 +124,9 @@ QVariant TableModel::headerData(int section, Qt::Orientation orientation, int ro
     }
     case Qt::ToolTipRole:
       // Marks of the documents' code are none of a tooltip.
-      return plain(head.title.empty() ? head.header : head.title) + ": " + plain(head.help).remove('`');
-    case Qt::TextAlignmentRole: {
-      // Bars begin on the left, and so does what is written on them.
-      const bool is_right = head.align == reports::Align::right && !is_utilisation(head.key);
-      return int((is_right ? Qt::AlignRight : Qt::AlignLeft) | Qt::AlignVCenter);
-    }
+      return plain(reports::title_of(head)) + ": " + plain(head.help).remove('`');
+    case Qt::TextAlignmentRole:
+      return int((is_on_the_right(head) ? Qt::AlignRight : Qt::AlignLeft) | Qt::AlignVCenter);
     case Qt::InitialSortOrderRole:
       // Of numbers the largest are sought, of names those that begin with an A.
       return static_cast<int>(head.align == reports::Align::right ? Qt::DescendingOrder : Qt::AscendingOrder);

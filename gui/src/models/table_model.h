@@ -34,6 +34,8 @@ class TableModel : public QAbstractTableModel {
   /// `keeps` is what the table refers to. The first line of its totals stands in the headers.
   void set_table(std::shared_ptr<const reports::Table> table, std::shared_ptr<const void> keeps);
   [[nodiscard]] const std::shared_ptr<const reports::Table>& table() const { return table_; }
+  /// Heads with their units in a line of their own, which makes narrow columns of numbers with long heads.
+  void split_heads(bool split);
 
   /// A kernel's name or an NVTX path, whichever the column holds, in at most that many columns (>= 8). Different
   /// ones of the column stay different, unless there are thousands of them.
@@ -47,6 +49,7 @@ class TableModel : public QAbstractTableModel {
  private:
   std::shared_ptr<const reports::Table> table_;
   std::shared_ptr<const void> keeps_;
+  bool heads_are_split_ = false;
   mutable std::map<std::pair<int, int>, std::vector<QString>>
       names_;  // by column of the table and columns of text
 };

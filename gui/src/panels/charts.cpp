@@ -62,12 +62,12 @@ QRectF HistogramChart::graph() const {
 }
 
 HistogramChart::Bins HistogramChart::bins() const {
-  double low = values_.front(), high = values_.back();
-  // A few stragglers do not squeeze the rest: the last bin takes what is beyond.
-  high = std::min(high, values_[values_.size() / 2] * 4);
-  if (!other_.empty()) {
-    low = std::min(low, other_.front());
-    high = std::max(high, std::min(other_.back(), other_[other_.size() / 2] * 4));
+  double low = INFINITY, high = 0;
+  for (const std::vector<double>* side : {&values_, &other_}) {
+    if (side->empty()) continue;
+    low = std::min(low, side->front());
+    // A few stragglers do not squeeze the rest: the last bin takes what is beyond.
+    high = std::max(high, std::min(side->back(), (*side)[side->size() / 2] * 4));
   }
   const double margin = std::max((high - low) * 0.04, high * 0.01 + 1);
   low = std::max(low - margin, 0.0);
@@ -77,7 +77,7 @@ HistogramChart::Bins HistogramChart::bins() const {
 }
 
 int HistogramChart::item_count() const {
-  return values_.empty() ? 0 : static_cast<int>(bins().counts.size());
+  return values_.empty() && other_.empty() ? 0 : static_cast<int>(bins().counts.size());
 }
 
 QString HistogramChart::item_text(int item) const {
@@ -105,7 +105,7 @@ void HistogramChart::paintEvent(QPaintEvent*) {
   QPainter painter(this);
   const Theme& t = theme();
   painter.setFont(small_font(0.85));
-  if (values_.empty()) {
+  if (values_.empty() && other_.empty()) {
     painter.setPen(t.faint);
     painter.drawText(rect(), Qt::AlignCenter, tr("no launches"));
     return;
@@ -133,8 +133,18 @@ void HistogramChart::paintEvent(QPaintEvent*) {
   const QRectF feet(area.left(), area.bottom() + 3, area.width(), 16);
   painter.drawText(feet, Qt::AlignLeft, time_words(all.low));
   painter.drawText(feet, Qt::AlignRight,
-                   values_.back() > all.high ? time_words(all.high) + " +" : time_words(all.high));
-  painter.drawText(feet, Qt::AlignHCenter, tr("median %1").arg(time_words(values_[values_.size() / 2])));
+                   is_beyond(all.high) ? time_words(all.high) + " +" : time_words(all.high));
+  painter.drawText(feet, Qt::AlignHCenter, median_words());
+}
+
+bool HistogramChart::is_beyond(double ns) const {
+  return (!values_.empty() && values_.back() > ns) || (!other_.empty() && other_.back() > ns);
+}
+
+// Of a comparison that of B, or that only A has the kernel.
+QString HistogramChart::median_words() const {
+  if (values_.empty()) return tr("only in A: median %1").arg(time_words(other_[other_.size() / 2]));
+  return tr("median %1").arg(time_words(values_[values_.size() / 2]));
 }
 
 void HistogramChart::paint_other(QPainter& painter, const Bins& bins) const {

@@ -24,6 +24,8 @@ class HistogramChart : public ItemChart {
   [[nodiscard]] QSize sizeHint() const override { return {320, 120}; }
   /// Share of the values below the marked one.
   [[nodiscard]] std::optional<double> rank() const;
+  /// What is written below the middle; values or others are there.
+  [[nodiscard]] QString median_words() const;
   [[nodiscard]] int item_count() const override;
   [[nodiscard]] QString item_text(int item) const override;
   [[nodiscard]] QRectF item_rect(int item) const override;
@@ -39,6 +41,8 @@ class HistogramChart : public ItemChart {
   [[nodiscard]] Bins bins() const;
   [[nodiscard]] QRectF graph() const;
   void paint_other(QPainter& painter, const Bins& bins) const;
+  [[nodiscard]] bool is_beyond(double ns) const;
+
   std::vector<double> values_, other_;
   std::optional<double> marked_;
 };

@@ -14,12 +14,11 @@ namespace ridgeline::gui {
 namespace {
 
 constexpr int kColumnRole = Qt::UserRole;
-constexpr QSize kChooserSize(420, 460);
+constexpr QSize kChooserSize(640, 460);
 
-QString title_of(const reports::ColumnHead& head) {
-  QString title = plain(head.title.empty() ? head.header : head.title);
-  if (title.isEmpty()) title = plain(head.key);
-  return head.unit.empty() ? title : title + ", " + plain(head.unit);
+QString entry_of(const reports::ColumnHead& head) {
+  const QString title = plain(reports::whole_name(head));
+  return title.isEmpty() ? plain(head.key) : title;
 }
 
 }  // namespace
@@ -48,10 +47,11 @@ ColumnChooser::ColumnChooser(const reports::Table& table, const std::vector<bool
   std::set<std::string> listed;
   const auto add = [&](QTreeWidgetItem* group, std::size_t i) {
     listed.insert(heads[i].key);
-    auto* item = new QTreeWidgetItem(group, {title_of(heads[i]), plain(heads[i].key)});
+    auto* item = new QTreeWidgetItem(group, {entry_of(heads[i]), plain(heads[i].key)});
     item->setData(0, kColumnRole, static_cast<qulonglong>(i));
     item->setFlags(Qt::ItemIsEnabled | Qt::ItemIsSelectable | Qt::ItemIsUserCheckable);
     item->setCheckState(0, i < shown.size() && shown[i] ? Qt::Checked : Qt::Unchecked);
+    item->setSizeHint(0, QSize(0, list_->fontMetrics().height() + 5));
     for (const int at : {0, 1}) item->setToolTip(at, shown_lines(heads[i].help));
   };
   std::set<std::string> grouped;

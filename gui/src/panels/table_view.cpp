@@ -26,6 +26,8 @@ namespace {
 constexpr int kMinColumns = 8;         // characters of a name that is cut
 constexpr int kMinNameWidth = 240;     // pixels, at least: names of kernels differ at their ends
 constexpr int kMinElasticWidth = 160;  // likewise of other columns that are cut
+constexpr int kBarWidth = 92;
+constexpr int kTightNameWidth = 180, kTightBarWidth = 72;  // where columns would not fit otherwise
 
 QString elided(const QModelIndex& index, const QString& text, reports::Elide how, int columns) {
   switch (how) {
@@ -136,12 +138,19 @@ TableView::TableView(QWidget* parent) : QTableView(parent), delegate_(new CellDe
 }
 
 void TableView::set_table(std::shared_ptr<const reports::Table> table, std::shared_ptr<const void> keeps) {
-  QString keys;
-  for (const reports::ColumnHead& head : table->columns()) keys += plain(head.key) + ',';
-  const bool same = keys == keys_;
+  QString keys, units;
+  for (const reports::ColumnHead& head : table->columns()) {
+    keys += plain(head.key) + ',';
+    units += plain(head.unit) + ',';
+  }
+  const bool same = keys == keys_, same_units = units == units_;
+  units_ = units;
   const QSignalBlocker quiet(selectionModel());
   model_.set_table(std::move(table), std::move(keeps));
-  if (same) return;
+  if (same) {
+    if (!same_units) fit_columns();
+    return;
+  }
   keys_ = keys;
   dropped_.clear();
   asked_.clear();
@@ -161,51 +170,81 @@ int TableView::natural_width(int column) const {
     const QString text = proxy_.index(row, column).data().toString();
     width = std::max(width, fontMetrics().horizontalAdvance(text) + 14);
   }
-  if (head.key.ends_with("utilisation_ratio")) width = std::max(width, 92);
+  if (head.key.ends_with("utilisation_ratio")) width = std::max(width, tight_ ? kTightBarWidth : kBarWidth);
   return std::min(width, 420);
+}
+
+// Heads of one line where they have the width, else their units go below them, and then names and bars give way.
+void TableView::fit_columns() {
+  if (!model_.table()) return;
+  const auto size = [this](bool split, bool tight) {
+    tight_ = tight;
+    model_.split_heads(split);
+    size_columns();
+    return fits();
+  };
+  // What has to be scrolled in any case has names that can be read.
+  if (!size(false, false) && !size(true, false) && !size(true, true)) size(true, false);
+  show_whole_columns();
+}
+
+bool TableView::fits() const {
+  int width = 0;
+  for (const std::size_t column : shown_columns()) width += columnWidth(static_cast<int>(column));
+  return width <= viewport()->width();
 }
 
 // Columns as wide as their words; what may be elided gets the rest. Where the width does not suffice, columns go in the
 // order in which a terminal drops them.
-void TableView::fit_columns() {
-  if (!model_.table()) return;
+void TableView::size_columns() {
   const auto& heads = model_.table()->columns();
   for (const int column : dropped_) setColumnHidden(column, false);
   dropped_.clear();
-  struct Fixed {
-    int column, width, drop_order;
+  struct Sized {
+    int column, width, wanted, drop_order;
   };
-  std::vector<Fixed> fixed;
-  std::vector<int> elastic;
+  std::vector<Sized> columns;
   int used = 0;
+  bool named = false;
   for (std::size_t i = 0; i < heads.size(); ++i) {
     const int column = static_cast<int>(i);
     if (isColumnHidden(column)) continue;
+    const int natural = natural_width(column);
+    int least = natural;
     if (heads[i].elide != reports::Elide::never) {
-      elastic.push_back(column);
-      continue;
+      // The first of them is what a row is called.
+      least = std::min(named ? kMinElasticWidth : tight_ ? kTightNameWidth : kMinNameWidth, natural);
+      named = true;
     }
-    fixed.push_back({column, natural_width(column), asked_.contains(column) ? 0 : heads[i].drop_order});
-    used += fixed.back().width;
+    columns.push_back({column, least, natural, asked_.contains(column) ? 0 : heads[i].drop_order});
+    used += least;
   }
-  // The first of them is what a row is called.
-  const int others = std::max(static_cast<int>(elastic.size()) - 1, 0);
-  const int least = elastic.empty() ? 0 : kMinNameWidth + kMinElasticWidth * others;
-  std::stable_sort(fixed.begin(), fixed.end(),
-                   [](const Fixed& a, const Fixed& b) { return a.drop_order < b.drop_order; });
-  while (!fixed.empty() && fixed.back().drop_order > 0 && used + least > viewport()->width()) {
-    used -= fixed.back().width;
-    dropped_.push_back(fixed.back().column);
-    setColumnHidden(fixed.back().column, true);
-    fixed.pop_back();
+  const int room = viewport()->width();
+  while (used > room) {
+    // Of several that go as early the last.
+    const auto last = std::max_element(columns.rbegin(), columns.rend(), [](const Sized& a, const Sized& b) {
+      return a.drop_order < b.drop_order;
+    });
+    if (last == columns.rend() || last->drop_order == 0) break;
+    used -= last->width;
+    dropped_.push_back(last->column);
+    setColumnHidden(last->column, true);
+    columns.erase(std::next(last).base());
   }
-  for (const Fixed& each : fixed) setColumnWidth(each.column, each.width);
-  const int left = viewport()->width() - used;
-  const int first = std::max(kMinNameWidth, left / (others + 1));
-  for (const int column : elastic)
-    setColumnWidth(column,
-                   column == elastic.front() ? first : std::max(kMinElasticWidth, (left - first) / others));
-  show_whole_columns();
+  // What is left goes to those that want more, and then to the first that is cut.
+  int left = std::max(room - used, 0), wanted = 0;
+  for (const Sized& each : columns) wanted += each.wanted - each.width;
+  const double share = wanted > 0 ? std::min(static_cast<double>(left) / wanted, 1.0) : 0;
+  Sized* first = nullptr;
+  for (Sized& each : columns) {
+    const int more = static_cast<int>((each.wanted - each.width) * share);
+    each.width += more;
+    left -= more;
+    if (first == nullptr && heads[static_cast<std::size_t>(each.column)].elide != reports::Elide::never)
+      first = &each;
+  }
+  if (first != nullptr) first->width += left;
+  for (const Sized& each : columns) setColumnWidth(each.column, each.width);
 }
 
 // A column is seen whole or not at all, for half a head is another word: names take what the next one would be cut to.

@@ -67,13 +67,16 @@ class TableView : public QTableView {
   void column_menu(const QPoint& at);
   [[nodiscard]] int natural_width(int column) const;
   void fit_columns();
+  [[nodiscard]] bool fits() const;
+  void size_columns();
   void show_whole_columns();
 
   TableModel model_;
   TableProxy proxy_;
   CellDelegate* delegate_;
-  QString keys_;
+  QString keys_, units_;
   std::vector<int> dropped_;  // for lack of width
+  bool tight_ = false;        // as little as can be for names and bars
   std::set<int> asked_;       // by the user: these stay
   bool following_ = true;
 };

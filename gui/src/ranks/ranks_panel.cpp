@@ -2,6 +2,7 @@
 
 #include <QBoxLayout>
 #include <QEvent>
+#include <QStyle>
 #include <QScrollArea>
 #include <QSplitter>
 #include <algorithm>
@@ -73,6 +74,7 @@ RanksPanel::RanksPanel(const QString& path, QWidget* parent)
       [this](Result<queries::JobAnswer> answer) {
         if (answer) return show_answer(std::move(answer).value());
         said_->setText(shown(answer.failure().message));
+        fit_words();
         emit failed(answer.failure());
       });
 }
@@ -80,9 +82,12 @@ RanksPanel::RanksPanel(const QString& path, QWidget* parent)
 void RanksPanel::arrange() {
   auto* column = new QVBoxLayout(this);
   column->setContentsMargins(0, 0, 0, 0);
-  column->addWidget(said_);
+  said_area_ = scrolled(said_, this);
+  said_area_->setHorizontalScrollBarPolicy(Qt::ScrollBarAlwaysOff);
+  column->addWidget(said_area_);
   auto* both = new QSplitter(Qt::Horizontal, this);
-  both->addWidget(column_of({{skew_, 0}, {scrolled(map_, this), 1}}, this));
+  // In a low panel they scroll together: neither is pressed over the other.
+  both->addWidget(scrolled(column_of({{skew_, 0}, {map_, 1}}, this), this));
   auto* right = new QSplitter(Qt::Vertical, this);
   right->addWidget(column_of({{step_said_, 0}, {scrolled(rows_, this), 1}}, this));
   right->addWidget(column_of({{table_, 1}, {button_, 0}}, this));
@@ -92,11 +97,25 @@ void RanksPanel::arrange() {
   column->addWidget(both, 1);
 }
 
+// Whole where there is room, else a third of the panel, the rest of it scrolled: the ranks are what is looked at.
+void RanksPanel::fit_words() {
+  constexpr int kShare = 3;
+  const int wanted = said_->heightForWidth(width() - style()->pixelMetric(QStyle::PM_ScrollBarExtent));
+  const int least = std::min(wanted, 3 * fontMetrics().lineSpacing());
+  said_area_->setFixedHeight(std::clamp(height() / kShare, least, wanted));
+}
+
+void RanksPanel::resizeEvent(QResizeEvent* event) {
+  QWidget::resizeEvent(event);
+  fit_words();
+}
+
 void RanksPanel::show_answer(queries::JobAnswer answer) {
   answer_ = std::move(answer);
   QStringList lines;
   for (const std::string& sentence : reports::ranks_sentences(*answer_->analysis)) lines << shown(sentence);
   said_->setText(with_whole_numbers(lines.join("\n")));
+  fit_words();
   map_->set_analysis(answer_->analysis);
   show_skew();
   show_table();

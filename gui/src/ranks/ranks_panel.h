@@ -4,6 +4,7 @@
 
 #include <QLabel>
 #include <QPushButton>
+#include <QScrollArea>
 #include <QWidget>
 #include <memory>
 #include <optional>
@@ -48,9 +49,11 @@ class RanksPanel : public QWidget {
 
  protected:
   void changeEvent(QEvent* event) override;
+  void resizeEvent(QResizeEvent* event) override;
 
  private:
   void arrange();
+  void fit_words();
   void show_answer(queries::JobAnswer answer);
   void show_skew();
   void show_table();
@@ -61,6 +64,7 @@ class RanksPanel : public QWidget {
   std::optional<queries::JobAnswer> answer_;
   std::optional<std::int64_t> rank_, step_;
   QLabel* said_;
+  QScrollArea* said_area_ = nullptr;
   LatenessMap* map_;
   ColumnChart* skew_;
   StepRowsChart* rows_;

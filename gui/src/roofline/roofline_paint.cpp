@@ -15,6 +15,7 @@ namespace ridgeline::gui {
 namespace {
 
 constexpr double kLegendSwatch = 14;  // with the room after it
+constexpr double kAboveZero = 2;      // times where zero stands: there a scale begins
 constexpr double kLinePiece = 4;      // of a line that no name may cover
 
 QString axis_text(double value) {
@@ -96,43 +97,79 @@ void RooflineView::draw(QPainter& painter, const QRectF& area) const {
   if (plot_.mode == RooflineMode::intensity) draw_roof_names(painter, f);
 }
 
+// Powers of ten and what lies between them, as far as the axis has a scale there.
+std::vector<RooflineView::GridLine> RooflineView::grid_lines(double low, double high) const {
+  std::vector<GridLine> lines;
+  for (double decade = std::pow(10, std::floor(std::log10(low) + 1e-9)); decade <= high; decade *= 10) {
+    for (int i = 1; i < 10 && decade * i <= high; ++i) {
+      if (decade * i >= low && is_scaled(decade * i)) lines.push_back({decade * i, i == 1});
+    }
+  }
+  return lines;
+}
+
+// Between nothing and the least that is used an axis has no scale.
+bool RooflineView::is_scaled(double value) const {
+  return !plot_.zero || value > *plot_.zero * kAboveZero;
+}
+
+// As many as have room, from the axes' low ends.
+std::vector<RooflineView::Tick> RooflineView::place_ticks(const Frame& f) const {
+  const QFontMetricsF metrics(small_font(0.85));
+  const auto ticks_of = [&](double low, double high) {
+    std::vector<std::pair<double, QString>> ticks;
+    if (plot_.zero && *plot_.zero >= low && *plot_.zero <= high) ticks.emplace_back(*plot_.zero, "0");
+    for (const double tick : axis_ticks(low, high)) {
+      if (!is_scaled(tick)) continue;
+      ticks.emplace_back(tick, plot_.mode == RooflineMode::time ? time_tick_text(tick) : axis_text(tick));
+    }
+    return ticks;
+  };
+  std::vector<Tick> placed;
+  double free_from = f.area.left();
+  for (const auto& [value, text] : ticks_of(f.shows.low_x, f.shows.high_x)) {
+    const double wide = metrics.horizontalAdvance(text) + 8.0, left = f.x(value) - wide / 2;
+    if (left < free_from || left + wide > f.area.right()) continue;
+    free_from = left + wide;
+    placed.push_back({QRectF(left, f.graph.bottom() + 3, wide, 16), text, Qt::AlignHCenter});
+  }
+  double free_below = f.area.bottom();
+  for (const auto& [value, text] : ticks_of(f.shows.low_y, f.shows.high_y)) {
+    const double top = f.y(value) - 8;
+    if (top + 16 > free_below) continue;
+    free_below = top;
+    placed.push_back(
+        {QRectF(f.area.left() + 18, top, kRooflineLeft - 24, 16), text, Qt::AlignRight | Qt::AlignVCenter});
+  }
+  return placed;
+}
+
+QStringList RooflineView::tick_words() const {
+  QStringList words;
+  for (const Tick& tick : place_ticks(frame(rect()))) words << tick.text;
+  return words;
+}
+
 void RooflineView::draw_axes(QPainter& painter, const Frame& f) const {
   const Theme& t = theme();
   const bool time = plot_.mode == RooflineMode::time;
-  const auto words = [&](double value) { return time ? time_tick_text(value) : axis_text(value); };
-  const auto first = [](double low) { return std::pow(10, std::floor(std::log10(low) + 1e-9)); };
-  for (double decade = first(f.shows.low_x); decade <= f.shows.high_x; decade *= 10) {
-    for (int i = 1; i < 10 && decade * i <= f.shows.high_x; ++i) {
-      if (decade * i < f.shows.low_x) continue;
-      painter.setPen(QPen(i == 1 ? t.grid : t.alternate, 1));
-      painter.drawLine(QPointF(f.x(decade * i), f.graph.top()), QPointF(f.x(decade * i), f.graph.bottom()));
-    }
+  for (const GridLine& line : grid_lines(f.shows.low_x, f.shows.high_x)) {
+    painter.setPen(QPen(line.decade ? t.grid : t.alternate, 1));
+    painter.drawLine(QPointF(f.x(line.value), f.graph.top()), QPointF(f.x(line.value), f.graph.bottom()));
   }
-  double free_from = f.area.left();
-  for (const double tick : axis_ticks(f.shows.low_x, f.shows.high_x)) {
-    const QString text = words(tick);
-    const double wide = painter.fontMetrics().horizontalAdvance(text) + 8.0, left = f.x(tick) - wide / 2;
-    if (left < free_from || left + wide > f.area.right()) continue;
-    free_from = left + wide;
-    painter.setPen(t.faint);
-    painter.drawText(QRectF(left, f.graph.bottom() + 3, wide, 16), Qt::AlignHCenter, text);
+  for (const GridLine& line : grid_lines(f.shows.low_y, f.shows.high_y)) {
+    painter.setPen(QPen(line.decade ? t.grid : t.alternate, 1));
+    painter.drawLine(QPointF(f.graph.left(), f.y(line.value)), QPointF(f.graph.right(), f.y(line.value)));
   }
-  for (double decade = first(f.shows.low_y); decade <= f.shows.high_y; decade *= 10) {
-    for (int i = 1; i < 10 && decade * i <= f.shows.high_y; ++i) {
-      if (decade * i < f.shows.low_y) continue;
-      painter.setPen(QPen(i == 1 ? t.grid : t.alternate, 1));
-      painter.drawLine(QPointF(f.graph.left(), f.y(decade * i)), QPointF(f.graph.right(), f.y(decade * i)));
-    }
+  if (plot_.zero) {
+    painter.setPen(QPen(t.line, 1, Qt::DotLine));
+    if (const double at = *plot_.zero; f.shows.holds(at, f.shows.low_y))
+      painter.drawLine(QPointF(f.x(at), f.graph.top()), QPointF(f.x(at), f.graph.bottom()));
+    if (const double at = *plot_.zero; f.shows.holds(f.shows.low_x, at))
+      painter.drawLine(QPointF(f.graph.left(), f.y(at)), QPointF(f.graph.right(), f.y(at)));
   }
-  double free_below = f.area.bottom();
-  for (const double tick : axis_ticks(f.shows.low_y, f.shows.high_y)) {
-    const double top = f.y(tick) - 8;
-    if (top + 16 > free_below) continue;
-    free_below = top;
-    painter.setPen(t.faint);
-    painter.drawText(QRectF(f.area.left() + 18, top, kRooflineLeft - 24, 16),
-                     Qt::AlignRight | Qt::AlignVCenter, words(tick));
-  }
+  painter.setPen(t.faint);
+  for (const Tick& tick : place_ticks(f)) painter.drawText(tick.place, tick.alignment, tick.text);
   painter.setPen(t.text);
   painter.drawText(QRectF(f.graph.left(), f.graph.bottom() + 19, f.graph.width(), 18), Qt::AlignHCenter,
                    time ? tr("time at the DRAM roof, in all calls of the %1").arg(noun_)
@@ -238,6 +275,10 @@ void RooflineView::draw_legend(QPainter& painter, const Frame& f) const {
   painter.setPen(theme().faint);
   for (const LegendWords& words : place_legend(f)) {
     const double swatch = words.kernel_class ? kLegendSwatch : 0;
+    // A roof that is zoomed in on may lead below it.
+    QColor ground = theme().base;
+    ground.setAlphaF(0.85F);
+    painter.fillRect(words.place, ground);
     if (words.kernel_class)
       painter.fillRect(QRectF(words.place.left(), words.place.top() + 2, 9, 9),
                        theme().of(*words.kernel_class));

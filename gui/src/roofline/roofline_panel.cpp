@@ -178,47 +178,57 @@ void RooflinePanel::plot_again() {
 }
 
 // The dots of one place by name, for the mouse cannot tell them apart; and what can be done with the drawing.
-void RooflinePanel::show_list(const std::vector<std::size_t>& ranking_rows, const QPoint& at) {
-  auto* menu = new QMenu(this);
+std::vector<std::size_t> rows_of(const ScopeAnswer& answer, const KernelChoice& kernel) {
+  std::vector<std::size_t> rows;
+  for (std::size_t row = 0; row < answer.ranking->rows.size() && !kernel.empty(); ++row) {
+    const KernelChoice of_row = kernels_of(answer, row);
+    if (std::any_of(of_row.kernels.begin(), of_row.kernels.end(),
+                    [&](store::Id id) { return kernel.holds(id); }))
+      rows.push_back(row);
+  }
+  return rows;
+}
+
+QMenu* dots_menu(RooflineView& view, const ScopeAnswer& answer, const std::vector<std::size_t>& ranking_rows,
+                 Selection& selection) {
+  auto* menu = new QMenu(&view);
   menu->setAttribute(Qt::WA_DeleteOnClose);
   menu->setObjectName("dots");
   std::vector<std::string> keys;
   for (std::size_t i = 0; i < std::min(ranking_rows.size(), kMaxListed); ++i)
-    keys.push_back(answer()->ranking->rows.at(ranking_rows[i]).key);
+    keys.push_back(answer.ranking->rows.at(ranking_rows[i]).key);
   const std::vector<std::string> names = reports::elide_kernel_names(keys, kMaxListedName);
   for (std::size_t i = 0; i < names.size(); ++i) {
-    const std::size_t row = ranking_rows[i];
-    const analyzer::RankingRow& kernel = answer()->ranking->rows.at(row);
+    const analyzer::RankingRow& kernel = answer.ranking->rows.at(ranking_rows[i]);
     QAction* action = menu->addAction(
         QString("%1. %2  %3")
-            .arg(row + 1)
+            .arg(ranking_rows[i] + 1)
             .arg(shown(names[i]).replace("&", "&&"), plain(time_text(static_cast<double>(kernel.time_ns)))));
-    connect(action, &QAction::triggered, this,
-            [this, row] { selection_.select_kernel(kernels_of(*answer(), row)); });
-    connect(action, &QAction::hovered, this,
-            [this, row] { selection_.hover_kernel(kernels_of(*answer(), row)); });
+    const KernelChoice choice = kernels_of(answer, ranking_rows[i]);
+    QObject::connect(action, &QAction::triggered, &view,
+                     [&selection, choice] { selection.select_kernel(choice); });
+    QObject::connect(action, &QAction::hovered, &view,
+                     [&selection, choice] { selection.hover_kernel(choice); });
   }
   if (ranking_rows.size() > kMaxListed)
-    menu->addAction(tr("and %1 more: zoom in").arg(ranking_rows.size() - kMaxListed))->setEnabled(false);
+    menu->addAction(RooflinePanel::tr("and %1 more: zoom in").arg(ranking_rows.size() - kMaxListed))
+        ->setEnabled(false);
   if (!ranking_rows.empty()) menu->addSeparator();
-  QAction* whole = menu->addAction(tr("Show all"), view_, [this] { view_->zoom_to(std::nullopt); });
-  whole->setEnabled(view_->zoomed_to().has_value());
+  QAction* whole =
+      menu->addAction(RooflinePanel::tr("Show all"), &view, [&view] { view.zoom_to(std::nullopt); });
+  whole->setEnabled(view.zoomed_to().has_value());
+  QObject::connect(menu, &QMenu::aboutToHide, &view, [&selection] { selection.hover_kernel({}); });
+  return menu;
+}
+
+void RooflinePanel::show_list(const std::vector<std::size_t>& ranking_rows, const QPoint& at) {
+  QMenu* menu = dots_menu(*view_, *answer(), ranking_rows, selection_);
   menu->addAction(tr("Export…"), this, &RooflinePanel::export_picture);
-  connect(menu, &QMenu::aboutToHide, this, [this] { selection_.hover_kernel({}); });
   menu->popup(at);
 }
 
 std::vector<std::size_t> RooflinePanel::rows_of(const KernelChoice& kernel) const {
-  std::vector<std::size_t> rows;
-  if (!answer() || kernel.empty()) return rows;
-  for (std::size_t row = 0; row < answer()->ranking->rows.size(); ++row) {
-    for (const store::Id id : kernels_of(*answer(), row).kernels) {
-      if (!kernel.holds(id)) continue;
-      rows.push_back(row);
-      break;
-    }
-  }
-  return rows;
+  return answer() ? gui::rows_of(*answer(), kernel) : std::vector<std::size_t>();
 }
 
 void RooflinePanel::follow_kernel() {

@@ -11,6 +11,14 @@
 
 namespace ridgeline::gui {
 
+/// Rows of the ranking that have one of these kernels.
+[[nodiscard]] std::vector<std::size_t> rows_of(const ScopeAnswer& answer, const KernelChoice& kernel);
+
+/// For a place of a roofline where several dots are: choosing a line chooses its kernel, pointing at it marks it. The
+/// view owns it; the selection outlives it.
+[[nodiscard]] QMenu* dots_menu(RooflineView& view, const ScopeAnswer& answer,
+                               const std::vector<std::size_t>& ranking_rows, Selection& selection);
+
 class RooflinePanel : public ScopePanel {
   Q_OBJECT
  public:

@@ -34,6 +34,7 @@ class RooflineView : public ItemChart {
   [[nodiscard]] const RooflinePlot& plot() const { return plot_; }
   /// Those rows of the ranking are outlined; of the first one the levels are joined.
   void set_chosen(std::vector<std::size_t> rows, std::vector<RooflineDot> levels);
+  [[nodiscard]] const std::vector<std::size_t>& chosen() const { return chosen_; }
   void set_hovered(std::vector<std::size_t> rows);
   /// Where the same kernels stood in another capture, by name; arrows lead from there.
   void set_before(std::vector<RooflineDot> before);
@@ -44,6 +45,8 @@ class RooflineView : public ItemChart {
   [[nodiscard]] const std::optional<RooflineWindow>& zoomed_to() const { return zoom_; }
   /// Where the names of the roofs stand.
   [[nodiscard]] std::vector<QPolygonF> roof_names() const;
+  /// What stands at the ticks of both axes.
+  [[nodiscard]] QStringList tick_words() const;
   /// Where the words of the legend stand; nothing of the names covers them where there is another place.
   [[nodiscard]] std::vector<QRectF> legend_places() const;
   /// Where a dot stands; of the strip too.
@@ -113,6 +116,18 @@ class RooflineView : public ItemChart {
   [[nodiscard]] std::vector<QRectF> taken_by_dots_and_legend(const Frame& frame) const;
   [[nodiscard]] std::vector<QRectF> taken_by_dots(const Frame& frame) const;
   void draw_axes(QPainter& painter, const Frame& frame) const;
+  struct GridLine {
+    double value;
+    bool decade;  // a power of ten
+  };
+  struct Tick {
+    QRectF place;
+    QString text;
+    Qt::Alignment alignment;
+  };
+  [[nodiscard]] bool is_scaled(double value) const;
+  [[nodiscard]] std::vector<GridLine> grid_lines(double low, double high) const;
+  [[nodiscard]] std::vector<Tick> place_ticks(const Frame& frame) const;
   void draw_time_marks(QPainter& painter, const Frame& frame) const;
   void draw_legend(QPainter& painter, const Frame& frame) const;
   void draw_dots(QPainter& painter, const Frame& frame) const;

@@ -4,6 +4,7 @@
 #include <QPainter>
 #include <QProxyStyle>
 #include <QStyleOption>
+#include <QTabBar>
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -96,21 +97,71 @@ QPalette palette_of(const Theme& t) {
   return p;
 }
 
-// Fusion lays a veil of the highlight's colour over the cell that has the keys, and its words lose their contrast.
+// Fusion makes outlines from the window's colour: in a dark window nobody sees where a box is to be checked. And it
+// lays a veil of the highlight's colour over the cell that has the keys, whose words lose their contrast.
 class FusionWithOutlines : public QProxyStyle {
  public:
   FusionWithOutlines() : QProxyStyle(QStringLiteral("Fusion")) {}
   void drawPrimitive(PrimitiveElement element, const QStyleOption* option, QPainter* painter,
                      const QWidget* widget) const override {
-    if (element != PE_FrameFocusRect || qobject_cast<const QAbstractItemView*>(widget) == nullptr)
-      return QProxyStyle::drawPrimitive(element, option, painter, widget);
-    const auto* focus = qstyleoption_cast<const QStyleOptionFocusRect*>(option);
-    const bool chosen = focus != nullptr && (focus->state & State_Selected) != 0;
     painter->save();
-    painter->setPen(chosen ? theme().accent_text : theme().accent);
-    painter->setBrush(Qt::NoBrush);
-    painter->drawRect(option->rect.adjusted(0, 0, -1, -1));
+    if (element == PE_FrameFocusRect && qobject_cast<const QAbstractItemView*>(widget) != nullptr) {
+      draw_current_cell(*option, *painter);
+    } else if (element == PE_IndicatorCheckBox) {
+      draw_check_box(*option, *painter);
+    } else {
+      QProxyStyle::drawPrimitive(element, option, painter, widget);
+      if (element == PE_FrameLineEdit && (option->state & State_HasFocus) == 0)
+        draw_outline(QRectF(option->rect), theme().line, *painter);
+    }
     painter->restore();
+  }
+
+  // Of two tabs of nearly one colour the line says which is shown.
+  void drawControl(ControlElement element, const QStyleOption* option, QPainter* painter,
+                   const QWidget* widget) const override {
+    QProxyStyle::drawControl(element, option, painter, widget);
+    if (element != CE_TabBarTabShape || (option->state & State_Selected) == 0) return;
+    constexpr int kLine = 2;
+    const auto* tab = qstyleoption_cast<const QStyleOptionTab*>(option);
+    const bool below = tab != nullptr && tab->shape == QTabBar::RoundedSouth;
+    QRect line = option->rect.adjusted(1, 0, -1, 0);
+    below ? line.setTop(line.bottom() - kLine + 1) : line.setHeight(kLine);
+    painter->fillRect(line, theme().accent);
+  }
+
+ private:
+  static void draw_outline(const QRectF& around, const QColor& colour, QPainter& painter) {
+    painter.setRenderHint(QPainter::Antialiasing);
+    painter.setPen(QPen(colour, 1));
+    painter.drawRoundedRect(around.adjusted(0.5, 0.5, -0.5, -0.5), 2, 2);
+  }
+
+  static void draw_current_cell(const QStyleOption& option, QPainter& painter) {
+    const bool chosen = (option.state & State_Selected) != 0;
+    painter.setPen(chosen ? theme().accent_text : theme().accent);
+    painter.setBrush(Qt::NoBrush);
+    painter.drawRect(option.rect.adjusted(0, 0, -1, -1));
+  }
+
+  static void draw_check_box(const QStyleOption& option, QPainter& painter) {
+    const Theme& t = theme();
+    const bool enabled = (option.state & State_Enabled) != 0;
+    // In a list boxes of neighbours would touch.
+    const QRectF box = QRectF(option.rect).adjusted(1, 1, -1, -1);
+    painter.setBrush(t.base);
+    draw_outline(box, enabled ? t.faint : t.line, painter);
+    const QColor ink = enabled ? t.text : t.faint;
+    if ((option.state & State_On) != 0) {
+      painter.setBrush(Qt::NoBrush);
+      painter.setPen(QPen(ink, box.width() / 7, Qt::SolidLine, Qt::RoundCap, Qt::RoundJoin));
+      const auto at = [&](double x, double y) {
+        return QPointF(box.left() + box.width() * x, box.top() + box.height() * y);
+      };
+      painter.drawPolyline(QPolygonF({at(0.24, 0.52), at(0.43, 0.72), at(0.76, 0.28)}));
+    } else if ((option.state & State_NoChange) != 0) {
+      painter.fillRect(box.adjusted(3, 3, -3, -3), ink);
+    }
   }
 };
 

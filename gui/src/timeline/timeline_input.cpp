@@ -151,14 +151,45 @@ void TimelineView::previous_match() {
 void TimelineView::go_to_match(int direction) {
   match_wanted_ = matching_ ? direction : 0;
   if (matching_) return;
-  const auto& launch = selection_.launch();
-  const TimeWindow view = selection_.view();
-  const bool seen = launch && launch->start_ns >= view.start_ns && launch->start_ns < view.end_ns;
-  const std::int64_t from = seen ? launch->start_ns : view.start_ns + view.length_ns() / 2;
-  if (const auto place = direction > 0 ? scene_.next_found(from) : scene_.previous_found(from)) {
-    choose(*place);
-    reveal(*place);
+  std::optional<EventPlace> place;
+  if (const auto from = chosen_in_view()) {
+    place = direction > 0 ? scene_.next_found(*from) : scene_.previous_found(*from);
+  } else {
+    place = direction > 0 ? first_found_in_view() : scene_.previous_found(selection_.view().end_ns);
   }
+  if (!place) return;
+  choose(*place);
+  reveal(*place);
+}
+
+// When the chosen launch or range began, for which matches are in order; empty: none is in view.
+std::optional<std::int64_t> TimelineView::chosen_in_view() const {
+  const TimeWindow view = selection_.view();
+  const auto in_view = [&](std::int64_t start_ns, std::int64_t end_ns) {
+    return start_ns < view.end_ns && end_ns > view.start_ns;
+  };
+  if (const auto& launch = selection_.launch(); launch && in_view(launch->start_ns, launch->end_ns))
+    return launch->start_ns;
+  const auto& range = selection_.instance();
+  if (range && (in_view(range->calls.start_ns, range->calls.end_ns) ||
+                in_view(range->on_gpu.start_ns, range->on_gpu.end_ns)))
+    return range->calls.start_ns;
+  return std::nullopt;
+}
+
+// A range may have been entered long before what it launched runs: the first that does either in view.
+std::optional<EventPlace> TimelineView::first_found_in_view() const {
+  constexpr int kMaxBefore = 1000;
+  const std::int64_t view_start_ns = selection_.view().start_ns;
+  std::optional<EventPlace> first = scene_.next_found(view_start_ns - 1);
+  for (int i = 0; i < kMaxBefore; ++i) {
+    const auto before =
+        scene_.previous_found(first ? scene_.time_of(*first).start_ns : scene_.extent().end_ns);
+    const auto range = before ? scene_.range_at(*before) : std::nullopt;
+    if (!range || range->on_gpu.length_ns() <= 0 || range->on_gpu.start_ns < view_start_ns) break;
+    first = before;
+  }
+  return first;
 }
 
 void TimelineView::next_event() {

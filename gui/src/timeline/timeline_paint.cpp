@@ -59,10 +59,11 @@ void TimelineView::paint_strip(QPainter& painter) {
   const QRect graph = graph_rect();
   const TimeAxis all = strip_axis();
   painter.fillRect(QRect(0, 0, width(), kStripHeight), t.window);
-  if (strip_.isNull()) {
-    const double ratio = devicePixelRatioF();
-    strip_ = QImage(QSize(static_cast<int>(graph.width() * ratio), static_cast<int>(kStripHeight * ratio)),
-                    QImage::Format_ARGB32_Premultiplied);
+  const double ratio = devicePixelRatioF();
+  const QSize size(static_cast<int>(graph.width() * ratio), static_cast<int>(kStripHeight * ratio));
+  // A bar to scroll rows with takes of the graph's width when it appears.
+  if (strip_.size() != size) {
+    strip_ = QImage(size, QImage::Format_ARGB32_Premultiplied);
     strip_.fill(Qt::transparent);
     QPainter on(&strip_);
     std::vector<EventBin> bins(static_cast<std::size_t>(strip_.width()));

@@ -161,6 +161,8 @@ class TimelineView : public QWidget {
   void find_marks();
   void find_matches();
   void go_to_match(int direction);
+  [[nodiscard]] std::optional<std::int64_t> chosen_in_view() const;
+  [[nodiscard]] std::optional<EventPlace> first_found_in_view() const;
   void walk(int along, int across);
   void edit_note(std::size_t note);
   [[nodiscard]] QRectF note_rect(const TimelineNote& note) const;

@@ -48,6 +48,8 @@ struct RooflineRoof {
 struct RooflinePlot {
   RooflineMode mode = RooflineMode::intensity;
   double low_x = 0.1, high_x = 1000, low_y = 1e9, high_y = 1e15;
+  /// Time mode: where on both axes stands what does not use a roof, for a logarithm has no zero; empty: all use both.
+  std::optional<double> zero;
   std::vector<RooflineRoof> roofs;
   std::vector<RooflineDot> dots;   ///< longest last, so that short ones are not hidden below it
   std::vector<RooflineDot> strip;  ///< intensity mode: without operations; x is their share of the DRAM roof
