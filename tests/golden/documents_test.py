@@ -74,6 +74,9 @@ reason = "agreed, in May: 100 %"
 [[budget]]
 kernel = "*adamw*"
 max_time_us = 90000
+[[budget]]
+kernel = "no such kernel"
+max_time_us = 1
 """
 
 
@@ -119,10 +122,14 @@ def of_capture(capture):
     yield "explain.json", ["explain", capture, "1", "--format", "json"], 100
     yield "explain.md", ["explain", capture, "1", "--format", "markdown"], 100
     yield "ncu-command.txt", ["ncu-command", capture, "1"], 100
+    for form, suffix in (("json", "json"), ("csv", "csv"), ("markdown", "md")):
+        yield f"ncu-command.{suffix}", ["ncu-command", capture, "2", "--format", form], 100
     yield "info-verify.txt", ["info", capture, "--verify"], 100
     yield "sql.txt", ["sql", capture, "SELECT phase, status, count(*) AS steps, min(step_index) AS first FROM v_step GROUP BY 1, 2"], 100
     yield from reports(capture)
-    yield "report-failing.xml", ["report", capture, "--project", "project.toml", "--fail-on", "budget,target,unmeasured", "--format", "junit"], 100
+    for form, suffix in (("junit", "xml"), ("github", "github.txt")):
+        yield f"report-failing.{suffix}", ["report", capture, "--project", "project.toml", "--fail-on", "budget,target,unmeasured", "--format", form], 100
+    yield "report-warning.github.txt", ["report", capture, "--project", "project.toml", "--format", "github"], 100
 
 
 def of_roofs(capture):
@@ -166,6 +173,8 @@ def of_job(job, captures, alone):
         yield f"ranks-by-{view}.txt", ["ranks", job, "--by", view], 100
         yield f"ranks-by-{view}.csv", ["ranks", job, "--by", view, "--columns", "all", "--format", "csv"], 100
     yield "ranks-alone.txt", ["ranks", job, "--by", "account", "--alone", alone], 100
+    yield "ranks-alone.json", ["ranks", job, "--by", "account", "--alone", alone, "--format", "json"], 100
+    yield "ranks-alone.md", ["ranks", job, "--alone", alone, "--format", "markdown"], 100
     changes = [word for change in ("overlap", "links=2", "links=0.5", "no-skew,links=2", "bucket=1MB", "bucket=55MB") for word in ("--what-if", change)]
     for extension, name in (("txt", "text"), ("json", "json"), ("csv", "csv"), ("md", "markdown")):
         yield f"ranks-what-if.{extension}", ["ranks", job, *changes, "--format", name], 100
@@ -419,6 +428,7 @@ class Group:
             captures = sorted(str(path.relative_to(self.folder)) for path in (self.folder / cause).glob("*.ridge"))
             self.notes.append((f"merge {cause}", self.run(["merge", *captures, "-o", f"{cause}.ridge"], 100)))
             yield f"{cause}.txt", ["ranks", f"{cause}.ridge"], 100
+            yield f"{cause}.json", ["ranks", f"{cause}.ridge", "--format", "json"], 100
             for view in ("step", "collective", "kernel", "account"):
                 yield f"{cause}-by-{view}.csv", ["ranks", f"{cause}.ridge", "--by", view, "--columns", "all", "--format", "csv"], 100
             changes = [word for change in ("overlap", "links=4", "links=0.25", "no-skew", "bucket=8MB", "bucket=100MB") for word in ("--what-if", change)]
@@ -441,6 +451,11 @@ class Group:
             done = self.run(["import", *words, "-o", f"{capture}.ridge"], 100)
             self.notes.append((f"import {' '.join(words)}", done))
         yield from (command for capture in ("kineto", "nsys", "perfetto", "chrome") for command in of_import(capture))
+        foreign.nsys(self.folder / "more.sqlite", steps=2, more=True)
+        self.notes.append(("import more.sqlite", self.run(["import", "more.sqlite", "-o", "nsys-more.ridge"], 100)))
+        for table in ("run", "process", "thread", "device", "memcpy"):
+            yield f"nsys-more.{table}.csv", ["sql", "nsys-more.ridge", f"SELECT * FROM {table}", "--format", "csv"], 100
+        yield "nsys-more-info.txt", ["info", "nsys-more.ridge"], 100
         for capture in ("kineto-ranks", "kineto-named"):
             yield f"{capture}-info.txt", ["info", f"{capture}.ridge"], 100
             yield f"{capture}-steps.txt", ["steps", f"{capture}.ridge"], 100
@@ -475,6 +490,14 @@ class Group:
         for name, words in (("slower", ["run=30", "codes", "slow=layernorm_backward:1.5"]), ("other", ["run=31", "factor=1.1", "hostile", "driver=590.1"])):
             capture = self.make(f"{name}.ridge", "layers=1", *words)
             yield self.page(f"{name}-compared.html", "report", "plain.ridge", "--against", capture, "--format", "html", "-o", f"{name}-compared.html")
+        # The same of a comparison that was kept as JSON.
+        moved = [self.make(f"copying{i}.ridge", "layers=1", "codes", "copies=3", f"run={40 + i}") for i in range(3)]
+        plain = [self.make(f"plain{i}.ridge", "layers=1", "codes", f"run={50 + i}") for i in range(3)]
+        for name, sides in (("came", [*plain, "--against", *moved]), ("went", [*moved, "--against", *plain])):
+            (self.folder / f"{name}.compared.json").write_bytes(self.run(["compare", *sides, "--format", "json"], 100).stdout)
+            for form, suffix in (("text", "txt"), ("markdown", "md"), ("csv", "csv"), ("junit", "xml"), ("gitlab-metrics", "metrics.txt")):
+                yield f"{name}-kept.{suffix}", ["report", f"{name}.compared.json", "--format", form], 100
+            yield self.page(f"{name}-kept.html", "report", f"{name}.compared.json", "--format", "html", "-o", f"{name}-kept.html")
         for name, runs in {"ladder": ladder_runs(), **{name: runs for name, runs in other_ladders().items() if name in ("slower", "noisy", "one-round")}}.items():
             (self.folder / f"{name}.json").write_text(json.dumps(runs))
             self.written += [f"{name}/ladder.{suffix}" for suffix in ("html", "svg", "csv", "json")]

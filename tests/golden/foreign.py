@@ -128,10 +128,17 @@ NSYS_TABLES = {
 }
 
 
-def nsys(path, without=(), steps=4):
+# What newer exports have beside: names of processes and threads, whose device is which GPU, the machine.
+NSYS_MORE_TABLES = {
+    "PROCESSES": "globalPid INTEGER, pid INTEGER, name TEXT", "ThreadNames": "nameId INTEGER, priority INTEGER, globalTid INTEGER",
+    "TARGET_INFO_CUDA_DEVICE": "gpuId INTEGER, cudaId INTEGER, pid INTEGER", "TARGET_INFO_SYSTEM_ENV": "globalVid INTEGER, devStateName TEXT, name TEXT, value TEXT",
+}
+
+
+def nsys(path, without=(), steps=4, more=False):
     """An export of Nsight Systems: pushed and started ranges, calls, two streams, a graph, clusters, waits, errors, two processes."""
     database = sqlite3.connect(path)
-    for name, columns in NSYS_TABLES.items():
+    for name, columns in {**NSYS_TABLES, **(NSYS_MORE_TABLES if more else {})}.items():
         if name in without:
             continue
         database.execute(f"CREATE TABLE {name}({columns})")
@@ -172,6 +179,15 @@ def nsys(path, without=(), steps=4):
             rows("CUPTI_ACTIVITY_KIND_SYNCHRONIZATION", (at + 221_000, at + 289_000, 0, 1, 7, correlation + 2, pid, 3, 0),
                  (at + 292_000, at + 298_000, 0, 1, 7, correlation + 3, pid, 1, 2))
             correlation += 4
+    if more:
+        first, second = ((1 << 48) | (process << 24) for process in (77, 78))
+        rows("TARGET_INFO_GPU", (3, "NVIDIA H100 80GB HBM3", 3_352_320_000_000, 132, 80 * GIB, 1_980_000_000, 9, 0, 0))
+        rows("PROCESSES", (first, 77, "python\ttrain.py"), (second, 78, None), (None, 79, "nobody"), ((1 << 48) | (99 << 24), 99, "idle"))
+        rows("ThreadNames", (6, 0, first + 5), (8, 0, second + 6), (None, 0, first + 6), (6, 0, (99 << 24) + 1))
+        rows("TARGET_INFO_CUDA_DEVICE", (0, 1, 77), (3, 0, 77), (3, 0, 78), (None, 1, 78))
+        rows("TARGET_INFO_SYSTEM_ENV", (0, "a", "Hostname", "node\n7"), (0, "b", "OS", "Linux"))
+        for kind in range(16):
+            rows("CUPTI_ACTIVITY_KIND_MEMCPY", (2_000_000 + 1_000 * kind, 2_000_500 + 1_000 * kind, 0, 1, 7, 500 + kind, first, 100 + kind, kind, 1))
     rows("NVTX_EVENTS", (50, None, 34, None, None, None, "a mark", (1 << 48) + 5, None, None, 0), (60, None, 59, None, None, None, "never closed", (1 << 48) + 5,
                                                                                                   None, None, 0))
     rows("DIAGNOSTIC_EVENT", (1, 0, 0, 3, "Not all events might have been collected.", None))
