@@ -129,6 +129,16 @@ TEST(Window, ColumnsAreChosenInGroupsWithASearch) {
     all += list->topLevelItem(g)->childCount();
   }
   EXPECT_EQ(all, table->model()->columnCount()) << "each column once";
+  // Names are seen whole, and most keys beside them.
+  const QTreeWidgetItem* longest = nullptr;
+  for (int g = 0; g < list->topLevelItemCount(); ++g) {
+    for (int i = 0; i < list->topLevelItem(g)->childCount(); ++i) {
+      const QTreeWidgetItem* item = list->topLevelItem(g)->child(i);
+      if (longest == nullptr || item->text(0).size() > longest->text(0).size()) longest = item;
+    }
+  }
+  EXPECT_GT(list->columnWidth(0), list->fontMetrics().horizontalAdvance(longest->text(0)));
+  EXPECT_GT(list->columnWidth(1), 200);
   for (const char* name : {"tiers", "caches", "clock", "shape", "cold", "work"})
     EXPECT_TRUE(groups.contains(name)) << name << " in " << groups.join(", ").toStdString();
   QTest::keyClicks(chooser->field(), "cold_time");

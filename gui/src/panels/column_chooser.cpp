@@ -51,7 +51,7 @@ ColumnChooser::ColumnChooser(const reports::Table& table, const std::vector<bool
     item->setData(0, kColumnRole, static_cast<qulonglong>(i));
     item->setFlags(Qt::ItemIsEnabled | Qt::ItemIsSelectable | Qt::ItemIsUserCheckable);
     item->setCheckState(0, i < shown.size() && shown[i] ? Qt::Checked : Qt::Unchecked);
-    item->setSizeHint(0, QSize(0, list_->fontMetrics().height() + 5));
+    item->setSizeHint(1, QSize(0, list_->fontMetrics().height() + 5));  // the first is as wide as its words
     for (const int at : {0, 1}) item->setToolTip(at, shown_lines(heads[i].help));
   };
   std::set<std::string> grouped;

@@ -2,9 +2,9 @@
 
 #include <QBoxLayout>
 #include <QEvent>
-#include <QStyle>
 #include <QScrollArea>
 #include <QSplitter>
+#include <QStyle>
 #include <algorithm>
 #include <utility>
 
