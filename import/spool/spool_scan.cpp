@@ -190,8 +190,8 @@ ScannedSpool scan_definitions(const Reader& reader, const OffsetProgress& progre
     step.position = index - schedule_start;
     if (step.deferred) {
       ++schedule_start;
-      // What it was meant for, it was not used for.
-      step.phase = Phase::after;
+      // What it was meant for, it was not used for, but for samples in place of those that were missed.
+      if ((flags[index] & kStepSamplesAgain) == 0) step.phase = Phase::after;
       step.configuration = 0;
     }
     if ((flags[index] & kStepAlone) != 0) alone.push_back(index);

@@ -83,7 +83,7 @@ Phase phase_of(const ScannedSpool& spool, const RecordedStep& step, const Record
     const bool counted = step.phase == Phase::replay && step.counters && step.counters_usable();
     return counted ? Phase::replay : Phase::warmup;
   }
-  if (step.deferred) return Phase::after;
+  if (step.deferred) return step.phase == Phase::sample ? Phase::sample : Phase::after;
   if (plan.total_steps > 0 && step.position >= plan.total_steps) return Phase::after;
   return is_known(step.phase) ? step.phase : Phase::after;
 }
@@ -237,6 +237,9 @@ store::TierStatus sampling_verdict(const ScannedSpool& spool, const RecordingPla
   if (sampling.covered_ns == 0) {
     const AgentMessage* no_permission = spool.message_about(spool::Topic::sampling_refused);
     if (no_permission != nullptr) return verdict(Tier::t1, TierOutcome::refused, no_permission->what);
+    // Steps were there, but their window was given up.
+    if (const AgentMessage* said = spool.message_about(spool::Topic::sampling); said && sampling.steps == 0)
+      return verdict(Tier::t1, TierOutcome::failed, said->what);
     if (sampling.steps == 0)
       return verdict(Tier::t1, TierOutcome::failed, no_steps(spool, plan, Tier::t1, plan.first_sample_step));
     return verdict(Tier::t1, TierOutcome::failed,

@@ -36,7 +36,7 @@ class Sampled : public Importer {
   // The spool of a window with that many of its samples; `values` makes the row of one sample.
   void fill(FakeSpool& spool, double keep = 1, WindowStatus status = WindowStatus::ok,
             const std::string& reason = {}, bool with_window = true) {
-    spool.process(4242, "timeline=1,sample=5");
+    spool.process(4242, again_ ? "timeline=1,sample=1" : "timeline=1,sample=5");
     const char* metrics[] = {kRead, kActive, kTensor, kClock, kL2, kHits};
     for (std::uint32_t m = 0; m < 6; ++m) spool.metric(m + 1, metrics[m]);
     for (std::uint32_t m = 0; m < 6; ++m) spool.pm_metric(1, m, m + 1);
@@ -49,8 +49,12 @@ class Sampled : public Importer {
     std::int64_t measured_from = 0;
     for (std::uint32_t s = 0; s < 2 + kMeasured; ++s) {
       spool.advance(window_.activities[next].start_ns - spool.now() - 5000);
+      constexpr std::uint16_t kAgain = spool::kStepDeferred | spool::kStepSamplesAgain;
       if (!stretch_)
-        spool.begin_step(s, s == 0 ? Phase::timeline : Phase::sample, 0, s == 1 ? spool::kStepUnmeasured : 0);
+        spool.begin_step(s, s == 0 ? Phase::timeline : Phase::sample, 0,
+                         s == 1            ? spool::kStepUnmeasured
+                         : again_ && s > 1 ? kAgain
+                                           : std::uint16_t{0});
       else if (s == 2)
         spool.begin_step(spool::kFirstStretch, Phase::sample, 0, spool::kStepByTime);
       if (s == 2) measured_from = window_.activities[next].start_ns - 4000;
@@ -89,6 +93,7 @@ class Sampled : public Importer {
   }
 
   bool stretch_ = false;  // of a program without steps
+  bool again_ = false;    // the measured steps stand for one of the schedule that was missed
   double shift_ns_ = 750;
   std::function<void(std::size_t, std::vector<double>&)> spoil_;
   SimulatedWindow window_;
@@ -107,6 +112,30 @@ TEST_F(Sampled, AStretchOfAProgramWithoutStepsIsAStepOfTheCapture) {
             std::to_string(12 * kMeasured * 6));
   EXPECT_EQ(scalar(capture, "SELECT first_step_index FROM pm_window"),
             scalar(capture, "SELECT step_index FROM step WHERE phase = 'sample'"));
+}
+
+// Sampling started too late for the schedule's own steps: others beside the schedule stand for them.
+TEST_F(Sampled, StepsThatMakeUpForMissedOnesAreOfTheSamplePhase) {
+  again_ = true;
+  FakeSpool spool(directory_.path());
+  spool.pm_window(7, spool::kNoStep, spool::kNoStep, WindowStatus::failed, "starting it took 107 ms");
+  fill(spool);
+  const store::Capture capture = import();
+  EXPECT_EQ(t1(capture), "ok");
+  EXPECT_EQ(scalar(capture, "SELECT group_concat(phase || ' ' || status) FROM step ORDER BY step_index"),
+            "timeline ok,sample ok,sample ok,sample ok,sample ok,sample ok");
+  EXPECT_EQ(scalar(capture, "SELECT count(*) FROM launch_metric WHERE tier = 'T1'"),
+            std::to_string(12 * kMeasured * 6));
+}
+
+// The last word on a window is what counts: its cut step has others in its place.
+TEST_F(Sampled, AWindowThatMeansFewerStepsInTheEndMissesNone) {
+  FakeSpool spool(directory_.path());
+  fill(spool, 0.6, WindowStatus::overflow, "the hardware buffer was nearly full");
+  spool.pm_window(1, 2, 3, WindowStatus::overflow, "the hardware buffer was nearly full");
+  const store::Capture capture = import();
+  EXPECT_EQ(t1(capture), "ok");
+  EXPECT_EQ(scalar(capture, "SELECT group_concat(DISTINCT step_index) FROM v_launch_metric"), "2,3");
 }
 
 TEST_F(Sampled, AStretchWhoseSamplesEndEarlyHasThemAllTheSame) {

@@ -46,6 +46,12 @@ TEST_F(Verdicts, EverythingSound) {
   for (std::size_t tier = 0; tier < 4; ++tier) EXPECT_EQ(of(tier), "ok") << tier;
 }
 
+TEST_F(Verdicts, AWindowThatWasGivenUpIsTheReasonAndNotTheNumberOfSteps) {
+  outcomes_.sampling = {};
+  say(spool::Topic::sampling, "starting it took 107 ms; the program ended");
+  EXPECT_EQ(of(1), "failed: starting it took 107 ms; the program ended");
+}
+
 TEST_F(Verdicts, EachGapOfTheTimelineIsCounted) {
   counts_.launches_seen = 103;
   counts_.dropped_records = 4;

@@ -501,6 +501,8 @@ inline constexpr std::uint16_t kStepDeferred =
     64;  // StepStart or StepEnd: a timeline step beside the schedule, which waits for the GPU's counters
 inline constexpr std::uint16_t kStepAlone =
     128;  // StepStart: a step of the timeline phase that runs without being recorded, beside the schedule
+inline constexpr std::uint16_t kStepSamplesAgain =
+    256;  // StepStart, with kStepDeferred: of the sample phase, which goes on for what was not sampled in its own steps
 /// Stretches are numbered from here on, apart from the steps.
 inline constexpr std::uint32_t kFirstStretch = 1u << 30;
 
