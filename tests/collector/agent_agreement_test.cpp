@@ -181,20 +181,21 @@ TEST(Agreement, PeersMeetBeforeTheySample) {
   r.rounds(8);
   std::atomic<bool> there{false}, over{false};
   std::thread early([&] {
-    r.ranks[0]->meet([&] { return over.load(); });
+    EXPECT_TRUE(r.ranks[0]->meet([&] { return over.load(); }));
     EXPECT_TRUE(there) << "it went on before the other came";
   });
   std::this_thread::sleep_for(std::chrono::milliseconds(20));
   there = true;
-  r.ranks[1]->meet([] { return false; });
+  EXPECT_TRUE(r.ranks[1]->meet([] { return false; }));
   early.join();
   over = true;
-  r.ranks[0]->meet([&] { return over.load(); });  // the other never comes: the end of the program does
+  EXPECT_FALSE(
+      r.ranks[0]->meet([&] { return over.load(); }));  // the other never comes: the end of the program does
   r.ranks[1]->leave();
-  r.ranks[0]->meet([] { return false; });
+  EXPECT_TRUE(r.ranks[0]->meet([] { return false; }));
   Ranks strangers({3, 3});  // nothing was agreed on: nobody waits
   strangers.rounds(2);
-  strangers.ranks[0]->meet([] { return false; });
+  EXPECT_TRUE(strangers.ranks[0]->meet([] { return false; }));
 }
 
 TEST(Agreement, OneThatLeftIsNotWaitedFor) {

@@ -1,17 +1,16 @@
 // In-situ sampling against a fake CUPTI: the plan of a window, when it starts and stops, refusals, ways to
 // end.
-#include <set>
-
-#include "agent_testing.h"
-#include "tiers/sampling.h"
+#include "sampling_testing.h"
 
 namespace ridgeline::agent {
 namespace {
 
 using testing::FakeCupti;
 using testing::FakeProgram;
+using testing::kMillisecond;
+using testing::SampledProgram;
+using testing::TwoDevices;
 
-constexpr std::int64_t kMillisecond = 1'000'000;
 constexpr std::uint64_t kGiB = 1ull << 30;
 
 TEST(SamplingPlan, IsFineEnoughForStepsOfSixtyMilliseconds) {
@@ -76,54 +75,6 @@ TEST(SamplingPlan, CopesWithShortPhasesAndUnknownSteps) {
   EXPECT_GT(plan_sampling(6, 0, 0, {}).buffer_bytes, 0u);
   EXPECT_GT(plan_sampling(6, INT64_MAX, 30 * kGiB, {}).interval_ns, 0);
 }
-
-// A program of ten-millisecond steps; each flush hands over the kernels that the device is through with.
-struct SampledProgram {
-  explicit SampledProgram(FakeCupti& fake, std::map<std::string, std::string> environment = {},
-                          bool with_control = false)
-      : cupti(fake) {
-    environment.emplace("RIDGELINE_SCHEDULE", "timeline=3,sample=6,replay=2");
-    environment.emplace("RIDGELINE_METRICS_R1", "a,b");
-    program = std::make_unique<FakeProgram>(cupti, environment, with_control);
-    cupti.on_flush = [this] { flush(); };
-    EXPECT_TRUE(program->start());
-    program->create_context();
-    step();
-    program->tick();  // describes the device, prepares
-    steps(2);
-  }
-  ~SampledProgram() { cupti.on_flush = nullptr; }
-
-  void step() {
-    program->push("step");
-    for (int i = 0; i < 3; ++i) pending.push_back(program->launch("k"));
-    cupti.clock_ns += 10 * kMillisecond;
-    program->pop();
-  }
-  void steps(int count) {
-    for (int i = 0; i < count; ++i) step();
-  }
-  // A turn of the agent's threads, a millisecond later.
-  void tick() { program->session().tick(cupti.clock_ns += kMillisecond); }
-  void flush() {
-    if (device_hangs) {
-      cupti.clock_ns += kMillisecond;
-      return;
-    }
-    std::vector<CUpti_ActivityKernel10> records;
-    for (const std::uint32_t id : pending)
-      records.push_back(FakeProgram::kernel(id, "k", static_cast<std::uint64_t>(cupti.clock_ns - 1000),
-                                            static_cast<std::uint64_t>(cupti.clock_ns)));
-    pending.clear();
-    if (!records.empty()) program->deliver(records);
-  }
-  FakeProgram::Contents contents() { return program->contents(); }
-
-  FakeCupti& cupti;
-  std::unique_ptr<FakeProgram> program;
-  std::vector<std::uint32_t> pending;
-  bool device_hangs = false;
-};
 
 TEST(Sampling, MeasuresTheStepsThatFollowTheSettledOnes) {
   FakeCupti cupti;
@@ -267,56 +218,6 @@ TEST(Sampling, TakesAWindowForEachPhase) {
   EXPECT_EQ(c.pm_windows[3].first_step, 8u);
   EXPECT_EQ(c.pm_windows[3].status, WindowStatus::ok) << c.text(c.pm_windows[3].reason);
 }
-
-// A program that works on two devices by turns in each step.
-struct TwoDevices {
-  explicit TwoDevices(FakeCupti& fake) : cupti(fake) {
-    program = std::make_unique<FakeProgram>(
-        cupti, std::map<std::string, std::string>{{"RIDGELINE_SCHEDULE", "timeline=3,sample=6"}});
-    cupti.on_flush = [this] { flush(); };
-    EXPECT_TRUE(program->start());
-    for (const std::uint32_t device : {1u, 0u}) {
-      program->use_device(device);
-      program->create_context();
-    }
-    step();
-    program->tick();
-    steps(2);
-  }
-  ~TwoDevices() { cupti.on_flush = nullptr; }
-  void step() {
-    program->push("step");
-    for (const std::uint32_t device : {0u, 1u}) {
-      program->use_device(device);
-      for (int i = 0; i < 3; ++i) pending[device].push_back(program->launch("k"));
-    }
-    cupti.clock_ns += 10 * kMillisecond;
-    program->pop();
-  }
-  void steps(int count) {
-    for (int i = 0; i < count; ++i) step();
-  }
-  void flush() {
-    for (auto& [device, launches] : pending) {
-      if (hangs.contains(device)) continue;
-      std::vector<CUpti_ActivityKernel10> records;
-      for (const std::uint32_t id : launches) {
-        records.push_back(FakeProgram::kernel(id, "k", static_cast<std::uint64_t>(cupti.clock_ns - 1000),
-                                              static_cast<std::uint64_t>(cupti.clock_ns)));
-        records.back().deviceId = device;
-      }
-      launches.clear();
-      if (!records.empty()) program->deliver(records);
-    }
-    if (!hangs.empty()) cupti.clock_ns += kMillisecond;
-  }
-  void tick() { program->session().tick(cupti.clock_ns += kMillisecond); }
-
-  FakeCupti& cupti;
-  std::unique_ptr<FakeProgram> program;
-  std::map<std::uint32_t, std::vector<std::uint32_t>> pending;
-  std::set<std::uint32_t> hangs;
-};
 
 TEST(Sampling, TakesEveryDeviceThatIsUsed) {
   FakeCupti cupti;

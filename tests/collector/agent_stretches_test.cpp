@@ -163,6 +163,74 @@ TEST(Stretches, WithoutStepsTheDeviceIsSampledByTime) {
   EXPECT_GT(c.pm_samples.size(), 1000u);
 }
 
+// The buffer of a window of 90 ms holds 200 ms, of which starting takes 250 at first.
+TEST(Stretches, AWindowThatStartedTooSlowlyIsTakenAgain) {
+  FakeCupti cupti;
+  cupti.pm_start_takes_ns = 250'000'000;
+  WithoutSteps p(cupti, {{"RIDGELINE_SCHEDULE", "timeline=2,sample=3"}});
+  p.launches(1000);
+  for (int i = 0; i < 10; ++i) {
+    p.wait(3);
+    p.launches(30);
+    cupti.clock_ns += 100'000'000;
+    p.launches(30);
+  }
+  EXPECT_EQ(cupti.pm_windows, 2) << "the first was none";
+  EXPECT_EQ(cupti.pm_open, 0);
+  const auto c = measured(p.program);
+  std::vector<bool> unmeasured;
+  for (const auto& begin : c.begins) unmeasured.push_back((begin.header.flags & spool::kStepUnmeasured) != 0);
+  EXPECT_EQ(unmeasured, (std::vector<bool>{true, false}));
+  EXPECT_GE(c.pm_windows.back().stop_ns - c.pm_windows.back().start_ns, 340'000'000);
+  EXPECT_GT(c.pm_samples.size(), 1000u);
+  EXPECT_EQ(c.message(spool::Topic::sampling).find("no samples"), std::string::npos);
+}
+
+TEST(Stretches, AWindowThatSamplesCameTooLateForIsTakenAgainAndIsLonger) {
+  FakeCupti cupti;
+  cupti.pm_first_after_ns = 60'000'000;
+  WithoutSteps p(cupti, {{"RIDGELINE_SCHEDULE", "timeline=2,sample=3"}});
+  p.launches(1000);
+  for (int i = 0; i < 10; ++i) {
+    p.wait(3);
+    for (int k = 0; k < 20; ++k) {
+      p.launches(10);
+      cupti.clock_ns += 10'000'000;
+    }
+  }
+  EXPECT_EQ(cupti.pm_windows, 2);
+  const auto c = measured(p.program);
+  ASSERT_EQ(c.ends.size(), 2u);
+  EXPECT_GE(c.ends[1].end_ns - c.begins[1].start_ns, 165'000'000) << "90 ms of it sampled";
+}
+
+// Nothing helps: the program is not stopped for it again and again.
+TEST(Stretches, WindowsThatNeverStartInTimeAreGivenUpAndThatIsSaid) {
+  FakeCupti cupti;
+  cupti.pm_first_after_ns = 100'000'000'000;
+  cupti.pm_start_takes_ns = 250'000'000;
+  WithoutSteps p(cupti, {{"RIDGELINE_SCHEDULE", "timeline=2,sample=3"}});
+  p.launches(1000);
+  for (int i = 0; i < 30; ++i) {
+    p.wait(3);
+    p.launches(30);
+    cupti.clock_ns += 100'000'000;
+    p.launches(30);
+    // Longer each time than the window made room for.
+    cupti.pm_start_takes_ns = 250'000'000;
+    for (int k = 0; k < cupti.pm_starts; ++k) cupti.pm_start_takes_ns *= 3;
+  }
+  EXPECT_EQ(cupti.pm_windows, 4);
+  std::string said;
+  const auto c = measured(p.program);
+  for (const auto& message : c.messages)
+    if (message.topic == spool::Topic::sampling && message.severity == Severity::warning)
+      said += c.text(message.text);
+  EXPECT_NE(said.find("a window of time has no samples, or not all: starting it took"), std::string::npos)
+      << said;
+  EXPECT_NE(said.find("three more windows were tried"), std::string::npos) << said;
+}
+
 TEST(Stretches, AProgramThatLaunchesOtherThingsEachTimeIsNotSampledWithoutEnd) {
   FakeCupti cupti;
   WithoutSteps p(cupti, {{"RIDGELINE_SCHEDULE", "timeline=2,sample=3"}});

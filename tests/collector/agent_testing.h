@@ -10,6 +10,7 @@
 #include <map>
 #include <set>
 #include <string>
+#include <tuple>
 #include <vector>
 
 #include "cupti/cupti_api.h"
@@ -48,6 +49,10 @@ struct FakeCupti {
   CUptiResult pm_config_result = CUPTI_SUCCESS;
   std::int64_t pm_config_ns = 0;  // that it takes
   CUptiResult pm_start_result = CUPTI_SUCCESS;
+  std::int64_t pm_start_takes_ns = 0;  // until the start returns
+  std::int64_t pm_first_after_ns = 0;  // from then on, until the first sample
+  std::function<void()> on_pm_start;   // while sampling is started
+  std::function<void()> on_pm_decode;  // while samples are decoded
   bool pm_buffer_full = false;
   double pm_faster = 1;            // samples at that many times the rate asked for
   std::function<void()> on_flush;  // what a flush makes CUPTI hand over
@@ -85,6 +90,11 @@ struct FakeCupti {
   std::vector<std::string> in_ranges;                   // launches, as in `log`
   std::vector<std::string> pm_log;                      // "start 0": device 0; stop, read
   std::int64_t pm_interval_ns = 0, pm_start_ns = 0, pm_stop_ns = 0;
+  struct PmTimes {
+    std::int64_t interval_ns = 0, start_ns = 0, stop_ns = 0;
+  };
+  std::map<const CUpti_PmSampling_Object*, PmTimes>
+      pm_times;  // of each device; those above are of the latest
   std::size_t pm_buffer_bytes = 0, pm_max_samples = 0, pm_decoded = 0;
   int disables = 0;  // of activity kinds
   bool launch_callbacks = false;
@@ -417,6 +427,7 @@ struct FakeCupti {
     };
     a.pm_set_config = [](CUpti_PmSampling_SetConfig_Params* p) {
       current()->pm_interval_ns = static_cast<std::int64_t>(p->samplingInterval);
+      current()->pm_times[p->pPmSamplingObject].interval_ns = current()->pm_interval_ns;
       current()->pm_buffer_bytes = p->hardwareBufferSize;
       current()->clock_ns += current()->pm_config_ns;
       return current()->pm_config_result;
@@ -424,13 +435,17 @@ struct FakeCupti {
     a.pm_start = [](CUpti_PmSampling_Start_Params* p) {
       current()->pm_log.push_back("start " + of_device(p->pPmSamplingObject));
       ++current()->pm_starts;
-      current()->pm_start_ns = current()->clock_ns;
+      if (current()->on_pm_start) current()->on_pm_start();
+      current()->clock_ns += current()->pm_start_takes_ns;
+      current()->pm_start_ns = current()->clock_ns + current()->pm_first_after_ns;
+      current()->pm_times[p->pPmSamplingObject].start_ns = current()->pm_start_ns;
       return current()->pm_start_result;
     };
     a.pm_stop = [](CUpti_PmSampling_Stop_Params* p) {
       current()->pm_log.push_back("stop " + of_device(p->pPmSamplingObject));
       ++current()->pm_stops;
       current()->pm_stop_ns = current()->clock_ns;
+      current()->pm_times[p->pPmSamplingObject].stop_ns = current()->pm_stop_ns;
       return CUPTI_SUCCESS;
     };
     a.pm_get_counter_data_size = [](CUpti_PmSampling_GetCounterDataSize_Params* p) {
@@ -447,12 +462,15 @@ struct FakeCupti {
     a.pm_decode_data = [](CUpti_PmSampling_DecodeData_Params* p) {
       FakeCupti& f = *current();
       f.pm_log.push_back("read " + of_device(p->pPmSamplingObject));
+      if (f.on_pm_decode) f.on_pm_decode();
       if (f.pm_buffer_full) {
         p->overflow = 1;
         return CUPTI_ERROR_OUT_OF_MEMORY;
       }
-      const auto taken = static_cast<std::size_t>(static_cast<double>(f.pm_stop_ns - f.pm_start_ns) *
-                                                  f.pm_faster / static_cast<double>(f.pm_interval_ns));
+      const PmTimes& times = f.pm_times[p->pPmSamplingObject];
+      const std::int64_t sampled_ns = std::max<std::int64_t>(times.stop_ns - times.start_ns, 0);
+      const auto taken = static_cast<std::size_t>(static_cast<double>(sampled_ns) * f.pm_faster /
+                                                  static_cast<double>(times.interval_ns));
       f.pm_decoded = std::min(taken, f.pm_max_samples);
       p->decodeStopReason = taken > f.pm_max_samples ? CUPTI_PM_SAMPLING_DECODE_STOP_REASON_COUNTER_DATA_FULL
                                                      : CUPTI_PM_SAMPLING_DECODE_STOP_REASON_END_OF_RECORDS;
@@ -463,10 +481,10 @@ struct FakeCupti {
       return CUPTI_SUCCESS;
     };
     a.pm_get_sample_info = [](CUpti_PmSampling_CounterData_GetSampleInfo_Params* p) {
-      const FakeCupti& f = *current();
+      const PmTimes& times = current()->pm_times[p->pPmSamplingObject];
       const auto i = static_cast<std::int64_t>(p->sampleIndex);
-      p->startTimestamp = static_cast<std::uint64_t>(f.pm_start_ns + i * f.pm_interval_ns);
-      p->endTimestamp = p->startTimestamp + static_cast<std::uint64_t>(f.pm_interval_ns);
+      p->startTimestamp = static_cast<std::uint64_t>(times.start_ns + i * times.interval_ns);
+      p->endTimestamp = p->startTimestamp + static_cast<std::uint64_t>(times.interval_ns);
       return CUPTI_SUCCESS;
     };
     add_pc_sampling(a);
@@ -958,6 +976,13 @@ class FakeProgram {
       take(c.blocks);
       if (const auto* t = r.as<spool::CompletenessRecord>()) c.totals = *t;
       if (const auto* s = r.as<spool::StringRecord>()) c.strings[s->id] = r.trailing_bytes();
+    });
+    // Threads write where there is room, so that the file's order is not that of time.
+    std::stable_sort(c.begins.begin(), c.begins.end(), [](const auto& a, const auto& b) {
+      return std::tie(a.start_ns, a.step_index) < std::tie(b.start_ns, b.step_index);
+    });
+    std::stable_sort(c.ends.begin(), c.ends.end(), [](const auto& a, const auto& b) {
+      return std::tie(a.end_ns, a.step_index) < std::tie(b.end_ns, b.step_index);
     });
     return c;
   }

@@ -284,6 +284,34 @@ TEST(Turns, TwoRecordingsOfOneGpuBothHaveSamplesAndCounters) {
   EXPECT_GE(shared->opened.load(), 4);
 }
 
+// A window that started too slowly is given up, and the turn with it: another's may come before the next one.
+TEST(Turns, TwoRecordingsWhoseSamplesStartSlowlyBothHaveThem) {
+  spool::testing::TemporaryDirectory locks;
+  SharedWords* shared = shared_memory();
+  ASSERT_NE(shared, nullptr);
+  const auto both_tiers = [&] {
+    ++shared->go;
+    wait_for_word(shared->go, 2);
+    SharingProgram recorded(shared, locks.path(), "timeline=6,sample=4,replay=3");
+    recorded.cupti.pm_start_takes_ns = 107'000'000;
+    if (!recorded.through(7, 3)) return 1;
+    const auto c = recorded.program.contents();
+    if (SharingProgram::of(c, Phase::replay) != 3) return 2;
+    std::uint32_t sampled = 0;
+    for (const auto& window : c.pm_windows)
+      if (window.status == WindowStatus::ok && window.samples > 0)
+        sampled += window.last_step + 1 - window.first_step;
+    if (sampled != 2) return 3;
+    for (int i = 0; i < 100 && shared->user.load() == static_cast<int>(getpid()); ++i) recorded.one_step();
+    return shared->user.load() == static_cast<int>(getpid()) ? 4 : 0;
+  };
+  const pid_t one = in_child(both_tiers), other = in_child(both_tiers);
+  EXPECT_EQ(status_of_child(one), 0);
+  EXPECT_EQ(status_of_child(other), 0);
+  EXPECT_EQ(shared->collisions.load(), 0) << "nobody was refused by CUPTI";
+  EXPECT_GE(shared->opened.load(), 6) << "two windows each, and counters";
+}
+
 TEST(Turns, AProcessThatWaitsGoesOnWithItsTimelineAndSaysWhenItsTurnWas) {
   spool::testing::TemporaryDirectory locks;
   SharedWords* shared = shared_memory();

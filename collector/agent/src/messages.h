@@ -29,6 +29,11 @@ inline void put_message(spool::Writer& writer, std::int64_t time_ns, Severity se
   writer.put_reserved(m);
 }
 
+/// "107 ms", rounded.
+inline std::string whole_milliseconds(std::int64_t ns) {
+  return std::to_string((ns + 500'000) / 1'000'000) + " ms";
+}
+
 /// "step 12", or of a program without steps "stretch 2".
 inline std::string name_of_step(std::uint32_t index) {
   return index >= spool::kFirstStretch ? "stretch " + std::to_string(index - spool::kFirstStretch)

@@ -156,6 +156,26 @@ void Timeline::flush_final() noexcept {
   count_dropped();
 }
 
+std::uint32_t Timeline::mark(std::uint32_t device_id, std::uint32_t correlation_id) noexcept {
+  if (device_id >= kMaxDevices) return kNoMark;
+  Marks& marks = marks_[device_id];
+  const std::uint32_t number = marks.count.load(std::memory_order_relaxed);
+  if (number == Marks::kMax) return kNoMark;
+  marks.after[number].store(correlation_id, std::memory_order_relaxed);
+  marks.start_ns[number].store(0, std::memory_order_relaxed);
+  marks.count.store(number + 1, std::memory_order_release);
+  return number;
+}
+
+void Timeline::clear_marks(std::uint32_t device_id) noexcept {
+  if (device_id < kMaxDevices) marks_[device_id].count.store(0, std::memory_order_release);
+}
+
+std::int64_t Timeline::first_start_ns(std::uint32_t device_id, std::uint32_t mark) const noexcept {
+  if (device_id >= kMaxDevices || mark >= Marks::kMax) return 0;
+  return marks_[device_id].start_ns[mark].load(std::memory_order_relaxed);
+}
+
 std::uint8_t* Timeline::allocate() noexcept {
   void* memory = nullptr;
   if (posix_memalign(&memory, 64, buffer_bytes_) != 0) return nullptr;
@@ -299,6 +319,18 @@ void Timeline::take_delay(const CUpti_ActivityKernel9& k) noexcept {
   writer_.put(r);
 }
 
+void Timeline::note_start(std::uint32_t device_id, std::uint32_t correlation_id,
+                          std::int64_t start_ns) noexcept {
+  Marks& marks = marks_[device_id];
+  for (std::uint32_t i = marks.count.load(std::memory_order_acquire); i > 0; --i) {
+    const std::uint32_t after = marks.after[i - 1].load(std::memory_order_relaxed);
+    if (static_cast<std::int32_t>(correlation_id - after) <= 0) continue;
+    const std::int64_t first_ns = marks.start_ns[i - 1].load(std::memory_order_relaxed);
+    if (first_ns == 0 || start_ns < first_ns)
+      marks.start_ns[i - 1].store(start_ns, std::memory_order_relaxed);
+  }
+}
+
 void Timeline::take_kernel(const CUpti_ActivityKernel9& k) noexcept {
   if (delays_ && k.name != nullptr && std::strcmp(k.name, DelayKernel::kName) == 0) {
     take_delay(k);
@@ -322,6 +354,7 @@ void Timeline::take_kernel(const CUpti_ActivityKernel9& k) noexcept {
     while (newest < k.correlationId &&
            !newest_here.compare_exchange_weak(newest, k.correlationId, std::memory_order_relaxed)) {
     }
+    if (!zero) note_start(k.deviceId, k.correlationId, start_ns);
   }
   const bool node = k.graphNodeId != 0;
   if (node && graphs_) graphs_->node_ran(k.correlationId);

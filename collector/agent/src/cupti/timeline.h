@@ -113,6 +113,14 @@ class Timeline {
     return device_id < kMaxDevices ? newest_correlation_ids_[device_id].load(std::memory_order_relaxed) : 0;
   }
 
+  /// From now on it is noted when the first kernel begins of those that are launched on a device after this one, the
+  /// latest: the number of the mark, or kNoMark if there are too many since clear_marks(). One thread at a time.
+  std::uint32_t mark(std::uint32_t device_id, std::uint32_t correlation_id) noexcept;
+  void clear_marks(std::uint32_t device_id) noexcept;
+  /// 0: no record of it has come.
+  std::int64_t first_start_ns(std::uint32_t device_id, std::uint32_t mark) const noexcept;
+  static constexpr std::uint32_t kNoMark = UINT32_MAX;
+
   /// Timeline kernels are shown to `watch` from now on, those left out by name excepted. Before enable().
   /// `without_steps`: those outside of steps too.
   void watch_concurrency(ConcurrencyWatch* watch, const Exclusions* exclusions,
@@ -164,6 +172,7 @@ class Timeline {
     *so_far = 0;
   }
   void take_delay(const CUpti_ActivityKernel9& k) noexcept;
+  void note_start(std::uint32_t device_id, std::uint32_t correlation_id, std::int64_t start_ns) noexcept;
   void take_kernel(const CUpti_ActivityKernel9& k) noexcept;
   void take(const CUpti_Activity* record) noexcept;
   bool in_window(std::uint64_t start_ns) const noexcept;
@@ -188,6 +197,13 @@ class Timeline {
   std::atomic<bool> windowed_{false}, unnoted_{false};
   std::atomic<std::int64_t> window_open_ns_{0}, window_close_ns_{0};
   std::array<std::atomic<std::uint32_t>, kMaxDevices> newest_correlation_ids_{};
+  struct Marks {
+    static constexpr std::uint32_t kMax = 4;
+    std::atomic<std::uint32_t> count{0};
+    std::array<std::atomic<std::uint32_t>, kMax> after{};    // correlation ids
+    std::array<std::atomic<std::int64_t>, kMax> start_ns{};  // of the first kernel after each
+  };
+  std::array<Marks, kMaxDevices> marks_{};
   SeenLaunches seen_;
   std::unique_ptr<GraphLaunches> graphs_;
   CounterIntervals intervals_;

@@ -93,8 +93,9 @@ void Session::make_tiers() {
         *session_.api, session_.writer, *session_.timeline, session_.gate, session_.captures,
         session_.host_waits, session_.device_launches,
         SamplingLimits{session_.settings.sample_interval_ns, session_.settings.sample_buffer_bytes});
-    session_.sampling->meet_by(
-        [this] { session_.agreement.meet([this] { return session_.gate.closed(); }); });
+    session_.sampling->meet_by([this](bool waits) {
+      return session_.agreement.meet([this, waits] { return !waits || session_.gate.closed(); });
+    });
     if (!session_.settings.sampling_allowed) {
       sampling_prepared_ = true;
       session_.sampling->rule_out(

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <chrono>
 
+#include "ridgeline/base/spin_guard.h"
 #include "session/interventions.h"
 
 namespace ridgeline::agent {
@@ -11,19 +12,56 @@ namespace {
 constexpr std::chrono::milliseconds kPatienceWithStreams{1};
 constexpr std::int64_t kLongestPutOffNs = 10'000'000'000;
 constexpr std::int64_t kLongestAskingNs = 2'000'000'000;
+// What a window takes of the budget, its set-up and its start.
+constexpr std::int64_t kWindowNs = 400'000'000;
 
 }  // namespace
+
+void StepConductor::sample_again(StepTracker::Step& step) noexcept {
+  if (!session_.sampling || !session_.settings.sampling_allowed) return;
+  if ((step.flags & spool::kScheduleStarts) != 0) {  // it has a sample phase of its own
+    again_steps_ = 0;
+    return session_.sampling->forget_missing();
+  }
+  if (again_steps_ > 0 && step.index - again_first_ < again_steps_)
+    return session_.steps.sample_again(&step, again_first_, again_steps_);
+  again_steps_ = 0;
+  if (step.phase == Phase::sample || step.phase == Phase::warmup || alone_.active() ||
+      (step.flags & (spool::kStepDeferred | spool::kStepAlone)) != 0)
+    return;
+  const std::uint32_t steps = session_.sampling->steps_to_repeat();
+  if (steps == 0) return;
+  // Peers would wait in their next phase for what this process does in its last one.
+  if (keeps_step_with_peers())
+    return session_.sampling->give_up_repeating("processes that launch collectives stay in one phase");
+  if (session_.replay && !session_.replay->affords(kWindowNs))
+    return session_.sampling->give_up_repeating("the budget has no room for another");
+  again_first_ = step.index;
+  again_steps_ = steps;
+  session_.steps.sample_again(&step, again_first_, again_steps_);
+}
+
+bool StepConductor::keeps_step_with_peers() const noexcept {
+  return session_.agreement.takes_part() && session_.agreement.taking_part() > 1;
+}
+
+// This window is still to be paid for.
+bool StepConductor::affords_another_window() noexcept {
+  return !session_.replay || session_.replay->affords(2 * kWindowNs);
+}
 
 // Flags of the step's start.
 std::uint16_t StepConductor::prepare_sampling(StepTracker::Step& step) noexcept {
   if (!session_.sampling) return 0;
   const std::int64_t since_ns = session_.now_ns();
   if (step.phase == Phase::sample) {
-    sampled_ = session_.sampling->begin_step(step, usual_step_ns());
+    sampled_ = session_.sampling->begin_step(step, usual_step_ns(),
+                                             !keeps_step_with_peers() && affords_another_window());
     if (session_.sampling->in_use_elsewhere()) {
       const bool again = session_.turns.refused(session_.now_ns());
       session_.sampling->settle_refusal(again);
       if (again) {
+        again_steps_ = 0;
         session_.steps.defer(&step, false);
         return 0;
       }
@@ -86,6 +124,7 @@ bool StepConductor::begin(ThreadState& thread, std::uint16_t flags, std::uint32_
   if (!session_.steps.begin(&step, before_schedule)) return false;
   if (session_.steps.variation_known() && !session_.steps.vary()) session_.without_steps.stop();
   look_at_budget(step);
+  sample_again(step);
   alone_.on_step_begin(&step, boundary_ns, usual_step_ns(), (flags & spool::kStepByPeriod) != 0);
   if (has_its_turn(step)) flags |= prepare_sampling(step);
   const std::int64_t now = session_.now_ns();  // after what had to be finished and set up
@@ -133,6 +172,7 @@ bool StepConductor::has_its_turn(StepTracker::Step& step) noexcept {
   if (counted && !is_worth_counting(step)) return false;
   const std::int64_t now = session_.now_ns();
   if (sampled && puts_off_for_streams(now)) {  // counters and stalls begin at a launch, when they may
+    again_steps_ = 0;
     session_.steps.defer(&step, false);
     return false;
   }
@@ -145,12 +185,15 @@ bool StepConductor::has_its_turn(StepTracker::Step& step) noexcept {
   const bool unknown =
       sampled ? session_.sampling->waits_for_counters() : counted && session_.replay->waits_for_counters();
   if (turn != CounterTurns::Turn::wait && !unknown &&
-      (sampled || !session_.sampling || close_samples() || !session_.host_waits.seen()))
+      (sampled || !session_.sampling || close_samples() || !session_.host_waits.seen())) {
+    if (!sampled) sample_again(step);  // the samples that were read just now may not be all
     return true;
+  }
   // Which counters there are is asked every half second, and can be told while no other process has them: now.
   keeps_turn_to_ask_ = unknown && session_.turns.held_ns(now) <= kLongestAskingNs;
   if (!keeps_turn_to_ask_) session_.turns.begun();
   end_unused_turn();  // it is over, if it was taken
+  again_steps_ = 0;
   session_.steps.defer(&step, false);
   return false;
 }
@@ -226,10 +269,11 @@ void StepConductor::pay_for_samples(std::int64_t since_ns) noexcept {
   if (session_.replay) session_.replay->pay_for_samples(since_ns);
 }
 
-bool StepConductor::prepare_sampled_stretch(const StepTracker::Step& step, std::int64_t window_ns) noexcept {
+bool StepConductor::prepare_sampled_stretch(const StepTracker::Step& step, std::int64_t window_ns,
+                                            bool another) noexcept {
   if (session_.replay) session_.replay->close_kept();
   const std::int64_t since_ns = session_.now_ns();
-  sampled_ = session_.sampling->begin_step(step, window_ns);
+  sampled_ = session_.sampling->begin_step(step, window_ns, another && affords_another_window());
   pay_for_samples(since_ns);
   put_off_ = session_.sampling->in_use_elsewhere() && session_.turns.refused(session_.now_ns());
   session_.sampling->settle_refusal(put_off_);
@@ -237,15 +281,30 @@ bool StepConductor::prepare_sampled_stretch(const StepTracker::Step& step, std::
   return sampled_;
 }
 
-void StepConductor::end_sampled(const StepTracker::Step& step) noexcept {
+void StepConductor::end_sampled(const StepTracker::Step& step, std::uint32_t unsampled) noexcept {
   session_.sampling->step_end(step);
   if (!sampled_) return;
   session_.others.measured(step.index, session_.now_ns());
   const LaunchSequence& launches = session_.steps.last();
-  for (std::uint32_t i = 0; i < std::min(launches.count(), LaunchSequence::kCapacity); ++i)
-    session_.sampled_kinds.add(counting::size_kind_of(launches[i].kernel_id, launches[i].grid_x,
-                                                      launches[i].grid_y, launches[i].grid_z),
-                               0);
+  const SpinGuard guard(kinds_lock_);
+  for (std::uint32_t i = unsampled; i < std::min(launches.count(), LaunchSequence::kCapacity); ++i) {
+    const counting::Kind kind = counting::size_kind_of(launches[i].kernel_id, launches[i].grid_x,
+                                                       launches[i].grid_y, launches[i].grid_z);
+    if (kinds_of_window_.size() == kinds_of_window_.capacity()) break;
+    kinds_of_window_.push_back(kind);
+  }
+}
+
+bool StepConductor::settle_sampled_kinds() noexcept {
+  const bool missed = session_.sampling->missed();
+  settled_kinds_.clear();
+  {
+    const SpinGuard guard(kinds_lock_);
+    std::swap(settled_kinds_, kinds_of_window_);
+  }
+  if (!missed)
+    for (const counting::Kind kind : settled_kinds_) session_.sampled_kinds.add(kind, 0);
+  return missed;
 }
 
 void StepConductor::look_for_waiting_kernels(bool may_flush) noexcept {

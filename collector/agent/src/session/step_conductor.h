@@ -4,9 +4,13 @@
 #include <atomic>
 #include <cstdint>
 #include <functional>
+#include <utility>
+#include <vector>
 
+#include "ridgeline/counting/kind.h"
 #include "session/alone_steps.h"
 #include "session/session_state.h"
+#include "steps/sequence.h"
 #include "thread_state.h"
 
 namespace ridgeline::agent {
@@ -15,7 +19,10 @@ class StepConductor {
  public:
   /// `wake_threads`: there is work for the agent's threads before their next turn.
   StepConductor(SessionState& parts, AloneSteps& alone, std::function<void()> wake_threads)
-      : session_(parts), alone_(alone), wake_threads_(std::move(wake_threads)) {}
+      : session_(parts), alone_(alone), wake_threads_(std::move(wake_threads)) {
+    kinds_of_window_.reserve(LaunchSequence::kCapacity);
+    settled_kinds_.reserve(LaunchSequence::kCapacity);
+  }
 
   /// A step begins on this thread, unless one is open; its index. `flags` of StepStartRecord.
   bool begin(ThreadState& thread, std::uint16_t flags, std::uint32_t* step_index) noexcept;
@@ -25,9 +32,13 @@ class StepConductor {
   /// A stretch is to be counted, or sampled for so long (stretches.h): nothing else holds the counters. False: it
   /// cannot be sampled.
   void prepare_counted_stretch() noexcept;
-  bool prepare_sampled_stretch(const StepTracker::Step& step, std::int64_t window_ns) noexcept;
-  /// A step or a stretch of the sample phase has ended.
-  void end_sampled(const StepTracker::Step& step) noexcept;
+  /// `another` stretch may follow if this one is missed.
+  bool prepare_sampled_stretch(const StepTracker::Step& step, std::int64_t window_ns, bool another) noexcept;
+  /// A step or a stretch of the sample phase has ended. Samples had not come yet for its first `unsampled` launches.
+  void end_sampled(const StepTracker::Step& step, std::uint32_t unsampled = 0) noexcept;
+  /// After the latest window was closed: its kinds of launches are known to have samples, or not. True: some of its
+  /// steps, or the stretch, were missed, since sampling started late. The agent's thread.
+  bool settle_sampled_kinds() noexcept;
   /// A stretch is due: this process has its turn with the counters. False: not now, another process has them.
   bool has_turn_for_stretch() noexcept;
   /// After prepare_sampled_stretch(): somebody else had the counters, and a later stretch is to try again.
@@ -54,6 +65,10 @@ class StepConductor {
   void look_at_budget(const StepTracker::Step& step) noexcept;
   /// False: the step counts nothing. It is made an ordinary one if what it would count is known.
   bool is_worth_counting(StepTracker::Step& step) noexcept;
+  /// If samples of the phase before are missing since starting them took long, the step goes on with that phase.
+  void sample_again(StepTracker::Step& step) noexcept;
+  bool keeps_step_with_peers() const noexcept;
+  bool affords_another_window() noexcept;
   std::uint16_t prepare_sampling(StepTracker::Step& step) noexcept;
   std::uint32_t prepare_replay(const StepTracker::Step& step, const ThreadState& thread,
                                bool by_period) noexcept;
@@ -67,9 +82,14 @@ class StepConductor {
   bool put_off_ = false;            // the latest sampled stretch
   bool keeps_turn_to_ask_ = false;  // of the step that begins: which counters there are is not known yet
   std::atomic<bool> put_off_said_{false};
-  std::int64_t waiting_streams_since_ns_ = 0;  // 0: nothing is put off for them
-  bool counts_ = true;                         // the latest step of a counting phase
-  bool sampled_ = false;                       // samples are taken in the latest step of a sample phase
+  std::int64_t waiting_streams_since_ns_ = 0;        // 0: nothing is put off for them
+  bool counts_ = true;                               // the latest step of a counting phase
+  bool sampled_ = false;                             // samples are taken in the latest step of a sample phase
+  std::uint32_t again_first_ = 0, again_steps_ = 0;  // of the sample phase that goes on; 0 steps: none does
+  std::atomic_flag kinds_lock_ = ATOMIC_FLAG_INIT;
+  std::vector<counting::Kind>
+      kinds_of_window_;  // with kinds_lock_: launches in the steps or the stretch of one window
+  std::vector<counting::Kind> settled_kinds_;  // the agent's thread, and room for it
   std::atomic_flag agreeing_ = ATOMIC_FLAG_INIT;
   /// Begin of the latest steps, by index; written at a step's start only, one step at a time.
   static constexpr std::uint32_t kStepHistory = 16;

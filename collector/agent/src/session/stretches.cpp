@@ -17,6 +17,7 @@ constexpr std::uint32_t kMaxLaunches = 20'000;
 // Kinds that came too seldom are waited for that often.
 constexpr std::uint32_t kRounds = 3;
 constexpr std::uint32_t kMaxFailures = 3;
+constexpr std::uint32_t kMaxMissedWindows = 3;
 // A window takes 0.3 s to set up and as many samples to read as any other, beside the program: later ones are longer,
 // coarser, and see more of the program for the same price. What they saw of the time by then is enough.
 constexpr std::int64_t kWindowsNs[] = {90 * kMillisecond, 180 * kMillisecond, 270 * kMillisecond,
@@ -40,6 +41,7 @@ bool Stretches::wants_samples(std::int64_t now_ns) noexcept {
   if (sampling_over_ || !session_.sampling || !session_.settings.sampling_allowed ||
       !session_.sampling->prepared())
     return false;
+  if (!session_.sampling->open() && to_settle_.exchange(false)) settle_window();
   sampling_over_ =
       no_samples_.load(std::memory_order_relaxed) || windows_.load(std::memory_order_relaxed) >= kMaxWindows;
   // Out of the same budget as counters.
@@ -52,6 +54,18 @@ bool Stretches::wants_samples(std::int64_t now_ns) noexcept {
     if (session_.sampled_kinds.of(kind).launches > 0) seen_ns += static_cast<double>(times.time_ns);
   });
   return seen_ns < kShareSeen * all_ns;
+}
+
+// A window that was missed is none of those that may be taken; the next one makes room for what starting took.
+void Stretches::settle_window() noexcept {
+  const bool missed = conductor_.settle_sampled_kinds();
+  if (!missed || windows_.load(std::memory_order_relaxed) == 0) return;  // of steps: theirs to repeat
+  if (missed_windows_.fetch_add(1, std::memory_order_relaxed) >= kMaxMissedWindows) {
+    session_.sampling->give_up_repeating("three more windows were tried");
+    no_samples_.store(true, std::memory_order_relaxed);
+  } else {
+    windows_.fetch_sub(1, std::memory_order_relaxed);
+  }
 }
 
 // The next set of which more is worth knowing, if there is one.
@@ -115,7 +129,10 @@ void Stretches::note_launch(ThreadState& thread, bool graph) noexcept {
 bool Stretches::is_over() noexcept {
   if (launches_ >= kMaxLaunches || session_.steps.held()) return true;
   const std::int64_t lasts_ns = session_.now_ns() - begun_ns_;
-  if (samples_.load(std::memory_order_relaxed)) return lasts_ns >= window_ns_;
+  if (samples_.load(std::memory_order_relaxed)) {
+    if (lasts_ns < late_ns_) unsampled_ = session_.steps.current().count();
+    return lasts_ns >= window_ns_;
+  }
   return session_.replay->stretch_done() || lasts_ns >= kLongestNs;
 }
 
@@ -164,8 +181,14 @@ void Stretches::begin_counting(const StepTracker::Step& step, ThreadState& threa
 
 void Stretches::begin_sampling(const StepTracker::Step& step, ThreadState& thread) noexcept {
   window_ns_ = kWindowsNs[std::min(windows_.load(std::memory_order_relaxed), kMaxWindows - 1)];
-  const bool measured = conductor_.prepare_sampled_stretch(step, window_ns_);
-  no_samples_.store(!measured && !conductor_.was_put_off(), std::memory_order_relaxed);
+  late_ns_ = session_.sampling->allowance_ns();
+  window_ns_ += late_ns_;
+  unsampled_ = 0;
+  const bool measured = conductor_.prepare_sampled_stretch(
+      step, window_ns_, missed_windows_.load(std::memory_order_relaxed) < kMaxMissedWindows);
+  no_samples_.store(!measured && !conductor_.was_put_off() && !session_.sampling->missed(),
+                    std::memory_order_relaxed);
+  to_settle_.store(true, std::memory_order_release);
   begun_ns_ = session_.now_ns();
   const std::uint16_t unmeasured = measured ? 0 : spool::kStepUnmeasured;
   session_.steps.write_begin(step, 0, begun_ns_, thread.thread_id,
@@ -180,7 +203,7 @@ void Stretches::end(ThreadState& thread) noexcept {
     const StepTracker::Step step = session_.steps.end(session_.now_ns());
     bool done = true;
     if (samples_.load(std::memory_order_relaxed))
-      conductor_.end_sampled(step);
+      conductor_.end_sampled(step, unsampled_);
     else
       done = session_.replay->step_end(thread.thread_id);
     if (!samples_.load(std::memory_order_relaxed)) session_.others.measured(step.index, session_.now_ns());

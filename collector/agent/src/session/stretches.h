@@ -36,6 +36,7 @@ class Stretches {
   enum class State { idle, due, open };
   bool may_begin(std::int64_t now_ns) const noexcept;
   bool wants_samples(std::int64_t now_ns) noexcept;
+  void settle_window() noexcept;
   bool wants_counters() noexcept;
   void begin(ThreadState& thread) noexcept;
   void begin_counting(const StepTracker::Step& step, ThreadState& thread) noexcept;
@@ -51,6 +52,10 @@ class Stretches {
   std::atomic<std::uint32_t> number_{0};   // of the next one that counts
   std::atomic<std::uint32_t> windows_{0};  // that samples were taken in
   std::atomic<bool> no_samples_{false};    // a window could not be opened
+  std::atomic<bool> to_settle_{true};      // the latest window: whether it was sampled whole is not known yet
+  std::atomic<std::uint32_t> missed_windows_{0};
+  std::int64_t late_ns_ = 0;               // with lock_: from the open one's begin until samples come
+  std::uint32_t unsampled_ = 0;            // likewise: launches until then
   std::atomic<std::int64_t> ended_ns_{0};  // the latest
   std::atomic<std::int64_t> due_ns_{0};    // since when the next one is
   std::int64_t begun_ns_ = 0;              // with lock_

@@ -149,9 +149,9 @@ Agreement::Turn Agreement::on_step_begin(std::int64_t now_ns) noexcept {
   return begin(0);
 }
 
-void Agreement::meet(const std::function<bool()>& over) noexcept {
+bool Agreement::meet(const std::function<bool()>& over) noexcept {
   spool::Peer* place = place_.load(std::memory_order_acquire);
-  if (place == nullptr || taking_part_ < 2) return;
+  if (place == nullptr || taking_part_ < 2) return true;
   const std::uint32_t meeting = place->meetings.fetch_add(1, std::memory_order_acq_rel) + 1;
   const auto all_here = [&] {
     for (const spool::Peer& peer : control_->peers) {
@@ -164,6 +164,7 @@ void Agreement::meet(const std::function<bool()>& over) noexcept {
   const auto give_up = std::chrono::steady_clock::now() + std::chrono::nanoseconds(kMeetingPatienceNs);
   while (!all_here() && !over() && std::chrono::steady_clock::now() < give_up)
     std::this_thread::sleep_for(std::chrono::microseconds(100));
+  return all_here();
 }
 
 void Agreement::leave() noexcept {

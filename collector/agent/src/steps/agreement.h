@@ -41,8 +41,8 @@ class Agreement {
   /// How many processes took part when the schedule began; 0 if it was not agreed on.
   std::uint32_t taking_part() const noexcept { return taking_part_; }
   /// Waits until every process that took part is here as often as this one, which it is at the same steps; not longer
-  /// than kMeetingPatienceNs, and not once `over` says so. At once where the schedule was not agreed on.
-  void meet(const std::function<bool()>& over) noexcept;
+  /// than kMeetingPatienceNs, and not once `over` says so. At once where the schedule was not agreed on. True: all are.
+  bool meet(const std::function<bool()>& over) noexcept;
   static constexpr std::int64_t kMeetingPatienceNs = 3'000'000'000;
   /// The process ends.
   void leave() noexcept;

@@ -92,10 +92,13 @@ void StepTracker::write_begin(const Step& step, std::uint32_t config_id, std::in
 }
 
 void StepTracker::defer(Step* step, bool announced) noexcept {
-  if (deferred_.exchange(true)) return;
-  schedule_base_.fetch_add(1, std::memory_order_acq_rel);
+  const bool again =
+      (step_.flags & spool::kStepSamplesAgain) != 0;  // it has its place beside the schedule already
+  if (deferred_.exchange(true) && !again) return;
+  if (!again) schedule_base_.fetch_add(1, std::memory_order_acq_rel);
   if (announced) return;
   step_.phase = Phase::timeline;
+  step_.flags &= static_cast<std::uint16_t>(~spool::kStepSamplesAgain);
   step_.flags |= spool::kStepDeferred;
   *step = step_;
 }
@@ -104,6 +107,18 @@ void StepTracker::spare(Step* step) noexcept {
   if (deferred_.exchange(true)) return;
   step_.phase = Phase::timeline;
   step_.flags |= spool::kStepDeferred;
+  *step = step_;
+}
+
+void StepTracker::sample_again(Step* step, std::uint32_t first, std::uint32_t steps) noexcept {
+  if (deferred_.exchange(true)) return;
+  schedule_base_.fetch_add(1, std::memory_order_acq_rel);
+  step_.phase = Phase::sample;
+  step_.flags |= spool::kStepDeferred | spool::kStepSamplesAgain;
+  step_.number_in_phase = step_.index - first;
+  step_.steps_in_phase = step_.phase_steps = steps;
+  step_.phase_first = first;
+  step_.steps_left = first + steps - step_.index;
   *step = step_;
 }
 

@@ -55,6 +55,9 @@ class StepTracker {
   /// The open step has its turn in the schedule, and nothing is to be measured in it: an ordinary step.
   /// Before its start is written.
   void spare(Step* step) noexcept;
+  /// The open step is one of `steps` from `first` on that go on with the sample phase beside the schedule, which waits
+  /// for them. Before its start is written.
+  void sample_again(Step* step, std::uint32_t first, std::uint32_t steps) noexcept;
   /// The open step runs without being recorded, beside the schedule. Before its start is written.
   void run_alone(Step* step) noexcept;
   /// Closes the open step and hands it over; its launches are then `last()`.

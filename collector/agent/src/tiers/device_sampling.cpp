@@ -19,12 +19,9 @@
 namespace ridgeline::agent {
 namespace {
 
-// Of the hardware buffer, as measured (sampling_plan.cpp), with the least margin that lets nothing be lost.
-constexpr std::uint64_t kFullBytesPerSample = 15'000;
 constexpr std::int64_t kMillisecond = 1'000'000;
 constexpr std::size_t kHelpers = 3;                   // threads that help to evaluate
 constexpr std::int64_t kReadingNsPerSample = 60'000;  // decoding and evaluation, with the helpers
-constexpr std::size_t kFewSamples = 1000;             // not worth a thread
 constexpr std::chrono::seconds kReadyTimeout{10};
 constexpr std::chrono::milliseconds kReadyLook{20};
 
@@ -37,8 +34,6 @@ std::string permission_remedy() {
   return with_permission_remedy("no sampled counters: this user may not read GPU counters");
 }
 
-// What may wait for the device is not called beside a stream capture (capture_watch.h): for so long it is put off.
-constexpr std::chrono::milliseconds kCapturePatience{20};
 constexpr std::chrono::seconds kAvailabilityPatience{10};
 constexpr char kCapturing[] = "the program was capturing a stream when sampling had to be set up";
 
@@ -46,8 +41,6 @@ constexpr char kCapturing[] = "the program was capturing a stream when sampling 
 constexpr char kWaiting[] =
     "a stream of the program was waiting for the host when sampling had to be set up: put off until it was "
     "too late";
-
-constexpr char kEndedEarly[] = "the program ended while its samples were being taken or read";
 
 // MemAvailable of /proc/meminfo in bytes, 0 if unknown.
 std::uint64_t available_memory() noexcept {
@@ -205,7 +198,12 @@ bool DeviceSampling::await_readiness(std::unique_lock<std::mutex>& lock) noexcep
 
 // Ids wrap round; the difference tells which is newer.
 bool DeviceSampling::device_passed(std::uint32_t correlation_id) const noexcept {
+  if (has_passed(correlation_id)) return true;
   timeline_.flush();
+  return has_passed(correlation_id);
+}
+
+bool DeviceSampling::has_passed(std::uint32_t correlation_id) const noexcept {
   return static_cast<std::int32_t>(timeline_.newest_correlation_id(device_id_) - correlation_id) >= 0;
 }
 
@@ -214,6 +212,10 @@ void DeviceSampling::begin_phase(const StepTracker::Step& step, std::int64_t ste
   std::unique_lock<std::mutex> lock(mutex_);
   phase_first_ = step.phase_first;
   phase_given_up_ = true;
+  if (!more_) {
+    missing_ = 0;
+    cut_windows_.clear();
+  }
   const bool ready = await_readiness(lock);
   if (gate_.closed()) return;
   const QuietHold hold(captures_, host_waits_, kCapturePatience);
@@ -222,6 +224,7 @@ void DeviceSampling::begin_phase(const StepTracker::Step& step, std::int64_t ste
     return;
   }
   window_ = {};
+  missing_ = 0;
   window_.window_id = window_ids_.fetch_add(1);
   window_.first_step = step.index;
   window_.last_step = phase_first_ + step.phase_steps - 1;
@@ -235,16 +238,74 @@ void DeviceSampling::begin_phase(const StepTracker::Step& step, std::int64_t ste
 }
 
 bool DeviceSampling::begin_step(const StepTracker::Step& step) noexcept {
-  std::lock_guard<std::mutex> guard(mutex_);
   if (phase_given_up_) return false;
+  // Both change on the thread on which steps begin alone.
   const std::uint32_t at = step.index - phase_first_;
-  if (at < plan_.settle_steps || at >= plan_.settle_steps + plan_.sampled_steps) return false;
+  const std::uint32_t first = plan_.settle_steps + plan_.lead_steps;
+  if (at < plan_.settle_steps || at >= first + plan_.sampled_steps) return false;
+  // Who reads samples has the lock for a second, who waits for the device for as long as that takes.
+  if (const State state = state_.load(std::memory_order_acquire);
+      state != State::configured && state != State::sampling)
+    return false;
+  std::lock_guard<std::mutex> guard(mutex_);
   if (state_.load(std::memory_order_relaxed) == State::configured && !start()) {
     if (state_.load(std::memory_order_relaxed) == State::configured && start_later(step)) return false;
     phase_given_up_ = true;
     return false;
   }
-  return state_.load(std::memory_order_relaxed) == State::sampling;
+  if (state_.load(std::memory_order_relaxed) != State::sampling || at < first) return false;
+  measured_.push_back({step.index, api_.now_ns(), timeline_.mark(device_id_, launches_.latest(device_id_))});
+  return true;
+}
+
+bool DeviceSampling::go_on(std::int64_t now_ns) noexcept {
+  if (state_.load(std::memory_order_acquire) != State::sampling) return false;
+  std::lock_guard<std::mutex> guard(mutex_);
+  if (state_.load(std::memory_order_relaxed) != State::sampling || discards_) return false;
+  if (goes_on_) return !measured_.empty();
+  goes_on_ = true;
+  went_on_ns_ = now_ns;
+  if (!measured_.empty()) measured_.back().began_ns = now_ns;
+  const std::int64_t took_ns = now_ns - window_.start_ns;
+  start_.took(took_ns);
+  if (step_ns_ <= 0) return !measured_.empty();
+  const std::int64_t room_ns = capacity_ns() - took_ns;
+  const std::int64_t fit = (room_ns - kStopSlackNs) / step_ns_ - plan_.lead_steps;
+  if (fit >= 1) {
+    plan_.sampled_steps = static_cast<std::uint32_t>(std::min<std::int64_t>(fit, plan_.sampled_steps));
+    window_.last_step = window_.first_step + plan_.sampled_steps - 1;
+    return !measured_.empty();
+  }
+  // Where no other plan holds a step either, or none may follow, the samples go as far as they go.
+  if (!may_repeat_ ||
+      !start_.has_room(plan_for(start_.phase_for(asked_steps_, step_ns_), step_ns_), step_ns_))
+    return !measured_.empty();
+  discards_ = true;
+  phase_given_up_ = true;
+  cut_short_ = "starting it took " + whole_milliseconds(took_ns) + ", after which its buffer had room for " +
+               whole_milliseconds(std::max<std::int64_t>(room_ns, 0)) + ", less than a " +
+               (by_time() ? "window" : "step") + " of " + whole_milliseconds(step_ns_);
+  return false;
+}
+
+SamplingPlan DeviceSampling::plan_for(std::uint32_t phase_steps, std::int64_t step_ns) const noexcept {
+  return start_.plan(phase_steps, step_ns, memory_bytes_, limits_, !may_repeat_);
+}
+
+std::uint32_t DeviceSampling::steps_to_repeat() const noexcept {
+  if (missing_ == 0) return 0;
+  std::lock_guard<std::mutex> guard(mutex_);
+  return start_.phase_for(missing_, step_ns_);
+}
+
+std::string DeviceSampling::why_missing() const noexcept {
+  // An ending program may have left whoever holds it.
+  const std::unique_lock<std::mutex> lock(mutex_, std::try_to_lock);
+  if (!lock.owns_lock()) return "starting it took too long";
+  std::string text = start_.words();
+  if (step_ns_ > 0)
+    text += ", at " + std::string(by_time() ? "a window" : "steps") + " of " + whole_milliseconds(step_ns_);
+  return text;
 }
 
 void DeviceSampling::settle_from(std::int64_t now_ns) noexcept {
@@ -255,8 +316,11 @@ void DeviceSampling::settle_from(std::int64_t now_ns) noexcept {
 void DeviceSampling::step_end(const StepTracker::Step& step) noexcept {
   if (state_.load(std::memory_order_acquire) != State::sampling) return;
   std::lock_guard<std::mutex> guard(mutex_);
-  if (state_.load(std::memory_order_relaxed) != State::sampling) return;
+  if (state_.load(std::memory_order_relaxed) != State::sampling || discards_) return;
+  if (measured_.empty() || measured_.back().index != step.index) return;  // one before the first sample
   last_correlation_id_ = launches_.latest(device_id_);
+  measured_.back().last_correlation_id = last_correlation_id_;
+  measured_.back().ended = true;
   window_.last_step = step.index;
   ++steps_ended_;
   if (steps_ended_ < plan_.sampled_steps) return;
@@ -265,6 +329,7 @@ void DeviceSampling::step_end(const StepTracker::Step& step) noexcept {
 }
 
 void DeviceSampling::fail(const char* what, CUptiResult result) noexcept {
+  missing_ = 0;
   window_.status = WindowStatus::failed;
   reason_ =
       is_permission(result) ? permission_remedy() : std::string(what) + " failed: " + api_.error_text(result);
@@ -299,6 +364,7 @@ void DeviceSampling::settle_refusal(bool again) noexcept {
     return write_window();
   }
   if (state_.load(std::memory_order_relaxed) != State::configured) return;
+  if (more_) missing_ = asked_steps_;
   window_.status = WindowStatus::failed;
   reason_ = "another device of the process was in use";
   window_.first_step = window_.last_step = spool::kNoStep;  // it was meant for no step
@@ -315,19 +381,26 @@ bool DeviceSampling::configure(std::uint32_t phase_steps, std::int64_t step_ns,
   const std::int64_t began = api_.now_ns();
   phase_steps_ = phase_steps;
   memory_bytes_ = available_memory() / 4 / std::max(devices, 1u);
-  plan_ = plan_sampling(phase_steps, step_ns, memory_bytes_, limits_);
+  plan_ = plan_for(phase_steps, step_ns);
+  step_ns_ = step_ns;
+  allowed_late_ns_ = by_time() ? start_.allowance_ns() : 0;
+  discards_ = false;
+  none_came_ = ran_out_ = false;
+  measured_.clear();
   window_ = {};
   reason_.clear();
   window_.window_id = window_ids_.fetch_add(1);
   window_.device_id = device_id_;
-  window_.first_step = phase_first_ + plan_.settle_steps;
+  window_.first_step = phase_first_ + plan_.settle_steps + plan_.lead_steps;
   window_.last_step = window_.first_step + plan_.sampled_steps - 1;
   window_.interval_ns = plan_.interval_ns;
   window_.hardware_buffer_bytes = plan_.buffer_bytes;
   window_.status = WindowStatus::failed;
   reason_ = kEndedEarly;
   state_.store(State::configured, std::memory_order_release);
+  asked_steps_ = plan_.sampled_steps;
   if (!enable()) return false;
+  asked_steps_ = more_ ? missing_.exchange(0) : plan_.sampled_steps;
   write_window();  // stands if the process is killed
   window_.status = WindowStatus::ok;
   reason_.clear();
@@ -362,16 +435,12 @@ bool DeviceSampling::enable() noexcept {
   return true;
 }
 
-std::int64_t DeviceSampling::capacity_ns() const noexcept {
-  return static_cast<std::int64_t>(plan_.buffer_bytes / kFullBytesPerSample * 3 / 4) * plan_.interval_ns;
-}
-
 // Of a window of several steps the first may be missed.
 bool DeviceSampling::start_later(const StepTracker::Step& step) noexcept {
   if (plan_.sampled_steps > 1) {
     ++plan_.settle_steps;
     --plan_.sampled_steps;
-    window_.first_step = step.index + 1;
+    window_.first_step = step.index + 1 + plan_.lead_steps;
     return true;
   }
   window_.status = WindowStatus::failed;
@@ -380,14 +449,22 @@ bool DeviceSampling::start_later(const StepTracker::Step& step) noexcept {
   return false;
 }
 
-bool DeviceSampling::start() noexcept {
+// The host is ahead by up to the steps that settled. What the buffer holds is too precious for them: wait for the
+// device, which the set-up had left without work.
+void DeviceSampling::await_device(const StepTracker::Step& step) noexcept {
+  if (phase_given_up_ || step.index - phase_first_ != plan_.settle_steps) return;
+  if (state_.load(std::memory_order_acquire) != State::configured) return;
+  std::lock_guard<std::mutex> guard(mutex_);
+  if (state_.load(std::memory_order_relaxed) != State::configured) return;
   const std::uint32_t last_correlation_id = launches_.latest(device_id_);
-  // The host is ahead by up to the steps that settled. What the buffer holds is too precious for them: wait
-  // for the device, which the set-up had left without work.
   const std::int64_t settle_limit = api_.now_ns() + 10'000 * kMillisecond;
   while (plan_.settle_steps > 0 && !gate_.closed() && !device_passed(last_correlation_id) &&
          !host_waits_.pending() && api_.now_ns() < settle_limit)
     std::this_thread::sleep_for(std::chrono::microseconds(200));
+  settled_ns_ = api_.now_ns();
+}
+
+bool DeviceSampling::start() noexcept {
   const QuietHold hold(captures_, host_waits_, kCapturePatience);
   if (!hold && hold.stream_waits()) return false;
   if (!hold) {
@@ -399,11 +476,15 @@ bool DeviceSampling::start() noexcept {
   // Those steps also tell how long a step takes on the device, which begins of steps on the host may not.
   if (plan_.settle_steps > 0) {
     const std::int64_t step_ns =
-        std::max<std::int64_t>((api_.now_ns() - settling_since_ns_) / plan_.settle_steps, 1);
-    if (capacity_ns() < step_ns + kStopSlackNs && !plan_anew(step_ns)) return false;
-    const std::int64_t fit = (capacity_ns() - kStopSlackNs) / step_ns;
+        std::max<std::int64_t>((settled_ns_ - settling_since_ns_) / plan_.settle_steps, 1);
+    const std::uint32_t planned = plan_.sampled_steps;
+    if (capacity_ns() < (plan_.lead_steps + 1) * step_ns + kStopSlackNs && !plan_anew(step_ns)) return false;
+    const std::int64_t fit = (capacity_ns() - kStopSlackNs) / step_ns - plan_.lead_steps;
     plan_.sampled_steps = static_cast<std::uint32_t>(std::clamp<std::int64_t>(fit, 1, plan_.sampled_steps));
     window_.last_step = window_.first_step + plan_.sampled_steps - 1;
+    step_ns_ = step_ns;
+    // Fewer since steps are longer than they were: that many were to be had.
+    if (!more_) asked_steps_ = std::min(plan_.sampled_steps, planned);
   }
   if (meet_) meet_();
   CUpti_PmSampling_Start_Params p = {CUpti_PmSampling_Start_Params_STRUCT_SIZE};
@@ -411,9 +492,16 @@ bool DeviceSampling::start() noexcept {
   steps_ended_ = 0;
   read_ = false;
   cut_short_.clear();
+  measured_.clear();
+  measured_.reserve(plan_.sampled_steps);
+  timeline_.clear_marks(device_id_);
+  goes_on_ = false;
+  first_sample_ns_ = 0;
   window_.start_ns = api_.now_ns();
   full_ns_ = window_.start_ns + capacity_ns();
-  if (const CUptiResult r = api_.pm_start(&p); r != CUPTI_SUCCESS) return fail("starting sampling", r), false;
+  const CUptiResult started = api_.pm_start(&p);
+  went_on_ns_ = api_.now_ns();  // not before
+  if (started != CUPTI_SUCCESS) return fail("starting sampling", started), false;
   state_.store(State::sampling, std::memory_order_release);
   return true;
 }
@@ -422,7 +510,7 @@ bool DeviceSampling::start() noexcept {
 // the host far faster than the device takes them.
 bool DeviceSampling::plan_anew(std::int64_t step_ns) noexcept {
   const std::int64_t began = api_.now_ns();
-  const SamplingPlan plan = plan_sampling(phase_steps_, step_ns, memory_bytes_, limits_);
+  const SamplingPlan plan = plan_for(phase_steps_, step_ns);
   if (plan.interval_ns == plan_.interval_ns && plan.buffer_bytes == plan_.buffer_bytes) return true;
   plan_ = plan;
   window_.interval_ns = plan_.interval_ns;
@@ -445,17 +533,22 @@ void DeviceSampling::stop_if_due(std::int64_t now_ns) noexcept {
   if (!hold) return;
   const State state = state_.load(std::memory_order_relaxed);
   if (state == State::sampling) {
-    if (!cut_short_.empty())
+    if (!cut_short_.empty()) {
       stop(cut_short_);
-    else if (now_ns >= full_ns_)
+    } else if (now_ns >= full_ns_) {
+      timeline_.flush();  // which of its steps the device is through with
+      ran_out_ = true;
       stop("the hardware buffer of " + std::to_string(plan_.buffer_bytes >> 20) +
            " MiB was nearly full; sample fewer steps or at a longer interval");
+    }
   } else if (state == State::draining) {
-    if (device_passed(last_correlation_id_))
+    if (device_passed(last_correlation_id_)) {
       stop({});
-    else if (now_ns >= drain_deadline_ns_)
+    } else if (now_ns >= drain_deadline_ns_) {
+      ran_out_ = true;
       stop("the hardware buffer of " + std::to_string(plan_.buffer_bytes >> 20) +
            " MiB was nearly full before the device was known to be through with the last step");
+    }
   }
 }
 
@@ -471,7 +564,16 @@ bool DeviceSampling::stop(const std::string& early) noexcept {
   const CUptiResult stopped = api_.pm_stop(&p);
   window_.stop_ns = api_.now_ns();
   if (stopped != CUPTI_SUCCESS) return fail("stopping sampling", stopped), false;
-  if (!early.empty()) {
+  for (MeasuredStep& step : measured_)
+    step.through = step.ended && (early.empty() || has_passed(step.last_correlation_id));
+  if (discards_) {
+    window_.status = WindowStatus::failed;
+    reason_ = cut_short_;
+    window_.first_step = window_.last_step = spool::kNoStep;  // its steps are none that were to be measured
+    missing_ = asked_steps_;
+    read_ = true;
+    message(Severity::info, spool::Topic::sampling, "a window of samples was given up: " + reason_);
+  } else if (!early.empty()) {
     window_.status = WindowStatus::overflow;
     reason_ = early;
     message(
@@ -482,145 +584,10 @@ bool DeviceSampling::stop(const std::string& early) noexcept {
   return true;
 }
 
-void DeviceSampling::read() noexcept {
-  if (!read_) {
-    try {
-      read_ = read_samples();
-    } catch (...) {
-      window_.status = WindowStatus::failed;
-      reason_ = "out of memory while the samples were read";
-    }
-    if (!read_ && window_.status != WindowStatus::failed) return;
-    read_ = true;
-    window_.decode_ns = api_.now_ns() - window_.stop_ns;
-  }
-  close_soon();
-}
-
 void DeviceSampling::close_soon() noexcept {
   if (const QuietHold hold(captures_, host_waits_, kCapturePatience); hold) return close();
   read_ = true;
   state_.store(State::stopped, std::memory_order_release);
-}
-
-void DeviceSampling::Unmap::operator()(std::uint8_t* memory) const noexcept {
-  munmap(memory, bytes);
-}
-
-std::vector<double> DeviceSampling::evaluate(std::size_t count) const {
-  const std::size_t metrics = config_.metrics().size();
-  if (count < 2) return {};
-  std::vector<double> values((count - 1) * metrics);
-  const auto part = [&](const CounterConfig& config, std::size_t begin, std::size_t end) {
-    for (std::size_t i = begin; i < end && !gate_.closed(); ++i) {
-      double* row = values.data() + (i - 1) * metrics;
-      if (!config.evaluate(image_.get(), image_.get_deleter().bytes, i, row))
-        std::fill(row, row + metrics, std::numeric_limits<double>::quiet_NaN());
-    }
-  };
-  const std::size_t share = (count - 1) / (helpers_.size() + 1) + 1;
-  std::size_t begin = 1;
-  sigset_t all, before;  // the program's signals are not for these threads
-  sigfillset(&all);
-  pthread_sigmask(SIG_SETMASK, &all, &before);
-  std::vector<std::thread> threads;
-  try {
-    threads.reserve(helpers_.size());
-    for (const CounterConfig& helper : helpers_) {
-      if (count - begin <= kFewSamples) break;
-      threads.emplace_back(part, std::cref(helper), begin, std::min(begin + share, count));
-      begin = std::min(begin + share, count);
-    }
-  } catch (...) {  // no more threads: this one does the rest
-  }
-  pthread_sigmask(SIG_SETMASK, &before, nullptr);
-  part(config_, begin, count);
-  for (std::thread& t : threads) t.join();
-  return values;
-}
-
-// False if it failed and closed the session. All samples at once: what does not fit into the first image
-// after a stop, CUPTI drops.
-bool DeviceSampling::read_samples() {
-  const auto expected =
-      static_cast<std::uint64_t>((window_.stop_ns - window_.start_ns) / window_.interval_ns + 1);
-  QuietHold hold(captures_, host_waits_, kCapturePatience);
-  if (!hold) return false;
-  CUpti_PmSampling_GetCounterDataSize_Params size = {CUpti_PmSampling_GetCounterDataSize_Params_STRUCT_SIZE};
-  size.pPmSamplingObject = session_;
-  size.pMetricNames = config_.metric_names();
-  size.numMetrics = config_.metrics().size();
-  size.maxSamples =
-      static_cast<std::uint32_t>(std::min<std::uint64_t>(expected + expected / 50 + 512, 1u << 20));
-  if (const CUptiResult r = api_.pm_get_counter_data_size(&size); r != CUPTI_SUCCESS)
-    return fail("sizing the samples", r), false;
-  void* memory =
-      mmap(nullptr, size.counterDataSize, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-  if (memory == MAP_FAILED) throw std::bad_alloc();
-  madvise(memory, size.counterDataSize, MADV_HUGEPAGE);
-  image_ =
-      std::unique_ptr<std::uint8_t[], Unmap>(static_cast<std::uint8_t*>(memory), Unmap{size.counterDataSize});
-  CUpti_PmSampling_CounterDataImage_Initialize_Params init = {
-      CUpti_PmSampling_CounterDataImage_Initialize_Params_STRUCT_SIZE};
-  init.pPmSamplingObject = session_;
-  init.counterDataSize = image_.get_deleter().bytes;
-  init.pCounterData = image_.get();
-  if (const CUptiResult r = api_.pm_counter_data_image_initialize(&init); r != CUPTI_SUCCESS)
-    return fail("initialising the samples", r), false;
-  CUpti_PmSampling_DecodeData_Params decode = {CUpti_PmSampling_DecodeData_Params_STRUCT_SIZE};
-  decode.pPmSamplingObject = session_;
-  decode.pCounterDataImage = image_.get();
-  decode.counterDataImageSize = image_.get_deleter().bytes;
-  const CUptiResult decoded = api_.pm_decode_data(&decode);
-  const bool overflow = decoded == CUPTI_ERROR_OUT_OF_MEMORY || decode.overflow != 0;
-  if (decoded != CUPTI_SUCCESS && !overflow) return fail("reading the samples", decoded), false;
-
-  hold.release();
-  CUpti_PmSampling_GetCounterDataInfo_Params info = {CUpti_PmSampling_GetCounterDataInfo_Params_STRUCT_SIZE};
-  info.pCounterDataImage = image_.get();
-  info.counterDataImageSize = image_.get_deleter().bytes;
-  if (const CUptiResult r = api_.pm_get_counter_data_info(&info); r != CUPTI_SUCCESS)
-    return fail("reading the samples", r), false;
-  const std::size_t metrics = config_.metrics().size();
-  const std::vector<double> values = evaluate(info.numCompletedSamples);
-  if (gate_.closed()) {  // half of them are missing
-    window_.status = WindowStatus::failed;
-    reason_ = kEndedEarly;
-    return true;
-  }
-  // The first sample holds what was counted before sampling started.
-  for (std::size_t i = 1; i < info.numCompletedSamples; ++i) {
-    CUpti_PmSampling_CounterData_GetSampleInfo_Params when = {
-        CUpti_PmSampling_CounterData_GetSampleInfo_Params_STRUCT_SIZE};
-    when.pPmSamplingObject = session_;
-    when.pCounterDataImage = image_.get();
-    when.counterDataImageSize = image_.get_deleter().bytes;
-    when.sampleIndex = i;
-    if (api_.pm_get_sample_info(&when) != CUPTI_SUCCESS) continue;
-    spool::PmSampleRecord record{};
-    record.window_id = window_.window_id;
-    record.value_count = static_cast<std::uint32_t>(metrics);
-    record.start_ns = static_cast<std::int64_t>(when.startTimestamp);
-    record.end_ns = static_cast<std::int64_t>(when.endTimestamp);
-    if (writer_.put(record, values.data() + (i - 1) * metrics,
-                    static_cast<std::uint32_t>(metrics * sizeof(double))))
-      ++window_.samples;
-  }
-  const bool cut = decode.decodeStopReason == CUPTI_PM_SAMPLING_DECODE_STOP_REASON_COUNTER_DATA_FULL;
-  if (overflow || cut) {
-    window_.status = window_.samples > 0 ? WindowStatus::overflow : WindowStatus::failed;
-    reason_ =
-        (overflow ? "the hardware buffer of " + std::to_string(plan_.buffer_bytes >> 20) + " MiB was full, "
-                  : std::string("the device sampled faster than it was asked to, ")) +
-        std::to_string(window_.samples) +
-        " samples could be read; sample fewer steps or at a longer interval";
-    message(Severity::warning, spool::Topic::sampling, "the sampling of counters ended early: " + reason_);
-  } else if (window_.samples == 0) {
-    window_.status = WindowStatus::failed;
-    reason_ = "CUPTI gave no samples";
-    message(Severity::warning, spool::Topic::sampling, "no sampled counters: " + reason_);
-  }
-  return true;
 }
 
 void DeviceSampling::disable() noexcept {
@@ -635,6 +602,7 @@ void DeviceSampling::disable() noexcept {
 void DeviceSampling::close() noexcept {
   disable();
   write_window();
+  timeline_.clear_marks(device_id_);
   image_.reset();
   state_.store(State::idle, std::memory_order_release);
   changed_.notify_all();
@@ -701,7 +669,7 @@ void DeviceSampling::finish_at_exit(std::int64_t deadline_ns) noexcept {
   const bool in_time = samples * kReadingNsPerSample <= deadline_ns - now;
   const bool cut = state != State::stopped && in_time && steps_ended_ < plan_.sampled_steps;
   if (state != State::stopped && !stop(cut ? "the program ended" : "")) return;
-  if (in_time) return read();
+  if (in_time || discards_) return read();
   window_.status = WindowStatus::failed;
   reason_ = std::string(kEndedEarly) + ": reading " + std::to_string(samples) +
             " of them would have kept it waiting; let it run on for some seconds after them";

@@ -32,9 +32,22 @@ class Sampling {
   void rule_out(spool::Topic topic, const std::string& reason, Refusal refusal = {}) noexcept;
 
   /// A step of a sample phase begins on this thread. True if it is a measured one, on one device at least.
-  /// `step_ns`: length of the steps before, 0 if unknown.
-  bool begin_step(const StepTracker::Step& step, std::int64_t step_ns) noexcept;
+  /// `step_ns`: length of the steps before, 0 if unknown. `another`: there may be further windows for what is missed.
+  bool begin_step(const StepTracker::Step& step, std::int64_t step_ns, bool another) noexcept;
   void step_end(const StepTracker::Step& step) noexcept;
+  /// Steps that the phase is to have once more, beside the schedule, so that those are sampled that were not: sampling
+  /// had not started in time, or its buffer had no room left for them. 0: none, no window is over, or they were tried
+  /// kMaxWindows times, which is then said. Each is to begin with kStepSamplesAgain.
+  std::uint32_t steps_to_repeat() noexcept;
+  /// There is something to repeat, and `why` not; said once a phase.
+  void give_up_repeating(const char* why) noexcept;
+  /// Nothing is to be repeated: the schedule begins anew.
+  void forget_missing() noexcept;
+  static constexpr std::uint32_t kMaxWindows = 3;
+  /// The latest window has none of its steps whole, or will not: starting it took too long.
+  bool missed() const noexcept;
+  /// By how much longer a window by time has to be for samples that come late.
+  std::int64_t allowance_ns() const noexcept;
   /// The step is of a phase whose window was set up already.
   bool phase_goes_on(const StepTracker::Step& step) const noexcept {
     return phase_known_ && phase_first_ == step.phase_first;
@@ -62,9 +75,10 @@ class Sampling {
   /// Ends sessions that are open, doing what tick() does until they are closed. False if one is still open after
   /// a minute, a tenth of a second in which the program captures, or when a stream waits for the host.
   bool close_now() noexcept;
-  /// Called once a phase, just before samples are taken: waits for processes that this one waits for in
-  /// collectives, so that none of them is still setting up.
-  void meet_by(std::function<void()> meet) { meet_ = std::move(meet); }
+  /// Called twice a phase, just before samples are taken and when they are: waits for processes that this one waits for
+  /// in collectives, so that none of them is still setting up, or starting. Its argument: whether it waits or only
+  /// lets the others know; what it returns: all came.
+  void meet_by(std::function<bool(bool)> meet) { meet_ = std::move(meet); }
   /// The gate was closed: whoever waits in here goes on.
   void wake() noexcept;
   /// No measured step will come any more: has tick() end the windows. Does not wait.
@@ -77,6 +91,7 @@ class Sampling {
   static constexpr std::uint32_t kMaxDevices = 16;
 
   DeviceSampling& make(std::uint32_t number);
+  void may_repeat(bool another) noexcept;
   template <typename Action>
   void each(Action&& action) const noexcept {
     const std::uint32_t count = count_.load(std::memory_order_acquire);
@@ -91,7 +106,7 @@ class Sampling {
   HostWaits& host_waits_;
   const DeviceLaunches& launches_;
   const SamplingLimits limits_;
-  std::function<void()> meet_;
+  std::function<bool(bool)> meet_;
   std::atomic<std::uint32_t> window_ids_{1};
 
   /// The first one is there from the start, for phases that begin before it is prepared.
@@ -104,7 +119,9 @@ class Sampling {
   bool phase_known_ = false;
   std::uint32_t phase_first_ = 0;
   std::uint32_t taking_part_ = 0;
-  bool met_ = false;
+  bool met_ = false, all_met_ = false;
+  std::uint32_t windows_of_phase_ = 0;  // with those that made up for what was missing
+  bool given_up_ = false;               // said
 };
 
 }  // namespace ridgeline::agent

@@ -10,8 +10,16 @@ struct SamplingLimits {
   std::uint64_t buffer_bytes = 0;  // 0: chosen
 };
 
+/// How sampling started on this host so far: what the next window makes room for.
+struct SamplingLead {
+  std::int64_t start_ns = 0;  // that the start takes, in which the buffer may fill already
+  std::uint32_t steps = 0;    // that run after it before the first sample comes
+  std::int64_t spare_ns = 0;  // room of the buffer, for a start that takes longer than is known
+};
+
 struct SamplingPlan {
   std::uint32_t settle_steps = 0;   // at the phase's start, unmeasured
+  std::uint32_t lead_steps = 0;     // after those, while sampling starts: unmeasured
   std::uint32_t sampled_steps = 0;  // after those; the rest of the phase is unmeasured again
   std::int64_t interval_ns = 0;
   std::uint64_t buffer_bytes = 0;
@@ -20,9 +28,12 @@ struct SamplingPlan {
 /// From the device's end of a step until sampling is stopped.
 inline constexpr std::int64_t kStopSlackNs = 15'000'000;
 
-/// `phase_steps` >= 1; `step_ns` as the steps before took, 0: unknown; `memory_bytes` that may be taken at
+/// `phase_steps` > lead.steps; `step_ns` as the steps before took, 0: unknown; `memory_bytes` that may be taken at
 /// most.
 SamplingPlan plan_sampling(std::uint32_t phase_steps, std::int64_t step_ns, std::uint64_t memory_bytes,
-                           const SamplingLimits& limits) noexcept;
+                           const SamplingLimits& limits, const SamplingLead& lead = {}) noexcept;
+
+/// For how long the plan's hardware buffer takes samples without being more than three quarters full.
+std::int64_t capacity_ns(const SamplingPlan& plan) noexcept;
 
 }  // namespace ridgeline::agent
