@@ -610,6 +610,31 @@ TEST_F(PanelsTest, FactsHoldEveryMetricThatIsOne) {
   }
 }
 
+TEST_F(PanelsTest, FactsSayWhatTheNameOfAProductsKernelMeans) {
+  ScopeAnswer answer = overview();
+  const auto by_name = [&](const std::function<void(analyzer::RankingRow&)>& change) {
+    auto ranking = std::make_shared<analyzer::Ranking>(*overview().ranking);
+    ranking->rows.at(0).tile.clear();
+    ranking->rows.at(0).alignment.reset();
+    ranking->rows.at(0).name_precision = analyzer::Precision::any;
+    change(ranking->rows.at(0));
+    answer.ranking = ranking;
+    for (const auto& [label, value] : kernel_facts(answer, 0, queries::why_kernel(answer, 0).hold)) {
+      if (label == "By its name") return value;
+    }
+    return QString();
+  };
+  EXPECT_EQ(by_name([](auto&) {}), "") << "it says nothing";
+  EXPECT_EQ(by_name([](auto& row) {
+              row.tile = "128x64x32";
+              row.alignment = 8;
+              row.name_precision = analyzer::Precision::bf16;
+            }),
+            "bf16, tiles of 128x64x32, 8 elements a load");
+  EXPECT_EQ(by_name([](auto& row) { row.alignment = 1; }),
+            "one element a load: a dimension of the GEMM is odd");
+}
+
 // How near it is to a roof says nothing of what has none; and all launches together may be where some are not.
 TEST_F(PanelsTest, WhatHasNoRoofIsNotSaidToBeNearOne) {
   ScopeAnswer answer = overview();

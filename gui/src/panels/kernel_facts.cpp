@@ -119,6 +119,20 @@ void add_work(const RankingRow& row, const QString& noun, Facts& facts) {
 }
 
 // The way of launching it that takes most of its time.
+// What a library's name says of a GEMM, and what follows from it.
+void add_name(const RankingRow& row, Facts& facts) {
+  QStringList parts;
+  if (row.name_precision != analyzer::Precision::any)
+    parts << plain(std::string(to_string(row.name_precision)));
+  if (!row.tile.empty()) parts << "tiles of " + plain(row.tile);
+  if (row.alignment == 1) {
+    parts << "one element a load: a dimension of the GEMM is odd";
+  } else if (row.alignment) {
+    parts << QString("%1 elements a load").arg(*row.alignment);
+  }
+  if (!parts.isEmpty()) facts.emplace_back("By its name", parts.join(", "));
+}
+
 void add_launches(const analyzer::KernelHold& hold, const RankingRow& row, Facts& facts) {
   if (hold.configurations.empty()) return;
   const analyzer::LaunchConfiguration& first = hold.configurations.front();
@@ -194,6 +208,7 @@ Facts kernel_facts(const ScopeAnswer& answer, std::size_t ranking_row, const ana
         (row.busiest_pipe ? plain(std::string(to_string(*row.busiest_pipe))) + ": " : QString()) + text);
   add_metrics(row, facts);
   add_work(row, noun, facts);
+  add_name(row, facts);
   add_launches(hold, row, facts);
   if (row.sm_clock_hz) {
     QString clock = plain(clock_text(*row.sm_clock_hz));
