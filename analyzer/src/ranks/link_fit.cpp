@@ -65,7 +65,7 @@ LinkFit fit_of(const std::map<std::int64_t, std::vector<double>>& times) {
 
 constexpr double kMaxBesideAlone = 0.05;  // of its time, kernels ran beside it: it counts as alone
 constexpr double kMinBeside = 0.5;        // likewise: it tells what they cost it
-constexpr double kMinPaceLost = 0.02;         // less is not told from nothing
+constexpr double kMinPaceLost = 0.02;     // less is not told from nothing
 // As large or as small as the largest that ran alone: its time follows from those, if they tell latency from rate.
 constexpr double kMaxTimesFromAlone = 20;
 
