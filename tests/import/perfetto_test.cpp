@@ -349,7 +349,8 @@ TEST(ProtoFields, ReadBackAsTheyWereWritten) {
       }
     }
   }
-  ProtoFields beyond(varint((std::uint64_t{UINT32_MAX} + 1) << 3U) + varint(1));
+  const std::string too_large = varint((std::uint64_t{UINT32_MAX} + 1) << 3U) + varint(1);
+  ProtoFields beyond(too_large);
   EXPECT_FALSE(beyond.next());
   EXPECT_TRUE(beyond.malformed());
   const std::string endless(11, '\xff');
