@@ -133,6 +133,16 @@ int run(int argc, char** argv) {
       for (const Verb& verb : verbs) known += (known.empty() ? "" : ", ") + verb.app.name();
       throw Error(ErrorKind::usage, fmt::format("no verb '{}': use one of {}", own.front(), known));
     }
+    // Else a verb that follows says what it lacks, and nothing says this.
+    const std::string first = own.front().substr(0, own.front().find('='));
+    if (first.starts_with("-") && parser.get_option_no_throw(first) == nullptr) {
+      const bool misplaced = std::any_of(own.begin() + 1, own.end(), [&](const std::string& word) {
+        return std::any_of(verbs.begin(), verbs.end(), [&](const Verb& v) { return v.app.name() == word; });
+      });
+      write_message("", fmt::format("unknown option '{}'{}: see ridgeline --help", first,
+                                    misplaced ? " (a verb's options come after the verb)" : ""));
+      return exit_code(ErrorKind::usage);
+    }
     std::vector<std::string> reversed(own.rbegin(), own.rend());
     parser.parse(reversed);
     for (const Verb& verb : verbs) {
@@ -153,10 +163,6 @@ int run(int argc, char** argv) {
     write_standard_output(fmt::format("ridgeline {}\n", reports::kVersion));
     return 0;
   } catch (const CLI::ParseError& error) {
-    if (parser.get_subcommands().empty() && !own.empty()) {
-      write_message("", fmt::format("unknown option '{}': see ridgeline --help", own.front()));
-      return exit_code(ErrorKind::usage);
-    }
     return usage_error(parser, error, own);
   } catch (const Error& error) {
     write_message(name, error.kind() == ErrorKind::internal ? error.what() : error.message());

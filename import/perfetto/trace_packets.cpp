@@ -101,11 +101,13 @@ std::optional<std::vector<std::int64_t>> sizes_in(const Annotation& argument) {
   return sizes;
 }
 
-std::vector<std::string> texts_in(const Annotation& list) {
+// `interned`: texts that the sequence has said once and now names by their number.
+std::vector<std::string> texts_in(const Annotation& list,
+                                  const std::unordered_map<std::uint64_t, std::string>& interned) {
   std::vector<std::string> texts;
   for (const std::string_view each : list.list) {
     Annotation text;
-    if (!read_annotation(each, {}, {}, text)) return {};
+    if (!read_annotation(each, {}, interned, text)) return {};
     texts.emplace_back(text.text);
   }
   return texts;
@@ -299,9 +301,9 @@ bool TracePackets::take_annotations(const std::vector<std::string_view>& message
         arguments.sizes.push_back(sizes_in(argument));
       }
     } else if (annotation.name == "Input type") {
-      arguments.types = texts_in(annotation);
+      arguments.types = texts_in(annotation, sequence.texts);
     } else if (annotation.name == "Concrete Inputs") {
-      arguments.values = texts_in(annotation);
+      arguments.values = texts_in(annotation, sequence.texts);
     }
   }
   if (!arguments.sizes.empty()) slice.arguments = std::move(arguments);

@@ -45,13 +45,6 @@ double tolerance(double log_ns) {
   return std::max(kAboutTheSame, kJitterNs / std::exp(log_ns));
 }
 
-// Of Student's distribution: 95 % lie within so many deviations.
-double within_95(double degrees) {
-  const double z = 1.959964;
-  const double g1 = (std::pow(z, 3) + z) / 4, g2 = (5 * std::pow(z, 5) + 16 * std::pow(z, 3) + 3 * z) / 96;
-  return z + g1 / degrees + g2 / (degrees * degrees);
-}
-
 }  // namespace
 
 bool is_amount(std::string_view metric) {
@@ -68,7 +61,7 @@ double reach_of_one_more(const std::vector<double>& values, double relative_vari
   const double degrees = kWeightOfOthers + count - 1;
   const double variance =
       (kWeightOfOthers * relative_variance * middle * middle + (count - 1) * spread * spread) / degrees;
-  return within_95(degrees) * std::sqrt(variance * (1 + 1 / count));
+  return student_95(degrees) * std::sqrt(variance * (1 + 1 / count));
 }
 
 double doubt_of_another_time(const LaunchKinds::Alike& alike) {

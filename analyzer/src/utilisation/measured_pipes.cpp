@@ -15,10 +15,7 @@ void hold_pipes_against_roofs(Roofs& roofs, store::Id device_id, std::optional<d
                               std::optional<Quantity> tensor, std::optional<double> tensor_ratio,
                               TierUtilisation& out) {
   if (!out.compute_utilisation) return;
-  const std::optional<double> relative_error =
-      out.compute_utilisation->error && out.compute_utilisation->value > 0
-          ? std::optional(*out.compute_utilisation->error / out.compute_utilisation->value)
-          : std::nullopt;
+  const double of_cycles = out.compute_utilisation->value;
   const auto held = [&](Roof pipe, double share) {
     if (pipe == Roof::kTensor && tensor_ratio) return *tensor_ratio;
     const std::optional<Quantity> quantity = operations_of_pipe(pipe, tensor);
@@ -40,7 +37,8 @@ void hold_pipes_against_roofs(Roofs& roofs, store::Id device_id, std::optional<d
     out.busiest_pipe = roof;
   }
   out.compute_utilisation->value = most;
-  if (relative_error) out.compute_utilisation->error = *relative_error * most;
+  std::optional<double>& error = out.compute_utilisation->error;
+  if (error && of_cycles > 0) error = *error / of_cycles * most;
 }
 
 }  // namespace ridgeline::analyzer
