@@ -7,6 +7,7 @@
 #include <tuple>
 #include <unordered_map>
 
+#include "chosen_steps.h"
 #include "profile_parts.h"
 #include "ridgeline/base/statistics.h"
 #include "ridgeline/base/units.h"
@@ -26,8 +27,6 @@ using analyzer::Model;
 using analyzer::Quality;
 using analyzer::QueryOptions;
 using analyzer::Session;
-using analyzer::StepAnalysis;
-using analyzer::StepSummary;
 using analyzer::UtilisationAnalysis;
 using store::Id;
 
@@ -71,28 +70,6 @@ struct Reading {
   std::map<Id, Sums> sites;
   std::vector<std::pair<std::int64_t, Id>> order;  // of the representative step: ordinal, site
 };
-
-struct ChosenSteps {
-  std::vector<Id> ids;  // empty: the recording has no steps
-  Id representative = 0;
-};
-
-ChosenSteps choose_steps(const StepAnalysis& steps, const ProfileOptions& options) {
-  ChosenSteps chosen;
-  if (steps.representative.whole_recording) return chosen;
-  chosen.representative = steps.representative.summary.step_id;
-  const std::int64_t launches = std::max<std::int64_t>(1, steps.representative.summary.launches);
-  const auto most = static_cast<std::size_t>(std::max<std::int64_t>(3, options.max_launches / launches));
-  chosen.ids.push_back(chosen.representative);
-  for (const StepSummary& summary : steps.steps) {
-    if (chosen.ids.size() >= most) break;
-    if (summary.step_id == chosen.representative) continue;
-    const auto& peers = steps.representative.peers;
-    if (std::find(peers.begin(), peers.end(), summary.index) != peers.end())
-      chosen.ids.push_back(summary.step_id);
-  }
-  return chosen;
-}
 
 Reading read_launches(const store::Activity& activity, Id process_id, const ChosenSteps& chosen,
                       const QueryOptions& ask) {

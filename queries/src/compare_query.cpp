@@ -1,14 +1,14 @@
 #include "ridgeline/queries/compare_query.h"
 
+#include "naming.h"
+
 namespace ridgeline::queries {
 
 Result<comparison::RunProfile> profile_of(const std::string& capture, const analyzer::QueryOptions& how,
                                           const analyzer::AnalysisOptions& analysis) {
   auto profile = comparison::profile_run(capture, {.analysis = analysis}, how);
   if (profile) return profile;
-  const Failure& failure = profile.failure();
-  const bool named = failure.message.find(capture) != std::string::npos;
-  return named ? failure : Failure{failure.kind, capture + ": " + failure.message};
+  return naming(capture, profile.failure());
 }
 
 Result<comparison::Comparison> ask(const CompareQuery& query, const analyzer::QueryOptions& how,
@@ -23,6 +23,13 @@ Result<comparison::Comparison> ask(const CompareQuery& query, const analyzer::Qu
     }
   }
   return comparison::compare(a, b, query.options);
+}
+
+Result<comparison::DurationSpread> ask(const RunDurationsQuery& query, const analyzer::QueryOptions& how) {
+  auto spread = query.kernels.empty() ? comparison::steps_of_run(query.capture, {}, how)
+                                      : comparison::durations_of_run(query.capture, query.kernels, {}, how);
+  if (!spread) return naming(query.capture, spread.failure());
+  return spread;
 }
 
 }  // namespace ridgeline::queries

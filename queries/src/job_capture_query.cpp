@@ -16,9 +16,4 @@ Result<store::Job> job_of(const std::string& path) {
   return job;
 }
 
-Failure naming(const std::string& path, const Failure& failure) {
-  if (failure.message.find(path) != std::string::npos) return failure;
-  return {failure.kind, path + ": " + failure.message};
-}
-
 }  // namespace ridgeline::queries

@@ -1,4 +1,4 @@
-/// job_capture_query.h: the job in a file, and failures that name it.
+// job_capture_query.h: the job in a file.
 #pragma once
 
 #include <string>
@@ -10,8 +10,5 @@ namespace ridgeline::queries {
 
 /// A merged job as it is, or the ranks of a capture: those of one host have one clock. Failures: those of ranks_of().
 [[nodiscard]] Result<store::Job> job_of(const std::string& path);
-
-/// With the file's name in front, if it is not in it.
-[[nodiscard]] Failure naming(const std::string& path, const Failure& failure);
 
 }  // namespace ridgeline::queries

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "job_capture_query.h"
+#include "naming.h"
 
 namespace ridgeline::queries {
 namespace {

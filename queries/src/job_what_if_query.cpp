@@ -9,6 +9,7 @@
 #include <optional>
 
 #include "job_capture_query.h"
+#include "naming.h"
 #include "ridgeline/reports/job_what_if_document.h"
 
 namespace ridgeline::queries {

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "job_capture_query.h"
+#include "naming.h"
 #include "ridgeline/analyzer/ranks/job_capture.h"
 #include "ridgeline/reports/version.h"
 

@@ -412,6 +412,56 @@ TEST_F(RunsASide, AnotherRunIsLookedAtWithTheSameKernel) {
   EXPECT_EQ(compare->selection_b().view().start_ns, before);
 }
 
+// All runs over each other, on one axis; a click on a run looks at it.
+TEST_F(RunsASide, DurationsOfAllRunsStandOverEachOtherAndAClickLooksAtOne) {
+  const auto window = compared(a_, b_);
+  ASSERT_NE(window, nullptr);
+  auto* compare = dynamic_cast<ComparePanel*>(window->panel("compare"));
+  RunSpreadsChart* chart = compare->run_spreads();
+  ASSERT_NE(chart, nullptr);
+  // Before a kernel is chosen they are those of the steps.
+  ASSERT_TRUE(wait_for([&] { return window->settled() && chart->item_count() == 6; }));
+  for (std::size_t i = 0; i < 6; ++i) {
+    const auto steps = comparison::steps_of_run((i < 3 ? a_ : b_)[i % 3].toStdString());
+    EXPECT_EQ(chart->runs()[i].spread.median_ns, steps.value().median_ns);
+    EXPECT_TRUE(chart->item_text(static_cast<int>(i)).contains(" steps between "));
+  }
+  std::size_t slow = 0;
+  for (std::size_t i = 0; i < compare->comparison()->kernels.size(); ++i) {
+    if (compare->comparison()->kernels[i].outcome == comparison::Outcome::regressed) slow = i;
+  }
+  compare->table()->setCurrentIndex(compare->table()->model()->index(compare->table()->row_of(slow), 0));
+  ASSERT_TRUE(wait_for([&] { return window->settled() && !chart->runs().front().of_steps; }));
+  const auto& kernels = compare->comparison()->kernels[slow];
+  for (std::size_t i = 0; i < 6; ++i) {
+    const RunSpread& run = chart->runs()[i];
+    EXPECT_EQ(run.of_a, i < 3);
+    EXPECT_EQ(run.run, i % 3);
+    EXPECT_EQ(run.looked_at, i % 3 == 0);
+    const std::string path = (i < 3 ? a_ : b_)[i % 3].toStdString();
+    const auto expected = comparison::durations_of_run(path, i < 3 ? kernels.kernels_a : kernels.kernels_b);
+    ASSERT_TRUE(expected.ok());
+    EXPECT_GT(run.spread.count, 0);
+    EXPECT_EQ(run.spread.count, expected.value().count);
+    EXPECT_EQ(run.spread.median_ns, expected.value().median_ns);
+    const QString words = chart->item_text(static_cast<int>(i));
+    const QString name = QString("%1 · %2.ridge: median ")
+                             .arg(QString(i < 3 ? "A%1" : "B%1").arg(i % 3 + 1))
+                             .arg(QString(i < 3 ? "a%1" : "b%1").arg(i % 3 + 1));
+    EXPECT_TRUE(words.startsWith(name)) << words.toStdString();
+  }
+  // B's GELU is a third slower: each of its runs stands right of each of A's.
+  for (int of_a = 0; of_a < 3; ++of_a)
+    for (int of_b = 3; of_b < 6; ++of_b)
+      EXPECT_LT(chart->x_of(chart->runs()[static_cast<std::size_t>(of_a)].spread.median_ns),
+                chart->x_of(chart->runs()[static_cast<std::size_t>(of_b)].spread.median_ns));
+  QTest::mouseClick(chart, Qt::LeftButton, {}, chart->item_rect(4).center().toPoint());
+  ASSERT_TRUE(wait_for([&] { return compare->document_b().path() == b_[1] && window->settled(); }));
+  ASSERT_TRUE(wait_for([&] { return chart->item_count() == 6 && chart->runs()[4].looked_at; }));
+  EXPECT_FALSE(chart->runs()[3].looked_at);
+  EXPECT_TRUE(chart->runs()[0].looked_at);
+}
+
 TEST_F(RunsASide, ARunThatIsGoneIsALineOfTheLog) {
   const auto window = compared(a_, b_);
   ASSERT_NE(window, nullptr);

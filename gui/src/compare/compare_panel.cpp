@@ -118,18 +118,19 @@ ComparePanel::ComparePanel(CaptureDocument& a, CaptureDocument& b, CompareSides 
   change_->setWordWrap(true);
   change_->hide();
   // One beside the table, for the timelines need the height.
-  auto* durations = new QWidget(this);
-  auto* column = new QVBoxLayout(durations);
+  auto* beside = new QWidget(this);
+  auto* column = new QVBoxLayout(beside);
   column->setContentsMargins(4, 4, 4, 0);
   column->addWidget(durations_title_);
   column->addWidget(change_);
-  column->addWidget(durations_, 1);
+  column->addWidget(charts_, 1);
   charts_->setDocumentMode(true);
-  charts_->addTab(durations, tr("Durations"));
+  charts_->addTab(durations_, tr("Durations"));
   charts_->addTab(roofline_, tr("Roofline"));
+  make_run_spreads();
   auto* upper = new QSplitter(Qt::Horizontal, this);
   upper->addWidget(table_);
-  upper->addWidget(charts_);
+  upper->addWidget(beside);
   upper->setStretchFactor(0, 3);
   upper->setStretchFactor(1, 2);
 
@@ -214,14 +215,31 @@ void ComparePanel::make_run_box(Side& side, QBoxLayout& bar) {
   side.run = new QComboBox(this);
   name_box(side.run, tr("Run of %1 that is looked at").arg(side.name));
   side.run->setToolTip(
-      tr("The verdict and the table are of all runs; the timeline, the durations and the roofline "
-         "are of this one."));
+      tr("The verdict, the table and the page Runs are of all runs; the timeline, the histogram and the "
+         "roofline are of this one."));
   for (std::size_t i = 0; i < side.runs.size(); ++i) {
     side.run->addItem(tr("%1 %2 · %3").arg(side.name).arg(i + 1).arg(QFileInfo(side.runs[i]).fileName()));
   }
   bar.addWidget(side.run);
   connect(side.run, &QComboBox::currentIndexChanged, this,
           [this, &side](int run) { show_run(&side == &a_, static_cast<std::size_t>(run)); });
+}
+
+// Where a side has several runs, they stand over each other, and are seen first: what differs between runs is what a
+// difference between the sides is held against.
+void ComparePanel::make_run_spreads() {
+  if (a_.runs.size() < 2 && b_.runs.size() < 2) return;
+  run_spreads_ = new RunSpreadsChart(this);
+  run_spreads_->setAccessibleName(tr("Durations in each run"));
+  auto* area = new QScrollArea(this);
+  area->setWidget(run_spreads_);
+  area->setWidgetResizable(true);
+  area->setFrameShape(QFrame::NoFrame);
+  area->setHorizontalScrollBarPolicy(Qt::ScrollBarAlwaysOff);
+  area->setFocusPolicy(Qt::NoFocus);
+  charts_->insertTab(0, area, tr("Runs"));
+  charts_->setCurrentIndex(0);
+  connect(run_spreads_, &RunSpreadsChart::run_chosen, this, &ComparePanel::show_run);
 }
 
 void ComparePanel::make_timeline(Side& side) {
@@ -353,7 +371,8 @@ void ComparePanel::show_roofline() {
   plot.high_x = std::max(plot.high_x, before.high_x);
   plot.high_y = std::max(plot.high_y, before.high_y);
   // Recordings for a comparison often have no counters.
-  charts_->setTabVisible(1, !plot.dots.empty() || !plot.strip.empty() || !before.dots.empty());
+  charts_->setTabVisible(charts_->indexOf(roofline_),
+                         !plot.dots.empty() || !plot.strip.empty() || !before.dots.empty());
   roofline_->set_plot(std::move(plot));
   roofline_->set_before(std::move(before.dots));
 }
@@ -425,8 +444,11 @@ void ComparePanel::show_durations() {
   const bool chosen = !a_.selection.kernel().empty() || !b_.selection.kernel().empty();
   durations_->setVisible(chosen);
   if (!chosen) {
-    durations_title_->setText(tr("Durations: choose a kernel"));
+    durations_title_->setText(run_spreads_ == nullptr
+                                  ? tr("Durations: choose a kernel")
+                                  : tr("Steps of each run: choose a kernel for its launches"));
     change_->hide();
+    show_run_spreads();
     return band_->set_launches({}, {}, {}, {});
   }
   using Both = std::pair<EventFinder::Launches, EventFinder::Launches>;
@@ -447,6 +469,50 @@ void ComparePanel::show_durations() {
         durations_->set_values(durations_of(of_b), {}, durations_of(of_a));
         band_->set_launches(std::move(of_a), std::move(of_b), step_of(*a_.document), step_of(*b_.document));
       });
+  show_run_spreads();  // after what is of one run, which takes less
+}
+
+void ComparePanel::show_run_spreads() {
+  if (run_spreads_ == nullptr) return;
+  const std::vector<std::string> kernels_a = names_of(*a_.document, a_.selection.kernel()),
+                                 kernels_b = names_of(*b_.document, b_.selection.kernel());
+  const bool of_steps = kernels_a.empty() && kernels_b.empty();
+  using Runs = std::vector<RunSpread>;
+  worker_.ask<Runs>(
+      this, "durations of runs",
+      [of_steps, kernels_a, kernels_b, runs_a = a_.runs,
+       runs_b = b_.runs](const std::stop_token& stop) -> Result<Runs> {
+        Runs all;
+        for (const bool of_a : {true, false}) {
+          const std::vector<QString>& runs = of_a ? runs_a : runs_b;
+          for (std::size_t run = 0; run < runs.size(); ++run) {
+            RunSpread& said = all.emplace_back();
+            said.of_a = of_a;
+            said.run = run;
+            said.of_steps = of_steps;
+            said.capture = QFileInfo(runs[run]).fileName();
+            const std::vector<std::string>& kernels = of_a ? kernels_a : kernels_b;
+            if (kernels.empty() && !of_steps) continue;  // only the other side has it
+            const auto spread =
+                queries::ask(queries::RunDurationsQuery{runs[run].toStdString(), kernels}, {stop, {}});
+            if (spread) {
+              said.spread = spread.value();
+            } else {
+              said.failure = shown(spread.failure().message);
+            }
+          }
+        }
+        return all;
+      },
+      [this](Result<Runs> runs) {
+        if (!runs) return;
+        for (RunSpread& run : runs.value()) run.looked_at = is_looked_at(run.of_a ? a_ : b_, run.run);
+        run_spreads_->set_runs(std::move(runs).value());
+      });
+}
+
+bool ComparePanel::is_looked_at(const Side& side, std::size_t run) {
+  return run == (side.run == nullptr ? 0 : static_cast<std::size_t>(side.run->currentIndex()));
 }
 
 void ComparePanel::align_on_steps() {

@@ -11,6 +11,7 @@
 #include "compare/compare_sides.h"
 #include "compare/join_band.h"
 #include "compare/linked_axes.h"
+#include "compare/run_spreads_chart.h"
 #include "models/capture_document.h"
 #include "panels/charts.h"
 #include "panels/elided_label.h"
@@ -51,6 +52,8 @@ class ComparePanel : public QWidget {
   /// Whose durations are shown, else that a kernel is to be chosen.
   [[nodiscard]] const ElidedLabel* durations_title() const { return durations_title_; }
   [[nodiscard]] const HistogramChart* durations() const { return durations_; }
+  /// Null where each side has one run.
+  [[nodiscard]] RunSpreadsChart* run_spreads() const { return run_spreads_; }
   /// Its run is looked at: what is chosen in A there is chosen in that document's other panels too, and back.
   [[nodiscard]] bool shows(const CaptureDocument& document) const { return a_.document == &document; }
 
@@ -70,6 +73,7 @@ class ComparePanel : public QWidget {
   };
 
   void make_run_box(Side& side, QBoxLayout& bar);
+  void make_run_spreads();
   void make_timeline(Side& side);
   void look_at(Side& side, CaptureDocument& document);
   void ask();
@@ -79,6 +83,8 @@ class ComparePanel : public QWidget {
   void choose_beside(const Selection& chosen, Selection& other, bool chosen_is_a);
   void show_change(const comparison::KernelChange& change);
   void show_durations();
+  void show_run_spreads();
+  [[nodiscard]] static bool is_looked_at(const Side& side, std::size_t run);
   void show_chosen_dots();
   void line_up();
   void align_on_steps();
@@ -93,6 +99,7 @@ class ComparePanel : public QWidget {
   QLabel* notes_;
   TableView* table_;
   HistogramChart* durations_;
+  RunSpreadsChart* run_spreads_ = nullptr;
   ElidedLabel* durations_title_;
   QLabel* change_;
   RooflineView* roofline_;

@@ -4,6 +4,7 @@
 #include <string>
 
 #include "ridgeline/base/text.h"
+#include "ridgeline/base/units.h"
 #include "ridgeline/reports/elide.h"
 #include "ridgeline/reports/escape.h"
 
@@ -31,6 +32,10 @@ QString with_whole_numbers(QString text) {
 
 QString escaped(std::string_view text) {
   return shown(text).toHtmlEscaped();
+}
+
+QString time_words(double ns) {
+  return plain(time_text(ns));
 }
 
 }  // namespace ridgeline::gui

@@ -20,4 +20,7 @@ namespace ridgeline::gui {
 /// Of a text for people, to be shown by a label that reads rich text.
 [[nodiscard]] QString escaped(std::string_view text);
 
+/// A time with its unit, "12.3 µs".
+[[nodiscard]] QString time_words(double ns);
+
 }  // namespace ridgeline::gui

@@ -26,10 +26,6 @@ constexpr int kLowestGraph = 60;  // of columns, beside the words above and belo
 constexpr int kLowestChart = 110;
 constexpr double kStroke = 24;  // of a line beside its label, with the room after it
 
-QString time_words(double ns) {
-  return plain(time_text(ns));
-}
-
 std::vector<int> binned(const std::vector<double>& values, double low, double high, std::size_t count) {
   std::vector<int> counts(count);
   for (const double value : values) {

@@ -8,6 +8,7 @@
 
 #include "ridgeline/comparison/comparison.h"
 #include "ridgeline/comparison/profile.h"
+#include "ridgeline/comparison/run_durations.h"
 
 namespace ridgeline::queries {
 
@@ -28,5 +29,16 @@ using CompareProgress = std::function<void(std::size_t done, std::size_t all)>;
 [[nodiscard]] Result<comparison::Comparison> ask(const CompareQuery& query,
                                                  const analyzer::QueryOptions& how = {},
                                                  const CompareProgress& progress = {});
+
+
+/// How long the launches of these kernels took in one run, or its steps.
+struct RunDurationsQuery {
+  std::string capture;
+  std::vector<std::string> kernels;  ///< demangled names; none: its steps
+};
+
+/// Failures: those of comparison::durations_of_run(), naming the capture.
+[[nodiscard]] Result<comparison::DurationSpread> ask(const RunDurationsQuery& query,
+                                                     const analyzer::QueryOptions& how = {});
 
 }  // namespace ridgeline::queries
