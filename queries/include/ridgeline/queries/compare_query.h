@@ -30,7 +30,6 @@ using CompareProgress = std::function<void(std::size_t done, std::size_t all)>;
                                                  const analyzer::QueryOptions& how = {},
                                                  const CompareProgress& progress = {});
 
-
 /// How long the launches of these kernels took in one run, or its steps.
 struct RunDurationsQuery {
   std::string capture;
