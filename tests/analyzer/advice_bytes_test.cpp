@@ -24,6 +24,13 @@ void advise_bytes(AdviceTable& table) {
   for (const AdviceRule rule : {narrow, l2})
     table.sweep<double>(rule, "declared of 48 MB", fits, 2, &AdviceWork::declared_bytes,
                         {20e6, 27.9e6, 28.1e6, 37e6, 39e6});
+  Works twice = fits;  // of two launches each declares its own
+  twice.push_back(fits[2]);
+  for (const AdviceRule rule : {narrow, l2})
+    for (const double declared : {20e6, 27.9e6, 28.1e6, 37e6}) {
+      twice[2].declared_bytes = twice[3].declared_bytes = declared;
+      table.one(rule, fmt::format("declared of 48 MB by two {:.1f}", declared / 1e6), twice);
+    }
   table.sweep<double>(l2, "dram of little", fits, 2, &AdviceWork::dram_ratio, {0.35, 0.5, 0.7});
   for (const AdviceRule rule : {narrow, l2}) {
     table.one(rule, "uncounted", moved, uncounted);

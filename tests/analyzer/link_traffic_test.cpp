@@ -41,6 +41,8 @@ TEST(LinkTraffic, WhatSamplesDoNotCoverIsNotKnown) {
   EXPECT_FALSE(samples.during(2000, 2100).nvlink_sent_bytes);
   EXPECT_FALSE(samples.during(1050, 1050).nvlink_sent_bytes);
   EXPECT_TRUE(samples.during(1001, 1101).nvlink_sent_bytes) << "a hundredth of it is missing";
+  EXPECT_TRUE(samples.during(1002, 1102).nvlink_sent_bytes) << "a fiftieth of it is missing";
+  EXPECT_FALSE(samples.during(1003, 1103).nvlink_sent_bytes);
 }
 
 // Samples follow each other up to four intervals and three quarters apart; of what is asked for a fiftieth may be

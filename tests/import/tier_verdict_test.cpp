@@ -195,6 +195,27 @@ TEST(RecordingPlanTest, TiersOfTheManifestLimitTheSchedule) {
   EXPECT_FALSE(first.replay_requested || first.third_tier_requested || first.stalls_requested);
 }
 
+// The tiers allow phases; they add none that the schedule has not.
+TEST(RecordingPlanTest, TiersOfTheManifestAddNothingToTheSchedule) {
+  for (const std::string schedule : {"timeline=2", "timeline=2,cold=3", "timeline=2,stalls=3",
+                                     "timeline=2,sample=1", "timeline=2,replay=4"}) {
+    TemporaryDirectory directory;
+    FakeSpool written(directory.path());
+    written.process(4242, schedule);
+    std::string error;
+    const auto reader = spool::Reader::open(written.file(), &error);
+    ASSERT_TRUE(reader.has_value()) << error;
+    spool::LaunchManifest manifest;
+    manifest.tiers = TierSet(Tier::t0) | Tier::t1 | Tier::t2 | Tier::t3;
+    const RecordingPlan plan = recording_plan(*reader, scan_definitions(*reader, {}), manifest);
+    const auto has = [&](const char* phase) { return schedule.find(phase) != std::string::npos; };
+    EXPECT_EQ(plan.sampling_requested, has("sample")) << schedule;
+    EXPECT_EQ(plan.replay_requested, has("replay")) << schedule;
+    EXPECT_EQ(plan.third_tier_requested, has("cold") || has("stalls")) << schedule;
+    EXPECT_EQ(plan.stalls_requested, has("stalls")) << schedule;
+  }
+}
+
 TEST(RecordingPlanTest, OfAScheduleThatCannotBeReadReplayAloneIsTakenAsAskedFor) {
   TemporaryDirectory directory;
   FakeSpool written(directory.path());

@@ -84,8 +84,11 @@ TEST(WhyText, OfALatencyBoundKernelSaysWhatIsNotItsWarps) {
   hold.configurations[0].idle_ratio = 0.5;
   text = why_sentence(Ranking{}, row, hold);
   EXPECT_TRUE(text.ends_with("; its grid leaves 50.0 % of the SMs without a block.")) << text;
+  for (const double idle : {0.0, 0.01, 0.049, 0.05, 0.07, 0.2}) {
+    hold.configurations[0].idle_ratio = idle;
+    EXPECT_EQ(why_sentence(Ranking{}, row, hold).find("its grid") != std::string::npos, idle >= 0.05) << idle;
+  }
   hold.configurations[0].idle_ratio = 0.01;
-  EXPECT_EQ(why_sentence(Ranking{}, row, hold).find("its grid"), std::string::npos);
   hold.configurations.push_back(room_for(32, {OccupancyLimiter::registers}));
   text = why_sentence(Ranking{}, row, hold);
   EXPECT_NE(text.find("and where most of its time goes an SM has room for all"), std::string::npos) << text;
