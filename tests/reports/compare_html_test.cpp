@@ -171,6 +171,29 @@ TEST(CompareHtmlColumns, ThatNoKernelHasAValueOfAreLeftOut) {
     EXPECT_TRUE(has("compute"));
     for (RunProfile& run : *runs) run.sites[0].dram_ratio = run.sites[0].compute_ratio = std::nullopt;
   }
+  // What bounds kernels, why they changed and how surely they were matched.
+  EXPECT_FALSE(has("cause"));
+  EXPECT_FALSE(has("match"));
+  const auto bound_by = [](std::vector<RunProfile>& runs, analyzer::KernelBound bound) {
+    for (RunProfile& run : runs)
+      for (comparison::KernelSite& site : run.sites) site.bound = bound;
+  };
+  for (auto* runs : {&a, &b}) bound_by(*runs, analyzer::KernelBound::unmeasured);
+  EXPECT_FALSE(has("bound by"));
+  for (auto* runs : {&a, &b}) {
+    bound_by(*runs, analyzer::KernelBound::memory);
+    EXPECT_TRUE(has("bound by"));
+    bound_by(*runs, analyzer::KernelBound::unmeasured);
+  }
+  b = made_side({.kernels = training_step(), .noise = 0.002}, 3, 50);
+  for (RunProfile& run : b) {
+    run.sites[5].code = "another";
+    run.sites[5].time_ns *= 1.4;
+  }
+  EXPECT_TRUE(has("cause"));
+  EXPECT_FALSE(has("match"));
+  for (RunProfile& run : b) run.sites[5].kernel = "gelu_forward_vectorized";
+  EXPECT_TRUE(has("match"));
 }
 
 }  // namespace

@@ -162,6 +162,22 @@ TEST(Documents, LongListsAreCutAndSaySo) {
   EXPECT_EQ(std::count(csv.begin(), csv.end(), '\n'), 226);
 }
 
+TEST(Documents, WhatIsTooLittleToBeJudgedIsCounted) {
+  const TemporaryCapture capture(FabricatedCapture{});
+  analyzer::Analysis analysis = capture.analysis;
+  const auto text = [&](std::int64_t kernels) {
+    analysis.check.below_min_share_count = kernels;
+    return check_document(capture.model, analysis, as(Format::text, 160)).text();
+  };
+  EXPECT_EQ(text(0).find("not judged"), std::string::npos);
+  EXPECT_NE(text(1).find("1 kernel of less than 0.5 % of the step is not judged: --all lists it."),
+            std::string::npos);
+  EXPECT_NE(text(2).find("2 kernels of less than 0.5 % of the step are not judged: --all lists them."),
+            std::string::npos);
+  EXPECT_EQ(check_document(capture.model, analysis, all_of(as(Format::text, 160))).text().find("not judged"),
+            std::string::npos);
+}
+
 TEST(Notices, TellWhatIsAtLeastThatSevere) {
   analyzer::Quality quality;
   for (const Severity severity : {Severity::error, Severity::warning, Severity::info}) {

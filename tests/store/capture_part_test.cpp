@@ -64,6 +64,17 @@ TEST_F(CapturePartTest, HoldsTheStepsThatItTouchesAndThoseThatMeasured) {
   EXPECT_EQ(phases(capture), expected);
   EXPECT_EQ(part.value().steps, static_cast<std::int64_t>(capture.steps().size()));
   EXPECT_EQ(part.value().steps_of_whole, static_cast<std::int64_t>(whole_->steps().size()));
+  const auto messages = capture.messages();
+  const auto said = std::find_if(messages.begin(), messages.end(), [](const Message& message) {
+    return message.what.code == ReasonCode::part_of_capture;
+  });
+  ASSERT_NE(said, messages.end());
+  EXPECT_EQ(said->what.word("name"), "whole.ridge");
+  EXPECT_EQ(said->what.number("steps"), part.value().steps);
+  EXPECT_EQ(said->what.number("of_steps"), part.value().steps_of_whole);
+  EXPECT_EQ(said->what.number("launches"), static_cast<std::int64_t>(capture.launches().size()));
+  EXPECT_EQ(said->what.number("of_launches"), static_cast<std::int64_t>(whole_->launches().size()));
+  EXPECT_EQ(said->what.number("duration_ns"), 1000);
   // The touched step is whole, at the times that it had.
   std::vector<std::pair<std::int64_t, std::int64_t>> then, now;
   Id kept = 0;

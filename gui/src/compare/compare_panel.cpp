@@ -474,9 +474,18 @@ void ComparePanel::show_durations() {
 
 void ComparePanel::show_run_spreads() {
   if (run_spreads_ == nullptr) return;
-  const std::vector<std::string> kernels_a = names_of(*a_.document, a_.selection.kernel()),
-                                 kernels_b = names_of(*b_.document, b_.selection.kernel());
+  std::vector<std::string> kernels_a = names_of(*a_.document, a_.selection.kernel()),
+                           kernels_b = names_of(*b_.document, b_.selection.kernel());
   const bool of_steps = kernels_a.empty() && kernels_b.empty();
+  // The run that is looked at may lack what others of its side have.
+  for (const comparison::KernelChange& change :
+       comparison_ ? comparison_->kernels : std::vector<comparison::KernelChange>{}) {
+    const auto has = [](const std::vector<std::string>& all, const std::vector<std::string>& of) {
+      return !of.empty() && std::find(all.begin(), all.end(), of.front()) != all.end();
+    };
+    if (kernels_a.empty() && has(change.kernels_b, kernels_b)) kernels_a = change.kernels_a;
+    if (kernels_b.empty() && has(change.kernels_a, kernels_a)) kernels_b = change.kernels_b;
+  }
   using Runs = std::vector<RunSpread>;
   worker_.ask<Runs>(
       this, "durations of runs",
