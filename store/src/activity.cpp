@@ -244,21 +244,22 @@ struct Activity::State {
     const Interruptible guard(database.handle(), stop);
     const Chunks& chunks = range_chunks();
     auto last = chunks.end();
+    Statement statement = database.prepare(row_scan_sql(
+        "r.id, r.site_id, r.step_id, r.parent_offset, r.start_offset_ns, r.duration_ns, r.work_id",
+        "range_row r WHERE r.id BETWEEN ?2 AND ?3"));
     for (const IdRange& ids : ranges_of(filter, "first_range_id, last_range_id", &State::range_chunks)) {
-      Statement statement = database.prepare(
-          std::string("SELECT id, site_id, step_id, parent_offset, start_offset_ns, duration_ns, work_id"
-                      " FROM range_row WHERE id BETWEEN ?1 AND ?2 ") +
-          (ids.step_id ? "AND step_id = ?3 " : "") + "ORDER BY id");
-      statement.bind(1, ids.first);
-      statement.bind(2, ids.last);
-      if (ids.step_id) statement.bind(3, *ids.step_id);
-      const bool whole = visit_rows(statement, guard, [&](const Statement& row) {
+      statement.bind(2, ids.first);
+      statement.bind(3, ids.last);
+      const bool whole = scan_rows(statement, guard, [&](const RowValues& row) {
+        const std::optional<Id> step_id = row.optional_int64(2);
+        if (ids.step_id && step_id != ids.step_id) return;  // of few at the step's boundaries
         NvtxRange range = range_sites.at(row.int64(1), range_site, range_site_of);
         range.id = row.int64(0);
-        range.step_id = row.optional_int64(2);
-        if (!row.is_null(3)) range.parent_id = wrapping_subtract(range.id, row.int64(3));
+        range.step_id = step_id;
+        if (const auto offset = row.optional_int64(3)) range.parent_id = wrapping_subtract(range.id, *offset);
         range.start_ns = wrapping_add(chunk_at(chunks, range.id, last).base_ns, row.int64(4));
-        if (!row.is_null(5)) range.end_ns = wrapping_add(range.start_ns, row.int64(5));
+        if (const auto duration_ns = row.optional_int64(5))
+          range.end_ns = wrapping_add(range.start_ns, *duration_ns);
         if (wanted(range, range.process_id, filter)) visit(range, row.optional_int64(6));
       });
       if (!whole) return false;

@@ -43,14 +43,19 @@ Chunks range_chunks(const Database& database) {
 }
 
 std::string launch_columns(bool of_v3, LaunchColumns columns) {
-  std::string text =
-      of_v3 ? "r.id, r.site_id, r.step_id, r.ordinal_in_step, r.start_offset_ns, r.duration_ns"
-            : "r.id, r.site_id, r.step_offset, r.ordinal_offset, r.start_offset_ns, r.duration_ns";
-  if (columns == LaunchColumns::all) {
-    text += of_v3 ? ", r.host_lead_ns" : ", r.host_offset_ns";
-    text += ", r.host_duration_ns, r.correlation_offset";
+  const std::string place = of_v3 ? ", r.step_id, r.ordinal_in_step" : ", r.step_offset, r.ordinal_offset";
+  const std::string host =
+      of_v3 ? ", r.host_lead_ns, r.host_duration_ns" : ", r.host_offset_ns, r.host_duration_ns";
+  const std::string text = "r.id, r.site_id, r.start_offset_ns, r.duration_ns";
+  switch (columns) {
+    case LaunchColumns::times:
+      return text + place;
+    case LaunchColumns::events:
+      return text + host;
+    case LaunchColumns::all:
+      break;
   }
-  return text;
+  return text + host + place + ", r.correlation_offset";
 }
 
 }  // namespace ridgeline::store

@@ -61,21 +61,26 @@ class LaunchDecoder {
     const auto at = [&](std::int64_t base, std::int64_t stride, std::int64_t offset) {
       return wrapping_add(wrapping_add(base, wrapping_multiply(place, stride)), offset);
     };
-    if (const auto offset = row.optional_int64(2)) launch.step_id = wrapping_add(chunk.base_step_id, *offset);
-    if (const auto offset = row.optional_int64(3))
-      launch.ordinal_in_step = at(chunk.base_ordinal, 1, *offset);
-    const std::optional<std::int64_t> offset_ns = row.optional_int64(4);
+    const std::optional<std::int64_t> offset_ns = row.optional_int64(2);
     if (offset_ns) launch.start_ns = at(chunk.base_ns, chunk.stride_ns, *offset_ns);
-    launch.end_ns = wrapping_add(launch.start_ns, row.int64(5));
-    if (columns_ == LaunchColumns::times) return launch;
-    const std::int64_t from_ns = offset_ns ? launch.start_ns : chunk.base_ns;
-    if (const auto host_ns = row.optional_int64(6)) {
-      launch.host_start_ns = of_v3_ ? wrapping_subtract(from_ns, *host_ns)
-                                    : at(chunk.base_host_ns, chunk.host_stride_ns, *host_ns);
+    launch.end_ns = wrapping_add(launch.start_ns, row.int64(3));
+    int next = 4;
+    if (columns_ != LaunchColumns::times) {
+      const std::int64_t from_ns = offset_ns ? launch.start_ns : chunk.base_ns;
+      if (const auto host_ns = row.optional_int64(next++)) {
+        launch.host_start_ns = of_v3_ ? wrapping_subtract(from_ns, *host_ns)
+                                      : at(chunk.base_host_ns, chunk.host_stride_ns, *host_ns);
+      }
+      if (const auto duration_ns = row.optional_int64(next++))
+        launch.host_end_ns = wrapping_add(launch.host_start_ns.value_or(from_ns), *duration_ns);
     }
-    if (const auto duration_ns = row.optional_int64(7))
-      launch.host_end_ns = wrapping_add(launch.host_start_ns.value_or(from_ns), *duration_ns);
-    launch.correlation_id = at(chunk.base_correlation_id, chunk.correlation_stride, row.int64(8));
+    if (columns_ == LaunchColumns::events) return launch;
+    if (const auto offset = row.optional_int64(next++))
+      launch.step_id = wrapping_add(chunk.base_step_id, *offset);
+    if (const auto offset = row.optional_int64(next++))
+      launch.ordinal_in_step = at(chunk.base_ordinal, 1, *offset);
+    if (columns_ == LaunchColumns::times) return launch;
+    launch.correlation_id = at(chunk.base_correlation_id, chunk.correlation_stride, row.int64(next));
     return launch;
   }
 

@@ -7,6 +7,7 @@
 #include <map>
 #include <set>
 #include <tuple>
+#include <utility>
 
 #include "ridgeline/store/activity.h"
 #include "trace/gpu_ranges.h"
@@ -268,7 +269,7 @@ class Reader {
     // One call launches all kernels of a graph: it is one event.
     std::unordered_map<const TimelineRow*, std::int64_t> last_graph_call;
     return activity_.for_each_launch_row(
-        {}, store::LaunchColumns::all,
+        {}, store::LaunchColumns::events,
         [&](const store::LaunchRow& launch) {
           if ((++data_->launches & 0x3ffff) == 0 && progress_) progress_(data_->launches, total_);
           Site& site = site_of(launch.site_id);
@@ -281,10 +282,10 @@ class Reader {
           }
           if (site.calls != nullptr && launch.host_start_ns && launch.host_end_ns &&
               *launch.host_end_ns > *launch.host_start_ns) {
-            std::int64_t& before = last_graph_call[site.calls];
-            if (!site.of_graph || before != *launch.host_start_ns)
-              site.calls->events.add(*launch.host_start_ns, *launch.host_end_ns, site.call_name);
-            if (site.of_graph) before = *launch.host_start_ns;
+            if (site.of_graph &&
+                std::exchange(last_graph_call[site.calls], *launch.host_start_ns) == *launch.host_start_ns)
+              return;
+            site.calls->events.add(*launch.host_start_ns, *launch.host_end_ns, site.call_name);
           }
         },
         stop_);

@@ -39,7 +39,7 @@ struct LaunchRow {
   std::optional<std::int64_t> ordinal_in_step;
   std::int64_t start_ns = 0;  ///< 0: the driver gave no timestamp
   std::int64_t end_ns = 0;
-  std::optional<std::int64_t> host_start_ns;  ///< this and what follows: LaunchColumns::all
+  std::optional<std::int64_t> host_start_ns;  ///< this and what follows: not with LaunchColumns::times
   std::optional<std::int64_t> host_end_ns;
   std::int64_t correlation_id = 0;
 };
@@ -78,7 +78,8 @@ struct LaunchRow {
 
 /// How much of a LaunchRow is read.
 enum class LaunchColumns {
-  times,  ///< without what tells of the launching call
+  times,   ///< without what tells of the launching call
+  events,  ///< when it ran and when it was launched: without its step, its ordinal there and its correlation
   all,
 };
 
