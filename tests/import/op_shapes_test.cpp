@@ -32,6 +32,21 @@ TEST(OpShapes, AProductOfMatricesIsTwiceItsMultiplyAdds) {
   EXPECT_FALSE(bmm.value().m.has_value()) << "a batch is no product of two matrices";
 }
 
+// Names of element types as PyTorch writes them, and what each takes there.
+TEST(OpShapes, EachTypeHasItsBytes) {
+  const std::vector<std::pair<std::string, double>> types = {
+      {"float", 4},         {"double", 8}, {"c10::Half", 2}, {"c10::BFloat16", 2}, {"signed char", 1},
+      {"unsigned char", 1}, {"bool", 1},   {"short int", 2}, {"short", 2},         {"int", 4},
+      {"long int", 8},      {"long", 8},   {"long long", 8}};
+  for (const auto& [type, bytes] : types) {
+    const std::string pair = R"([")" + type + R"(", ")" + type + R"("])";
+    const auto mm = work("aten::mm", "[[64, 128], [128, 32]]", pair.c_str());
+    ASSERT_TRUE(mm && mm->bytes) << type;
+    EXPECT_DOUBLE_EQ(*mm->bytes, bytes * (64 * 128 + 128 * 32 + 64 * 32)) << type;
+  }
+  EXPECT_FALSE(work("aten::mm", "[[64, 128], [128, 32]]", R"(["quint8", "quint8"])")->bytes) << "not known";
+}
+
 TEST(OpShapes, TheTypeOfAResultThatIsNotSaidLeavesBytesOpen) {
   const auto scaled = work("aten::_scaled_mm", "[[16, 32], [32, 16], [], []]",
                            R"(["c10::Float8_e4m3fn", "c10::Float8_e4m3fn"])");
