@@ -25,6 +25,7 @@ struct CeilingsOptions {
   PrintOptions print;
   std::string show;
   bool thorough = false;
+  std::int64_t seconds = 0;
   bool verify = false;
   std::int64_t device = 0;
   std::string only;
@@ -44,6 +45,11 @@ void declare(const Command& app, CeilingsOptions& o) {
   app.add_option("--show", o.show, "Print a machine file that is there, and measure nothing")
       .type_name("FILE");
   app.add_flag("--thorough", o.thorough, "Take minutes: long pauses and loads, more sizes, more shapes");
+  app.add_option(
+         "--seconds", o.seconds,
+         "Begin no benchmark after S seconds and keep what was measured by then (default: measure all)")
+      .whole_number(1)
+      .type_name("S");
   app.add_flag(
       "--verify", o.verify,
       "Record the benchmarks too: a roof whose counters differ by more than 2 % from what it says it does "
@@ -70,6 +76,7 @@ std::string measured_text(const CeilingsOptions& o) {
   }
   plan.recorder = experiment::own_recorder();
   plan.thorough = o.thorough;
+  plan.seconds = static_cast<double>(o.seconds);
   plan.verify = o.verify;
   plan.device = o.device;
   plan.only = split(o.only, ',');

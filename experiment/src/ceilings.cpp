@@ -53,6 +53,7 @@ std::string end_of_output(const std::string& output) {
 std::vector<std::string> arguments(const CeilingsPlan& plan) {
   std::vector<std::string> words = {"--device", std::to_string(plan.device)};
   if (plan.thorough) words.emplace_back("--thorough");
+  if (plan.seconds > 0) words.insert(words.end(), {"--seconds", fmt::format("{}", plan.seconds)});
   if (!plan.only.empty()) words.insert(words.end(), {"--only", fmt::format("{}", fmt::join(plan.only, ","))});
   words.insert(words.end(), plan.more.begin(), plan.more.end());
   return words;

@@ -227,6 +227,9 @@ std::vector<std::string> notes(const MachineCeilings& machine) {
     if (std::string line = sweep_line(sweep); !line.empty()) lines.push_back(std::move(line));
   }
   if (machine.energy) lines.push_back(ceiling_energy_line(*machine.energy));
+  if (!machine.left_out.empty())
+    lines.push_back(
+        fmt::format("Not measured, for the time was over: {}.", fmt::join(machine.left_out, ", ")));
   bool counted = false;
   for (const CeilingRoof& roof : machine.roofs) {
     counted = counted || roof.count;
@@ -246,6 +249,12 @@ CeilingsJson device_json(const MachineCeilings& machine) {
   out["max_sm_clock_hz"] = machine.max_sm_clock_hz;
   out["driver"] = valid_utf8(machine.driver);
   out["ecc"] = machine.ecc ? CeilingsJson(*machine.ecc) : CeilingsJson();
+  return out;
+}
+
+CeilingsJson left_out_json(const MachineCeilings& machine) {
+  CeilingsJson out = CeilingsJson::array();
+  for (const std::string& name : machine.left_out) out.push_back(valid_utf8(name));
   return out;
 }
 
@@ -324,6 +333,7 @@ Document ceilings_document(const MachineCeilings& machine, const DocumentOptions
         out.value("device", device_json(machine));
         out.rows("rows", table);
         out.value("voids", voids_json(machine));
+        out.value("left_out", left_out_json(machine));
         out.value("sweeps", sweeps_json(machine));
         out.value("shapes", shapes_json(machine));
         out.value("energy", machine.energy ? energy_json(*machine.energy) : CeilingsJson());

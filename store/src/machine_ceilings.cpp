@@ -105,6 +105,7 @@ MachineCeilings machine_of(const Json& json) {
   machine.max_sm_clock_hz = amount(device, "max_sm_clock_hz");
   machine.power_limit_w = amount_if(device, "power_limit_w");
   if (device.contains("ecc") && device["ecc"].is_boolean()) machine.ecc = device["ecc"].get<bool>();
+  if (json.contains("left_out")) machine.left_out = field::texts(json, "left_out");
   for (const Json& each : field::objects(json, "roofs")) machine.roofs.push_back(roof_of(each));
   for (const Json& each : field::objects(json, "sweeps")) machine.sweeps.push_back(sweep_of(each));
   for (const Json& each : field::objects(json, "shapes")) {

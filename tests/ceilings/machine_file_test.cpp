@@ -141,6 +141,16 @@ TEST(CeilingMachineFile, TheStoreReadsWhatWasWritten) {
   EXPECT_EQ(m.energy->terms[1].joules, 1e-10);
 }
 
+TEST(CeilingMachineFile, WhatTheTimeDidNotSufficeForIsNamed) {
+  Findings f = made();
+  EXPECT_EQ(machine_file_text(f).find("left_out"), std::string::npos);
+  f.left_out = {"compute.fp8 sustained", "energy of dram.read at a part of its rate"};
+  const auto read = store::parse_machine_ceilings(machine_file_text(f));
+  ASSERT_TRUE(read) << read.failure().message;
+  EXPECT_EQ(read.value().left_out, f.left_out);
+  EXPECT_EQ(read.value().roofs.size(), f.roofs.size());
+}
+
 store::Device card() {
   store::Device device;
   device.id = 7;

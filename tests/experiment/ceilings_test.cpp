@@ -49,13 +49,16 @@ class Ceilings : public ::testing::Test {
 TEST_F(Ceilings, WhatTheProgramWritesIsHandedBack) {
   CeilingsPlan asked = plan(program());
   asked.thorough = true;
+  asked.seconds = 90;
   asked.device = 2;
   asked.only = {"dram", "compute.bf16"};
   asked.more = {"--plant", "l2-resident"};
   const Result<std::string> text = measure_ceilings(asked, nullptr);
   ASSERT_TRUE(text) << text.failure().message;
   EXPECT_EQ(store::parse_machine_ceilings(text.value()).value().device, "NVIDIA H200");
-  EXPECT_EQ(arguments().find("--device 2 --thorough --only dram,compute.bf16 --plant l2-resident -o "), 0u)
+  EXPECT_EQ(
+      arguments().find("--device 2 --thorough --seconds 90 --only dram,compute.bf16 --plant l2-resident -o "),
+      0u)
       << arguments();
 }
 

@@ -110,6 +110,20 @@ class Gauntlet(unittest.TestCase):
         gauntlet.Gauntlet.note(judge, kind, 2, "exit status -9 instead of 0", (0, 0))
         self.assertEqual((kind.runs, kind.wrong), (1, 1))
 
+    def test_stall_reasons_are_sampled_in_every_run_where_that_is_asked_for(self):
+        kind = gauntlet.Kind("good", ["good"], marks=True)
+        some = [gauntlet.drawn(kind, 1, number) for number in range(60)]
+        every = [gauntlet.drawn(kind, 1, number, stalls=True) for number in range(60)]
+        self.assertTrue(0 < sum("stalls=2" in words[1] for _, words, _ in some) < 20)
+        self.assertTrue(all(words[1].count("stalls=2") == 1 for _, words, _ in every))
+        # Nothing else is drawn otherwise.
+        self.assertEqual([(a, [w.replace(",stalls=2", "") for w in r], f) for a, r, f in every],
+                         [(a, [w.replace(",stalls=2", "") for w in r], f) for a, r, f in some])
+
+    def test_what_takes_a_minute_alone_may_take_another_one(self):
+        for seconds, alone_s, long in ((31, 2, False), (33, 2, True), (116, 68.4, False), (137, 68.4, True)):
+            self.assertEqual(gauntlet.takes_long(seconds, alone_s), long, (seconds, alone_s))
+
     def test_several_calls_add_up(self):
         reports = []
         for seed in (1, 2):

@@ -2,18 +2,20 @@
 """Climbs the ladders of examples/ on a GPU and judges what they say.
 
 usage: ladder.py --ridgeline RIDGELINE --trainer GPT2_TRAIN [--out DIR] [--json FILE] [--only NAME,...] [--seconds S]
-                 [--whole] [--each-way] [--set NAME=VALUE]
+                 [--whole] [--each-way] [--set NAME=VALUE] [--gpus N]
 
   trainer   three rungs of the bundled trainer at a small batch, each way: BF16 and attention for Hopper are faster
   pytorch   two rungs of a PyTorch program, the climb alone: BF16 autocast and SDPA are faster
 Each ends within --seconds (140) and passes if: the program exits 0 with three rounds or more; the contributions add up to the
 whole; every arm has a clock, watts, joules, launches, memory and a loss; the rungs that must help do and bring kernels; and
 ladder.html, .svg, .csv and runs.json are there. --whole climbs all rungs of both at their own sizes, one way, in --seconds each,
---each-way does so and measures each rung alone and left out as well, in three times the programs; neither judges a rung. The tables are printed.
+--each-way does so and measures each rung alone and left out as well, in three times the programs; neither judges a rung. --gpus climbs on so many GPUs at once; each has rounds of its own, within which all is compared, and they count together. The
+tables are printed.
 """
 import json
 import math
 import os
+from concurrent.futures import ThreadPoolExecutor
 
 from common import Checks, chosen, options_of, run
 
@@ -53,11 +55,51 @@ def problems(document, faster, with_kernels):
     return found
 
 
+def together(records):
+    """The runs of one ladder, climbed on several GPUs, as of one: the rounds of each behind those of the others."""
+    first, *others = records
+    for other in others:
+        for member in ("rungs", "arms"):
+            if other[member] != first[member]:
+                raise ValueError(f"the ladders differ in their {member}")
+        first["runs"] += [dict(each, round=each["round"] + first["rounds"]) for each in other["runs"]]
+        first["rounds"] += other["rounds"]
+        first["seconds"] = max(first["seconds"], other["seconds"])
+    return first
+
+
+def climbed(command, out, options):
+    """Runs the ladder, on each of several GPUs at once where that is asked for; what it says of all rounds, and the seconds that took."""
+    if options.gpus == 1:
+        return run([*command, "-o", out], timeout=options.seconds + SLACK_S, env={"COLUMNS": "160"})
+    def of_gpu(gpu):
+        return run([*command, "--order-seed", str(gpu + 1), "-o", f"{out}-{gpu}"], timeout=options.seconds + SLACK_S,
+                   env={"COLUMNS": "160", "CUDA_VISIBLE_DEVICES": str(gpu)})
+
+    with ThreadPoolExecutor(options.gpus) as pool:
+        done = list(pool.map(of_gpu, range(options.gpus)))
+    bad = next((each for each in done if each.status not in (0, 3)), None)
+    if bad:
+        return bad
+    records = []
+    for gpu in range(options.gpus):
+        with open(os.path.join(f"{out}-{gpu}", "runs.json")) as file:
+            records.append(json.load(file))
+    os.makedirs(out, exist_ok=True)
+    runs = os.path.join(out, "runs.json")
+    with open(runs, "w") as file:
+        json.dump(together(records), file)
+    shown = run([options.ridgeline, "ladder", "--show", runs, "-o", out], timeout=SLACK_S, env={"COLUMNS": "160"})
+    shown.seconds += max(each.seconds for each in done)
+    shown.err = "".join(each.err for each in done) + shown.err
+    return shown
+
+
 def climb(options, name):
     """(problems, the document, seconds) of one ladder."""
     example, short, faster, with_kernels = CLIMBS[name]
     out = os.path.join(options.out, f"ladder-{name}")
-    command = [options.ridgeline, "ladder", os.path.join(ROOT, "examples", example), "--budget", f"{options.seconds}s", "-o", out]
+    command = [options.ridgeline, "ladder", os.path.join(ROOT, "examples", example), "--budget", f"{options.seconds}s"]
     if name == "trainer":
         command += ["--set", f"trainer={options.trainer}"]
     if options.whole:
@@ -65,7 +107,7 @@ def climb(options, name):
     elif not options.each_way:
         command += short
     command += [word for setting in options.set for word in ("--set", setting)]
-    done = run(command, timeout=options.seconds + SLACK_S, env={"COLUMNS": "160"})
+    done = climbed(command, out, options)
     print(done.out)
     with open(os.path.join(options.out, f"ladder-{name}.log"), "w") as log:
         log.write(done.err)
@@ -88,6 +130,7 @@ def main(argv=None):
     parser.add_argument("--whole", action="store_true", help="all rungs at their own sizes")
     parser.add_argument("--each-way", action="store_true", help="all rungs, also alone and left out")
     parser.add_argument("--set", action="append", default=[], metavar="NAME=VALUE", help="another setting of the ladder, as batch=8")
+    parser.add_argument("--gpus", type=int, default=1, help="climb on so many at once")
     options = parser.parse_args(argv)
     documents = {}
     checks = Checks(options.json, figures={"ladders": documents})

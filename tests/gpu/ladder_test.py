@@ -32,8 +32,12 @@ FAKE = """#!/usr/bin/env python3
 import json, os, sys
 out = sys.argv[sys.argv.index("-o") + 1]
 os.makedirs(out, exist_ok=True)
-for name in ("ladder.html", "ladder.svg", "ladder.csv", "runs.json"):
+for name in ("ladder.html", "ladder.svg", "ladder.csv"):
     open(os.path.join(out, name), "w").close()
+if "--show" not in sys.argv:
+    with open(os.path.join(out, "runs.json"), "w") as file:
+        json.dump({"rungs": ["a"], "arms": [], "rounds": 2, "seconds": 3.0, "runs": [
+            {"round": 1, "gpu": os.environ.get("CUDA_VISIBLE_DEVICES")}, {"round": 2}]}, file)
 document = json.load(open(os.path.join(os.path.dirname(out), "document.json")))
 json.dump(document, open(os.path.join(out, "ladder.json"), "w"))
 print("the table", " ".join(sys.argv[1:]))
@@ -62,6 +66,15 @@ class Verdicts(unittest.TestCase):
             found = self.wrong(change)
             self.assertEqual(len(found), 1, found)
             self.assertIn(words, found[0])
+
+    def test_rounds_of_several_gpus_count_together(self):
+        def record(rounds, seconds, **more):
+            return {"rungs": ["a"], "arms": [0], "rounds": rounds, "seconds": seconds, "runs": [{"round": each + 1, "step_ns": seconds} for each in range(rounds)], **more}
+        both = ladder.together([record(2, 7.0), record(1, 9.0), record(1, 8.0)])
+        self.assertEqual((both["rounds"], both["seconds"]), (4, 9.0))
+        self.assertEqual([(each["round"], each["step_ns"]) for each in both["runs"]], [(1, 7.0), (2, 7.0), (3, 9.0), (4, 8.0)])
+        with self.assertRaisesRegex(ValueError, "rungs"):
+            ladder.together([record(1, 1.0), record(1, 1.0, rungs=["b"])])
 
     def climb(self, change, *more):
         with tempfile.TemporaryDirectory() as folder:
@@ -94,6 +107,9 @@ class Verdicts(unittest.TestCase):
         status, printed, _ = self.climb(lambda document: document["rows"][1].update(verdict="open"), "--whole")
         self.assertEqual(status, 0, printed)
         self.assertIn("--cumulative", printed)
+        status, printed, _ = self.climb(lambda document: None, "--gpus", "2")
+        self.assertEqual(status, 0, printed)
+        self.assertRegex(printed, "the table ladder --show .*runs.json")
 
 
 if __name__ == "__main__":

@@ -29,6 +29,10 @@ void declare(CLI::App& app, Options& o) {
   app.add_option("--only", o.request.only, "Roofs or levels, comma-separated: dram,compute.bf16")
       ->delimiter(',')
       ->type_name("NAMES");
+  app.add_option("--seconds", o.request.seconds,
+                 "Begin nothing after so many seconds (default 0: measure all)")
+      ->check(CLI::Range(0.0, 1e6))
+      ->type_name("S");
   app.add_option("-o,--output", o.output, "Where the figures go, as JSON (default: standard output)")
       ->type_name("FILE");
   app.add_option(

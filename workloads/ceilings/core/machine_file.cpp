@@ -121,6 +121,7 @@ std::string machine_file_text(const Findings& findings) {
     put(each, "sustained_ops_per_s", shape.sustained_ops_per_s);
     out["shapes"].push_back(std::move(each));
   }
+  if (!findings.left_out.empty()) out["left_out"] = findings.left_out;
   if (findings.energy) out["energy"] = energy_json(*findings.energy);
   return out.dump(1) + "\n";
 }

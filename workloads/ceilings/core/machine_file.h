@@ -50,6 +50,7 @@ struct Findings {
   std::string mode;      // "quick" or "thorough"
   std::string measured;  // when, UTC: "2026-11-25T14:00:00Z"
   double seconds = 0;
+  std::vector<std::string> left_out;  // "compute.fp8 sustained": its turn had not come when the time was over
   std::vector<Roof> roofs;
   std::vector<Sweep> sweeps;
   std::vector<ShapeRate> shapes;

@@ -99,13 +99,28 @@ std::string now_text() {
   return fmt::format("{:%Y-%m-%dT%H:%M:%SZ}", fmt::gmtime(std::time(nullptr)));
 }
 
+// Whether another benchmark may begin.
+class TimeLeft {
+ public:
+  explicit TimeLeft(double seconds) : seconds_(seconds) {}
+  [[nodiscard]] double spent_s() const {
+    return std::chrono::duration<double>(Clock::now() - begin_).count();
+  }
+  [[nodiscard]] bool over() const { return seconds_ > 0 && spent_s() >= seconds_; }
+
+ private:
+  Clock::time_point begin_ = Clock::now();
+  double seconds_;
+};
+
 // The benchmarks of the roofs that are asked for, with the best configuration of each, and their memory.
 class Benches {
  public:
-  Benches(const Request& request, const DeviceFacts& device, Runner& runner)
+  Benches(const Request& request, const DeviceFacts& device, Runner& runner, const TimeLeft& time)
       : request_(request),
         device_(device),
         runner_(runner),
+        time_(time),
         counted_(request.plants.half_operations ? 0.5 : 1) {}
 
   void find(Findings& found) {
@@ -192,6 +207,10 @@ class Benches {
   void gemms(Findings& found) {
     for (const std::string& precision : request_.plan.gemms) {
       if (!asked(Level::compute, precision)) continue;
+      if (time_.over()) {
+        found.left_out.push_back("compute." + precision);
+        continue;
+      }
       tell("compute." + precision);
       if (!gemms_) gemms_ = std::make_unique<Gemms>(device_, request_.plan.shapes, runner_.stream());
       std::vector<std::pair<double, Bench>> best;  // of each shape
@@ -217,6 +236,7 @@ class Benches {
   const Request& request_;
   const DeviceFacts& device_;
   Runner& runner_;
+  const TimeLeft& time_;
   double counted_;
   std::unique_ptr<Streams> streams_;
   std::unique_ptr<CacheReads> caches_;
@@ -225,7 +245,8 @@ class Benches {
 };
 
 // Short timings prefer what draws much power: of several shapes the one that is fastest as a load counts.
-Reading best_sustained(Runner& runner, Benches::Entry& entry, int shapes, Findings& found) {
+Reading best_sustained(Runner& runner, Benches::Entry& entry, int shapes, const TimeLeft& time,
+                       Findings& found) {
   const auto note = [&](const Bench& bench, double rate) {
     for (ShapeRate& shape : found.shapes) {
       if (shape.precision == bench.name.kind && bench.configuration.starts_with(shape.shape + ","))
@@ -234,7 +255,7 @@ Reading best_sustained(Runner& runner, Benches::Entry& entry, int shapes, Findin
   };
   Reading best = runner.sustained(entry.bench);
   note(entry.bench, best.value);
-  for (int i = 1; i < shapes && i <= static_cast<int>(entry.others.size()); ++i) {
+  for (int i = 1; i < shapes && i <= static_cast<int>(entry.others.size()) && !time.over(); ++i) {
     const Bench& other = entry.others[static_cast<std::size_t>(i - 1)];
     Reading reading = runner.sustained(other);
     note(other, reading.value);
@@ -248,7 +269,7 @@ Reading best_sustained(Runner& runner, Benches::Entry& entry, int shapes, Findin
 }  // namespace
 
 Findings measure(const Request& request) {
-  const auto begin = Clock::now();
+  const TimeLeft time(request.seconds);
   const auto tell = [&](const std::string& line) {
     if (request.tell) request.tell(line);
   };
@@ -264,21 +285,31 @@ Findings measure(const Request& request) {
   std::vector<Roof> slow = measure_launches(request.plan, request.only, runner.stream());
   for (Roof& roof : measure_transfers(request.plan, request.only, request.device))
     slow.push_back(std::move(roof));
-  Benches benches(request, found.device, runner);
+  Benches benches(request, found.device, runner, time);
   benches.find(found);
+  // Whether there is time for it; else it is noted.
+  const auto begins = [&](const std::string& what) {
+    if (!time.over()) return true;
+    found.left_out.push_back(what);
+    return false;
+  };
   for (std::size_t i = 0; i < benches.entries().size(); ++i) {
-    tell(found.roofs[i].name.text() + ", in bursts");
+    const std::string name = found.roofs[i].name.text();
+    if (!begins(name + " burst")) continue;
+    tell(name + ", in bursts");
     found.roofs[i].readings.push_back(runner.burst(benches.entries()[i].bench));
   }
   for (std::size_t i = 0; i < benches.entries().size(); ++i) {
     Benches::Entry& entry = benches.entries()[i];
     Roof& roof = found.roofs[i];
-    tell(roof.name.text() + ", sustained");
-    roof.readings.push_back(best_sustained(runner, entry, request.plan.sustained_shapes, found));
-    Reading& burst = roof.readings.front();
-    if (auto none =
-            no_burst(burst.sm_clock_hz, roof.readings.back().sm_clock_hz, found.device.max_sm_clock_hz))
-      burst.voids.push_back(*std::move(none));
+    if (begins(roof.name.text() + " sustained")) {
+      tell(roof.name.text() + ", sustained");
+      const bool has_burst = !roof.readings.empty();
+      roof.readings.push_back(best_sustained(runner, entry, request.plan.sustained_shapes, time, found));
+      Reading& burst = roof.readings.front();
+      auto none = no_burst(burst.sm_clock_hz, roof.readings.back().sm_clock_hz, found.device.max_sm_clock_hz);
+      if (has_burst && none) burst.voids.push_back(*std::move(none));
+    }
     const std::string wrong = entry.bench.check();
     for (Reading& reading : roof.readings) {
       if (!wrong.empty()) reading.voids.push_back({VoidRule::wrong_result, wrong});
@@ -286,12 +317,13 @@ Findings measure(const Request& request) {
   }
   std::vector<EnergyPoint> points = energy_points(found.roofs);
   for (const Bench& bench : benches.for_energy()) {
+    if (!begins("energy of " + bench.name.text() + " at a part of its rate")) continue;
     tell("energy: " + bench.name.text() + " at a part of its rate");
     if (auto point = energy_point(bench.name, runner.sustained(bench))) points.push_back(*std::move(point));
   }
   if (!request.plants.half_operations && !request.plants.l2_resident) found.energy = fit_energy(points);
   found.roofs.insert(found.roofs.end(), slow.begin(), slow.end());
-  found.seconds = std::chrono::duration<double>(Clock::now() - begin).count();
+  found.seconds = time.spent_s();
   return found;
 }
 
@@ -301,7 +333,8 @@ void run_declared(const Request& request, int steps) {
   Findings found;
   found.device = facts_of(request.device, nvml);
   Runner runner(request.plan, found.device, nvml, {});
-  Benches benches(request, found.device, runner);
+  const TimeLeft time(0);
+  Benches benches(request, found.device, runner, time);
   benches.find(found);
   for (int step = 0; step < steps; ++step) {
     const gpt2::NvtxRange whole("step");

@@ -20,6 +20,7 @@ struct Request {
   Plan plan;
   std::vector<std::string> only;  // names or levels; empty: all
   int device = 0;                 // CUDA's number
+  double seconds = 0;             // what has not begun by then is left out; 0: all is measured
   Plants plants;
   std::function<void(const std::string&)> tell;  // a line of progress
 };

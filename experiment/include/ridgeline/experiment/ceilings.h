@@ -16,6 +16,7 @@ struct CeilingsPlan {
   std::string program;                // ridgeline_ceilings
   std::vector<std::string> recorder;  // records it for `verify`
   bool thorough = false;
+  double seconds = 0;  // benchmarks whose turn has not come by then are left out; 0: none is
   bool verify = true;
   std::int64_t device = 0;        // CUDA's number
   std::vector<std::string> only;  // roofs or levels; empty: all

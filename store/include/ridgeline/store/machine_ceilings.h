@@ -100,6 +100,7 @@ struct MachineCeilings {
   double max_sm_clock_hz = 0;
   std::optional<double> power_limit_w;
   std::optional<bool> ecc;
+  std::vector<std::string> left_out;  // "compute.fp8 sustained": the time was over before its turn
   std::vector<CeilingRoof> roofs;
   std::vector<CeilingSweep> sweeps;
   std::vector<CeilingShape> shapes;
