@@ -39,13 +39,14 @@ std::vector<double> durations_ns(const store::Capture& capture, const analyzer::
   return took_ns;
 }
 
-DurationSpread spread_of(const std::vector<double>& took_ns) {
+DurationSpread spread_of(std::vector<double> took_ns) {
+  std::sort(took_ns.begin(), took_ns.end());
   return {.count = static_cast<std::int64_t>(took_ns.size()),
-          .low_ns = quantile(took_ns, 0.05),
-          .quarter_ns = quantile(took_ns, 0.25),
-          .median_ns = quantile(took_ns, 0.5),
-          .three_quarters_ns = quantile(took_ns, 0.75),
-          .high_ns = quantile(took_ns, 0.95)};
+          .low_ns = quantile_of_sorted(took_ns, 0.05),
+          .quarter_ns = quantile_of_sorted(took_ns, 0.25),
+          .median_ns = quantile_of_sorted(took_ns, 0.5),
+          .three_quarters_ns = quantile_of_sorted(took_ns, 0.75),
+          .high_ns = quantile_of_sorted(took_ns, 0.95)};
 }
 
 }  // namespace

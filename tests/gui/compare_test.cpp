@@ -455,11 +455,17 @@ TEST_F(RunsASide, DurationsOfAllRunsStandOverEachOtherAndAClickLooksAtOne) {
     for (int of_b = 3; of_b < 6; ++of_b)
       EXPECT_LT(chart->x_of(chart->runs()[static_cast<std::size_t>(of_a)].spread.median_ns),
                 chart->x_of(chart->runs()[static_cast<std::size_t>(of_b)].spread.median_ns));
+  // None is read again: where there is nothing to read any more, all stay as they are.
+  const auto spread = chart->runs()[5].spread;
+  ASSERT_TRUE(QFile::rename(b_[2], b_[2] + ".away"));
   QTest::mouseClick(chart, Qt::LeftButton, {}, chart->item_rect(4).center().toPoint());
   ASSERT_TRUE(wait_for([&] { return compare->document_b().path() == b_[1] && window->settled(); }));
   ASSERT_TRUE(wait_for([&] { return chart->item_count() == 6 && chart->runs()[4].looked_at; }));
   EXPECT_FALSE(chart->runs()[3].looked_at);
   EXPECT_TRUE(chart->runs()[0].looked_at);
+  EXPECT_EQ(chart->runs()[5].failure, "");
+  EXPECT_EQ(chart->runs()[5].spread.median_ns, spread.median_ns);
+  EXPECT_TRUE(QFile::rename(b_[2] + ".away", b_[2]));
 }
 
 TEST_F(RunsASide, ARunThatIsGoneIsALineOfTheLog) {

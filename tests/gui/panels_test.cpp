@@ -557,6 +557,43 @@ TEST_F(RooflineViewTest, NamesOfTheRoofsLeaveTheLegendFree) {
   }
 }
 
+TEST_F(RooflineViewTest, NamesOfTheLevelsStandBesideRoofsLegendAndEachOther) {
+  RooflineView view;
+  view.set_plot(view_->plot());
+  std::size_t chosen = 0;
+  for (const QSize& size : {QSize(520, 320), QSize(640, 460), QSize(900, 600)}) {
+    view.resize(size);
+    for (const RooflineDot& dot : view.plot().dots) {
+      const std::vector<RooflineDot> levels = analyzer::level_dots(overview().to_plot(), dot.ranking_row);
+      view.set_chosen({dot.ranking_row}, levels);
+      const auto names = view.level_names();
+      if (levels.size() < 2) {
+        EXPECT_TRUE(names.empty());
+        continue;
+      }
+      ++chosen;
+      // One that is beyond the axes has no place.
+      const RooflineWindow axes{view.plot().low_x, view.plot().high_x, view.plot().low_y, view.plot().high_y};
+      const auto shown = std::count_if(levels.begin(), levels.end(), [&](const RooflineDot& level) {
+        return axes.holds(level.x, level.y);
+      });
+      EXPECT_GE(static_cast<std::ptrdiff_t>(names.size()), shown) << dot.name;
+      for (std::size_t i = 0; i < names.size(); ++i) {
+        const QRectF& place = names[i].second;
+        EXPECT_TRUE(QRectF(view.rect()).contains(place)) << dot.name;
+        for (std::size_t j = 0; j < i; ++j) {
+          EXPECT_NE(names[i].first, names[j].first);
+          EXPECT_FALSE(place.intersects(names[j].second)) << dot.name;
+        }
+        for (const QRectF& words : view.legend_places()) EXPECT_FALSE(place.intersects(words)) << dot.name;
+        for (const QPolygonF& roof : view.roof_names())
+          EXPECT_FALSE(meet(roof, corners_of(place))) << dot.name;
+      }
+    }
+  }
+  EXPECT_GT(chosen, 0U);
+}
+
 TEST(RooflineNames, StandApartAndWhoHasTheLeastChoiceIsServedFirst) {
   const QPolygonF a = corners_of({0, 0, 10, 10}), b = corners_of({20, 0, 10, 10}),
                   c = corners_of({40, 0, 10, 10});

@@ -57,6 +57,26 @@ RanksPanel* ranks_of(const MainWindow& window) {
   return dynamic_cast<RanksPanel*>(window.panel("ranks"));
 }
 
+// The rows of a step take what they want and no more, so that the table of eight ranks needs no scrolling in a small
+// window; until somebody moves what divides the two.
+TEST(Ranks, TheTableOfEightRanksIsWholeInASmallWindow) {
+  const MergedJob job(8);
+  const auto window = window_of(job.path);
+  window->resize(1280, 690);
+  const RanksPanel* panel = ranks_of(*window);
+  ASSERT_TRUE(wait_for([&] { return window->settled() && panel->rows()->step().has_value(); }));
+  QCoreApplication::processEvents();
+  EXPECT_EQ(panel->rows()->step()->rows.size(), 8U);
+  TableView* table = panel->table();
+  EXPECT_GE(table->viewport()->height(), 8 * table->rowHeight(0));
+  EXPECT_GE(panel->rows()->height(), 8 * 24);
+  const int before = panel->rows()->height();
+  window->resize(1280, 900);
+  QCoreApplication::processEvents();
+  EXPECT_LE(panel->rows()->height(), panel->rows()->sizeHint().height() + 4);
+  EXPECT_GE(panel->rows()->height(), before);
+}
+
 // A few ranks do not fill a high panel, the numbers of the steps stand right below them, and words are no identifiers.
 TEST(Ranks, TheMapOfFewRanksIsLowAndTheTableSpeaks) {
   const MergedJob job;

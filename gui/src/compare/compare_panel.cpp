@@ -478,14 +478,19 @@ void ComparePanel::show_run_spreads() {
                            kernels_b = names_of(*b_.document, b_.selection.kernel());
   const bool of_steps = kernels_a.empty() && kernels_b.empty();
   // The run that is looked at may lack what others of its side have.
-  for (const comparison::KernelChange& change :
-       comparison_ ? comparison_->kernels : std::vector<comparison::KernelChange>{}) {
-    const auto has = [](const std::vector<std::string>& all, const std::vector<std::string>& of) {
-      return !of.empty() && std::find(all.begin(), all.end(), of.front()) != all.end();
-    };
-    if (kernels_a.empty() && has(change.kernels_b, kernels_b)) kernels_a = change.kernels_a;
-    if (kernels_b.empty() && has(change.kernels_a, kernels_a)) kernels_b = change.kernels_b;
+  const auto has = [](const std::vector<std::string>& all, const std::vector<std::string>& of) {
+    return !of.empty() && std::find(all.begin(), all.end(), of.front()) != all.end();
+  };
+  if (comparison_) {
+    for (const comparison::KernelChange& change : comparison_->kernels) {
+      if (kernels_a.empty() && has(change.kernels_b, kernels_b)) kernels_a = change.kernels_a;
+      if (kernels_b.empty() && has(change.kernels_a, kernels_a)) kernels_b = change.kernels_b;
+    }
   }
+  std::pair asked{kernels_a, kernels_b};
+  if (asked == spreads_of_)
+    return mark_looked_at();  // only another run is looked at: none has to be read again
+  spreads_of_ = std::move(asked);
   using Runs = std::vector<RunSpread>;
   worker_.ask<Runs>(
       this, "durations of runs",
@@ -514,14 +519,17 @@ void ComparePanel::show_run_spreads() {
         return all;
       },
       [this](Result<Runs> runs) {
-        if (!runs) return;
-        for (RunSpread& run : runs.value()) run.looked_at = is_looked_at(run.of_a ? a_ : b_, run.run);
+        if (!runs) return spreads_of_.reset();
         run_spreads_->set_runs(std::move(runs).value());
+        mark_looked_at();
       });
 }
 
-bool ComparePanel::is_looked_at(const Side& side, std::size_t run) {
-  return run == (side.run == nullptr ? 0 : static_cast<std::size_t>(side.run->currentIndex()));
+void ComparePanel::mark_looked_at() {
+  const auto looked_at = [](const Side& side) {
+    return side.run == nullptr ? std::size_t{0} : static_cast<std::size_t>(side.run->currentIndex());
+  };
+  run_spreads_->set_looked_at(looked_at(a_), looked_at(b_));
 }
 
 void ComparePanel::align_on_steps() {
@@ -543,10 +551,10 @@ void ComparePanel::align_on_chosen() {
 void ComparePanel::show_offset() {
   const std::int64_t shift =
       axes_.offset_ns() - (step_of(*b_.document).start_ns - step_of(*a_.document).start_ns);
-  offset_->setText(shift == 0 ? tr("steps begin together")
-                              : tr("B slid by %1")
-                                    .arg((shift < 0 ? QString("−") : QString()) +
-                                         plain(time_text(static_cast<double>(std::abs(shift))))));
+  offset_->setText(
+      shift == 0
+          ? tr("steps begin together")
+          : tr("B slid by %1").arg((shift < 0 ? QString("−") : QString()) + time_words(std::abs(shift))));
 }
 
 }  // namespace ridgeline::gui

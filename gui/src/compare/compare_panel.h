@@ -7,6 +7,10 @@
 #include <QLabel>
 #include <QTabWidget>
 #include <QWidget>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
 
 #include "compare/compare_sides.h"
 #include "compare/join_band.h"
@@ -84,7 +88,7 @@ class ComparePanel : public QWidget {
   void show_change(const comparison::KernelChange& change);
   void show_durations();
   void show_run_spreads();
-  [[nodiscard]] static bool is_looked_at(const Side& side, std::size_t run);
+  void mark_looked_at();
   void show_chosen_dots();
   void line_up();
   void align_on_steps();
@@ -100,6 +104,8 @@ class ComparePanel : public QWidget {
   TableView* table_;
   HistogramChart* durations_;
   RunSpreadsChart* run_spreads_ = nullptr;
+  /// Kernels of A and of B that the chart has or is about to have; empty before the first.
+  std::optional<std::pair<std::vector<std::string>, std::vector<std::string>>> spreads_of_;
   ElidedLabel* durations_title_;
   QLabel* change_;
   RooflineView* roofline_;

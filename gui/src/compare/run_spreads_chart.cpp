@@ -47,6 +47,11 @@ void RunSpreadsChart::set_runs(std::vector<RunSpread> runs) {
   items_changed();
 }
 
+void RunSpreadsChart::set_looked_at(std::size_t run_of_a, std::size_t run_of_b) {
+  for (RunSpread& run : runs_) run.looked_at = run.run == (run.of_a ? run_of_a : run_of_b);
+  update();
+}
+
 QSize RunSpreadsChart::sizeHint() const {
   return {320, static_cast<int>(kRow * static_cast<double>(runs_.size()) + kBetweenSides + kFeet + kMargin)};
 }

@@ -29,6 +29,8 @@ class RunSpreadsChart : public ItemChart {
   explicit RunSpreadsChart(QWidget* parent = nullptr);
   /// Those of A first, both in the order of recording.
   void set_runs(std::vector<RunSpread> runs);
+  /// Which run of A and which of B has its timeline shown.
+  void set_looked_at(std::size_t run_of_a, std::size_t run_of_b);
   [[nodiscard]] const std::vector<RunSpread>& runs() const { return runs_; }
   [[nodiscard]] QSize sizeHint() const override;
   [[nodiscard]] QSize minimumSizeHint() const override;

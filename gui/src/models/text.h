@@ -3,6 +3,7 @@
 
 #include <QString>
 #include <QStringList>
+#include <cstdint>
 #include <string_view>
 
 namespace ridgeline::gui {
@@ -22,5 +23,8 @@ namespace ridgeline::gui {
 
 /// A time with its unit, "12.3 µs".
 [[nodiscard]] QString time_words(double ns);
+[[nodiscard]] inline QString time_words(std::int64_t ns) {
+  return time_words(static_cast<double>(ns));
+}
 
 }  // namespace ridgeline::gui

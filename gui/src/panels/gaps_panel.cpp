@@ -83,7 +83,7 @@ void GapsPanel::show_answer(const ScopeAnswer& answer) {
                       ? tr("no gaps: the GPU was never idle")
                       : tr("%1, %2, %3 of the %4")
                             .arg(plain(counted(static_cast<std::int64_t>(accounting.gaps.size()), "gap")),
-                                 plain(time_text(static_cast<double>(accounting.gap_total_ns))),
+                                 time_words(accounting.gap_total_ns),
                                  plain(percent_text(static_cast<double>(accounting.gap_total_ns) / all)),
                                  noun()));
 }
@@ -120,7 +120,7 @@ QString GapsPanel::sentence(const analyzer::Gap& gap, std::size_t row) const {
   const double all = static_cast<double>(std::max<std::int64_t>(shown_answer.accounting->step_ns, 1));
   const auto length = static_cast<double>(gap.end_ns - gap.start_ns);
   QString text = tr("%1, %2 of the %3: %4")
-                     .arg(plain(time_text(length)), plain(percent_text(length / all)), noun(),
+                     .arg(time_words(length), plain(percent_text(length / all)), noun(),
                           plain(reports::gap_words(gap.kind)));
   if (const std::string cause = cell_text(table, row, "cause"); !cause.empty()) text += ", " + shown(cause);
   // For people: of a copy or a memset, what it was.

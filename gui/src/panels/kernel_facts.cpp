@@ -26,9 +26,6 @@ constexpr std::string_view kCacheHits = "Cache hits";
 QString share(double ratio) {
   return plain(percent_text(ratio));
 }
-QString time_of(double ns) {
-  return plain(time_text(ns));
-}
 QString bytes_of(double bytes) {
   return plain(bytes_text(bytes));
 }
@@ -107,12 +104,12 @@ void add_work(const RankingRow& row, const QString& noun, Facts& facts) {
     facts.emplace_back("Declared", text);
   }
   if (row.work && row.work->minimum_ns && row.work->minimum_ratio) {
-    facts.emplace_back("Roofline time", time_of(*row.work->minimum_ns) + " at the roofs, " +
+    facts.emplace_back("Roofline time", time_words(*row.work->minimum_ns) + " at the roofs, " +
                                             share(*row.work->minimum_ratio) + " of what its ranges take");
   }
   if (row.cold_time_ns && row.cold_in_situ_time_ns && *row.cold_in_situ_time_ns > 0) {
-    facts.emplace_back("Cold caches", time_of(*row.cold_time_ns) + " for " +
-                                          time_of(*row.cold_in_situ_time_ns) + " in the " + noun + " (" +
+    facts.emplace_back("Cold caches", time_words(*row.cold_time_ns) + " for " +
+                                          time_words(*row.cold_in_situ_time_ns) + " in the " + noun + " (" +
                                           plain(fixed(*row.cold_time_ns / *row.cold_in_situ_time_ns, 2)) +
                                           " ×)");
   }
@@ -166,8 +163,8 @@ Facts kernel_facts(const ScopeAnswer& answer, std::size_t ranking_row, const ana
   Facts facts;
   const QString noun = plain(reports::scope_noun(answer.ranking->scope));
   facts.emplace_back("Time", QString("%1 in %2, %3 of the %4")
-                                 .arg(time_of(static_cast<double>(row.time_ns)),
-                                      plain(counted(row.calls, "call")), share(row.step_share), noun));
+                                 .arg(time_words(row.time_ns), plain(counted(row.calls, "call")),
+                                      share(row.step_share), noun));
   // Of what is too short for a roof, or was not measured, how near a roof is says nothing.
   const bool has_roof = row.bound != KernelBound::too_short && row.bound != KernelBound::no_roof &&
                         row.bound != KernelBound::unmeasured;
@@ -186,8 +183,8 @@ Facts kernel_facts(const ScopeAnswer& answer, std::size_t ranking_row, const ana
     // All its launches together may be at the target, and some of them below it.
     const bool some_below = row.nearest_roof_ratio.value_or(0) >= options.target && row.saved_target_ns > 0;
     facts.emplace_back("Could save", QString("%1 at %2, %3 at %4%5")
-                                         .arg(time_of(row.saved_target_ns), share(options.target),
-                                              time_of(row.saved_stretch_ns), share(options.stretch),
+                                         .arg(time_words(row.saved_target_ns), share(options.target),
+                                              time_words(row.saved_stretch_ns), share(options.stretch),
                                               some_below ? ", in its launches that are below that" : ""));
     if (row.reached_target_ns && row.reached_stretch_ns)
       facts.emplace_back("Reaches the " + plain(reports::simulated_noun(answer.ranking->scope)),
@@ -195,8 +192,8 @@ Facts kernel_facts(const ScopeAnswer& answer, std::size_t ranking_row, const ana
                              ? QString("nothing: the %1 waits for the CPU or for another stream")
                                    .arg(plain(reports::simulated_noun(answer.ranking->scope)))
                              : QString("%1 at %2, %3 at %4")
-                                   .arg(time_of(*row.reached_target_ns), share(options.target),
-                                        time_of(*row.reached_stretch_ns), share(options.stretch)));
+                                   .arg(time_words(*row.reached_target_ns), share(options.target),
+                                        time_words(*row.reached_stretch_ns), share(options.stretch)));
   } else if (!row.why.empty() && row.bound != KernelBound::unmeasured) {  // else the sentence above says it
     facts.emplace_back("Not measured", shown(reports::absence_text(row.why)));
   }
@@ -220,13 +217,12 @@ Facts kernel_facts(const ScopeAnswer& answer, std::size_t ranking_row, const ana
 
 Facts launch_facts(const queries::LaunchFacts& launch, bool has_steps) {
   Facts facts;
-  const auto ns = [](std::int64_t value) { return time_of(static_cast<double>(value)); };
   QString where;
   if (has_steps)
     where = launch.step_index ? QString(", step %1").arg(*launch.step_index) : QString(", between steps");
   if (has_steps && launch.step_index && launch.launch.ordinal_in_step)
     where += QString(", number %1 of its launches").arg(*launch.launch.ordinal_in_step + 1);
-  facts.emplace_back("This launch", ns(launch.launch.end_ns - launch.launch.start_ns) + where);
+  facts.emplace_back("This launch", time_words(launch.launch.end_ns - launch.launch.start_ns) + where);
   facts.emplace_back("NVTX ranges", launch.nvtx_path.empty() ? "none" : shown(launch.nvtx_path));
   QString from = QString("stream %1").arg(launch.launch.stream_id);
   const bool graph = launch.launch.graph_node_id.has_value();
@@ -236,9 +232,9 @@ Facts launch_facts(const queries::LaunchFacts& launch, bool has_steps) {
   QString queued = "not known: its launch call was not recorded";
   if (launch.queued_ns && launch.call_ns) {
     queued = *launch.queued_ns > 0 ? QString("%1 after its launch call, which took %2")
-                                         .arg(ns(*launch.queued_ns), ns(*launch.call_ns))
+                                         .arg(time_words(*launch.queued_ns), time_words(*launch.call_ns))
                                    : QString("not at all: it started within its launch call, which took %1")
-                                         .arg(ns(*launch.call_ns));
+                                         .arg(time_words(*launch.call_ns));
     if (graph) queued += " and was that of the whole graph";
   }
   facts.emplace_back("Waited", queued);

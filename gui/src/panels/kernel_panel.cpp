@@ -238,7 +238,7 @@ void KernelPanel::show_launches() {
                   tr(" in the capture");
   if (const auto rank = durations_->rank())
     place += tr("; the chosen one, %1, is longer than %2 of them")
-                 .arg(plain(time_text(*marked)), plain(percent_text(*rank, 0)));
+                 .arg(time_words(*marked), plain(percent_text(*rank, 0)));
   place_->setText(place);
 
   show_place();
@@ -260,13 +260,13 @@ void KernelPanel::show_launches() {
     point.colour = theme().of(step.phase);
     phases.insert(step.phase);
     point.help =
-        tr("step %1 · %2: %3").arg(step.step_index).arg(plain(to_string(step.phase)), plain(time_text(sum)));
+        tr("step %1 · %2: %3").arg(step.step_index).arg(plain(to_string(step.phase)), time_words(sum));
     point.chosen = step.step_id == representative.step_id;
     points.push_back(point);
     times[step.step_id] = sum;
     step_windows_.push_back({step.gpu_start_ns, step.gpu_end_ns});
   }
-  steps_->set_points(std::move(points), [](double value) { return plain(time_text(value)); });
+  steps_->set_points(std::move(points), [](double value) { return time_words(value); });
   steps_->set_legend(phase_legend(phases));
   emit step_times_known(times);
 }

@@ -91,7 +91,7 @@ void RankingPanel::show_total() {
     const QModelIndex index = table_->proxy()->mapToSource(table_->proxy()->index(row, 0));
     time_ns += static_cast<double>(ranking.rows.at(static_cast<std::size_t>(index.row())).time_ns);
   }
-  total_->setText(tr("%1 of %2 rows, %3").arg(rows).arg(ranking.rows.size()).arg(plain(time_text(time_ns))) +
+  total_->setText(tr("%1 of %2 rows, %3").arg(rows).arg(ranking.rows.size()).arg(time_words(time_ns)) +
                   sought);
 }
 

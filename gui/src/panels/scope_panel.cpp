@@ -18,9 +18,7 @@ constexpr int kMaxNameLength = 40;
 QString range_text(const analyzer::TimeWindow& range, std::int64_t origin_ns) {
   const std::int64_t from = range.start_ns - origin_ns;
   const QString sign = from < 0 ? QString::fromUtf8("−") : QString();
-  return QString("%1 from %2%3")
-      .arg(plain(time_text(static_cast<double>(range.length_ns()))), sign,
-           plain(time_text(std::abs(static_cast<double>(from)))));
+  return QString("%1 from %2%3").arg(time_words(range.length_ns()), sign, time_words(std::abs(from)));
 }
 
 ScopePanel::ScopePanel(CaptureDocument& document, Selection& selection, std::string name, QWidget* parent)

@@ -72,20 +72,18 @@ double largest_of(const std::vector<std::optional<double>>& values) {
 // What the collectives cost beside what they take: none of it is a part of its own, for it lies in the kernels' time.
 QString communication_words(const analyzer::Accounting& accounting) {
   if (accounting.communication_sum_ns <= 0) return {};
-  const auto words = [](std::int64_t ns) { return plain(time_text(static_cast<double>(ns))); };
   return StepPanel::tr("Collectives run for %1: %2 exposed (%3 of the %4), %5 hidden behind other kernels")
-      .arg(words(accounting.communication_sum_ns), words(accounting.communication_exposed_ns),
+      .arg(time_words(accounting.communication_sum_ns), time_words(accounting.communication_exposed_ns),
            plain(percent_text(static_cast<double>(accounting.communication_exposed_ns) /
                               static_cast<double>(std::max<std::int64_t>(accounting.step_ns, 1)))),
-           plain(reports::scope_noun(accounting.scope)), words(accounting.communication_hidden_ns));
+           plain(reports::scope_noun(accounting.scope)), time_words(accounting.communication_hidden_ns));
 }
 
 QString scope_words(const ScopeAnswer& answer) {
   const analyzer::RepresentativeStep& step = answer.steps->representative;
   if (!answer.scope.window || !answer.scope.range.empty() || answer.scope.calls)
     return shown(reports::step_line(*answer.steps));
-  QString text = StepPanel::tr("The chosen range, %1")
-                     .arg(plain(time_text(static_cast<double>(answer.accounting->step_ns))));
+  QString text = StepPanel::tr("The chosen range, %1").arg(time_words(answer.accounting->step_ns));
   if (step.cut_launches > 0) {
     text += StepPanel::tr("; of %1 that its edges cut counts what lies inside")
                 .arg(plain(counted(step.cut_launches, "launch", "launches")));
@@ -163,8 +161,7 @@ std::vector<FlameBox> flame_boxes(const std::vector<analyzer::TimePart>& tree, s
     const KernelBound bound = largest(part.time);
     box.colour = theme().of(bound);
     box.help = QString("%1\n%2 of kernel time, %3 of the %6's; %4\nmostly %5")
-                   .arg(shown(part.path.empty() ? part.name : part.path),
-                        plain(time_text(static_cast<double>(part.time.total_ns()))),
+                   .arg(shown(part.path.empty() ? part.name : part.path), time_words(part.time.total_ns()),
                         plain(percent_text(share)), plain(counted(part.launches, "launch", "launches")),
                         plain(reports::in_words(to_string(bound))), plain(noun));
   }
@@ -397,9 +394,9 @@ void StepPanel::show_steps() {
     point.help = tr("step %1 · %2 · %3\n%4, %5")
                      .arg(step.step_index)
                      .arg(plain(to_string(step.phase)), plain(to_string(step.status)),
-                          plain(time_text(point.value)), plain(counted(step.launches, "launch", "launches")));
+                          time_words(point.value), plain(counted(step.launches, "launch", "launches")));
     if (power.back()) point.help += tr(", %1 W").arg(plain(fixed(*power.back(), 0)));
-    if (point.part > 0) point.help += tr("\nthe chosen kernel: %1").arg(plain(time_text(point.part)));
+    if (point.part > 0) point.help += tr("\nthe chosen kernel: %1").arg(time_words(point.part));
     if (clock.back()) point.help += ", " + plain(clock_text(*clock.back()));
     rate.push_back(tokens ? pace.tokens_per_s : pace.steps_per_s);
     held.push_back(pace.allocated_bytes ? std::optional(static_cast<double>(*pace.allocated_bytes))
@@ -411,7 +408,7 @@ void StepPanel::show_steps() {
     points.push_back(std::move(point));
     shown_steps_.push_back(step);
   }
-  steps_->set_points(std::move(points), [](double value) { return plain(time_text(value)); });
+  steps_->set_points(std::move(points), [](double value) { return time_words(value); });
   steps_->set_legend(phase_legend(phases));
   const QString watt_words = tr("power, at most %1 W").arg(plain(fixed(largest_of(power), 0)));
   const QString clock_words = tr("SM clock, at most %1").arg(plain(clock_text(largest_of(clock))));

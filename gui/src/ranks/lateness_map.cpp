@@ -72,7 +72,7 @@ QString LatenessMap::item_text(int item) const {
   return tr("rank %1, step %2: %3 %4")
       .arg(analysis_->ranks[at / steps()])
       .arg(analysis_->step_costs[at % steps()].step_index)
-      .arg(plain(time_text(std::abs(lateness))),
+      .arg(time_words(std::abs(lateness)),
            lateness < 0 ? tr("earlier than the others") : tr("later than the others"));
 }
 

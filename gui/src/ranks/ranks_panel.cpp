@@ -2,8 +2,6 @@
 
 #include <QBoxLayout>
 #include <QEvent>
-#include <QScrollArea>
-#include <QSplitter>
 #include <QStyle>
 #include <algorithm>
 #include <utility>
@@ -88,10 +86,11 @@ void RanksPanel::arrange() {
   auto* both = new QSplitter(Qt::Horizontal, this);
   // In a low panel they scroll together: neither is pressed over the other.
   both->addWidget(scrolled(column_of({{skew_, 0}, {map_, 1}}, this), this));
-  auto* right = new QSplitter(Qt::Vertical, this);
-  right->addWidget(column_of({{step_said_, 0}, {scrolled(rows_, this), 1}}, this));
-  right->addWidget(column_of({{table_, 1}, {button_, 0}}, this));
-  both->addWidget(right);
+  step_and_table_ = new QSplitter(Qt::Vertical, this);
+  step_and_table_->addWidget(column_of({{step_said_, 0}, {scrolled(rows_, this), 1}}, this));
+  step_and_table_->addWidget(column_of({{table_, 1}, {button_, 0}}, this));
+  connect(step_and_table_, &QSplitter::splitterMoved, this, [this] { split_by_hand_ = true; });
+  both->addWidget(step_and_table_);
   both->setStretchFactor(0, 2);
   both->setStretchFactor(1, 3);
   column->addWidget(both, 1);
@@ -105,9 +104,20 @@ void RanksPanel::fit_words() {
   said_area_->setFixedHeight(std::clamp(height() / kShare, least, wanted));
 }
 
+// What the rows of a step want, half at most: the table has the rest, until somebody moves what divides them.
+void RanksPanel::fit_rows() {
+  if (split_by_hand_ || !rows_->step()) return;
+  const int whole = step_and_table_->height();
+  const int frame = 2 * style()->pixelMetric(QStyle::PM_DefaultFrameWidth);
+  const int wanted = step_said_->heightForWidth(step_said_->width()) + rows_->sizeHint().height() + frame;
+  const int rows = std::min(wanted, whole / 2);
+  step_and_table_->setSizes({rows, whole - rows});
+}
+
 void RanksPanel::resizeEvent(QResizeEvent* event) {
   QWidget::resizeEvent(event);
   fit_words();
+  fit_rows();
 }
 
 void RanksPanel::show_answer(queries::JobAnswer answer) {
@@ -135,20 +145,19 @@ void RanksPanel::show_skew() {
   std::vector<std::optional<double>> waits;
   double most = 0;
   for (const analyzer::JobStepCost& step : answer_->analysis->step_costs) {
-    points.push_back(
-        {.value = step.lateness_ns,
-         .colour = step.late ? t.bad : t.accent,
-         .help = tr("step %1: rank %2 is %3 later than the others; a rank waits %4 for others")
-                     .arg(step.step_index)
-                     .arg(step.slowest_rank)
-                     .arg(plain(time_text(step.lateness_ns)), plain(time_text(step.exposed_wait_ns))),
-         .outlier = step.late,
-         .chosen = step_ == step.step_index});
+    points.push_back({.value = step.lateness_ns,
+                      .colour = step.late ? t.bad : t.accent,
+                      .help = tr("step %1: rank %2 is %3 later than the others; a rank waits %4 for others")
+                                  .arg(step.step_index)
+                                  .arg(step.slowest_rank)
+                                  .arg(time_words(step.lateness_ns), time_words(step.exposed_wait_ns)),
+                      .outlier = step.late,
+                      .chosen = step_ == step.step_index});
     waits.emplace_back(step.exposed_wait_ns);
     most = std::max(most, step.exposed_wait_ns);
   }
-  skew_->set_points(std::move(points), [](double value) { return plain(time_text(value)); });
-  skew_->set_lines({{std::move(waits), tr("waits for others, up to %1").arg(plain(time_text(most)))}});
+  skew_->set_points(std::move(points), [](double value) { return time_words(value); });
+  skew_->set_lines({{std::move(waits), tr("waits for others, up to %1").arg(time_words(most))}});
   skew_->set_legend({{tr("slowest rank, late"), t.bad}, {tr("slowest rank"), t.accent}});
 }
 
@@ -187,6 +196,7 @@ void RanksPanel::choose_step(std::int64_t step_index) {
         step_said_->setText(shown(reports::step_rows_sentence(rows.value())) +
                             tr(" Low where kernels compute beside a collective; lines join its calls."));
         rows_->set_step(std::move(rows).value());
+        fit_rows();
       });
 }
 

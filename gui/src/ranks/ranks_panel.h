@@ -5,6 +5,7 @@
 #include <QLabel>
 #include <QPushButton>
 #include <QScrollArea>
+#include <QSplitter>
 #include <QWidget>
 #include <memory>
 #include <optional>
@@ -54,6 +55,7 @@ class RanksPanel : public QWidget {
  private:
   void arrange();
   void fit_words();
+  void fit_rows();
   void show_answer(queries::JobAnswer answer);
   void show_skew();
   void show_table();
@@ -67,6 +69,8 @@ class RanksPanel : public QWidget {
   QScrollArea* said_area_ = nullptr;
   LatenessMap* map_;
   ColumnChart* skew_;
+  QSplitter* step_and_table_ = nullptr;
+  bool split_by_hand_ = false;
   StepRowsChart* rows_;
   QLabel* step_said_;
   TableView* table_;

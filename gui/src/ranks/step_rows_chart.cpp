@@ -42,8 +42,8 @@ void StepRowsChart::set_step(analyzer::JobStepRows step) {
   for (std::size_t row = 0; row < step_->rows.size(); ++row) {
     for (std::size_t call = 0; call < step_->rows[row].calls.size(); ++call) items_.emplace_back(row, call);
   }
-  setMinimumHeight(
-      static_cast<int>(kMinRow * static_cast<double>(step_->rows.size()) + kRowsFoot + 2 * kRowsMargin));
+  setMinimumHeight(height_with(kMinRow));
+  updateGeometry();
   items_changed();
 }
 
@@ -57,6 +57,15 @@ void StepRowsChart::set_message(const QString& message) {
 void StepRowsChart::set_chosen_rank(std::int64_t rank) {
   chosen_rank_ = rank;
   update();
+}
+
+int StepRowsChart::height_with(double row_height) const {
+  const double rows = step_ ? static_cast<double>(step_->rows.size()) : 1;
+  return static_cast<int>(row_height * rows + kRowsFoot + 2 * kRowsMargin);
+}
+
+QSize StepRowsChart::sizeHint() const {
+  return {240, height_with(kMaxRow)};
 }
 
 double StepRowsChart::x(double time_ns) const {
@@ -82,11 +91,10 @@ QString StepRowsChart::item_text(int item) const {
   for (const CallSegment& segment : call.segments)
     wait += segment.waits ? segment.end_ns - segment.start_ns : 0;
   const auto& joined = step_->collectives[call.collective];
-  QString text =
-      tr("rank %1, %2: %3")
-          .arg(step_->rows[row].rank)
-          .arg(plain(reports::collective_text(joined)), plain(time_text(call.end_ns - call.start_ns)));
-  if (joined.arrival_ns) text += tr(", %1 of it waiting for the last rank").arg(plain(time_text(wait)));
+  QString text = tr("rank %1, %2: %3")
+                     .arg(step_->rows[row].rank)
+                     .arg(plain(reports::collective_text(joined)), time_words(call.end_ns - call.start_ns));
+  if (joined.arrival_ns) text += tr(", %1 of it waiting for the last rank").arg(time_words(wait));
   return text;
 }
 
@@ -164,8 +172,8 @@ void StepRowsChart::paintEvent(QPaintEvent*) {
   painter.setPen(t.faint);
   const double top = kRowsMargin + row_height() * static_cast<double>(step_->rows.size());
   const QRectF foot(kRowsLeft, top, width() - kRowsLeft - kRowsMargin, kRowsFoot);
-  painter.drawText(foot, Qt::AlignLeft, plain(time_text(0)));
-  painter.drawText(foot, Qt::AlignRight, plain(time_text(step_->duration_ns)));
+  painter.drawText(foot, Qt::AlignLeft, time_words(0.0));
+  painter.drawText(foot, Qt::AlignRight, time_words(step_->duration_ns));
   paint_legend(painter, foot);
   paint_current(painter);
 }

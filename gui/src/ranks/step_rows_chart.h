@@ -25,7 +25,8 @@ class StepRowsChart : public ItemChart {
   [[nodiscard]] int item_count() const override { return static_cast<int>(items_.size()); }
   [[nodiscard]] QString item_text(int item) const override;
   [[nodiscard]] QRectF item_rect(int item) const override;
-  [[nodiscard]] QSize sizeHint() const override { return {480, 200}; }
+  /// As high as its ranks want to be.
+  [[nodiscard]] QSize sizeHint() const override;
 
  signals:
   void rank_chosen(std::int64_t rank);
@@ -39,6 +40,7 @@ class StepRowsChart : public ItemChart {
  private:
   [[nodiscard]] double x(double time_ns) const;
   [[nodiscard]] double row_height() const;
+  [[nodiscard]] int height_with(double row_height) const;
   [[nodiscard]] QRectF row_rect(std::size_t row) const;
   [[nodiscard]] int item_at(const QPointF& at) const;  // -1: none
   void paint_row(QPainter& painter, std::size_t row) const;

@@ -14,6 +14,8 @@
 namespace ridgeline::gui {
 namespace {
 
+constexpr double kLinePiece = 4;  // of a line that no name may cover
+
 // Of a polygon's corners across a direction, from and to.
 std::pair<double, double> shadow(const QPolygonF& polygon, const QPointF& across) {
   double least = INFINITY, most = -INFINITY;
@@ -121,6 +123,53 @@ std::vector<QPolygonF> RooflineView::roof_names() const {
   if (plot_.mode != RooflineMode::intensity) return places;
   for (const RoofName& name : place_roof_names(frame(rect()))) places.push_back(name.covers);
   return places;
+}
+
+// Where no dot, no circle, no words, no roof's name and no line between the levels is; of those in view.
+std::vector<std::pair<QString, QRectF>> RooflineView::place_level_names(const Frame& f) const {
+  constexpr double kHigh = 14;
+  std::vector<QRectF> taken = taken_by_dots_and_legend(f);
+  for (const RoofName& name : place_roof_names(f)) taken.push_back(name.covers.boundingRect());
+  for (std::size_t i = 1; i < levels_.size(); ++i) {
+    const QLineF line(f.x(levels_[i - 1].x), f.y(levels_[i - 1].y), f.x(levels_[i].x), f.y(levels_[i].y));
+    const int pieces = std::max(1, static_cast<int>(line.length() / kLinePiece));
+    for (int piece = 0; piece <= pieces; ++piece)
+      taken.emplace_back(line.pointAt(static_cast<double>(piece) / pieces) - QPointF(2, 5), QSizeF(4, 10));
+  }
+  for (const RooflineDot& level : levels_) {
+    if (!f.shows.holds(level.x, level.y) || level.level == MemoryLevel::dram) continue;
+    const double around = kLevelCircle + 1;
+    taken.emplace_back(QPointF(f.x(level.x) - around, f.y(level.y) - around), QSizeF(2 * around, 2 * around));
+  }
+  const QFontMetricsF metrics(small_font(0.85));
+  std::vector<std::pair<QString, QRectF>> names;
+  for (const RooflineDot& level : levels_) {
+    if (!f.shows.holds(level.x, level.y)) continue;
+    const QPointF at(f.x(level.x), f.y(level.y));
+    const bool dram = level.level == MemoryLevel::dram;
+    const QString words = dram ? "DRAM" : level.level == MemoryLevel::l2 ? "L2" : "L1";
+    const double wide = metrics.horizontalAdvance(words) + 2.0;
+    const double away = 6 + (dram ? roofline_radius(level.share) : 0);
+    std::vector<QRectF> places;
+    for (const double farther : {0.0, 14.0, 28.0}) {
+      for (const QPointF& way : {QPointF(0, 1), QPointF(0, -1), QPointF(1, 0), QPointF(-1, 0), QPointF(1, 1),
+                                 QPointF(1, -1), QPointF(-1, 1), QPointF(-1, -1)}) {
+        const QPointF middle =
+            at + QPointF(way.x() * (away + wide / 2 + farther), way.y() * (away + kHigh / 2 + farther));
+        const QRectF place(middle.x() - wide / 2, middle.y() - kHigh / 2, wide, kHigh);
+        if (f.graph.contains(place)) places.push_back(place);
+      }
+    }
+    if (places.empty()) continue;
+    names.emplace_back(words, free_place(places, taken));
+    taken.push_back(names.back().second);
+  }
+  return names;
+}
+
+std::vector<std::pair<QString, QRectF>> RooflineView::level_names() const {
+  if (plot_.mode != RooflineMode::intensity || levels_.size() < 2) return {};
+  return place_level_names(frame(rect()));
 }
 
 void RooflineView::draw_roof_names(QPainter& painter, const Frame& f) const {

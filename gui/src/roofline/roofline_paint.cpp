@@ -16,7 +16,6 @@ namespace {
 
 constexpr double kLegendSwatch = 14;  // with the room after it
 constexpr double kAboveZero = 2;      // times where zero stands: there a scale begins
-constexpr double kLinePiece = 4;      // of a line that no name may cover
 
 QString axis_text(double value) {
   static constexpr std::pair<double, const char*> kUnits[] = {
@@ -417,7 +416,8 @@ void RooflineView::draw_dots(QPainter& painter, const Frame& f) const {
   painter.restore();
 }
 
-// The chosen kernel's intensity at each level of the memory, joined; names where no dot is.
+// The chosen kernel's intensity at each level of the memory, joined; all circles before any name: one would stand over
+// the name of its neighbour.
 void RooflineView::draw_levels(QPainter& painter, const Frame& f) const {
   const Theme& t = theme();
   painter.setPen(QPen(t.selected, 1.5, Qt::DashLine));
@@ -425,48 +425,14 @@ void RooflineView::draw_levels(QPainter& painter, const Frame& f) const {
     painter.drawLine(QPointF(f.x(levels_[i - 1].x), f.y(levels_[i - 1].y)),
                      QPointF(f.x(levels_[i].x), f.y(levels_[i].y)));
   }
-  std::vector<QRectF> taken = taken_by_dots_and_legend(f);
-  for (const RoofName& name : place_roof_names(f)) taken.push_back(name.covers.boundingRect());
-  // Nor over the line that joins them.
-  for (std::size_t i = 1; i < levels_.size(); ++i) {
-    const QLineF line(f.x(levels_[i - 1].x), f.y(levels_[i - 1].y), f.x(levels_[i].x), f.y(levels_[i].y));
-    const int pieces = std::max(1, static_cast<int>(line.length() / kLinePiece));
-    for (int piece = 0; piece <= pieces; ++piece)
-      taken.emplace_back(line.pointAt(static_cast<double>(piece) / pieces) - QPointF(2, 5), QSizeF(4, 10));
-  }
-  // All circles before any name: one would stand over the name of its neighbour.
-  constexpr double kCircle = 4.5;
+  painter.setPen(QPen(t.selected, 1.5));
+  painter.setBrush(t.base);
   for (const RooflineDot& level : levels_) {
-    if (!f.shows.holds(level.x, level.y) || level.level == MemoryLevel::dram) continue;
-    const QPointF at(f.x(level.x), f.y(level.y));
-    painter.setPen(QPen(t.selected, 1.5));
-    painter.setBrush(t.base);
-    painter.drawEllipse(at, kCircle, kCircle);
-    taken.emplace_back(at - QPointF(kCircle + 1, kCircle + 1), QSizeF(2 * kCircle + 2, 2 * kCircle + 2));
+    if (f.shows.holds(level.x, level.y) && level.level != MemoryLevel::dram)
+      painter.drawEllipse(QPointF(f.x(level.x), f.y(level.y)), kLevelCircle, kLevelCircle);
   }
-  for (const RooflineDot& level : levels_) {
-    if (!f.shows.holds(level.x, level.y)) continue;
-    const QPointF at(f.x(level.x), f.y(level.y));
-    const bool dram = level.level == MemoryLevel::dram;
-    const QString words = dram ? "DRAM" : level.level == MemoryLevel::l2 ? "L2" : "L1";
-    const double wide = painter.fontMetrics().horizontalAdvance(words) + 2.0;
-    const double away = 6 + (dram ? roofline_radius(level.share) : 0);
-    std::vector<QRectF> places;
-    for (const double farther : {0.0, 14.0, 28.0}) {
-      for (const QPointF& way : {QPointF(0, 1), QPointF(0, -1), QPointF(1, 0), QPointF(-1, 0), QPointF(1, 1),
-                                 QPointF(1, -1), QPointF(-1, 1), QPointF(-1, -1)}) {
-        const QPointF middle =
-            at + QPointF(way.x() * (away + wide / 2 + farther), way.y() * (away + 7 + farther));
-        const QRectF place(middle.x() - wide / 2, middle.y() - 7, wide, 14);
-        if (f.graph.contains(place)) places.push_back(place);
-      }
-    }
-    if (places.empty()) continue;
-    const QRectF place = free_place(places, taken);
-    taken.push_back(place);
-    painter.setPen(t.text);
-    painter.drawText(place, Qt::AlignCenter, words);
-  }
+  painter.setPen(t.text);
+  for (const auto& [words, place] : place_level_names(f)) painter.drawText(place, Qt::AlignCenter, words);
 }
 
 void RooflineView::draw_strip(QPainter& painter, const Frame& f) const {

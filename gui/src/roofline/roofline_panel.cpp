@@ -200,10 +200,10 @@ QMenu* dots_menu(RooflineView& view, const ScopeAnswer& answer, const std::vecto
   const std::vector<std::string> names = reports::elide_kernel_names(keys, kMaxListedName);
   for (std::size_t i = 0; i < names.size(); ++i) {
     const analyzer::RankingRow& kernel = answer.ranking->rows.at(ranking_rows[i]);
-    QAction* action = menu->addAction(
-        QString("%1. %2  %3")
-            .arg(ranking_rows[i] + 1)
-            .arg(shown(names[i]).replace("&", "&&"), plain(time_text(static_cast<double>(kernel.time_ns)))));
+    QAction* action =
+        menu->addAction(QString("%1. %2  %3")
+                            .arg(ranking_rows[i] + 1)
+                            .arg(shown(names[i]).replace("&", "&&"), time_words(kernel.time_ns)));
     const KernelChoice choice = kernels_of(answer, ranking_rows[i]);
     QObject::connect(action, &QAction::triggered, &view,
                      [&selection, choice] { selection.select_kernel(choice); });

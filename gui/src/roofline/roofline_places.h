@@ -13,6 +13,7 @@ namespace ridgeline::gui {
 
 constexpr double kRooflineLeft = 78;  // room of the axis
 constexpr double kRoofNameHeight = 14;
+constexpr double kLevelCircle = 4.5;  // radius, of a level of the memory
 
 /// Of a kernel with that share of the time.
 [[nodiscard]] inline double roofline_radius(double share) {

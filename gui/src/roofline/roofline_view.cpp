@@ -336,11 +336,10 @@ void RooflineView::leaveEvent(QEvent*) {
 }
 
 QString RooflineView::words_of(const RooflineDot& dot) const {
-  QString text =
-      tr("%1. %2\n%3, %4 of the %5")
-          .arg(dot.ranking_row + 1)
-          .arg(shown(reports::elide_kernel_name(dot.name, 120)),
-               plain(time_text(static_cast<double>(dot.time_ns))), plain(percent_text(dot.share)), noun_);
+  QString text = tr("%1. %2\n%3, %4 of the %5")
+                     .arg(dot.ranking_row + 1)
+                     .arg(shown(reports::elide_kernel_name(dot.name, 120)), time_words(dot.time_ns),
+                          plain(percent_text(dot.share)), noun_);
   if (dot.ratio)
     text += tr("\n%1 of its nearest roof, bound by %2")
                 .arg(plain(percent_text(*dot.ratio)), plain(reports::bound_word(dot.bound)));

@@ -45,6 +45,8 @@ class RooflineView : public ItemChart {
   [[nodiscard]] const std::optional<RooflineWindow>& zoomed_to() const { return zoom_; }
   /// Where the names of the roofs stand.
   [[nodiscard]] std::vector<QPolygonF> roof_names() const;
+  /// The levels of the memory that are named for the chosen kernel, with the places of their names.
+  [[nodiscard]] std::vector<std::pair<QString, QRectF>> level_names() const;
   /// What stands at the ticks of both axes.
   [[nodiscard]] QStringList tick_words() const;
   /// Where the words of the legend stand; nothing of the names covers them where there is another place.
@@ -107,6 +109,7 @@ class RooflineView : public ItemChart {
     QPolygonF covers;  // on the paper
   };
   [[nodiscard]] std::vector<RoofName> place_roof_names(const Frame& frame) const;
+  [[nodiscard]] std::vector<std::pair<QString, QRectF>> place_level_names(const Frame& frame) const;
   struct LegendWords {
     QRectF place;
     QString text;

@@ -12,10 +12,6 @@
 namespace ridgeline::gui {
 namespace {
 
-QString length_text(std::int64_t ns) {
-  return plain(time_text(static_cast<double>(ns)));
-}
-
 // On whole pixels of the screen: at a scale of 1.5 a line of one logical pixel would now be one wide, now two.
 QRectF on_pixels(const QRectF& line, double ratio) {
   const auto length = [&](double logical) { return std::max(std::floor(logical * ratio), 1.0) / ratio; };
@@ -119,7 +115,7 @@ void TimelineView::paint_strip(QPainter& painter) {
   painter.setPen(t.faint);
   painter.setFont(small_font());
   painter.drawText(QRect(8, 0, label_width_ - 16, kStripHeight), Qt::AlignVCenter | Qt::AlignLeft,
-                   tr("all %1").arg(length_text(scene_.extent().length_ns())));
+                   tr("all %1").arg(time_words(scene_.extent().length_ns())));
 }
 
 void TimelineView::paint_axis(QPainter& painter) {
@@ -130,7 +126,7 @@ void TimelineView::paint_axis(QPainter& painter) {
   painter.setFont(small_font(0.82));
   painter.setPen(t.faint);
   painter.drawText(strip.adjusted(8, 0, 0, 0), Qt::AlignVCenter | Qt::AlignLeft,
-                   tr("%1 in view").arg(length_text(selection_.view().length_ns())));
+                   tr("%1 in view").arg(time_words(selection_.view().length_ns())));
   painter.save();
   painter.setClipRect(QRect(graph.left(), kStripHeight, graph.width(), kAxisHeight));
   for (const TimeTick& tick : axis().ticks(origin_ns_)) {
@@ -201,11 +197,11 @@ void TimelineView::paint_folded(QPainter& painter, const Box& box) {
   QString text = counters ? tr("no samples in view") : tr("nothing in view");
   if (later) {
     text = (counters ? tr("sampled %1 later: click →") : tr("next %1 later: click →"))
-               .arg(length_text(place->start_ns - view.end_ns));
+               .arg(time_words(place->start_ns - view.end_ns));
   }
   if (earlier) {
     text = (counters ? tr("← click: sampled %1 earlier") : tr("← click: last %1 earlier"))
-               .arg(length_text(view.start_ns - place->end_ns));
+               .arg(time_words(view.start_ns - place->end_ns));
   }
   painter.setFont(small_font());
   painter.setPen(theme().faint);

@@ -16,10 +16,6 @@ namespace {
 constexpr int kMinLabels = 150;  // width of the names' column, in logical pixels
 constexpr int kMaxLabelWidth = 260;
 
-QString duration_text(std::int64_t ns) {
-  return plain(time_text(static_cast<double>(ns)));
-}
-
 }  // namespace
 
 TimelineView::TimelineView(Selection& selection, QWidget* parent)
@@ -272,7 +268,7 @@ QRect TimelineView::event_rect(const EventPlace& place) const {
 
 QStringList TimelineView::statistics(const TimeWindow& range) const {
   QStringList lines;
-  lines << tr("%1 from %2").arg(duration_text(range.length_ns()), duration_text(range.start_ns - origin_ns_));
+  lines << tr("%1 from %2").arg(time_words(range.length_ns()), time_words(range.start_ns - origin_ns_));
   const auto length = static_cast<double>(std::max<std::int64_t>(range.length_ns(), 1));
   int shown_rows = 0;
   QStringList counters;
@@ -287,7 +283,7 @@ QStringList TimelineView::statistics(const TimeWindow& range) const {
                      .arg(plain(row.label),
                           plain(
                               counted(sum.count, copies ? "copy" : "launch", copies ? "copies" : "launches")),
-                          duration_text(sum.busy_ns),
+                          time_words(sum.busy_ns),
                           plain(percent_text(static_cast<double>(sum.busy_ns) / length)));
       } else if (row.kind == RowKind::counter && counters.size() < 5) {
         const CounterBin bin = row.counter.over(range);
@@ -306,22 +302,22 @@ QStringList TimelineView::about(const RangeChoice& instance) const {
   lines << "'" + shown(calls.name) + "'";
   if (instance.on_gpu.length_ns() > 0) {
     lines << tr("on the GPU: %1 from %2, first start to last end of what it launched")
-                 .arg(duration_text(instance.on_gpu.length_ns()),
-                      duration_text(instance.on_gpu.start_ns - origin_ns_));
+                 .arg(time_words(instance.on_gpu.length_ns()),
+                      time_words(instance.on_gpu.start_ns - origin_ns_));
   } else {
     lines << tr("launched nothing on the GPU");
   }
   lines << tr("on the CPU: %1 from %2")
-               .arg(duration_text(calls.end_ns - calls.start_ns), duration_text(calls.start_ns - origin_ns_));
+               .arg(time_words(calls.end_ns - calls.start_ns), time_words(calls.start_ns - origin_ns_));
   return lines;
 }
 
 QString TimelineView::describe(const EventPlace& place) const {
   const EventName& name = scene_.name_of(place);
   const TimeWindow when = scene_.time_of(place);
-  QString text = tr("%1\n%2 from %3")
-                     .arg(event_label(name, 120), duration_text(when.length_ns()),
-                          duration_text(when.start_ns - origin_ns_));
+  QString text =
+      tr("%1\n%2 from %3")
+          .arg(event_label(name, 120), time_words(when.length_ns()), time_words(when.start_ns - origin_ns_));
   if (name.kind == EventName::Kind::kernel) text += " · " + plain(to_string(name.kernel_class));
   return text + " · " +
          plain(scene_.row(place.row).label.empty() ? reports::row_help(scene_.row(place.row))

@@ -11,6 +11,8 @@ namespace ridgeline {
 
 /// q in 0..1, linear between order statistics; 0 for an empty sample. Takes a copy to sort.
 [[nodiscard]] double quantile(std::vector<double> values, double q);
+/// The same of values in rising order.
+[[nodiscard]] double quantile_of_sorted(const std::vector<double>& values, double q);
 [[nodiscard]] inline double median(std::vector<double> values) {
   return quantile(std::move(values), 0.5);
 }
