@@ -13,6 +13,7 @@
 #include <functional>
 
 #include "support/temporary_directory.h"
+#include "support/usual_signals.h"
 
 namespace ridgeline {
 namespace {
@@ -50,6 +51,7 @@ TEST(File, PipesAndDevicesAreNotWaitedFor) {
 int status_of(const std::function<void()>& work) {
   const pid_t child = fork();
   if (child == 0) {
+    testing::take_usual_signals();
     work();
     _exit(7);
   }

@@ -17,6 +17,7 @@
 #include "ridgeline/base/error.h"
 #include "ridgeline/experiment/interruption.h"
 #include "support/temporary_directory.h"
+#include "support/usual_signals.h"
 
 namespace ridgeline::experiment {
 namespace {
@@ -44,6 +45,7 @@ class Stopped {
   Stopped(const std::function<void()>& body, const std::string& ready, const std::vector<int>& signals) {
     pid_ = fork();
     if (pid_ == 0) {
+      testing::take_usual_signals();
       body();
       _exit(99);
     }

@@ -12,6 +12,7 @@
 
 #include "import/import_testing.h"
 #include "ridgeline/spool/manifest.h"
+#include "support/usual_signals.h"
 
 namespace ridgeline::import::testing {
 namespace {
@@ -277,6 +278,7 @@ TEST_F(Importer, AnInterruptLeavesNoDraft) {
   spool.whole_run(1500);
   const pid_t child = fork();
   if (child == 0) {
+    ridgeline::testing::take_usual_signals();
     ImportOptions options;
     options.progress = [&](const ImportProgress&) {
       for (const auto& entry : fs::directory_iterator(directory_.path())) {
