@@ -1,5 +1,5 @@
-// usual_signals.h: signals as a program in the foreground has them. A shell that starts tests in the background, and nohup, have
-// them ignored, and what a test expects of a signal would not happen.
+// usual_signals.h: signals as a program in the foreground has them. A shell that starts tests in the
+// background, and nohup, have them ignored, and what a test expects of a signal would not happen.
 #pragma once
 
 #include <csignal>
