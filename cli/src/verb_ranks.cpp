@@ -20,6 +20,7 @@ struct RanksArguments {
   std::string capture;
   std::string by = "rank";
   std::string alone;
+  std::string ceilings;
   std::vector<std::string> what_if;
   PrintOptions print;
 };
@@ -39,6 +40,7 @@ int run_ranks(const RanksArguments& arguments) {
   queries::RanksQuery query;
   query.view = reports::parse_ranks_view(arguments.by).value();
   query.alone = arguments.alone;
+  query.ceilings = arguments.ceilings;
   query.page = arguments.print.format == "html";
   PrintOptions how = arguments.print;
   if (query.page) how.format = "text";
@@ -80,6 +82,11 @@ Verb add_ranks(Command program) {
   app.add_option("--alone", arguments->alone,
                  "Capture of the same program with one rank: what a step takes longer than that, by cause")
       .type_name("CAPTURE");
+  app.add_option(
+         "--ceilings", arguments->ceilings,
+         "Hold collectives against the NVLink of this machine file of `ridgeline ceilings` (default: that "
+         "of the captures)")
+      .type_name("FILE");
   app.add_option(
          "--what-if", arguments->what_if,
          "Say what a step would take instead, once for each: overlap, links=2, bucket=25MB, no-skew, several "

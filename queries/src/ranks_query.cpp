@@ -8,6 +8,7 @@
 #include "naming.h"
 #include "ridgeline/analyzer/ranks/job_capture.h"
 #include "ridgeline/reports/version.h"
+#include "ridgeline/store/machine_ceilings.h"
 
 namespace ridgeline::queries {
 namespace {
@@ -17,8 +18,15 @@ constexpr std::size_t kPageRows = 32;  // of the picture of one step
 Result<DocumentAnswer> ask_ranks(const std::string& path, const RanksQuery& query,
                                  const reports::DocumentOptions& how) {
   try {
-    const Result<store::Job> job = job_of(path);
+    Result<store::Job> job = job_of(path);
     if (!job.ok()) return naming(path, job.failure());
+    if (!query.ceilings.empty()) {
+      const auto machine = store::read_machine_ceilings(query.ceilings);
+      if (!machine.ok()) return machine.failure();
+      job.value().links = store::ceiling_rows(machine.value(), {});
+      std::erase_if(job.value().links,
+                    [](const store::Ceiling& roof) { return roof.level != CeilingLevel::nvlink; });
+    }
     std::optional<store::Job> alone;
     if (!query.alone.empty()) {
       Result<store::Job> one = analyzer::ranks_of(query.alone);

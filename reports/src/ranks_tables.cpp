@@ -353,6 +353,13 @@ void add_collective_verdict(std::vector<Column<CollectiveCost>>& columns) {
         .help = "that times what the function moves on the links for each byte, as nccl-tests have it"},
        [](const Row& row) { return Cell::number(row.bus_bytes_per_s, Form::gigabytes); }});
   columns.push_back(
+      {{.key = "link_ratio",
+        .header = "of link",
+        .unit = "%",
+        .help = "the bus bandwidth, of what NVLink was measured to carry one way (`ridgeline ceilings`)",
+        .drop_order = 10},
+       [](const Row& row) { return Cell::number(row.link_ratio, Form::percent); }});
+  columns.push_back(
       {{.key = "class",
         .header = "is",
         .help = "`transfer` or `skew`: more than two thirds of its time; `mixed`; "
@@ -478,6 +485,8 @@ Table collectives_table(const JobAnalysis& analysis) {
                      count(&CollectiveCost::link_calls)});
   Table table = table_of(std::move(columns), analysis.collectives);
   show_links(table, analysis.collectives);
+  table.show("link_ratio", std::any_of(analysis.collectives.begin(), analysis.collectives.end(),
+                                       [](const auto& row) { return row.link_ratio.has_value(); }));
   table.show("nvlink_ratio", std::any_of(analysis.collectives.begin(), analysis.collectives.end(),
                                          [](const auto& row) { return row.nvlink_ratio.has_value(); }));
   return table;

@@ -147,6 +147,34 @@ void read_interference(const Database& database, Job& job) {
                                 of.int64(3), of.int64(4), of.int64(5), of.int64(6), of.int64(7), of.real(8)});
 }
 
+void read_links(const Database& database, Job& job) {
+  Statement of = database.prepare(
+      "SELECT device_id, kind, state, value, unit, conditions FROM ceiling WHERE level = 'nvlink' ORDER BY "
+      "kind, state");
+  while (of.step()) {
+    Ceiling link;
+    link.device_id = of.int64(0);
+    link.level = CeilingLevel::nvlink;
+    link.kind = of.text(1);
+    link.state = of.word<CeilingState>(2, "ceiling.state");
+    link.value = of.real(3);
+    link.unit = of.text(4);
+    link.conditions = of.text(5);
+    job.links.push_back(std::move(link));
+  }
+}
+
+void add_links(CaptureWriter& writer, const Job& job) {
+  if (job.links.empty()) return;
+  Device device;
+  device.name = job.ranks.front().device.value_or("GPU");
+  const Id id = writer.add(device);
+  for (Ceiling link : job.links) {
+    link.device_id = id;
+    writer.add(link);
+  }
+}
+
 void insert_names(Database& database, const Job& job) {
   Statement rank = database.prepare("INSERT INTO job_rank VALUES (?,?,?,?,?,?,?)");
   for (const JobRank& row : job.ranks)
@@ -315,6 +343,7 @@ Result<Job> read_job(const std::string& path) {
     read_rows(database.value(), job);
     read_traffic(database.value(), job);
     read_interference(database.value(), job);
+    read_links(database.value(), job);
     check(job);
     return job;
   } catch (const Error& error) {
@@ -328,6 +357,7 @@ Result<void> write_job(const std::string& path, const Run& run, const Job& job) 
       auto writer = CaptureWriter::create(path);
       if (!writer.ok()) return writer.failure();
       writer.value().set_run(run);
+      add_links(writer.value(), job);
       writer.value().finish();
     }
     Database database(path, OpenMode::read_write);

@@ -240,6 +240,39 @@ TEST(ManyRanks, TransferAndBusBandwidthAreThoseThatWerePlanted) {
   EXPECT_EQ(norm.bytes, 8);
 }
 
+// What NVLink carries, measured before one of the ranks was recorded: of collectives within a host alone.
+TEST(ManyRanks, BusBandwidthIsHeldAgainstTheLinkOfAHost) {
+  RankJob job;
+  job.ranks = 4;
+  job.steps = 4;
+  for (const int ranks_per_host : {4, 2}) {
+    job.ranks_per_host = ranks_per_host;
+    const TemporaryDirectory directory;
+    const RankJobTruth truth = generate::generate_rank_job(job, directory.path());
+    EXPECT_FALSE(analyse_job(merged_files(truth.files)).value().collectives[2].link_ratio.has_value());
+    store::Database(truth.files[2], store::OpenMode::read_write)
+        .execute(
+            "INSERT INTO ceiling SELECT id, 'nvlink', 'to_peer', 'burst', NULL, 4e11, 'bytes_per_s', NULL, "
+            "NULL, "
+            "NULL, NULL, '' FROM device; INSERT INTO ceiling SELECT id, 'nvlink', 'both', 'burst', NULL, "
+            "7e11, "
+            "'bytes_per_s', NULL, NULL, NULL, NULL, '' FROM device; INSERT INTO ceiling SELECT id, 'pcie', "
+            "'to_peer', 'burst', NULL, 9e11, 'bytes_per_s', NULL, NULL, NULL, NULL, '' FROM device");
+    const store::Job all = merged_files(truth.files);
+    EXPECT_EQ(all.links.size(), 2U);
+    for (const CollectiveCost& cost : analyse_job(all).value().collectives) {
+      ASSERT_TRUE(cost.bus_bytes_per_s.has_value());
+      ASSERT_EQ(cost.link_ratio.has_value(), ranks_per_host == 4);
+      if (ranks_per_host != 4) continue;
+      EXPECT_DOUBLE_EQ(*cost.link_ratio, *cost.bus_bytes_per_s / 4e11);
+    }
+    // Of a rank that is not there nobody knows the host.
+    const store::Job some = merged_files({truth.files[0], truth.files[1], truth.files[2]});
+    for (const CollectiveCost& cost : analyse_job(some).value().collectives)
+      EXPECT_FALSE(cost.link_ratio.has_value());
+  }
+}
+
 // Behind the timeline steps come sampled ones: bytes over the links while each collective ran, beside what it
 // has to send.
 TEST(ManyRanks, TrafficIsOfSampledStepsAndOfTheCollectivesInThem) {

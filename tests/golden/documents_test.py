@@ -333,7 +333,15 @@ class Group:
                             "--clock-offset", "4000000", "--clock-drift", "20000")
         alone = generate("alone", "--ranks", "1")[0]
         self.run(["merge", *captures, "-o", "job.ridge"], 100)
-        return of_job("job.ridge", captures, alone)
+        near = generate("near", "--ranks", "3", "--cause", "more-work", "--straggler", "1", "--late-ns", "300000")
+        self.run(["merge", *near, "-o", "near.ridge"], 100)
+        link = {"level": "nvlink", "unit": "bytes_per_s", "readings": [{"state": "burst", "value": 3.96e11, "spread_ratio": 0.001, "seconds": 0.1}]}
+        machine = json.loads(CEILINGS.read_text())
+        machine["roofs"] += [link | {"kind": kind} for kind in ("to_peer", "from_peer", "both")]
+        (self.folder / "linked.json").write_text(json.dumps(machine))
+        held = ["ranks", "near.ridge", "--by", "collective", "--ceilings", "linked.json"]
+        return [*of_job("job.ridge", captures, alone), ("link.txt", held, 160), ("link-80.txt", held, 80), ("link.json", [*held, "--format", "json"], 100),
+                ("link-hosts.txt", ["ranks", "job.ridge", "--by", "collective", "--ceilings", "linked.json"], 160)]
 
     def generate(self, kind, name, *words):
         subprocess.run([self.ridgeline.parent / "ridgeline_generate", kind, self.folder / name, *words], check=True, stdout=subprocess.DEVNULL)

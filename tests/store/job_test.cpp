@@ -33,6 +33,16 @@ Job small_job() {
   job.steps[0].beside_cost_ns = -1.25;
   job.interference = {{0, 1, std::nullopt, 1, 0, 0, 5, 0, 0},
                       {0, 1, CollectiveFunction::all_reduce, 3, 2, 9, 20, 20, -1.25}};
+  job.links.resize(2);
+  job.links[0].kind = "from_peer";
+  job.links[0].value = 3.9e11;
+  job.links[1].kind = "to_peer";
+  job.links[1].value = 4e11;
+  for (Ceiling& link : job.links) {
+    link.level = CeilingLevel::nvlink;
+    link.unit = "bytes_per_s";
+    link.conditions = "256 MiB";
+  }
   return job;
 }
 
@@ -105,6 +115,15 @@ TEST(StoredJobs, ComeBackAsTheyWere) {
   EXPECT_EQ(job.interference[1].function, CollectiveFunction::all_reduce);
   EXPECT_EQ(job.interference[1].controls, 9);
   EXPECT_EQ(job.interference[1].cost_ns, -1.25);
+  ASSERT_EQ(job.links.size(), 2U);
+  for (std::size_t i = 0; i < 2; ++i) {
+    EXPECT_EQ(job.links[i].level, CeilingLevel::nvlink);
+    EXPECT_EQ(job.links[i].kind, small_job().links[i].kind);
+    EXPECT_EQ(job.links[i].state, CeilingState::burst);
+    EXPECT_EQ(job.links[i].value, small_job().links[i].value);
+    EXPECT_EQ(job.links[i].unit, "bytes_per_s");
+    EXPECT_EQ(job.links[i].conditions, "256 MiB");
+  }
   const Capture capture = Capture::open(path).value();
   EXPECT_TRUE(capture.verify().damage.empty());
   const auto table =

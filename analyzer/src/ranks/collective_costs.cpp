@@ -63,15 +63,30 @@ struct PlaceValues {
   std::int64_t by_clocks = 0;
   std::int64_t inconclusive = 0;
   std::int64_t ranks = std::numeric_limits<std::int64_t>::max();
+  std::optional<std::size_t> host;  // of all its ranks
+  bool several_hosts = false;
 };
+
+// One way, from a GPU to its neighbour: what a ring sends over each link in the time of its bus bandwidth.
+std::optional<double> one_way(const std::vector<store::Ceiling>& links) {
+  std::optional<double> most;
+  for (const store::Ceiling& link : links) {
+    if ((link.kind == "to_peer" || link.kind == "from_peer") && link.value > most.value_or(0))
+      most = link.value;
+  }
+  return most;
+}
 
 class Costs {
  public:
   Costs(const JobView& view, const Matching& matching) : view_(view), matching_(matching), clocks_(view) {
     for (const store::JobSite& site : view.job().sites) sites_[site.id] = site;
     for (const store::JobCommunicator& group : view.job().communicators) groups_[group.id] = group;
-    for (std::size_t rank = 0; rank < view.ranks(); ++rank)
+    std::map<std::string, std::size_t> hosts;
+    for (std::size_t rank = 0; rank < view.ranks(); ++rank) {
       costs_.clock_error_ns.push_back(clocks_.error_ns(rank));
+      hosts_.push_back(hosts.try_emplace(clock_of(view.job().ranks[rank]), hosts.size()).first->second);
+    }
     costs_.parts.resize(view.ranks() * view.steps().size());
     waited_.resize(costs_.parts.size());
     transferred_.resize(costs_.parts.size());
@@ -192,6 +207,8 @@ class Costs {
     for (std::size_t rank = 0; rank < collective.calls.size(); ++rank) {
       if (collective.calls[rank] == kNoCall) continue;
       const auto at = static_cast<std::size_t>(collective.calls[rank]);
+      values.several_hosts = values.several_hosts || values.host.value_or(hosts_[rank]) != hosts_[rank];
+      values.host = hosts_[rank];
       const auto duration = static_cast<double>(view_.job().calls[at].duration_ns);
       double wait = 0;
       if (by_clocks)
@@ -302,6 +319,9 @@ class Costs {
     if (!values.skew.empty()) cost.skew_ns = median(values.skew);
     if (!values.error.empty()) cost.wait_error_ns = median(values.error);
     add_bandwidth(site, cost);
+    const bool on_one_host = !values.several_hosts && cost.ranks == groups_.at(site.communicator_id).ranks;
+    if (link_bytes_per_s_ && cost.bus_bytes_per_s && on_one_host && cost.ranks > 1)
+      cost.link_ratio = *cost.bus_bytes_per_s / *link_bytes_per_s_;
     add_links(site, cost);
     cost.kind = kind_of(cost, values);
     const auto most = std::max_element(values.last.begin(), values.last.end(),
@@ -353,6 +373,8 @@ class Costs {
   std::unordered_map<store::Id, store::JobTraffic> traffic_;  // by site, of all ranks
   AlignedClocks clocks_;
   std::unordered_map<std::int64_t, std::size_t> step_places_;
+  const std::optional<double> link_bytes_per_s_ = one_way(view_.job().links);
+  std::vector<std::size_t> hosts_;           // by rank, numbered
   std::vector<Spans> waited_, transferred_;  // by rank and step: from waited-for collectives
   CollectiveCosts costs_;
 };

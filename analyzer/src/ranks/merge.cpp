@@ -185,6 +185,7 @@ Result<store::Job> merged(std::vector<store::Job> parts) {
     append(job.kernel_steps, part.kernel_steps);
     append(job.traffic, part.traffic);
     append(job.interference, part.interference);
+    if (job.links.empty()) job.links = std::move(part.links);
   }
   sort_rows(job);
   return job;

@@ -13,8 +13,9 @@ namespace ridgeline::queries {
 
 struct RanksQuery {
   reports::RanksView view = reports::RanksView::rank;
-  bool page = false;  ///< the whole report as HTML instead
-  std::string alone;  ///< capture of a run of one rank, for the scaling loss; "": none
+  bool page = false;     ///< the whole report as HTML instead
+  std::string alone;     ///< capture of a run of one rank, for the scaling loss; "": none
+  std::string ceilings;  ///< machine file whose NVLink is the job's; "": what the captures have
 };
 
 /// `path`: a merged job, or a capture with several ranks. Failures: those of opening it, no_data (one rank alone; no

@@ -138,6 +138,8 @@ struct Job {
   std::vector<JobKernelStep> kernel_steps;
   std::vector<JobTraffic> traffic;
   std::vector<JobInterference> interference;
+  /// NVLink of one of its devices, as `ridgeline ceilings` measured it; empty: it did not.
+  std::vector<Ceiling> links;
 };
 
 /// Whether the capture is a merged job. Failures: those of opening it.

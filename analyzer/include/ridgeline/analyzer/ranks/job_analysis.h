@@ -95,6 +95,8 @@ struct CollectiveCost {
   std::optional<double> skew_ns;  ///< last arrival less the first; no clock: empty
   std::optional<double> algorithm_bytes_per_s;
   std::optional<double> bus_bytes_per_s;  ///< as nccl-tests define it
+  /// Of what NVLink was measured to carry one way. Empty: it was not, or not all ranks are seen on one host.
+  std::optional<double> link_ratio;
   CollectiveClass kind = CollectiveClass::not_known;
   std::int64_t last_rank = -1;  ///< which is last most often; -1: cannot be told
   double last_share = 0;        ///< of the steps
