@@ -28,6 +28,8 @@ struct RanksArguments {
 int run_job_what_if(const RanksArguments& arguments) {
   if (arguments.print.format == "html")
     throw Error(ErrorKind::usage, "--what-if has no page: leave --format html out");
+  if (!arguments.ceilings.empty())
+    throw Error(ErrorKind::usage, "--what-if goes by the links as the job used them: leave --ceilings out");
   print(arguments.print,
         queries::ask_job_what_if(arguments.capture, arguments.what_if, document_options(arguments.print))
             .value()

@@ -26,6 +26,10 @@ Result<DocumentAnswer> ask_ranks(const std::string& path, const RanksQuery& quer
       job.value().links = store::ceiling_rows(machine.value(), {});
       std::erase_if(job.value().links,
                     [](const store::Ceiling& roof) { return roof.level != CeilingLevel::nvlink; });
+      if (job.value().links.empty())
+        return Failure{
+            ErrorKind::no_data,
+            query.ceilings + " has no NVLink: `ridgeline ceilings` measures it where a GPU reaches another"};
     }
     std::optional<store::Job> alone;
     if (!query.alone.empty()) {

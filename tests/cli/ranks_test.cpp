@@ -133,6 +133,18 @@ TEST_F(Ranks, OneRankIsTooFewAndAMergedJobHasNoStepOfItsOwn) {
   EXPECT_EQ(run({"sql", "job.ridge", "SELECT count(*) FROM v_job_collective"}).code, 0);
 }
 
+TEST_F(Ranks, LinksThatAreNotMeasuredAreSaid) {
+  const std::string made = std::string(RIDGELINE_SOURCE_DIR) + "/tests/ceilings/made.json";
+  const Outcome none = run({"ranks", "job.ridge", "--ceilings", made});
+  EXPECT_EQ(none.code, 3);
+  EXPECT_NE(none.err.find(made + " has no NVLink"), std::string::npos) << none.err;
+  EXPECT_EQ(none.out, "");
+  EXPECT_EQ(run({"ranks", "job.ridge", "--ceilings", "missing.json"}).code, 4);
+  const Outcome both = run({"ranks", "job.ridge", "--what-if", "overlap", "--ceilings", made});
+  EXPECT_EQ(both.code, 2);
+  EXPECT_NE(both.err.find("leave --ceilings out"), std::string::npos) << both.err;
+}
+
 TEST_F(Ranks, ThePageIsOneFileWithThePicture) {
   const Outcome outcome = run({"ranks", "job.ridge", "--format", "html", "-o", "page.html"});
   EXPECT_EQ(outcome.code, 0) << outcome.err;

@@ -19,7 +19,7 @@ struct RanksQuery {
 };
 
 /// `path`: a merged job, or a capture with several ranks. Failures: those of opening it, no_data (one rank alone; no
-/// step that all ranks have), usage (an unknown column; `alone` has several ranks), corrupt.
+/// step that all ranks have; `ceilings` has no NVLink), usage (an unknown column; `alone` has several ranks), corrupt.
 [[nodiscard]] Result<DocumentAnswer> ask_ranks(const std::string& path, const RanksQuery& query,
                                                const reports::DocumentOptions& how);
 
