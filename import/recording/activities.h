@@ -39,6 +39,8 @@ class RecordedActivities {
   void finish();
   /// Told of each execution once it has its row.
   void on_launch(std::function<void(const Execution&, store::Id)> told) { told_ = std::move(told); }
+  /// As LaunchJoin says it, once finish() was called.
+  [[nodiscard]] std::int64_t kernels_of_one_call() const { return join_.kernels_of_one_call(); }
   /// Rows of executions so far.
   [[nodiscard]] std::int64_t launches() const { return launches_; }
   /// Of the execution that was written last; 0: none as yet.

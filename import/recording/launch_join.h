@@ -26,6 +26,8 @@ using GraphLaunches = std::unordered_map<std::uint32_t, GraphLaunch>;  // by cor
 class LaunchJoin {
  public:
   static constexpr std::uint32_t kWindow = 1u << 20;
+  /// So many kernels a call may launch without a graph: one on each device, at most.
+  static constexpr std::size_t kMaxKernelsOfCall = 20;
 
   /// Of calls that expect a kernel: a failed launch or a captured one does not.
   /// emit(const Execution&, const Call*): each kernel once; the call is null if it never came.
@@ -60,14 +62,34 @@ class LaunchJoin {
   /// Call once at the end: hands out the kernels whose call never came.
   template <typename Emit>
   void finish(Emit&& emit) {
-    for (const auto& [correlation_id, kernel] : waiting_kernels_) emit(kernel, nullptr);
+    hand_out(waiting_kernels_.begin(), waiting_kernels_.end(), emit);
     waiting_kernels_.clear();
     waiting_calls_.clear();
   }
 
+  /// Kernels of no graph with the correlation id of more than kMaxKernelsOfCall: a source that takes a thread to be in
+  /// one call for ever after says so, and of which calls they are nobody knows.
+  [[nodiscard]] std::int64_t kernels_of_one_call() const { return kernels_of_one_call_; }
+
   [[nodiscard]] GraphLaunches take_graphs() { return std::move(graphs_); }
 
  private:
+  using Kernels = std::unordered_multimap<std::uint32_t, Execution>;
+
+  /// Those of one id stand together.
+  template <typename Emit>
+  void hand_out(Kernels::const_iterator from, Kernels::const_iterator to, Emit&& emit) {
+    while (from != to) {
+      const std::uint32_t id = from->first;
+      std::size_t of_call = 0;
+      for (; from != to && from->first == id; ++from) {
+        of_call += from->second.graph_node ? 0U : 1U;
+        emit(from->second, nullptr);
+      }
+      if (id != 0 && of_call > kMaxKernelsOfCall) kernels_of_one_call_ += static_cast<std::int64_t>(of_call);
+    }
+  }
+
   /// Nodes of the map are used again: nearly every call waits for its kernel once.
   void wait(const Call& call) {
     if (spare_.empty()) {
@@ -94,8 +116,9 @@ class LaunchJoin {
         ++kernel;
         continue;
       }
-      emit(kernel->second, nullptr);
-      kernel = waiting_kernels_.erase(kernel);
+      const auto [first, last] = waiting_kernels_.equal_range(kernel->first);
+      hand_out(first, last, emit);
+      kernel = waiting_kernels_.erase(first, last);
     }
     limit_ = 2 * (waiting_calls_.size() + waiting_kernels_.size()) + kWindow;
   }
@@ -104,7 +127,8 @@ class LaunchJoin {
   std::size_t limit_ = kWindow;
   std::unordered_map<std::uint32_t, Call> waiting_calls_;
   std::vector<std::unordered_map<std::uint32_t, Call>::node_type> spare_;
-  std::unordered_multimap<std::uint32_t, Execution> waiting_kernels_;
+  Kernels waiting_kernels_;
+  std::int64_t kernels_of_one_call_ = 0;
   GraphLaunches graphs_;
 };
 

@@ -30,6 +30,7 @@ struct TierOutcomes {
   SamplingOutcome sampling;
   CounterOutcome replay;
   CounterOutcome third_tier;
+  std::int64_t kernels_of_one_call = 0;  ///< launch_join.h
 };
 
 /// A configuration of counters, as the source numbers it.

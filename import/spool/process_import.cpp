@@ -211,6 +211,7 @@ class Process {
       }
     });
     activities.finish();
+    outcomes_.kernels_of_one_call = activities.kernels_of_one_call();
     collectives_.finish();
     order.finish();
     // The records were counted before: a file that shrinks meanwhile must not pass for whole.

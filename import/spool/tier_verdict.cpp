@@ -181,7 +181,8 @@ Reason not_asked_for(Tier tier) {
   return Reason(ReasonCode::not_asked_for, {{"tier", to_string(tier)}});
 }
 
-store::TierStatus timeline_verdict(const ScannedSpool& spool, const store::Completeness& completeness) {
+store::TierStatus timeline_verdict(const ScannedSpool& spool, const store::Completeness& completeness,
+                                   std::int64_t kernels_of_one_call) {
   const AgentMessage* missing = missing_cupti(spool);
   const AgentMessage* refused = spool.message_about(spool::Topic::timeline_refused);
   const std::int64_t kernels = completeness.kernel_records + completeness.graph_kernel_records;
@@ -196,6 +197,7 @@ store::TierStatus timeline_verdict(const ScannedSpool& spool, const store::Compl
   // Calls that did not come to the callback: their records may carry the id of any other.
   gap(ReasonCode::records_without_launch, "records",
       completeness.kernel_records - completeness.launches_seen);
+  gap(ReasonCode::records_of_one_call, "records", kernels_of_one_call);
   gap(ReasonCode::records_dropped, "records", completeness.dropped_records);
   gap(ReasonCode::records_without_room, "records", completeness.lost_spool_records);
   if (const AgentMessage* full = spool.message_about(spool::Topic::spool_full);
@@ -321,8 +323,9 @@ store::TierStatus third_tier_verdict(const ScannedSpool& spool, const RecordingP
 std::vector<store::TierStatus> tier_verdicts(const ScannedSpool& spool, const RecordingPlan& plan,
                                              const store::Completeness& completeness,
                                              const TierOutcomes& outcomes) {
-  return {timeline_verdict(spool, completeness), sampling_verdict(spool, plan, outcomes.sampling),
-          replay_verdict(spool, plan, outcomes.replay), third_tier_verdict(spool, plan, outcomes.third_tier)};
+  return {timeline_verdict(spool, completeness, outcomes.kernels_of_one_call),
+          sampling_verdict(spool, plan, outcomes.sampling), replay_verdict(spool, plan, outcomes.replay),
+          third_tier_verdict(spool, plan, outcomes.third_tier)};
 }
 
 Reason without_steps(const spool::Reader& reader, const ScannedSpool& spool, const RecordingPlan& plan) {

@@ -35,6 +35,10 @@ std::string process_text(const Reason& reason) {
     case Code::records_without_launch:
       return fmt::format("{} ran of whose launch CUPTI did not tell: which call and step {} of is not known",
                          counted(number("records"), "kernel"), number("records") == 1 ? "it is" : "they are");
+    case Code::records_of_one_call:
+      return fmt::format("CUPTI says of {} that one call launched {}: which call and step {} of is not known",
+                         counted(number("records"), "kernel"), number("records") == 1 ? "it" : "them",
+                         number("records") == 1 ? "it is" : "they are");
     case Code::records_dropped:
       return counted(number("records"), "record") + " dropped by the driver";
     case Code::records_without_room:
@@ -406,6 +410,7 @@ std::string reason_text(const Reason& reason) {
     case Code::end_not_seen:
     case Code::launches_without_record:
     case Code::records_without_launch:
+    case Code::records_of_one_call:
     case Code::records_dropped:
     case Code::records_without_room:
     case Code::records_without_time:

@@ -103,6 +103,30 @@ TEST(SpoolEvents, WhatTheAgentCouldNotReadIsAbsent) {
   EXPECT_FALSE(range_of(range).end_ns);
 }
 
+TEST(LaunchJoin, KernelsOfACallThatLaunchesNoGraphAreCountedWhereTheyAreTooMany) {
+  const auto counted = [](std::size_t kernels, const Execution& each, bool with_call) {
+    Joined joined;
+    if (with_call) joined.add(call(each.correlation_id));
+    for (std::size_t i = 0; i < kernels; ++i) joined.add(each);
+    joined.add(Execution{.correlation_id = each.correlation_id + 1});
+    EXPECT_EQ(joined.finished().size(), kernels + 1);
+    return joined.join.kernels_of_one_call();
+  };
+  constexpr auto kMax = LaunchJoin::kMaxKernelsOfCall;
+  EXPECT_EQ(counted(kMax, Execution{.correlation_id = 7}, false), 0);
+  EXPECT_EQ(counted(kMax + 1, Execution{.correlation_id = 7}, false), kMax + 1);
+  EXPECT_EQ(counted(kMax + 1, Execution{.correlation_id = 7}, true), 0) << "the first is the call's";
+  EXPECT_EQ(counted(kMax + 2, Execution{.correlation_id = 7}, true), kMax + 1);
+  EXPECT_EQ(counted(kMax + 5, kernel(7, 3), false), 0) << "nodes of a graph";
+  EXPECT_EQ(counted(kMax + 5, Execution{.correlation_id = 0}, false), 0) << "ids are not known";
+  // Those that are given up while the program goes on count likewise.
+  Joined joined;
+  for (std::size_t i = 0; i < 30; ++i) joined.add(Execution{.correlation_id = 1});
+  for (std::uint32_t i = 1; i < LaunchJoin::kWindow; ++i) joined.add(call(2 * i));
+  EXPECT_EQ(joined.texts.size(), 30U);
+  EXPECT_EQ(joined.join.kernels_of_one_call(), 30);
+}
+
 TEST(LaunchJoin, AGraphLaunchHasAnyNumberOfKernelsAndKnowsTheirNodes) {
   Joined joined;
   joined.add(kernel(7, 30));  // before its call

@@ -46,6 +46,14 @@ TEST_F(Verdicts, EverythingSound) {
   for (std::size_t tier = 0; tier < 4; ++tier) EXPECT_EQ(of(tier), "ok") << tier;
 }
 
+TEST_F(Verdicts, KernelsOfOneCallAreAGapOfTheTimeline) {
+  outcomes_.kernels_of_one_call = 50'856;
+  EXPECT_EQ(
+      of(0),
+      "partial: CUPTI says of 50,856 kernels that one call launched them: which call and step they are of is "
+      "not known");
+}
+
 TEST_F(Verdicts, AWindowThatWasGivenUpIsTheReasonAndNotTheNumberOfSteps) {
   outcomes_.sampling = {};
   say(spool::Topic::sampling, "starting it took 107 ms; the program ended");

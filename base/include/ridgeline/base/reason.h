@@ -57,17 +57,18 @@ enum class ReasonCode : std::uint8_t {
   /// What became of a process.
   launches_without_record,  ///< `launches`
   records_without_launch,   ///< `records`: kernels of launches that were not seen
-  records_dropped,          ///< `records`
-  records_without_room,     ///< `records`
-  records_without_time,     ///< `records`
-  bytes_unreadable,         ///< `bytes`
-  process_unfinished,       ///< `pid`; below: what is missing
-  spool_damaged,            ///< `pid`, `bytes`, `more`: findings beside the one that is quoted
-  spool_cut,                ///< `pid`, `records`, `expected`
-  names_lost,               ///< `names`
-  range_paths_full,         ///< `limit`
-  ranges_unbalanced,        ///< `calls`
-  part_of_capture,          ///< `name`, `steps`, `of_steps`, `launches`, `of_launches`, `duration_ns`
+  records_of_one_call,   ///< `records`: kernels with the id of one call, far more than it can have launched
+  records_dropped,       ///< `records`
+  records_without_room,  ///< `records`
+  records_without_time,  ///< `records`
+  bytes_unreadable,      ///< `bytes`
+  process_unfinished,    ///< `pid`; below: what is missing
+  spool_damaged,         ///< `pid`, `bytes`, `more`: findings beside the one that is quoted
+  spool_cut,             ///< `pid`, `records`, `expected`
+  names_lost,            ///< `names`
+  range_paths_full,      ///< `limit`
+  ranges_unbalanced,     ///< `calls`
+  part_of_capture,       ///< `name`, `steps`, `of_steps`, `launches`, `of_launches`, `duration_ns`
 
   /// Steps.
   /// `step_range`, `searched` (0 or 1), `stretches`, `imported` (0 or 1), `ranges` of that name without a launch;
@@ -175,6 +176,7 @@ struct Vocabulary<ReasonCode> {
       {Code::end_not_seen, "end_not_seen"},
       {Code::launches_without_record, "launches_without_record"},
       {Code::records_without_launch, "records_without_launch"},
+      {Code::records_of_one_call, "records_of_one_call"},
       {Code::records_dropped, "records_dropped"},
       {Code::records_without_room, "records_without_room"},
       {Code::records_without_time, "records_without_time"},
