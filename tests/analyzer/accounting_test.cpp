@@ -5,15 +5,18 @@
 #include <random>
 
 #include "fabricated_model.h"
+#include "support/analysis_fields.h"
 
 namespace ridgeline::analyzer {
 namespace {
+
+using ridgeline::testing::accepted;
 
 using testing::FabricatedModel;
 
 Accounting account(FabricatedModel& f, const AccountingOptions& options = {}) {
   f.done();
-  return account_step(f.model, analyze_steps(f.model).value(), options);
+  return accepted(account_step(f.model, analyze_steps(f.model).value(), options));
 }
 
 void host(store::Launch& launch, std::int64_t start_ns, std::int64_t end_ns) {
@@ -101,7 +104,7 @@ FabricatedModel step_with_a_gap() {
 
 Accounting account_first(FabricatedModel& f, const AccountingOptions& options = {}) {
   f.done();
-  return account_step(f.model, analyze_steps(f.model, {.step_index = 0}).value(), options);
+  return accepted(account_step(f.model, analyze_steps(f.model, {.step_index = 0}).value(), options));
 }
 
 TEST(Accounting, TheGapAtTheStepsEndIsWhatTheNextStepsFirstLaunchWaitedFor) {
@@ -282,7 +285,7 @@ TEST(Accounting, WorkOfTheStepBeforeReachesIn) {
   f.model.memcpys.push_back(late);
   f.done();
   const auto steps = analyze_steps(f.model, {.step_index = 1}).value();
-  const Accounting a = account_step(f.model, steps);
+  const Accounting a = accepted(account_step(f.model, steps));
   EXPECT_EQ(a.step_ns, 1000);
   EXPECT_EQ(a.copy_sum_ns, 300);
   EXPECT_EQ(a.copy_exposed_ns, 200);
@@ -302,7 +305,7 @@ TEST(Accounting, AWindowThatEndsInAGapNamesItByWhatCameBehind) {
     steps.representative.scope = ScopeKind::window;
     steps.representative.window_start_ns = 1050;
     steps.representative.window_end_ns = 20000;
-    return account_step(f.model, steps);
+    return accepted(account_step(f.model, steps));
   };
   const Accounting late = cut([](FabricatedModel& f) { host(f.launch("b", 60000, 61000), 59000, 59100); });
   EXPECT_EQ(late.gap_host_bound_ns, 18900);
@@ -330,7 +333,7 @@ TEST(Accounting, AStepWithoutExtentHasNothingToAccountFor) {
   f.launch("a", 1000, 1100);
   StepAnalysis steps = analyze_steps(f.done()).value();
   steps.representative.window_start_ns = steps.representative.window_end_ns = 1000;
-  const Accounting a = account_step(f.model, steps);
+  const Accounting a = accepted(account_step(f.model, steps));
   EXPECT_EQ(a.step_ns, 0);
   EXPECT_EQ(a.launches, 0);
   EXPECT_EQ(a.kernel_busy_ns, 0);
@@ -355,7 +358,7 @@ TEST(Accounting, TheBusiestDeviceOrTheOneAskedFor) {
   f.launch("b", 1000, 1500).device_id = 2;
   EXPECT_EQ(account(f).device_id, 2);
   EXPECT_EQ(account(f).kernel_busy_ns, 500);
-  const Accounting one = account_step(f.model, analyze_steps(f.model).value(), {}, 1);
+  const Accounting one = accepted(account_step(f.model, analyze_steps(f.model).value(), {}, 1));
   EXPECT_EQ(one.kernel_busy_ns, 100);
   EXPECT_EQ(one.gap_tail_ns, 400);
   // It is the sum of times that counts, not when or how often.
@@ -410,7 +413,7 @@ TEST(Accounting, RandomTimelinesAddUp) {
     f.done();
     for (std::int64_t step = 0; step < 4; ++step) {
       const auto steps = analyze_steps(f.model, {.step_index = step}).value();
-      const Accounting a = account_step(f.model, steps);
+      const Accounting a = accepted(account_step(f.model, steps));
       EXPECT_EQ(a.remainder_ns, 0);
       EXPECT_EQ(a.step_ns, a.kernel_busy_ns + a.copy_exposed_ns + a.memset_exposed_ns + a.gap_total_ns);
       EXPECT_EQ(a.gap_total_ns, a.gap_launch_bound_ns + a.gap_host_bound_ns + a.gap_queued_ns +

@@ -9,6 +9,7 @@
 #include "ridgeline/analyzer/execution/exposure.h"
 #include "ridgeline/analyzer/model/model.h"
 #include "ridgeline/analyzer/steps/steps.h"
+#include "support/analysis_fields.h"
 
 namespace ridgeline::analyzer::testing {
 
@@ -123,10 +124,12 @@ class FabricatedModel {
     }
   }
 
+  /// What is concluded of it is held whole against what was accepted of the case.
   const Model& done() {
     model.launches.clear();
     for (const store::Launch& launch : launches) model.launches.push_back(launch);
     model.index();
+    ridgeline::testing::AcceptedCases::expect([&] { return ridgeline::testing::analysis_text(model); });
     return model;
   }
 

@@ -3,8 +3,12 @@
 
 #include <gtest/gtest.h>
 
+#include "support/analysis_fields.h"
+
 namespace ridgeline::analyzer {
 namespace {
+
+using ridgeline::testing::accepted;
 
 Finding found(FindingCode code, double step_share = 0) {
   Finding finding{.severity = Severity::warning, .code = code};
@@ -14,7 +18,7 @@ Finding found(FindingCode code, double step_share = 0) {
 
 std::vector<HeadlineKind> kinds(const Analysis& analysis) {
   std::vector<HeadlineKind> out;
-  for (const HeadlineLine& line : headline(analysis)) out.push_back(line.kind);
+  for (const HeadlineLine& line : accepted(headline(analysis))) out.push_back(line.kind);
   return out;
 }
 
@@ -69,15 +73,15 @@ TEST(Headline, CaveatsFollowTheVerdictAndHiddenKernelsComeBeforeAll) {
                                found(FindingCode::collector)};
   EXPECT_EQ(kinds(analysis), (Kinds{HeadlineKind::hidden_kernels, HeadlineKind::idle, HeadlineKind::verdict,
                                     HeadlineKind::caveat, HeadlineKind::caveat, HeadlineKind::advice}));
-  const std::vector<HeadlineLine> lines = headline(analysis);
+  const std::vector<HeadlineLine> lines = accepted(headline(analysis));
   EXPECT_EQ(lines[3].finding->code, FindingCode::saving_held_back);
   EXPECT_EQ(lines[4].finding->code, FindingCode::recording_price);
-  const Findings findings = headline_findings(analysis.quality);
+  const Findings findings = accepted(headline_findings(analysis.quality));
   ASSERT_EQ(findings.size(), 4U) << "each once, the last is of no line";
   EXPECT_EQ(findings.front().code, FindingCode::collector);
   EXPECT_FALSE(is_of_headline(analysis.quality.findings.back()));
   analysis.quality.findings[2].severity = Severity::info;
-  EXPECT_EQ(headline(analysis).size(), 5U) << "a price within what steps vary by is none";
+  EXPECT_EQ(accepted(headline(analysis)).size(), 5U) << "a price within what steps vary by is none";
 }
 
 TEST(Headline, SaysNothingOfWhatIsNotKnown) {

@@ -9,9 +9,12 @@
 #include <random>
 
 #include "support/accepted_table.h"
+#include "support/analysis_fields.h"
 
 namespace ridgeline::analyzer {
 namespace {
+
+using ridgeline::testing::accepted;
 
 using store::Intervention;
 
@@ -75,7 +78,7 @@ struct DelayRecording {
   }
   LaunchIntervention launch(const SimulatedDelay& simulate = {}) {
     make();
-    InterventionAnalysis all = analyse_interventions(delays, steps, simulate);
+    InterventionAnalysis all = accepted(analyse_interventions(delays, steps, simulate));
     EXPECT_EQ(all.launches.size(), 1U);
     return all.launches.empty() ? LaunchIntervention{} : all.launches.front();
   }
@@ -199,18 +202,18 @@ TEST(Interventions, StepsWithoutTimesOrRecordsDoNotCount) {
   DelayRecording recording;
   recording.make();
   for (Intervention& delay : recording.delays) delay.start_ns = delay.end_ns = std::nullopt;
-  const InterventionAnalysis all = analyse_interventions(recording.delays, recording.steps);
+  const InterventionAnalysis all = accepted(analyse_interventions(recording.delays, recording.steps));
   ASSERT_EQ(all.launches.size(), 1U);
   EXPECT_EQ(all.launches[0].verdict, SlopeVerdict::no_delays);
   EXPECT_EQ(all.launches[0].sham_ns, 0);
-  EXPECT_TRUE(analyse_interventions({}, recording.steps).launches.empty());
+  EXPECT_TRUE(accepted(analyse_interventions({}, recording.steps)).launches.empty());
 }
 
 TEST(Interventions, ShamsCostWhatTheStepsAreLongerBy) {
   DelayRecording recording;
   recording.effect = [](double delay_ns) { return delay_ns + 30'000; };
   recording.make();
-  const InterventionAnalysis all = analyse_interventions(recording.delays, recording.steps);
+  const InterventionAnalysis all = accepted(analyse_interventions(recording.delays, recording.steps));
   ASSERT_TRUE(all.sham_cost);
   EXPECT_NEAR(all.sham_cost->value, 30'000, 6000);
   EXPECT_LE(all.sham_cost->low, 30'000);
@@ -228,7 +231,8 @@ TEST(AcceptedTable, WhatDelaysDidToSteps) {
   std::string table;
   const auto add = [&](const std::string& what, DelayRecording& recording, const SimulatedDelay& simulate) {
     recording.make();
-    const InterventionAnalysis all = analyse_interventions(recording.delays, recording.steps, simulate);
+    const InterventionAnalysis all =
+        accepted(analyse_interventions(recording.delays, recording.steps, simulate));
     table += fmt::format("{}: {} drawn, {} usable, sham step {:.6g}, sham cost {}\n", what, all.drawn_steps,
                          all.usable_steps, all.sham_step_ns, estimate_words(all.sham_cost));
     for (const LaunchIntervention& launch : all.launches) {

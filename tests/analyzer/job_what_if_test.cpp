@@ -8,10 +8,13 @@
 
 #include "generate/rank_job.h"
 #include "ridgeline/analyzer/ranks/job_capture.h"
+#include "support/analysis_fields.h"
 #include "support/temporary_directory.h"
 
 namespace ridgeline::analyzer {
 namespace {
+
+using ridgeline::testing::accepted;
 
 using generate::RankCause;
 using generate::RankJob;
@@ -75,7 +78,7 @@ JobChange balanced() {
 
 // The prediction for the change against the same job made that way, as a share of the step.
 double error_of(const GeneratedJob& recorded, const JobChange& change, const RankJob& then) {
-  const JobWhatIf answer = what_if_job(recorded.job, {change}).value();
+  const JobWhatIf answer = accepted(what_if_job(recorded.job, {change})).value();
   EXPECT_LT(answer.replay_error_ratio, 0.002);
   EXPECT_NEAR(answer.step_ns, recorded.truth.step_ns, 0.002 * recorded.truth.step_ns);
   EXPECT_TRUE(answer.rows.at(0).gain.has_value());
@@ -179,7 +182,7 @@ struct Errors {
   double with = 0, without = 0;  // of the step
 };
 Errors contended_errors(const GeneratedJob& recorded, const JobChange& change, const RankJob& then) {
-  const JobWhatIf answer = what_if_job(recorded.job, {change}).value();
+  const JobWhatIf answer = accepted(what_if_job(recorded.job, {change})).value();
   EXPECT_LT(answer.replay_error_ratio, 0.01);
   const double truth_ns = generate::simulate_rank_job(then).step_ns;
   const JobGain gain = answer.rows.at(0).gain.value_or(JobGain{});
@@ -198,7 +201,7 @@ TEST(JobWhatIfs, WhatCollectivesCostKernelsIsInThePredictionOfOtherBuckets) {
     SCOPED_TRACE(factor);
     const RankJob job = contending_job(2, factor, 1);
     const GeneratedJob recorded = generated(job);
-    const JobWhatIf answer = what_if_job(recorded.job, {overlapped()}).value();
+    const JobWhatIf answer = accepted(what_if_job(recorded.job, {overlapped()})).value();
     EXPECT_NEAR(answer.contention.factor_ratio.value(), factor, 0.05 * factor);
     EXPECT_NEAR(answer.contention.cost_ns, recorded.truth.interference_ns,
                 0.1 * recorded.truth.interference_ns);
@@ -219,7 +222,7 @@ TEST(JobWhatIfs, KernelsAndCollectivesThatSlowEachOtherAreToldApart) {
   for (const int ranks : {2, 4}) {
     const RankJob job = contending_job(ranks, 1.9, 1.6);
     const GeneratedJob recorded = generated(job);
-    const JobWhatIf answer = what_if_job(recorded.job, {overlapped()}).value();
+    const JobWhatIf answer = accepted(what_if_job(recorded.job, {overlapped()})).value();
     ASSERT_EQ(answer.fits.size(), 1U);
     EXPECT_NEAR(answer.fits[0].beside_factor_ratio.value(), 1.6, 0.08);
     EXPECT_NEAR(answer.contention.factor_ratio.value(), 1.9, 0.1);
@@ -258,7 +261,7 @@ TEST(JobWhatIfs, WithoutControlsKernelsStayAsFastAsTheyWere) {
   RankJob job = contending_job(2, 1.5, 1);
   GeneratedJob recorded = generated(job);
   for (store::JobStep& step : recorded.job.steps) step.beside_cost_ns.reset();
-  const JobWhatIf answer = what_if_job(recorded.job, {with_buckets(60'000'000)}).value();
+  const JobWhatIf answer = accepted(what_if_job(recorded.job, {with_buckets(60'000'000)})).value();
   EXPECT_EQ(answer.contention.refusal, InterferenceRefusal::no_controls);
   EXPECT_FALSE(answer.contention.factor_ratio.has_value());
   EXPECT_FALSE(answer.rows.at(0).gain->contention_ns.has_value());
@@ -271,14 +274,14 @@ TEST(JobWhatIfs, HalfOfTheControlsTellTheRest) {
     step.beside_controlled_ns = *step.beside_controlled_ns / 2;
     step.beside_cost_ns = *step.beside_cost_ns / 2;
   }
-  const JobWhatIf answer = what_if_job(recorded.job, {overlapped()}).value();
+  const JobWhatIf answer = accepted(what_if_job(recorded.job, {overlapped()})).value();
   EXPECT_NEAR(answer.contention.factor_ratio.value(), 1.6, 0.08);
   EXPECT_NEAR(answer.contention.cost_ns, recorded.truth.interference_ns,
               0.1 * recorded.truth.interference_ns);
 }
 
 JobWhatIfRefusal refusal_of(const GeneratedJob& recorded, const JobChange& change) {
-  const JobWhatIf answer = what_if_job(recorded.job, {change}).value();
+  const JobWhatIf answer = accepted(what_if_job(recorded.job, {change})).value();
   EXPECT_FALSE(answer.rows.at(0).gain.has_value());
   return answer.rows[0].refusal;
 }
@@ -292,7 +295,8 @@ TEST(JobWhatIfs, SmallerBucketsThanRecordedAreRefused) {
 TEST(JobWhatIfs, WithoutTimesOfReadinessOtherBucketsAreRefusedAndFasterLinksAreNot) {
   GeneratedJob recorded = generated(base_job(2));
   for (store::JobCall& call : recorded.job.calls) call.ready_offset_ns.reset();
-  const JobWhatIf answer = what_if_job(recorded.job, {with_buckets(60'000'000), overlapped()}).value();
+  const JobWhatIf answer =
+      accepted(what_if_job(recorded.job, {with_buckets(60'000'000), overlapped()})).value();
   EXPECT_EQ(answer.rows.at(0).refusal, JobWhatIfRefusal::ready_unknown);
   EXPECT_EQ(answer.rows.at(1).refusal, JobWhatIfRefusal::none);
   EXPECT_EQ(answer.calls_without_ready, answer.calls);
@@ -315,7 +319,7 @@ TEST(JobWhatIfs, OneRankAloneHasNoAnswer) {
   const GeneratedJob recorded = generated(base_job(2));
   store::Job one = recorded.job;
   one.ranks.resize(1);
-  EXPECT_EQ(what_if_job(one, {overlapped()}).failure().kind, ErrorKind::no_data);
+  EXPECT_EQ(accepted(what_if_job(one, {overlapped()})).failure().kind, ErrorKind::no_data);
 }
 
 }  // namespace

@@ -13,9 +13,12 @@
 #include "fabricated_model.h"
 #include "ridgeline/analyzer/ranking/ranking.h"
 #include "ridgeline/analyzer/utilisation/utilisation.h"
+#include "support/analysis_fields.h"
 
 namespace ridgeline::analyzer {
 namespace {
+
+using ridgeline::testing::accepted;
 namespace of_kinds {
 
 using testing::FabricatedModel;
@@ -195,7 +198,7 @@ TEST(LaunchKinds, OfStepsThatAreAlikeTheStatedErrorsHold) {
     }
     const Model& model = r.f.done();
     const StepAnalysis steps = analyze_steps(model).value();
-    const UtilisationAnalysis found = analyze_utilisation(model, steps);
+    const UtilisationAnalysis found = accepted(analyze_utilisation(model, steps));
     ASSERT_EQ(found.launches.size(), truth.size());
     judge(found, truth, v);
     // A row of several launches of a kind is no surer than they are.
@@ -204,7 +207,7 @@ TEST(LaunchKinds, OfStepsThatAreAlikeTheStatedErrorsHold) {
       sums[launch.kernel].first += launch.ns;
       sums[launch.kernel].second += launch.ns * launch.dram;
     }
-    const Ranking ranking = rank_kernels(model, steps, found, testing::exposed(model, steps));
+    const Ranking ranking = accepted(rank_kernels(model, steps, found, testing::exposed(model, steps)));
     ASSERT_EQ(ranking.rows.size(), sums.size());
     for (const RankingRow& row : ranking.rows) {
       ASSERT_TRUE(row.dram && row.dram->error) << row.kernel;
@@ -248,7 +251,8 @@ TEST(LaunchKinds, OfStepsThatVaryNearlyAllIsKnownInBothTiers) {
     for (std::int64_t index = 1; index < 8; ++index) {
       StepOptions one;
       one.step_index = index;
-      const UtilisationAnalysis found = analyze_utilisation(model, analyze_steps(model, one).value());
+      const UtilisationAnalysis found =
+          accepted(analyze_utilisation(model, analyze_steps(model, one).value()));
       ASSERT_EQ(found.launches.size(), steps[static_cast<std::size_t>(index)].size());
       judge(found, steps[static_cast<std::size_t>(index)], v);
     }

@@ -6,9 +6,12 @@
 #include "fabricated_model.h"
 #include "ridgeline/analyzer/session/analysis.h"
 #include "support/analysed_model.h"
+#include "support/analysis_fields.h"
 
 namespace ridgeline::analyzer {
 namespace {
+
+using ridgeline::testing::accepted;
 
 using testing::analyse;
 using testing::FabricatedModel;
@@ -48,32 +51,32 @@ TEST(LaunchShape, WavesAndWhatStaysIdleInTheLast) {
   }
   EXPECT_DOUBLE_EQ(shape(33).idle_ratio, 0.75);
   EXPECT_DOUBLE_EQ(shape(33).occupancy_ratio, 1);
-  EXPECT_DOUBLE_EQ(launch_shape(h200(), launch(1, 384, 168, 0))->occupancy_ratio, 12.0 / 64);
+  EXPECT_DOUBLE_EQ(accepted(launch_shape(h200(), launch(1, 384, 168, 0)))->occupancy_ratio, 12.0 / 64);
   store::Launch flat = launch(10, 16, 32, 0);
   flat.grid = {10, 20, 30};
   flat.block = {16, 4, 2};
-  EXPECT_EQ(launch_shape(h200(), flat)->blocks, 6000);
-  EXPECT_EQ(launch_shape(h200(), flat)->blocks_per_sm, 16);
+  EXPECT_EQ(accepted(launch_shape(h200(), flat))->blocks, 6000);
+  EXPECT_EQ(accepted(launch_shape(h200(), flat))->blocks_per_sm, 16);
 }
 
 TEST(LaunchShape, UnknownDevicesAndMadeUpGrids) {
   store::Device unknown = h200();
   unknown.compute_capability = "99.0";
-  EXPECT_FALSE(launch_shape(unknown, launch(1, 32, 32, 0)).has_value());
+  EXPECT_FALSE(accepted(launch_shape(unknown, launch(1, 32, 32, 0))).has_value());
   unknown = h200();
   unknown.sm_count.reset();
-  EXPECT_FALSE(launch_shape(unknown, launch(1, 32, 32, 0)).has_value());
+  EXPECT_FALSE(accepted(launch_shape(unknown, launch(1, 32, 32, 0))).has_value());
   store::Launch huge = launch(INT64_MAX, 32, 32, 0);
   huge.grid.y = huge.grid.z = INT64_MAX;
-  EXPECT_GT(launch_shape(h200(), huge)->waves, 1e6);
+  EXPECT_GT(accepted(launch_shape(h200(), huge))->waves, 1e6);
   huge.block = {INT64_MAX, INT64_MAX, -1};
   huge.static_smem_bytes = INT64_MAX;
-  EXPECT_FALSE(launch_shape(h200(), huge).has_value());
+  EXPECT_FALSE(accepted(launch_shape(h200(), huge)).has_value());
 }
 
 TEST(LaunchShape, TilesAsNamesWriteThem) {
   const auto tile = [](std::string_view name) {
-    const auto found = tile_in_name(name);
+    const auto found = accepted(tile_in_name(name));
     return found ? std::vector<std::int64_t>{found->m, found->n, found->k} : std::vector<std::int64_t>{};
   };
   using Sizes = std::vector<std::int64_t>;
@@ -97,35 +100,36 @@ TEST(LaunchShape, TilesAsNamesWriteThem) {
 }
 
 TEST(LaunchShape, AlignmentsAsNamesWriteThem) {
-  EXPECT_EQ(alignment_in_name("cutlass_75_tensorop_bf16_s1688gemm_bf16_128x128_nn_align1"), 1);
-  EXPECT_EQ(
-      alignment_in_name("void cutlass::Kernel2<cutlass_80_tensorop_s16816gemm_bf16_256x128_32x3_nt_align8>"),
-      8);
-  EXPECT_EQ(alignment_in_name("ampere_fp16_s16816gemm_fp16_64x64_ldg8_f2f_stages_64x5_tn"), 8);
-  EXPECT_EQ(alignment_in_name("nvjet_sm90_tst_128x256_64x4_2x1_h_bz_coopA_NNT"), std::nullopt);
-  EXPECT_EQ(alignment_in_name("k_align"), std::nullopt);
-  EXPECT_EQ(alignment_in_name("k_align0"), std::nullopt);
-  EXPECT_EQ(alignment_in_name("k_align128"), std::nullopt) << "no load takes as many";
+  EXPECT_EQ(accepted(alignment_in_name("cutlass_75_tensorop_bf16_s1688gemm_bf16_128x128_nn_align1")), 1);
+  EXPECT_EQ(accepted(alignment_in_name(
+                "void cutlass::Kernel2<cutlass_80_tensorop_s16816gemm_bf16_256x128_32x3_nt_align8>")),
+            8);
+  EXPECT_EQ(accepted(alignment_in_name("ampere_fp16_s16816gemm_fp16_64x64_ldg8_f2f_stages_64x5_tn")), 8);
+  EXPECT_EQ(accepted(alignment_in_name("nvjet_sm90_tst_128x256_64x4_2x1_h_bz_coopA_NNT")), std::nullopt);
+  EXPECT_EQ(accepted(alignment_in_name("k_align")), std::nullopt);
+  EXPECT_EQ(accepted(alignment_in_name("k_align0")), std::nullopt);
+  EXPECT_EQ(accepted(alignment_in_name("k_align128")), std::nullopt) << "no load takes as many";
 }
 
 TEST(LaunchShape, ATileBeyondTheEdgeIsWaste) {
-  EXPECT_DOUBLE_EQ(tile_waste({1024, 512, 64}, {128, 256, 64}), 0);
-  EXPECT_DOUBLE_EQ(tile_waste({1000, 512, 64}, {128, 256, 64}), 1 - 1000.0 / 1024);
-  EXPECT_DOUBLE_EQ(tile_waste({256, 128, 64}, {128, 256, 64}), 0) << "either way round";
-  EXPECT_NEAR(tile_waste({INT64_MAX, INT64_MAX, 1}, {128, 256, 0}), 0, 1e-9);
+  EXPECT_DOUBLE_EQ(accepted(tile_waste({1024, 512, 64}, {128, 256, 64})), 0);
+  EXPECT_DOUBLE_EQ(accepted(tile_waste({1000, 512, 64}, {128, 256, 64})), 1 - 1000.0 / 1024);
+  EXPECT_DOUBLE_EQ(accepted(tile_waste({256, 128, 64}, {128, 256, 64})), 0) << "either way round";
+  EXPECT_NEAR(accepted(tile_waste({INT64_MAX, INT64_MAX, 1}, {128, 256, 0})), 0, 1e-9);
 }
 
 TEST(LaunchShape, TypesAsNamesSayThem) {
-  EXPECT_EQ(precision_in_name("nvjet_sm90_tst_128x256_64x4"), Precision::bf16);
-  EXPECT_EQ(precision_in_name("nvjet_hsh_128x256_64x4"), Precision::fp16);
-  EXPECT_EQ(precision_in_name("nvjet_sm90_qqtst_128x128_128x6"), Precision::fp8);
-  EXPECT_EQ(precision_in_name("nvjet_"), Precision::any);
-  EXPECT_EQ(precision_in_name("nvjet_sm"), Precision::any);
-  EXPECT_EQ(precision_in_name("cutlass_80_tensorop_bf16_s16816gemm_relu_bf16_128x64"), Precision::bf16);
-  EXPECT_EQ(precision_in_name("cutlass_80_tensorop_s1688gemm_256x128"), Precision::tf32);
-  EXPECT_EQ(precision_in_name("ampere_sgemm_128x64_tn"), Precision::fp32);
-  EXPECT_EQ(precision_in_name("sm90_xmma_gemm_e4m3bf16_e4m3f32"), Precision::fp8);
-  EXPECT_EQ(precision_in_name("my_kernel"), Precision::any);
+  EXPECT_EQ(accepted(precision_in_name("nvjet_sm90_tst_128x256_64x4")), Precision::bf16);
+  EXPECT_EQ(accepted(precision_in_name("nvjet_hsh_128x256_64x4")), Precision::fp16);
+  EXPECT_EQ(accepted(precision_in_name("nvjet_sm90_qqtst_128x128_128x6")), Precision::fp8);
+  EXPECT_EQ(accepted(precision_in_name("nvjet_")), Precision::any);
+  EXPECT_EQ(accepted(precision_in_name("nvjet_sm")), Precision::any);
+  EXPECT_EQ(accepted(precision_in_name("cutlass_80_tensorop_bf16_s16816gemm_relu_bf16_128x64")),
+            Precision::bf16);
+  EXPECT_EQ(accepted(precision_in_name("cutlass_80_tensorop_s1688gemm_256x128")), Precision::tf32);
+  EXPECT_EQ(accepted(precision_in_name("ampere_sgemm_128x64_tn")), Precision::fp32);
+  EXPECT_EQ(accepted(precision_in_name("sm90_xmma_gemm_e4m3bf16_e4m3f32")), Precision::fp8);
+  EXPECT_EQ(accepted(precision_in_name("my_kernel")), Precision::any);
 }
 
 TEST(LaunchShape, RowsHaveTheMeanByTimeAndWhatTheirOneKernelSays) {
@@ -174,7 +178,7 @@ TEST(LaunchShape, EveryArchitectureHasItsLimits) {
     store::Device device = h200();
     device.compute_capability = sm.capability;
     const auto fit = [&](std::int64_t threads, std::int64_t shared_bytes) {
-      const auto shape = launch_shape(device, launch(1, threads, 16, shared_bytes));
+      const auto shape = accepted(launch_shape(device, launch(1, threads, 16, shared_bytes)));
       return shape ? shape->blocks_per_sm : 0;
     };
     EXPECT_EQ(fit(32, 0), sm.blocks);

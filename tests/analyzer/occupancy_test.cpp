@@ -3,8 +3,12 @@
 
 #include <gtest/gtest.h>
 
+#include "support/analysis_fields.h"
+
 namespace ridgeline::analyzer {
 namespace {
+
+using ridgeline::testing::accepted;
 
 store::Launch launch_with(std::int64_t threads, std::int64_t registers, std::int64_t shared_bytes) {
   store::Launch one;
@@ -16,7 +20,8 @@ store::Launch launch_with(std::int64_t threads, std::int64_t registers, std::int
 
 std::int64_t fit(std::int64_t threads, std::int64_t registers, std::int64_t shared_bytes,
                  std::string_view capability = "9.0") {
-  const auto occupancy = theoretical_occupancy(launch_with(threads, registers, shared_bytes), capability);
+  const auto occupancy =
+      accepted(theoretical_occupancy(launch_with(threads, registers, shared_bytes), capability));
   return occupancy ? occupancy->blocks : 0;
 }
 
@@ -37,7 +42,7 @@ TEST(Occupancy, ThreadsRegistersSharedMemoryAndBlocksLimitWhatFits) {
 // 64 registers are 2048 a warp: eight warps on a partition, 32 on the SM, and so ten blocks of three, whose warps share
 // the partitions. Whole rows of four warps, as a block is judged before it is launched, would be eight blocks.
 TEST(Occupancy, BlocksOfOddNumbersOfWarpsShareThePartitions) {
-  const auto occupancy = theoretical_occupancy(launch_with(96, 64, 0), "9.0");
+  const auto occupancy = accepted(theoretical_occupancy(launch_with(96, 64, 0), "9.0"));
   ASSERT_TRUE(occupancy);
   EXPECT_EQ(occupancy->blocks, 10);
   EXPECT_EQ(occupancy->warps, 30);
@@ -64,7 +69,7 @@ TEST(Occupancy, SaysWhatLimits) {
                 {256, 255, 0, "8.0", 8, OccupancyLimiter::registers}};
   for (const auto& c : kCases) {
     const auto occupancy =
-        theoretical_occupancy(launch_with(c.threads, c.registers, c.shared_bytes), c.capability);
+        accepted(theoretical_occupancy(launch_with(c.threads, c.registers, c.shared_bytes), c.capability));
     ASSERT_TRUE(occupancy) << c.threads;
     EXPECT_EQ(occupancy->warps, c.warps) << c.threads << " threads, " << c.registers << " registers";
     EXPECT_EQ(occupancy->limiter, c.limiter) << c.threads << " threads, " << c.registers << " registers";
@@ -75,7 +80,8 @@ TEST(Occupancy, SaysWhatLimits) {
 TEST(Occupancy, NamesEveryLimitThatAllowsNoBlockMore) {
   using Limiters = std::vector<OccupancyLimiter>;
   const auto limiters = [](std::int64_t threads, std::int64_t registers, std::int64_t shared_bytes) {
-    const auto occupancy = theoretical_occupancy(launch_with(threads, registers, shared_bytes), "9.0");
+    const auto occupancy =
+        accepted(theoretical_occupancy(launch_with(threads, registers, shared_bytes), "9.0"));
     return occupancy ? occupancy->limiters() : Limiters{};
   };
   EXPECT_EQ(limiters(128, 168, 0), Limiters{OccupancyLimiter::registers});
@@ -99,14 +105,14 @@ TEST(Occupancy, KnowsTheCapabilities) {
                 {"8.9", 48, 24, 1, 4},   {"9.0", 64, 32, 2, 10}, {"10.0", 64, 32, 2, 10},
                 {"10.3", 64, 32, 2, 10}, {"12.0", 48, 24, 1, 4}, {"12.1", 48, 24, 1, 4}};
   for (const auto& c : kCases) {
-    EXPECT_EQ(theoretical_occupancy(launch_with(1, 32, 0), c.capability)->max_warps, c.max_warps)
+    EXPECT_EQ(accepted(theoretical_occupancy(launch_with(1, 32, 0), c.capability))->max_warps, c.max_warps)
         << c.capability;
     EXPECT_EQ(fit(1, 32, 0, c.capability), c.small) << c.capability;
     EXPECT_EQ(fit(1024, 32, 0, c.capability), c.large) << c.capability;
     EXPECT_EQ(fit(32, 32, 20 * 1024, c.capability), c.shared) << c.capability;
   }
   for (const char* unknown : {"", "9", "9.00", "99.0", "90"})
-    EXPECT_FALSE(theoretical_occupancy({}, unknown)) << unknown;
+    EXPECT_FALSE(accepted(theoretical_occupancy({}, unknown))) << unknown;
 }
 
 TEST(Occupancy, AnyValuesAreSafe) {
@@ -120,14 +126,14 @@ TEST(Occupancy, AnyValuesAreSafe) {
   EXPECT_EQ(fit(32, 32, INT64_MAX), 0);
   store::Launch wild = launch_with(32, 32, INT64_MAX);
   wild.static_smem_bytes = INT64_MAX;
-  EXPECT_FALSE(theoretical_occupancy(wild, "9.0"));
+  EXPECT_FALSE(accepted(theoretical_occupancy(wild, "9.0")));
   wild = {};
   wild.block = {1024, 1024, 1024};
-  EXPECT_FALSE(theoretical_occupancy(wild, "9.0"));
+  EXPECT_FALSE(accepted(theoretical_occupancy(wild, "9.0")));
   wild.block = {INT64_MAX, INT64_MAX, -1};
-  EXPECT_FALSE(theoretical_occupancy(wild, "9.0"));
+  EXPECT_FALSE(accepted(theoretical_occupancy(wild, "9.0")));
   wild.block = {8, 16, 8};
-  EXPECT_EQ(theoretical_occupancy(wild, "9.0")->warps, 64);
+  EXPECT_EQ(accepted(theoretical_occupancy(wild, "9.0"))->warps, 64);
 }
 
 }  // namespace

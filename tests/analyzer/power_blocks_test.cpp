@@ -8,9 +8,12 @@
 #include <random>
 
 #include "ridgeline/analyzer/whatif/power.h"
+#include "support/analysis_fields.h"
 
 namespace ridgeline::analyzer {
 namespace {
+
+using ridgeline::testing::accepted;
 
 using store::Intervention;
 
@@ -92,7 +95,7 @@ struct BlockRecording {
 
   std::optional<PowerBlocks> analysed() {
     make();
-    return analyse_power_blocks(delays, steps, clocks, singles);
+    return accepted(analyse_power_blocks(delays, steps, clocks, singles));
   }
 };
 
@@ -181,7 +184,7 @@ TEST(PowerBlocks, ShamsAloneAreNoBlocks) {
 TEST(PowerBlocks, SingleStepsKnowNothingOfThem) {
   BlockRecording recording;
   recording.make();
-  const InterventionAnalysis single = analyse_interventions(recording.delays, recording.steps);
+  const InterventionAnalysis single = accepted(analyse_interventions(recording.delays, recording.steps));
   EXPECT_EQ(single.drawn_steps, 0);
   EXPECT_FALSE(single.sham_cost);
   EXPECT_EQ(single.sham_step_ns, 0);
@@ -190,11 +193,11 @@ TEST(PowerBlocks, SingleStepsKnowNothingOfThem) {
 // 1 - beta / alpha e, which what-if takes of a gain in pauses.
 TEST(PowerBlocks, TheExpectationIsThatOfAGainInPauses) {
   PowerTerm term;
-  EXPECT_EQ(power_leaves(term, {.idle_ns = 1}).value, 1) << "where the limit does not hold";
+  EXPECT_EQ(accepted(power_leaves(term, {.idle_ns = 1})).value, 1) << "where the limit does not hold";
   term.state = PowerTerm::State::holds;
   term.alpha = {1.4, 2.0, 2.4};
   term.beta = {0.5, 0.7, 0.9};
-  const Interval left = power_leaves(term, {.idle_ns = 1});
+  const Interval left = accepted(power_leaves(term, {.idle_ns = 1}));
   EXPECT_NEAR(left.value, 1 - 0.7 / 2 * 0.7, 1e-9);
   EXPECT_NEAR(left.low, 1 - 0.9 / 1.4 * 0.8, 1e-9);
   EXPECT_NEAR(left.high, 1 - 0.5 / 2.4 * 0.6, 1e-9);

@@ -5,9 +5,12 @@
 #include <algorithm>
 
 #include "fabricated_model.h"
+#include "support/analysis_fields.h"
 
 namespace ridgeline::analyzer {
 namespace {
+
+using ridgeline::testing::accepted;
 
 using testing::FabricatedModel;
 using testing::kDuration;
@@ -19,7 +22,7 @@ using testing::kWritten;
 Quality assess(FabricatedModel& f) {
   f.done();
   const StepAnalysis steps = analyze_steps(f.model).value();
-  return assess_quality(f.model, steps, analyze_utilisation(f.model, steps));
+  return accepted(assess_quality(f.model, steps, analyze_utilisation(f.model, steps)));
 }
 
 const Finding* find(const Quality& quality, std::string_view code) {
@@ -128,7 +131,9 @@ TEST(Quality, ThatThereAreNoStepsIsSaidOnce) {
   f.done();
   StepAnalysis steps = analyze_steps(f.model).value();
   steps.findings = {{.severity = Severity::warning, .code = FindingCode::steps_window}};
-  const auto assessed = [&] { return assess_quality(f.model, steps, analyze_utilisation(f.model, steps)); };
+  const auto assessed = [&] {
+    return accepted(assess_quality(f.model, steps, analyze_utilisation(f.model, steps)));
+  };
   EXPECT_NE(find(assessed(), "steps.window"), nullptr);
   f.model.messages.push_back({.process_id = 1,
                               .severity = Severity::warning,
@@ -148,7 +153,7 @@ TEST(Quality, HiddenGraphsOfAnImportAreSaidOnce) {
       {.process_id = 1, .tier = Tier::t0, .status = TierOutcome::partial, .reason = hidden});
   const auto count = [&] {
     const StepAnalysis steps = analyze_steps(f.done()).value();
-    const Quality quality = assess_quality(f.model, steps, analyze_utilisation(f.model, steps));
+    const Quality quality = accepted(assess_quality(f.model, steps, analyze_utilisation(f.model, steps)));
     return std::count_if(quality.findings.begin(), quality.findings.end(), [](const Finding& finding) {
       return finding.detail.code == ReasonCode::import_hidden_graphs;
     });

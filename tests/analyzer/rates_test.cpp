@@ -3,9 +3,12 @@
 #include <gtest/gtest.h>
 
 #include "ridgeline/store/device_peaks.h"
+#include "support/analysis_fields.h"
 
 namespace ridgeline::analyzer {
 namespace {
+
+using ridgeline::testing::accepted;
 
 constexpr const char* kNvjet = "nvjet_sm90_tst_128x256_64x4_2x1_h_bz_coopA_NNT";
 
@@ -27,7 +30,7 @@ LaunchValues sampled(double busy = 0.5, double clock_hz = 1.5e9) {
 
 std::optional<double> rate(const LaunchValues& values, const char* kernel = kNvjet,
                            KernelClass kernel_class = KernelClass::gemm, const char* capability = "9.0") {
-  const auto found = sampled_ops_rate(device(capability), kernel, kernel_class, values, 100'000);
+  const auto found = accepted(sampled_ops_rate(device(capability), kernel, kernel_class, values, 100'000));
   return found ? std::optional(found->ops_per_s) : std::nullopt;
 }
 
@@ -35,7 +38,7 @@ TEST(SampledOpsRate, IsThePipeTimesWhatTheSmsDoInACycle) {
   // 132 SMs, 4096 dense BF16 operations each in a cycle of the tensor pipe, half of the cycles, 1.5 GHz.
   EXPECT_DOUBLE_EQ(rate(sampled()).value(), 132 * 4096 * 0.5 * 1.5e9);
   EXPECT_DOUBLE_EQ(rate(sampled(0.25, 1e9)).value(), 132 * 4096 * 0.25 * 1e9);
-  EXPECT_EQ(sampled_ops_rate(device(), kNvjet, KernelClass::gemm, sampled(), 1)->quantity,
+  EXPECT_EQ(accepted(sampled_ops_rate(device(), kNvjet, KernelClass::gemm, sampled(), 1))->quantity,
             Quantity::bf16_flops_per_s);
   // FP8 does twice as many.
   EXPECT_DOUBLE_EQ(rate(sampled(), "nvjet_sm90_qqtst_128x128_128x6").value(), 132 * 8192 * 0.5 * 1.5e9);

@@ -6,10 +6,13 @@
 #include "findings/pace.h"
 #include "generate/generate.h"
 #include "ridgeline/analyzer/session/session.h"
+#include "support/analysis_fields.h"
 #include "support/temporary_directory.h"
 
 namespace ridgeline::analyzer {
 namespace {
+
+using ridgeline::testing::accepted;
 
 using ridgeline::testing::TemporaryDirectory;
 
@@ -76,7 +79,7 @@ TEST(Pace, CommunicationThatNothingHidesIsAFinding) {
   accounting.step_ns = 10'000'000;
   accounting.communication_sum_ns = 4'000'000;
   accounting.communication_exposed_ns = 2'500'000;
-  const Findings much = pace_findings(step, accounting, {});
+  const Findings much = accepted(pace_findings(step, accounting, {}));
   const Finding* found = finding(much, FindingCode::communication);
   ASSERT_NE(found, nullptr);
   EXPECT_EQ(code_word(*found), "pace.communication");
@@ -84,7 +87,7 @@ TEST(Pace, CommunicationThatNothingHidesIsAFinding) {
   EXPECT_DOUBLE_EQ(*found->step_share, 0.25);
   EXPECT_DOUBLE_EQ(found->value("communication_ns"), 4e6);
   accounting.communication_exposed_ns = 900'000;
-  EXPECT_EQ(finding(pace_findings(step, accounting, {}), FindingCode::communication), nullptr)
+  EXPECT_EQ(finding(accepted(pace_findings(step, accounting, {})), FindingCode::communication), nullptr)
       << "it does not dominate";
 }
 

@@ -7,11 +7,14 @@
 #include "analyzer/program_model.h"
 #include "generate/generate.h"
 #include "ridgeline/analyzer/session/session.h"
+#include "support/analysis_fields.h"
 #include "support/temporary_directory.h"
 #include "whatif/replayed_step.h"
 
 namespace ridgeline::analyzer {
 namespace {
+
+using ridgeline::testing::accepted;
 
 using ridgeline::testing::TemporaryDirectory;
 using testing::Program;
@@ -314,10 +317,10 @@ TEST(WhatIfReplay, OfACaptureIsOfSeveralStepsWithTheirRange) {
 
 TEST(WhatIfReplay, StepsAreChosenEvenlyAndTheRepresentativeIsAmongThem) {
   const Replayed replayed(two_streams(2'000'000, 1'000'000));
-  const std::vector<std::int64_t> few = steps_to_replay(replayed.steps(), {.max_steps = 3});
+  const std::vector<std::int64_t> few = accepted(steps_to_replay(replayed.steps(), {.max_steps = 3}));
   EXPECT_EQ(few.size(), 3U);
   EXPECT_TRUE(std::binary_search(few.begin(), few.end(), replayed.steps().representative.summary.step_index));
-  EXPECT_EQ(steps_to_replay(replayed.steps(), {.max_all_works = 4}).size(), 1U);
+  EXPECT_EQ(accepted(steps_to_replay(replayed.steps(), {.max_all_works = 4})).size(), 1U);
 }
 
 // Why a step is not simulated: by what recorded it, by its size, by what its recording lacks.

@@ -9,9 +9,12 @@
 
 #include "fabricated_model.h"
 #include "support/accepted_table.h"
+#include "support/analysis_fields.h"
 
 namespace ridgeline::analyzer {
 namespace {
+
+using ridgeline::testing::accepted;
 
 struct PlotRow {
   const char* name;
@@ -59,11 +62,12 @@ class PlotSource {
     }
     use(Quantity::bf16_flops_per_s);
     use(Quantity::fp32_flops_per_s);
-    roofline.dram = choose_peak(made.done(), 1, Quantity::dram_bytes_per_s, PeakSource::spec).value();
+    roofline.dram =
+        accepted(choose_peak(made.done(), 1, Quantity::dram_bytes_per_s, PeakSource::spec)).value();
   }
 
   void use(Quantity quantity) {
-    roofline.compute.push_back(choose_peak(made.done(), 1, quantity, PeakSource::spec).value());
+    roofline.compute.push_back(accepted(choose_peak(made.done(), 1, quantity, PeakSource::spec)).value());
   }
   [[nodiscard]] RooflineSource source() { return {made.done(), ranking, roofline}; }
 
@@ -128,11 +132,11 @@ TEST(AcceptedTable, WhatIsWhereOnARoofline) {
 TEST(RooflinePlot, ARowStandsAtEachLevelThatWasCounted) {
   PlotSource all;
   RankingRow& gemm = all.ranking.rows[0];
-  EXPECT_TRUE(level_dots(all.source(), 0).empty()) << "its bytes are not known";
+  EXPECT_TRUE(accepted(level_dots(all.source(), 0)).empty()) << "its bytes are not known";
   gemm.dram_bytes = 1e6;
   const auto levels = [&] {
     std::string text;
-    for (const RooflineDot& dot : level_dots(all.source(), 0))
+    for (const RooflineDot& dot : accepted(level_dots(all.source(), 0)))
       text += fmt::format("{}:{:g}:{:g} ", static_cast<int>(dot.level), dot.x, dot.y);
     return text;
   };
@@ -143,7 +147,8 @@ TEST(RooflinePlot, ARowStandsAtEachLevelThatWasCounted) {
   EXPECT_EQ(levels(), "0:200:5e+13 1:100:5e+13 2:25:5e+13 ");
   gemm.metrics.set("l1_bytes", Measured{0, {}, 1, Tier::t2});
   EXPECT_EQ(levels(), "0:200:5e+13 1:100:5e+13 ");
-  for (const std::size_t row : {2U, 4U, 6U, 60U}) EXPECT_TRUE(level_dots(all.source(), row).empty()) << row;
+  for (const std::size_t row : {2U, 4U, 6U, 60U})
+    EXPECT_TRUE(accepted(level_dots(all.source(), row)).empty()) << row;
   gemm.dram_bytes = 0;
   EXPECT_EQ(levels(), "");
 }

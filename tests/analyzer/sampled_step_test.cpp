@@ -4,9 +4,12 @@
 #include <gtest/gtest.h>
 
 #include "fabricated_model.h"
+#include "support/analysis_fields.h"
 
 namespace ridgeline::analyzer {
 namespace {
+
+using ridgeline::testing::accepted;
 
 using testing::FabricatedModel;
 using testing::kRead;
@@ -43,7 +46,7 @@ class SampledSteps : public ::testing::Test {
     traces_.push_back(std::move(trace));
   }
   std::optional<SampledStep> sampled(std::size_t bins = 4, store::Id device = 1) const {
-    return sampled_step(f_.model, utilisation_, traces_, device, bins);
+    return accepted(sampled_step(f_.model, utilisation_, traces_, device, bins));
   }
   FabricatedModel f_;
   UtilisationAnalysis utilisation_;

@@ -14,11 +14,14 @@
 #include "ridgeline/store/capture_writer.h"
 #include "steps/selection.h"
 #include "support/analysed_model.h"
+#include "support/analysis_fields.h"
 #include "support/temporary_directory.h"
 #include "support/whole_model.h"
 
 namespace ridgeline::analyzer {
 namespace {
+
+using ridgeline::testing::accepted;
 
 using ridgeline::testing::TemporaryDirectory;
 using ridgeline::testing::whole_model;
@@ -160,7 +163,7 @@ TEST_F(ScopeTest, AWindowMayCountFromTheStart) {
   make(generate::Shape::after);
   Session session = open();
   const RepresentativeStep step = session.steps().value()->representative;
-  const std::int64_t origin_ns = recording_start_ns(*session.recording().value());
+  const std::int64_t origin_ns = accepted(recording_start_ns(*session.recording().value()));
   const Scope absolute{.window = TimeWindow{step.window_start_ns, step.window_end_ns}};
   const Scope relative{.window = TimeWindow{step.window_start_ns - origin_ns, step.window_end_ns - origin_ns},
                        .window_from_start = true};
@@ -368,7 +371,7 @@ void launch_in(FabricatedModel& f, const std::string& path, std::int64_t start_n
 }
 
 Selection selected(const Model& model, const Scope& scope) {
-  return select(model, {}, scope).value();
+  return accepted(select(model, {}, scope)).value();
 }
 
 TEST(Scope, OfARangesInstancesThoseThatTheRecorderLeftAloneAreTaken) {

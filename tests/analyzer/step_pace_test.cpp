@@ -3,8 +3,12 @@
 
 #include <gtest/gtest.h>
 
+#include "support/analysis_fields.h"
+
 namespace ridgeline::analyzer {
 namespace {
+
+using ridgeline::testing::accepted;
 
 StepSummary paced_step(store::Id id, std::int64_t gpu_duration_ns, Phase phase = Phase::timeline) {
   StepSummary step;
@@ -24,7 +28,8 @@ SizedRange sized(store::Id step_id, std::int64_t start_ns, std::int64_t end_ns, 
 TEST(StepPace, RatesAreOfWhatAStepDeclaresAndWhatItDoesNotIsAbsent) {
   const std::vector<StepSummary> steps = {paced_step(1, 50'000'000), paced_step(2, 100'000'000),
                                           paced_step(3, 0)};
-  const auto pace = step_pace(steps, {sized(1, 0, 100, 0, 1000), sized(3, 200, 300, 0, 1000)}, {}, {});
+  const auto pace =
+      accepted(step_pace(steps, {sized(1, 0, 100, 0, 1000), sized(3, 200, 300, 0, 1000)}, {}, {}));
   ASSERT_EQ(pace.size(), 3U);
   EXPECT_DOUBLE_EQ(*pace[0].tokens_per_s, 20'000);
   EXPECT_DOUBLE_EQ(*pace[0].steps_per_s, 20);
@@ -40,7 +45,7 @@ TEST(StepPace, RatesAreOfWhatAStepDeclaresAndWhatItDoesNotIsAbsent) {
 TEST(StepPace, ARecordedWindowIsNoStepThatWouldHaveAPace) {
   std::vector<StepSummary> steps = {paced_step(1, 50'000'000)};
   steps[0].source = StepSource::window;
-  const auto pace = step_pace(steps, {sized(1, 0, 100, 0, 1000)}, {}, {});
+  const auto pace = accepted(step_pace(steps, {sized(1, 0, 100, 0, 1000)}, {}, {}));
   EXPECT_FALSE(pace[0].steps_per_s);
   EXPECT_DOUBLE_EQ(*pace[0].tokens_per_s, 20'000) << "what was declared got done all the same";
 }
@@ -48,7 +53,7 @@ TEST(StepPace, ARecordedWindowIsNoStepThatWouldHaveAPace) {
 TEST(StepPace, AStepThatWasCutShortHasNone) {
   std::vector<StepSummary> steps = {paced_step(1, 50'000'000), paced_step(2, 2'000'000)};
   steps[1].status = StepStatus::interrupted;
-  const auto pace = step_pace(steps, {sized(2, 0, 100, 0, 1000)}, {}, {});
+  const auto pace = accepted(step_pace(steps, {sized(2, 0, 100, 0, 1000)}, {}, {}));
   EXPECT_TRUE(pace[0].steps_per_s);
   EXPECT_FALSE(pace[1].steps_per_s);
   EXPECT_FALSE(pace[1].tokens_per_s);
@@ -56,12 +61,14 @@ TEST(StepPace, AStepThatWasCutShortHasNone) {
 
 // A step and its micro-batches may both say how many tokens they have; threads work on different ones.
 TEST(StepPace, OnlyTheOutermostRangesOfEachThreadCount) {
-  EXPECT_EQ(size_of({sized(1, 10, 40, 1, 500), sized(1, 0, 100, 0, 1000), sized(1, 50, 90, 1, 500)}).tokens,
+  EXPECT_EQ(accepted(size_of({sized(1, 10, 40, 1, 500), sized(1, 0, 100, 0, 1000), sized(1, 50, 90, 1, 500)}))
+                .tokens,
             1000);
-  EXPECT_EQ(size_of({sized(1, 10, 40, 1, 500), sized(1, 50, 90, 1, 500)}).tokens, 1000);
-  EXPECT_EQ(size_of({sized(1, 0, 100, 0, 1000), sized(1, 0, 100, 0, 1000, 2)}).tokens, 2000);
-  EXPECT_EQ(size_of({sized(1, 0, 100, 1, 400), sized(1, 0, 100, 0, 1000)}).tokens, 1000) << "by depth";
-  EXPECT_FALSE(size_of({}).tokens);
+  EXPECT_EQ(accepted(size_of({sized(1, 10, 40, 1, 500), sized(1, 50, 90, 1, 500)})).tokens, 1000);
+  EXPECT_EQ(accepted(size_of({sized(1, 0, 100, 0, 1000), sized(1, 0, 100, 0, 1000, 2)})).tokens, 2000);
+  EXPECT_EQ(accepted(size_of({sized(1, 0, 100, 1, 400), sized(1, 0, 100, 0, 1000)})).tokens, 1000)
+      << "by depth";
+  EXPECT_FALSE(accepted(size_of({})).tokens);
 }
 
 TEST(StepPace, AStepHoldsWhatWasTakenBeforeItAndAtMostInIt) {
@@ -72,14 +79,14 @@ TEST(StepPace, AStepHoldsWhatWasTakenBeforeItAndAtMostInIt) {
                                           {1, 2, 150, 50},
                                           {1, 1, 110, 400},
                                           {2, 1, 120, 7777}};  // another process
-  const auto pace = step_pace(steps, {}, memory, hosts);
+  const auto pace = accepted(step_pace(steps, {}, memory, hosts));
   EXPECT_EQ(pace[0].allocated_bytes, 450) << "both devices";
   EXPECT_EQ(pace[1].allocated_bytes, 950) << "the most of it, not what was left";
   EXPECT_EQ(pace[2].allocated_bytes, 350) << "nothing was called in it: what was held before";
-  const auto late = step_pace(steps, {}, {{1, 1, 250, 64}}, hosts);
+  const auto late = accepted(step_pace(steps, {}, {{1, 1, 250, 64}}, hosts));
   EXPECT_FALSE(late[0].allocated_bytes) << "nothing had been seen yet";
   EXPECT_EQ(late[1].allocated_bytes, 64);
-  const auto freed = step_pace(steps, {}, {{1, 1, 50, 64}, {1, 1, 60, 0}}, hosts);
+  const auto freed = accepted(step_pace(steps, {}, {{1, 1, 50, 64}, {1, 1, 60, 0}}, hosts));
   EXPECT_EQ(freed[0].allocated_bytes, 0) << "none is held, which is known";
 }
 
@@ -89,17 +96,17 @@ TEST(StepPace, ASummaryIsOfTheTimelineStepsOfTheProcess) {
   analysis.steps = {paced_step(1, 10'000'000, Phase::warmup), paced_step(2, 20'000'000),
                     paced_step(3, 40'000'000), paced_step(4, 50'000'000)};
   analysis.steps[3].process_id = 2;
-  std::vector<StepPace> pace = step_pace(analysis.steps, {}, {}, {});
+  std::vector<StepPace> pace = accepted(step_pace(analysis.steps, {}, {}, {}));
   pace[1].allocated_bytes = 5;
   pace[2].allocated_bytes = 3;
-  const PaceSummary summary = summarise_pace(analysis, pace);
+  const PaceSummary summary = accepted(summarise_pace(analysis, pace));
   ASSERT_TRUE(summary.steps_per_s);
   EXPECT_EQ(summary.steps_per_s->steps, 2);
   EXPECT_DOUBLE_EQ(summary.steps_per_s->median, 37.5);
   EXPECT_FALSE(summary.tokens_per_s);
   EXPECT_EQ(summary.min_allocated_bytes, 3);
   EXPECT_EQ(summary.max_allocated_bytes, 5);
-  EXPECT_FALSE(summarise_pace(analysis, {}).steps_per_s);
+  EXPECT_FALSE(accepted(summarise_pace(analysis, {})).steps_per_s);
 }
 
 }  // namespace

@@ -5,9 +5,12 @@
 #include "fabricated_model.h"
 #include "ridgeline/analyzer/session/analysis.h"
 #include "support/analysed_model.h"
+#include "support/analysis_fields.h"
 
 namespace ridgeline::analyzer {
 namespace {
+
+using ridgeline::testing::accepted;
 
 using testing::analyse;
 using testing::FabricatedModel;
@@ -33,31 +36,31 @@ std::vector<ClockPoint> steps_of(double share, double noise, int count = 12) {
 
 TEST(ClockShare, TimesThatFollowTheClockSayHowFar) {
   // Of the time at the mean clock: a bit more than at the highest.
-  const ToldShare all = clock_share(steps_of(1, 0), kUnsure);
+  const ToldShare all = accepted(clock_share(steps_of(1, 0), kUnsure));
   EXPECT_TRUE(all.told);
   EXPECT_NEAR(all.beta, 1, 0.01);
   EXPECT_LT(all.error, 0.03);
-  const ToldShare none = clock_share(steps_of(0, 0), kUnsure);
+  const ToldShare none = accepted(clock_share(steps_of(0, 0), kUnsure));
   EXPECT_NEAR(none.beta, 0, 0.01);
-  const ToldShare part = clock_share(steps_of(0.4, 0), kUnsure);
+  const ToldShare part = accepted(clock_share(steps_of(0.4, 0), kUnsure));
   EXPECT_GT(part.beta, 0.40);
   EXPECT_LT(part.beta, 0.50);
 }
 
 TEST(ClockShare, NoiseLeavesMoreToThePrior) {
   const ClockShare prior{0.05, 0.1};
-  const ToldShare noisy = clock_share(steps_of(1, 0.2), prior);
+  const ToldShare noisy = accepted(clock_share(steps_of(1, 0.2), prior));
   EXPECT_TRUE(noisy.told);
   EXPECT_LT(noisy.beta, 0.9) << "shrunk";
   EXPECT_GT(noisy.beta, prior.beta);
   EXPECT_LT(noisy.error, prior.error) << "what is told makes it surer";
-  EXPECT_GT(noisy.error, clock_share(steps_of(1, 0.001), prior).error);
+  EXPECT_GT(noisy.error, accepted(clock_share(steps_of(1, 0.001), prior)).error);
 }
 
 TEST(ClockShare, FewStepsOrOneClockSayNothing) {
   for (const std::vector<ClockPoint>& points :
        {steps_of(1, 0, 5), std::vector<ClockPoint>(12, {1.7e9, 40e6}), std::vector<ClockPoint>()}) {
-    const ToldShare share = clock_share(points, kUnsure);
+    const ToldShare share = accepted(clock_share(points, kUnsure));
     EXPECT_FALSE(share.told);
     EXPECT_DOUBLE_EQ(share.beta, kUnsure.beta);
     EXPECT_DOUBLE_EQ(share.error, kUnsure.error);

@@ -5,9 +5,12 @@
 #include <algorithm>
 
 #include "fabricated_model.h"
+#include "support/analysis_fields.h"
 
 namespace ridgeline::analyzer {
 namespace {
+
+using ridgeline::testing::accepted;
 
 using testing::FabricatedModel;
 
@@ -30,7 +33,7 @@ TEST(Steps, DurationRunsToTheNextStepOfTheSamePhase) {
   //                          0: 100, closed   1: open (phase changes)  2: 300, closed  3: open, the last
   FabricatedModel f = steps_at(
       {{Phase::timeline, 1000}, {Phase::timeline, 1100}, {Phase::replay, 9000}, {Phase::replay, 9300}});
-  const auto steps = summarise_steps(f.done());
+  const auto steps = accepted(summarise_steps(f.done()));
   ASSERT_EQ(steps.size(), 4U);
   const std::pair<std::int64_t, bool> expected[] = {{100, true}, {50, false}, {300, true}, {50, false}};
   for (std::size_t i = 0; i < 4; ++i) {
@@ -46,7 +49,7 @@ TEST(Steps, AStepOfAnotherProcessClosesNone) {
   FabricatedModel f = steps_at({{Phase::timeline, 1000}, {Phase::timeline, 1100}});
   f.model.processes.push_back({.id = 2, .pid = 200});
   f.model.steps[1].step.process_id = f.launches[1].process_id = 2;
-  const auto steps = summarise_steps(f.done());
+  const auto steps = accepted(summarise_steps(f.done()));
   ASSERT_EQ(steps.size(), 2U);
   EXPECT_FALSE(steps[0].closed);
   EXPECT_EQ(steps[0].gpu_duration_ns, 50);
@@ -55,12 +58,12 @@ TEST(Steps, AStepOfAnotherProcessClosesNone) {
 TEST(Steps, WhatMarksThemIsSaid) {
   FabricatedModel f = steps_at(
       {{Phase::timeline, 1000}, {Phase::timeline, 1100}, {Phase::timeline, 1200}, {Phase::timeline, 1300}});
-  EXPECT_FALSE(has(analyze_steps(f.done()).value().findings, "steps.period"));
+  EXPECT_FALSE(has(accepted(analyze_steps(f.done())).value().findings, "steps.period"));
   for (auto& each : f.model.steps) each.step.source = StepSource::period;
-  EXPECT_TRUE(has(analyze_steps(f.model).value().findings, "steps.period"));
+  EXPECT_TRUE(has(accepted(analyze_steps(f.model)).value().findings, "steps.period"));
   FabricatedModel one = steps_at({{Phase::timeline, 1000}});
   one.model.steps[0].step.source = StepSource::window;
-  const auto analysis = analyze_steps(one.done());
+  const auto analysis = accepted(analyze_steps(one.done()));
   EXPECT_TRUE(has(analysis.value().findings, "steps.window"));
   EXPECT_FALSE(has(analysis.value().findings, "steps.few")) << "there cannot be more";
 }
@@ -69,7 +72,7 @@ TEST(Steps, WhatMarksThemIsSaid) {
 TEST(Steps, FewOpenOrUnmarkedOnesAreSaidWithTheirNumber) {
   const auto said = [](FabricatedModel f, StepSource source) {
     for (auto& each : f.model.steps) each.step.source = source;
-    const StepAnalysis analysis = analyze_steps(f.done()).value();
+    const StepAnalysis analysis = accepted(analyze_steps(f.done())).value();
     std::string all;
     for (const Finding& finding : analysis.findings) {
       all += std::string(code_word(finding)) + " " + std::string(to_string(finding.severity)) + " " +
@@ -102,7 +105,7 @@ TEST(Steps, OfAnImportTheRemediesAreOfTheTrace) {
        .status = TierOutcome::not_requested,
        .reason = Reason(ReasonCode::not_asked_for, {{"tier", "T2"}, {"source", "trace"}})});
   EXPECT_TRUE(f.model.imported());
-  const StepAnalysis analysis = analyze_steps(f.done()).value();
+  const StepAnalysis analysis = accepted(analyze_steps(f.done())).value();
   for (const Finding& finding : analysis.findings)
     EXPECT_EQ(finding.remedy,
               finding.code == FindingCode::steps_window ? Remedy::name_steps : Remedy::trace_more_steps);
@@ -123,7 +126,7 @@ TEST(Steps, BeginWithTheirFirstKernelThoughCopiesRunAhead) {
   f.copy(1160, 1170, 8);
   f.launch("k", 1400, 1450);
   f.set(1450, 1500, 8);
-  const auto steps = summarise_steps(f.done());
+  const auto steps = accepted(summarise_steps(f.done()));
   EXPECT_EQ(steps[0].gpu_start_ns, 1000);
   EXPECT_EQ(steps[0].gpu_duration_ns, 150);
   EXPECT_EQ(steps[1].gpu_duration_ns, 250);
@@ -135,7 +138,7 @@ TEST(Steps, OfNothingButCopiesBeginWithTheFirst) {
   f.step(Phase::timeline);
   f.copy(900, 950, 8);
   f.set(1100, 1200, 8);
-  const auto steps = summarise_steps(f.done());
+  const auto steps = accepted(summarise_steps(f.done()));
   EXPECT_EQ(steps[0].gpu_start_ns, 900);
   EXPECT_EQ(steps[0].gpu_duration_ns, 300);
 }
@@ -147,7 +150,7 @@ TEST(Steps, RepresentativeIsTheLowerMedianOfClosedTimelineSteps) {
                                 {Phase::timeline, 1230},
                                 {Phase::timeline, 1340},
                                 {Phase::timeline, 1460}});
-  const auto analysis = analyze_steps(f.done());
+  const auto analysis = accepted(analyze_steps(f.done()));
   ASSERT_TRUE(analysis.ok());
   const StepAnalysis& a = analysis.value();
   EXPECT_EQ(a.representative.summary.step_index, 2);  // 110: lower median of 100 110 120 130
@@ -168,7 +171,7 @@ TEST(Steps, OtherKindsAndFailedStepsAreLeftOutAndNamed) {
     for (int k = 0; k < (i == 2 ? 5 : 1); ++k)
       f.launch("k", 1000 + 100 * i + 10 * k, 1008 + 100 * i + 10 * k);
   }
-  const auto analysis = analyze_steps(f.done());
+  const auto analysis = accepted(analyze_steps(f.done()));
   ASSERT_TRUE(analysis.ok());
   EXPECT_EQ(analysis.value().spread.count, 3);  // 0, 1, 3; 5 is open
   EXPECT_TRUE(has(analysis.value().findings, "steps.kinds"));
@@ -189,7 +192,7 @@ FabricatedModel training_with_evaluation() {
 }
 
 TEST(Steps, KindsAreRankedByTheTimeTheyTake) {
-  const auto analysis = analyze_steps(training_with_evaluation().done());
+  const auto analysis = accepted(analyze_steps(training_with_evaluation().done()));
   ASSERT_TRUE(analysis.ok());
   const StepAnalysis& a = analysis.value();
   ASSERT_EQ(a.kinds.size(), 2u);
@@ -227,18 +230,18 @@ TEST(Steps, AnotherKindCanBeAskedFor) {
   const Model& model = f.done();
   StepOptions options;
   options.kind = 1;
-  const auto analysis = analyze_steps(model, options);
+  const auto analysis = accepted(analyze_steps(model, options));
   ASSERT_TRUE(analysis.ok());
   EXPECT_EQ(analysis.value().kind, 1u);
   EXPECT_EQ(analysis.value().representative.summary.launches, 160);
   options.kind = 7;  // there are two: the last
-  EXPECT_EQ(analyze_steps(model, options).value().kind, 1u);
+  EXPECT_EQ(accepted(analyze_steps(model, options)).value().kind, 1u);
 }
 
 TEST(Steps, AnotherGridIsAnotherSequence) {
   FabricatedModel f = steps_at({{Phase::timeline, 1000}, {Phase::timeline, 1100}});
   f.launches[1].grid.x = 2;
-  const auto steps = summarise_steps(f.done());
+  const auto steps = accepted(summarise_steps(f.done()));
   EXPECT_NE(steps[0].sequence_hash, steps[1].sequence_hash);
 }
 
@@ -250,7 +253,7 @@ TEST(Steps, OutlierIsNamed) {
     f.launch("k", start, start + 50);
     start += i == 3 ? 400 : 100;
   }
-  const auto analysis = analyze_steps(f.done());
+  const auto analysis = accepted(analyze_steps(f.done()));
   ASSERT_TRUE(has(analysis.value().findings, "steps.outlier"));
   const auto& findings = analysis.value().findings;
   const auto found = std::find_if(findings.begin(), findings.end(),
@@ -271,7 +274,7 @@ TEST(Steps, AllOutliersAreOneFinding) {
     f.launch("k", start, start + 50);
     start += length;
   }
-  const auto analysis = analyze_steps(f.done());
+  const auto analysis = accepted(analyze_steps(f.done()));
   Findings told;
   for (const Finding& finding : analysis.value().findings) {
     if (finding.code == FindingCode::steps_outlier) told.push_back(finding);
@@ -296,7 +299,7 @@ TEST(Steps, StepsThatFailedForOneReasonAreOneFinding) {
   }
   f.step(Phase::after, StepStatus::interrupted).reason = "the recording ended inside this step";
   Findings told;
-  const auto analysis = analyze_steps(f.done());
+  const auto analysis = accepted(analyze_steps(f.done()));
   for (const Finding& finding : analysis.value().findings) {
     if (finding.code == FindingCode::steps_not_ok) told.push_back(finding);
   }
@@ -314,7 +317,7 @@ TEST(Steps, StepsThatFailedForOneReasonAreOneFinding) {
 TEST(Steps, OtherPhasesStandInForAMissingTimeline) {
   FabricatedModel f =
       steps_at({{Phase::warmup, 1000}, {Phase::warmup, 1100}, {Phase::replay, 9000}, {Phase::replay, 9300}});
-  const auto analysis = analyze_steps(f.done());
+  const auto analysis = accepted(analyze_steps(f.done()));
   EXPECT_EQ(analysis.value().representative.summary.phase, Phase::warmup);
   EXPECT_TRUE(has(analysis.value().findings, "steps.no_timeline"));
 }
@@ -325,7 +328,7 @@ TEST(Steps, WithoutStepsTheRecordingIsOne) {
   f.launch("b", 1200, 1500);
   f.launch("c", 0, 0);  // the driver gave no time
   f.copy(900, 950, 4);
-  const auto analysis = analyze_steps(f.done());
+  const auto analysis = accepted(analyze_steps(f.done()));
   ASSERT_TRUE(analysis.ok());
   EXPECT_EQ(analysis.value().representative.summary.launches_without_time, 1);
   EXPECT_EQ(analysis.value().representative.summary.kernel_time_ns, 400);
@@ -341,10 +344,10 @@ TEST(Steps, WithoutStepsTheRecordingIsOne) {
 
 TEST(Steps, AStepThatNoneFollowsIsOpen) {
   FabricatedModel one = steps_at({{Phase::timeline, 1000}});
-  EXPECT_TRUE(has(analyze_steps(one.done()).value().findings, "steps.open"));
+  EXPECT_TRUE(has(accepted(analyze_steps(one.done())).value().findings, "steps.open"));
   FabricatedModel several =
       steps_at({{Phase::timeline, 1000}, {Phase::timeline, 1100}, {Phase::timeline, 1200}});
-  EXPECT_FALSE(has(analyze_steps(several.done()).value().findings, "steps.open"));
+  EXPECT_FALSE(has(accepted(analyze_steps(several.done())).value().findings, "steps.open"));
 }
 
 TEST(Steps, TheBusiestProcessIsTaken) {
@@ -353,24 +356,24 @@ TEST(Steps, TheBusiestProcessIsTaken) {
   f.launch("k", 1000, 1100);
   f.step(Phase::timeline).process_id = 2;
   f.launch("k", 1000, 1900).process_id = 2;
-  EXPECT_EQ(analyze_steps(f.done()).value().process_id, 2);
-  EXPECT_EQ(analyze_steps(f.model, {.process_id = 1}).value().process_id, 1);
+  EXPECT_EQ(accepted(analyze_steps(f.done())).value().process_id, 2);
+  EXPECT_EQ(accepted(analyze_steps(f.model, {.process_id = 1})).value().process_id, 1);
 }
 
 TEST(Steps, AskedForStepIsTakenAndAMissingOneRefused) {
   FabricatedModel f = steps_at({{Phase::timeline, 1000}, {Phase::timeline, 1100}, {Phase::timeline, 1230}});
   f.done();
-  EXPECT_EQ(analyze_steps(f.model, {.step_index = 1}).value().representative.window_start_ns, 1100);
-  EXPECT_EQ(analyze_steps(f.model, {.step_index = 9}).failure().kind, ErrorKind::usage);
-  EXPECT_EQ(analyze_steps(f.model, {.process_id = 9}).failure().kind, ErrorKind::usage);
+  EXPECT_EQ(accepted(analyze_steps(f.model, {.step_index = 1})).value().representative.window_start_ns, 1100);
+  EXPECT_EQ(accepted(analyze_steps(f.model, {.step_index = 9})).failure().kind, ErrorKind::usage);
+  EXPECT_EQ(accepted(analyze_steps(f.model, {.process_id = 9})).failure().kind, ErrorKind::usage);
 }
 
 TEST(Steps, NothingOrNothingWithATimeIsNoData) {
   FabricatedModel f;
-  EXPECT_EQ(analyze_steps(f.done()).failure().kind, ErrorKind::no_data);
+  EXPECT_EQ(accepted(analyze_steps(f.done())).failure().kind, ErrorKind::no_data);
   f.step(Phase::timeline);
   f.launch("k", 0, 0);
-  EXPECT_EQ(analyze_steps(f.done()).failure().kind, ErrorKind::no_data);
+  EXPECT_EQ(accepted(analyze_steps(f.done())).failure().kind, ErrorKind::no_data);
 }
 
 TEST(Steps, LaunchWithoutTimeIsCountedAndAddsNoTime) {
@@ -378,7 +381,7 @@ TEST(Steps, LaunchWithoutTimeIsCountedAndAddsNoTime) {
   f.step(Phase::timeline);
   f.launch("k", 1000, 1100);
   f.launch("k", 0, 0);
-  const auto steps = summarise_steps(f.done());
+  const auto steps = accepted(summarise_steps(f.done()));
   EXPECT_EQ(steps[0].launches, 2);
   EXPECT_EQ(steps[0].launches_without_time, 1);
   EXPECT_EQ(steps[0].kernel_time_ns, 100);
@@ -395,7 +398,7 @@ TEST(Steps, TheFirstOfAPhaseIsNoOutlier) {
       f.launch("k", at, at + 90'000);
       at += i == (first ? 0 : 3) ? 10'000'000 : 100'000;
     }
-    const StepAnalysis steps = analyze_steps(f.done()).value();
+    const StepAnalysis steps = accepted(analyze_steps(f.done())).value();
     const bool told = std::any_of(steps.findings.begin(), steps.findings.end(), [](const Finding& finding) {
       return finding.code == FindingCode::steps_outlier;
     });
@@ -445,7 +448,7 @@ TEST(Steps, OfNearlyTheSameLaunchesAndTimeAreOfOneKind) {
     };
     for (int i = 0; i < 3; ++i) add(one.beside, 10'000);
     for (int i = 0; i < 3; ++i) add(one.launches, one.each_ns);
-    const StepAnalysis steps = analyze_steps(f.done()).value();
+    const StepAnalysis steps = accepted(analyze_steps(f.done())).value();
     EXPECT_EQ(steps.kinds.size(), one.same ? 1u : 2u)
         << one.launches << " of " << one.each_ns << " beside " << one.beside;
   }

@@ -10,9 +10,12 @@
 
 #include "fabricated_model.h"
 #include "ridgeline/analyzer/execution/exposure.h"
+#include "support/analysis_fields.h"
 
 namespace ridgeline::analyzer {
 namespace {
+
+using ridgeline::testing::accepted;
 
 using testing::FabricatedModel;
 
@@ -114,7 +117,7 @@ TEST(ExposedTimes, AreThoseOfEachInstantOnEachDevice) {
     }
     const Model& model = f.done();
     const std::vector<TimeWindow> windows = {{10 * kScale, 25 * kScale}, {25 * kScale, 50 * kScale}};
-    const Exposure exposed = exposed_times(model, 1, windows);
+    const Exposure exposed = accepted(exposed_times(model, 1, windows));
     std::vector<double> expected(model.launches.size(), 0);
     for (std::int64_t t = 10 * kScale; t < 50 * kScale; t += kScale) {
       for (store::Id device = 1; device <= 2; ++device) {

@@ -4,8 +4,12 @@
 
 #include <cmath>
 
+#include "support/analysis_fields.h"
+
 namespace ridgeline::analyzer {
 namespace {
+
+using ridgeline::testing::accepted;
 
 constexpr std::int64_t kStep = 1'000'000;
 
@@ -58,7 +62,7 @@ TargetCheck check(const std::vector<TargetRow>& rows, const TargetOptions& optio
   Ranking ranking;
   UtilisationAnalysis utilisation;
   for (const TargetRow& r : rows) add(ranking, utilisation, r.kernel, r.time_ns, r.u, r.status);
-  return check_targets(utilisation, ranking, options).value();
+  return accepted(check_targets(utilisation, ranking, options)).value();
 }
 
 TEST(Targets, VerdictOfEachKernel) {
@@ -240,7 +244,7 @@ TEST(Targets, BadOptionsAreRefused) {
                                {.budgets = {{.kernel = "k", .min_utilisation_ratio = 7}}},
                                {.budgets = {{.kernel = "k", .max_time_ns = -1}}}};
   for (const TargetOptions& options : bad) {
-    const auto result = check_targets({}, {}, options);
+    const auto result = accepted(check_targets({}, {}, options));
     ASSERT_FALSE(result.ok());
     EXPECT_EQ(result.failure().kind, ErrorKind::usage);
   }
@@ -268,7 +272,7 @@ TEST(Targets, ARowIsJudgedByTheKindOfMostOfItsTime) {
     row.unmeasured_time_ns = unmeasured;
     row.too_short_time_ns = brief;
     row.no_roof_time_ns = no_roof;
-    return check_targets(utilisation, ranking, TargetOptions{}).value().kernels.at(0).verdict;
+    return accepted(check_targets(utilisation, ranking, TargetOptions{})).value().kernels.at(0).verdict;
   };
   EXPECT_EQ(verdict(101'000, 100'000, 100'000, 100'000), KernelVerdict::met);
   EXPECT_EQ(verdict(100'000, 101'000, 100'000, 100'000), KernelVerdict::not_measured);

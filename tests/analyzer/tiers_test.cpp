@@ -6,9 +6,12 @@
 
 #include "fabricated_model.h"
 #include "ridgeline/analyzer/session/analysis.h"
+#include "support/analysis_fields.h"
 
 namespace ridgeline::analyzer {
 namespace {
+
+using ridgeline::testing::accepted;
 
 using testing::FabricatedModel;
 using testing::kDuration;
@@ -21,17 +24,18 @@ constexpr const char* kL2Bytes = "lts__t_bytes.sum";
 constexpr const char* kL2Peak = "lts__t_bytes.sum.peak_sustained_elapsed.per_second";
 
 UtilisationAnalysis utilisation(const Model& model, const UtilisationOptions& options = {}) {
-  return analyze_utilisation(model, analyze_steps(model).value(), options);
+  return accepted(analyze_utilisation(model, analyze_steps(model).value(), options));
 }
 
 Quality quality(const Model& model) {
   const StepAnalysis steps = analyze_steps(model).value();
-  return assess_quality(model, steps, analyze_utilisation(model, steps));
+  return accepted(assess_quality(model, steps, accepted(analyze_utilisation(model, steps))));
 }
 
 Ranking ranking(const Model& model) {
   const StepAnalysis steps = analyze_steps(model).value();
-  return rank_kernels(model, steps, analyze_utilisation(model, steps), testing::exposed(model, steps));
+  return accepted(rank_kernels(model, steps, accepted(analyze_utilisation(model, steps)),
+                               testing::exposed(model, steps)));
 }
 
 const Finding* finding_of(const Quality& q, std::string_view code) {
@@ -171,8 +175,9 @@ TEST(Tiers, SamplesTakeThePlaceOfCountersThatAreMissing) {
   RankingOptions by_class;
   by_class.key = RankingKey::kernel_class;
   const StepAnalysis steps = analyze_steps(f.model).value();
-  EXPECT_EQ(rank_kernels(f.model, steps, u, testing::exposed(f.model, steps), by_class).rows.at(0).tier,
-            (Tier::t1 | TierSet(Tier::t2)));
+  EXPECT_EQ(
+      accepted(rank_kernels(f.model, steps, u, testing::exposed(f.model, steps), by_class)).rows.at(0).tier,
+      (Tier::t1 | TierSet(Tier::t2)));
 }
 
 TEST(Tiers, WithoutEitherBothReasonsAreGiven) {

@@ -5,15 +5,18 @@
 
 #include "reports/fabricated_capture.h"
 #include "ridgeline/store/capture_writer.h"
+#include "support/analysis_fields.h"
 #include "support/temporary_directory.h"
 
 namespace ridgeline::analyzer {
 namespace {
 
+using ridgeline::testing::accepted;
+
 constexpr const char* kBundled = RIDGELINE_SOURCE_DIR "/examples/gpt2-h200.ridge";
 
 TEST(Timeline, ReadsTheBundledCapture) {
-  const auto data = read_timeline(kBundled, {});
+  const auto data = accepted(read_timeline(kBundled, {}));
   ASSERT_TRUE(data.ok());
   const Timeline& d = *data.value();
   EXPECT_EQ(d.launches, 9'691);
@@ -42,7 +45,7 @@ TEST(Timeline, CollectivesHaveARowOfTheirOwn) {
   ridgeline::testing::FabricatedCapture with;
   with.extra_kernel = "ncclDevKernel_AllReduce_Sum_bf16_RING_LL(ncclDevKernelArgsStorage<4096ul>)";
   ridgeline::testing::write_fabricated_capture(directory.file("nccl.ridge"), with);
-  const auto data = read_timeline(directory.file("nccl.ridge"), {});
+  const auto data = accepted(read_timeline(directory.file("nccl.ridge"), {}));
   ASSERT_TRUE(data.ok());
   std::size_t collectives = 0, streams = 0;
   for (const TimelineRow& row : data.value()->rows) {
@@ -78,7 +81,7 @@ TEST(Timeline, RecordedWindowsAreNoSteps) {
       static_cast<void>(writer.add(step));
     }
     writer.finish();
-    const auto timeline = read_timeline(directory.file("a.ridge"), {}).value();
+    const auto timeline = accepted(read_timeline(directory.file("a.ridge"), {})).value();
     std::vector<std::string> words;
     for (const TimelineRow& row : timeline->rows) {
       if (row.kind != RowKind::steps) continue;
@@ -123,7 +126,7 @@ TEST(Timeline, ALaunchOfAGraphIsOneCall) {
     }
     writer.finish();
   }
-  const auto data = read_timeline(directory.file("graph.ridge"), {});
+  const auto data = accepted(read_timeline(directory.file("graph.ridge"), {}));
   ASSERT_TRUE(data.ok()) << data.failure().message;
   std::vector<const TimelineRow*> calls;
   for (const TimelineRow& row : data.value()->rows) {
@@ -176,7 +179,7 @@ TEST(Timeline, RangesAreProjectedOntoTheGpu) {
     launch(7, 2'950, 1, 9'000, 9'100);  // of the outer one only
     writer.finish();
   }
-  const auto data = read_timeline(path, {});
+  const auto data = accepted(read_timeline(path, {}));
   ASSERT_TRUE(data.ok());
   std::vector<std::string> order;
   std::vector<std::string> projected;
@@ -188,7 +191,7 @@ TEST(Timeline, RangesAreProjectedOntoTheGpu) {
       projected.push_back(data.value()->names[row.events.name(i)].text + " " +
                           std::to_string(row.events.start_ns(i)) + "-" +
                           std::to_string(row.events.end_ns(i)));
-      const auto instance = instance_of(*data.value(), row, i);
+      const auto instance = accepted(instance_of(*data.value(), row, i));
       ASSERT_TRUE(instance);
       EXPECT_EQ(instance->on_gpu.start_ns, row.events.start_ns(i));
     }
@@ -199,9 +202,9 @@ TEST(Timeline, RangesAreProjectedOntoTheGpu) {
   for (const TimelineRow& row : data.value()->rows) {
     if (row.kind != RowKind::ranges || row.depth != 1) continue;
     ASSERT_EQ(row.events.size(), 3U);
-    EXPECT_EQ(instance_of(*data.value(), row, 0)->on_gpu, (TimeWindow{5'000, 6'000}));
-    EXPECT_EQ(instance_of(*data.value(), row, 1)->on_gpu, (TimeWindow{5'500, 5'600}));
-    EXPECT_FALSE(instance_of(*data.value(), row, 2));
+    EXPECT_EQ(accepted(instance_of(*data.value(), row, 0))->on_gpu, (TimeWindow{5'000, 6'000}));
+    EXPECT_EQ(accepted(instance_of(*data.value(), row, 1))->on_gpu, (TimeWindow{5'500, 5'600}));
+    EXPECT_FALSE(accepted(instance_of(*data.value(), row, 2)));
   }
 }
 
@@ -234,13 +237,13 @@ TEST(Timeline, RangesThatRunTogetherOnTheGpuKeepTheirInstances) {
     }
     writer.finish();
   }
-  const auto data = read_timeline(path, {});
+  const auto data = accepted(read_timeline(path, {}));
   ASSERT_TRUE(data.ok());
   std::int64_t on_host = 0, on_gpu = 0, unasked = 0;
   for (const TimelineRow& row : data.value()->rows) {
     if (row.kind == RowKind::gpu_ranges && !row.secondary) ++unasked;
     for (std::size_t i = 0; i < row.events.size(); ++i) {
-      const auto instance = instance_of(*data.value(), row, i);
+      const auto instance = accepted(instance_of(*data.value(), row, i));
       if (row.kind != RowKind::ranges && row.kind != RowKind::gpu_ranges) {
         EXPECT_FALSE(instance);
         continue;
@@ -287,7 +290,7 @@ TEST(Timeline, OfManyThreadsTheOutermostRangesAreShownUnasked) {
     }
     writer.finish();
   }
-  const auto data = read_timeline(path, {});
+  const auto data = accepted(read_timeline(path, {}));
   ASSERT_TRUE(data.ok());
   std::vector<std::pair<std::int64_t, int>> unasked;
   std::size_t all = 0;
@@ -304,7 +307,7 @@ TEST(Timeline, OfManyThreadsTheOutermostRangesAreShownUnasked) {
 TEST(Timeline, CanBeCancelled) {
   std::stop_source stop;
   stop.request_stop();
-  const auto data = read_timeline(kBundled, stop.get_token());
+  const auto data = accepted(read_timeline(kBundled, stop.get_token()));
   ASSERT_FALSE(data.ok());
   EXPECT_EQ(data.failure().kind, ErrorKind::cancelled);
 }

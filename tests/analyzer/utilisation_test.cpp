@@ -6,9 +6,12 @@
 #include <cmath>
 
 #include "fabricated_model.h"
+#include "support/analysis_fields.h"
 
 namespace ridgeline::analyzer {
 namespace {
+
+using ridgeline::testing::accepted;
 
 using testing::FabricatedModel;
 using testing::kDuration;
@@ -22,7 +25,7 @@ using testing::kWritten;
 constexpr const char* kSmActive = "sm__cycles_active.avg.pct_of_peak_sustained_elapsed";
 
 UtilisationAnalysis run(const Model& model, const UtilisationOptions& options = {}) {
-  return analyze_utilisation(model, analyze_steps(model).value(), options);
+  return accepted(analyze_utilisation(model, analyze_steps(model).value(), options));
 }
 
 bool holds(const Findings& findings, std::string_view code) {
@@ -265,7 +268,7 @@ TEST(Utilisation, EveryMissingValueHasItsReason) {
     f.done();
     const auto steps = analyze_steps(f.model);
     ASSERT_TRUE(steps.ok()) << c.name;
-    const auto u = analyze_utilisation(f.model, steps.value());
+    const auto u = accepted(analyze_utilisation(f.model, steps.value()));
     ASSERT_EQ(u.launches.size(), 1U) << c.name;
     EXPECT_EQ(to_string(u.launches[0].missing), to_string(c.expected)) << c.name;
     EXPECT_FALSE(u.launches[0].values->why.empty()) << c.name;
@@ -494,17 +497,21 @@ TEST(Peaks, PolicyThenFallbackThenFailure) {
   f.model.devices[0].memory_bus_bits = 6144;
   f.model.devices[0].max_memory_clock_hz = 3'201'000'000;
   const Model& m = f.done();
-  EXPECT_DOUBLE_EQ(choose_peak(m, 1, Quantity::dram_bytes_per_s, PeakSource::spec).value().value, 1e12);
-  EXPECT_DOUBLE_EQ(choose_peak(m, 1, Quantity::dram_bytes_per_s, PeakSource::measured).value().value, 0.9e12);
-  EXPECT_FALSE(choose_peak(m, 1, Quantity::dram_bytes_per_s, PeakSource::measured).value().fallback);
-  EXPECT_NEAR(choose_peak(m, 1, Quantity::dram_bytes_per_s, PeakSource::clock).value().value, 4.916736e12, 1);
-  const Peak fallback = choose_peak(m, 1, Quantity::dram_bytes_per_s, PeakSource::counter).value();
+  EXPECT_DOUBLE_EQ(accepted(choose_peak(m, 1, Quantity::dram_bytes_per_s, PeakSource::spec)).value().value,
+                   1e12);
+  EXPECT_DOUBLE_EQ(
+      accepted(choose_peak(m, 1, Quantity::dram_bytes_per_s, PeakSource::measured)).value().value, 0.9e12);
+  EXPECT_FALSE(
+      accepted(choose_peak(m, 1, Quantity::dram_bytes_per_s, PeakSource::measured)).value().fallback);
+  EXPECT_NEAR(accepted(choose_peak(m, 1, Quantity::dram_bytes_per_s, PeakSource::clock)).value().value,
+              4.916736e12, 1);
+  const Peak fallback = accepted(choose_peak(m, 1, Quantity::dram_bytes_per_s, PeakSource::counter)).value();
   EXPECT_TRUE(fallback.fallback);
   EXPECT_EQ(fallback.source, PeakSource::spec);
   EXPECT_EQ(fallback.detail, "test");
-  EXPECT_EQ(choose_peak(m, 1, Quantity::bf16_flops_per_s, PeakSource::spec).failure().kind,
+  EXPECT_EQ(accepted(choose_peak(m, 1, Quantity::bf16_flops_per_s, PeakSource::spec)).failure().kind,
             ErrorKind::no_data);
-  EXPECT_EQ(choose_peak(m, 7, Quantity::dram_bytes_per_s, PeakSource::spec).failure().kind,
+  EXPECT_EQ(accepted(choose_peak(m, 7, Quantity::dram_bytes_per_s, PeakSource::spec)).failure().kind,
             ErrorKind::no_data);
   EXPECT_EQ(parse_peak_source("measured").value(), PeakSource::measured);
   EXPECT_EQ(parse_peak_source("best").failure().kind, ErrorKind::usage);

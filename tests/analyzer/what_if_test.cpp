@@ -3,9 +3,12 @@
 #include <gtest/gtest.h>
 
 #include "analyzer/fabricated_model.h"
+#include "support/analysis_fields.h"
 
 namespace ridgeline::analyzer {
 namespace {
+
+using ridgeline::testing::accepted;
 
 using testing::FabricatedModel;
 using testing::kDuration;
@@ -34,8 +37,8 @@ class WhatIfOfLaunches {
   }
 
   [[nodiscard]] Result<WhatIf> ask(std::vector<Transform> transforms) const {
-    return what_if(made_.model, steps_, measured_, *replay_, {},
-                   {.transforms = std::move(transforms), .range = ""});
+    return accepted(what_if(made_.model, steps_, measured_, *replay_, {},
+                            {.transforms = std::move(transforms), .range = ""}));
   }
   [[nodiscard]] TransformAnswer alone(Transform transform) const {
     return ask({std::move(transform)}).value().transforms.front();
@@ -207,7 +210,7 @@ PowerTerm term_of(int limited, bool reasons = true) {
   }
   const Model& model = made.done();
   const StepAnalysis steps = analyze_steps(model).value();
-  return power_term(model, steps, analyze_utilisation(model, steps));
+  return accepted(power_term(model, steps, analyze_utilisation(model, steps)));
 }
 
 TEST(WhatIfPower, HoldsOnlyWhereTheDriverSaysSo) {
@@ -242,12 +245,13 @@ TEST(WhatIfPower, BetaIsThatOfWhatTheClockCostsWhereItIsClearlyLow) {
                           .low_ns = 45'000,
                           .high_ns = 900'000,
                           .covered_ns = 900'000};
-  const PowerTerm term = power_term(model, steps, measured, power);
+  const PowerTerm term = accepted(power_term(model, steps, measured, power));
   EXPECT_NEAR(term.beta.value, 0.5, 1e-9);
   EXPECT_NEAR(term.beta.low, 0.25, 1e-9);
   EXPECT_DOUBLE_EQ(term.beta.high, 1) << "no time follows the clock more than in full";
   power.clock->clock_hz = 1.99e9;
-  EXPECT_NE(power_term(model, steps, measured, power).beta.low, term.beta.low) << "of its bounds then";
+  EXPECT_NE(accepted(power_term(model, steps, measured, power)).beta.low, term.beta.low)
+      << "of its bounds then";
 }
 
 TEST(WhatIfPower, TakesBackWhatTheClockLosesAndNothingWhereItDoesNotHold) {

@@ -4,8 +4,12 @@
 
 #include <functional>
 
+#include "support/accepted_cases.h"
+
 namespace ridgeline::comparison {
 namespace {
+
+using ridgeline::testing::accepted;
 
 using analyzer::KernelBound;
 
@@ -32,7 +36,7 @@ KernelChange described(const std::vector<KernelSite>& a, const std::vector<Kerne
   for (std::uint32_t j = 0; j < b.size(); ++j) unit.b.front().push_back(j);
   KernelChange change;
   describe(change, unit, run_a, run_b);
-  return change;
+  return accepted(change);
 }
 
 TEST(Describe, OfSeveralSitesTheLongestStandsForAllAndTheRestIsAddedUp) {
@@ -170,46 +174,47 @@ KernelChange slower_change() {
 TEST(Cause, WhatChangesTheWorkComesBeforeWhatChangesItsSpeed) {
   constexpr double kMargin = 0.02;
   KernelChange change = slower_change();
-  EXPECT_EQ(cause_of(change, kMargin), ChangeCause::neighbours);
+  EXPECT_EQ(accepted(cause_of(change, kMargin)), ChangeCause::neighbours);
   change.cycles = Change{.ratio = 0.001};
-  EXPECT_EQ(cause_of(change, kMargin), ChangeCause::clock);
+  EXPECT_EQ(accepted(cause_of(change, kMargin)), ChangeCause::clock);
   change.counts = {{"inst.sum", 100, 102}};
-  EXPECT_EQ(cause_of(change, kMargin), ChangeCause::data);
+  EXPECT_EQ(accepted(cause_of(change, kMargin)), ChangeCause::data);
   change.shape_b->grid.x = 264;
-  EXPECT_EQ(cause_of(change, kMargin), ChangeCause::shapes);
+  EXPECT_EQ(accepted(cause_of(change, kMargin)), ChangeCause::shapes);
   change.shape_b->block.x = 512;
-  EXPECT_EQ(cause_of(change, kMargin), ChangeCause::launch);
+  EXPECT_EQ(accepted(cause_of(change, kMargin)), ChangeCause::launch);
   change.calls_b = 2;
-  EXPECT_EQ(cause_of(change, kMargin), ChangeCause::calls);
+  EXPECT_EQ(accepted(cause_of(change, kMargin)), ChangeCause::calls);
   change.code_changed = true;
-  EXPECT_EQ(cause_of(change, kMargin), ChangeCause::code);
+  EXPECT_EQ(accepted(cause_of(change, kMargin)), ChangeCause::code);
 }
 
 TEST(Cause, ALaunchIsItsBlockClusterAndDynamicSharedMemory) {
   KernelChange change = slower_change();
   change.shape_b->cluster = store::Dim3{2, 1, 1};
-  EXPECT_EQ(cause_of(change, 0.02), ChangeCause::launch);
+  EXPECT_EQ(accepted(cause_of(change, 0.02)), ChangeCause::launch);
   change = slower_change();
   change.shape_b->dynamic_smem_bytes += 1024;
-  EXPECT_EQ(cause_of(change, 0.02), ChangeCause::launch);
+  EXPECT_EQ(accepted(cause_of(change, 0.02)), ChangeCause::launch);
   change = slower_change();
   change.shape_a.reset();
-  EXPECT_EQ(cause_of(change, 0.02), ChangeCause::shapes) << "several grids on one side, one on the other";
+  EXPECT_EQ(accepted(cause_of(change, 0.02)), ChangeCause::shapes)
+      << "several grids on one side, one on the other";
   change.shape_b.reset();
-  EXPECT_EQ(cause_of(change, 0.02), ChangeCause::neighbours);
+  EXPECT_EQ(accepted(cause_of(change, 0.02)), ChangeCause::neighbours);
 }
 
 TEST(Cause, WithoutHashesItIsUnknown) {
   KernelChange change = slower_change();
   change.code_changed.reset();
-  EXPECT_EQ(cause_of(change, 0.02), ChangeCause::unknown);
+  EXPECT_EQ(accepted(cause_of(change, 0.02)), ChangeCause::unknown);
 }
 
 TEST(Cause, OnlySumsThatMovedByMoreThanHalfAPerCentAreOtherWork) {
   KernelChange change = slower_change();
   const auto cause = [&](const CountChange& count) {
     change.counts = {count};
-    return cause_of(change, 0.02);
+    return accepted(cause_of(change, 0.02));
   };
   EXPECT_EQ(cause({"inst.sum", 1000, 1006}), ChangeCause::data);
   EXPECT_EQ(cause({"inst.sum", 1000, 994}), ChangeCause::data);
@@ -224,7 +229,7 @@ TEST(Cause, TheClockIsItWhereCyclesStayed) {
   const auto cause = [&](double time, double cycles, double margin) {
     change.time.ratio = time;
     change.cycles = Change{.ratio = cycles};
-    return cause_of(change, margin);
+    return accepted(cause_of(change, margin));
   };
   EXPECT_EQ(cause(0.1, 0.015, 0.02), ChangeCause::clock);
   EXPECT_EQ(cause(0.1, -0.015, 0.02), ChangeCause::clock);

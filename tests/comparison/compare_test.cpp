@@ -5,9 +5,12 @@
 
 #include "made_runs.h"
 #include "ridgeline/comparison/comparison.h"
+#include "support/accepted_cases.h"
 
 namespace ridgeline::comparison {
 namespace {
+
+using ridgeline::testing::accepted;
 
 using testing::made;
 using testing::made_side;
@@ -30,8 +33,9 @@ std::vector<MadeKernel> slower(std::vector<MadeKernel> kernels, const std::strin
 Comparison compare_sides(const std::vector<MadeKernel>& a, const std::vector<MadeKernel>& b, std::size_t runs,
                          const ComparisonOptions& options = {}, double factor_b = 1,
                          std::uint64_t seed = 100) {
-  return compare(made_side({.kernels = a, .noise = kNoise}, runs, seed),
-                 made_side({.kernels = b, .factor = factor_b, .noise = kNoise}, runs, seed + 1000), options)
+  return accepted(compare(made_side({.kernels = a, .noise = kNoise}, runs, seed),
+                          made_side({.kernels = b, .factor = factor_b, .noise = kNoise}, runs, seed + 1000),
+                          options))
       .value();
 }
 
@@ -63,7 +67,7 @@ TEST(Compare, AChangedKernelIsBlamedAndItsCauseNamed) {
   EXPECT_NEAR(change.cycles->ratio, 0.10, 0.02);
   auto runs_a = made_side({.kernels = a}, 3, 1), runs_b = made_side({.kernels = a}, 3, 9);
   runs_b[1].sites[0].cycles.reset();
-  const Comparison partly = compare(runs_a, runs_b).value();
+  const Comparison partly = accepted(compare(runs_a, runs_b)).value();
   EXPECT_FALSE(kernel(partly, "encoder_forward").cycles.has_value());
   EXPECT_TRUE(kernel(partly, "gelu_forward").cycles.has_value());
 }
@@ -99,7 +103,7 @@ TEST(Compare, AnUndecidedStepIsJudgedByWhatItsKernelsAddUpTo) {
   };
   const auto a = training_step();
   const auto verdict = [&](const std::vector<MadeKernel>& b) {
-    const Comparison comparison = compare(side(a, 0), side(b, 5)).value();
+    const Comparison comparison = accepted(compare(side(a, 0), side(b, 5))).value();
     EXPECT_EQ(comparison.step().outcome, Outcome::inconclusive);
     EXPECT_EQ(kernel(comparison, "layernorm_backward").outcome, Outcome::regressed);
     return comparison.verdict;
@@ -162,9 +166,9 @@ TEST(Compare, TwoPairsAreTooFew) {
 
 TEST(Compare, NoiseIsInconclusiveAndSaysWhatWouldSettleIt) {
   const auto a = training_step();
-  const Comparison comparison =
-      compare(made_side({.kernels = a, .noise = 0.10}, 4, 1), made_side({.kernels = a, .noise = 0.10}, 4, 50))
-          .value();
+  const Comparison comparison = accepted(compare(made_side({.kernels = a, .noise = 0.10}, 4, 1),
+                                                 made_side({.kernels = a, .noise = 0.10}, 4, 50)))
+                                    .value();
   EXPECT_EQ(comparison.step().outcome, Outcome::inconclusive);
   EXPECT_EQ(comparison.step().reason, OutcomeReason::noise);
   ASSERT_TRUE(comparison.step().time.detectable_ratio.has_value());
@@ -201,7 +205,8 @@ TEST(Compare, TheCauseIsTheLaunchTheShapesOrTheCalls) {
   };
   const auto cause = [&](double instructions) {
     const auto slow = slower(a, "gelu_forward", 1.3, "");
-    return kernel(compare(counted(a, 100, 1e9), counted(slow, 1100, instructions)).value(), "gelu_forward")
+    return kernel(accepted(compare(counted(a, 100, 1e9), counted(slow, 1100, instructions))).value(),
+                  "gelu_forward")
         .cause;
   };
   EXPECT_EQ(cause(1.33e9), ChangeCause::data);
@@ -220,23 +225,23 @@ TEST(Compare, AnotherGpuOrDriverInvalidatesTheVerdict) {
   const auto a = training_step();
   auto runs_b = made_side({.kernels = a, .device = "NVIDIA A100"}, 3, 9);
   const auto runs_a = made_side({a}, 3, 1);
-  const Comparison other_gpu = compare(runs_a, runs_b).value();
+  const Comparison other_gpu = accepted(compare(runs_a, runs_b)).value();
   EXPECT_EQ(other_gpu.verdict, ComparisonVerdict::invalid_environment);
   EXPECT_EQ(exit_code(other_gpu), 4);
   EXPECT_TRUE(other_gpu.families_only);
-  EXPECT_NE(compare(runs_a, runs_b, {.any_environment = true}).value().verdict,
+  EXPECT_NE(accepted(compare(runs_a, runs_b, {.any_environment = true})).value().verdict,
             ComparisonVerdict::invalid_environment);
   runs_b = made_side({a}, 3, 9);
   for (RunProfile& run : runs_b) run.versions["driver"] = "590";
-  EXPECT_EQ(exit_code(compare(runs_a, runs_b).value()), 4);
+  EXPECT_EQ(exit_code(accepted(compare(runs_a, runs_b)).value()), 4);
   runs_b = made_side({a}, 3, 9);
   for (RunProfile& run : runs_b) {
     run.throttled_share = 0.5;
     run.throttle_reasons = {"thermal (hardware)"};
   }
-  EXPECT_EQ(exit_code(compare(runs_a, runs_b).value()), 4);
+  EXPECT_EQ(exit_code(accepted(compare(runs_a, runs_b)).value()), 4);
   for (RunProfile& run : runs_b) run.throttle_reasons = {"power limit"};
-  EXPECT_NE(exit_code(compare(runs_a, runs_b).value()), 4);
+  EXPECT_NE(exit_code(accepted(compare(runs_a, runs_b)).value()), 4);
 }
 
 TEST(Compare, UnmatchedTimeLeavesTheVerdictToTheRanges) {
@@ -289,12 +294,12 @@ TEST(Compare, AFreshPairThatDisagreesTakesTheBlameAway) {
   auto runs_b = made_side({.kernels = slower(a, "layernorm_backward", 1.1), .noise = kNoise}, 6, 50);
   ComparisonOptions options;
   options.confirmation_pairs = 1;
-  const Comparison shown = compare(runs_a, runs_b, options).value();
+  const Comparison shown = accepted(compare(runs_a, runs_b, options)).value();
   EXPECT_EQ(kernel(shown, "layernorm_backward").outcome, Outcome::regressed);
   EXPECT_TRUE(kernel(shown, "layernorm_backward").confirmed);
   EXPECT_EQ(shown.pairs, 5);
   runs_b.back() = made_side({.kernels = a, .noise = kNoise}, 1, 77).front();
-  const Comparison denied = compare(runs_a, runs_b, options).value();
+  const Comparison denied = accepted(compare(runs_a, runs_b, options)).value();
   EXPECT_EQ(kernel(denied, "layernorm_backward").outcome, Outcome::inconclusive);
   EXPECT_EQ(kernel(denied, "layernorm_backward").reason, OutcomeReason::not_confirmed);
 }
@@ -305,7 +310,7 @@ TEST(Compare, ASideInTwoModesIsNoProof) {
   auto runs_b = made_side({.kernels = a, .noise = 0.0005}, 6, 50);
   // Four of six runs of B are in a slow mode that A was in once or never.
   for (const std::size_t i : {1U, 2U, 4U, 5U}) runs_b[i].step.median_ns *= 1.12;
-  const Comparison comparison = compare(runs_a, runs_b).value();
+  const Comparison comparison = accepted(compare(runs_a, runs_b)).value();
   EXPECT_TRUE(comparison.b.two_modes);
   EXPECT_FALSE(comparison.a.two_modes);
   EXPECT_EQ(comparison.step().outcome, Outcome::inconclusive);
@@ -315,9 +320,10 @@ TEST(Compare, ASideInTwoModesIsNoProof) {
 TEST(Compare, UnpairedSidesMayDifferInNumber) {
   const auto a = training_step();
   const Comparison comparison =
-      compare(made_side({.kernels = a, .noise = kNoise}, 4, 1),
-              made_side({.kernels = slower(a, "layernorm_backward", 1.1), .factor = 1.03, .noise = kNoise}, 6,
-                        50))
+      accepted(compare(made_side({.kernels = a, .noise = kNoise}, 4, 1),
+                       made_side(
+                           {.kernels = slower(a, "layernorm_backward", 1.1), .factor = 1.03, .noise = kNoise},
+                           6, 50)))
           .value();
   EXPECT_FALSE(comparison.paired);
   EXPECT_EQ(kernel(comparison, "layernorm_backward").outcome, Outcome::regressed);
@@ -339,7 +345,7 @@ TEST(Compare, ChangedCountersAreToldWithoutStatistics) {
   runs_b[0].sites[4].dram_bytes = 1.004e9;
   runs_a[0].sites[5].dram_bytes = 1e9;
   runs_b[0].sites[5].dram_bytes = 1.006e9;
-  const Comparison comparison = compare(runs_a, runs_b).value();
+  const Comparison comparison = accepted(compare(runs_a, runs_b)).value();
   const auto counts = [&](std::size_t site) { return kernel(comparison, a[site].kernel).counts; };
   ASSERT_EQ(counts(3).size(), 2U);
   EXPECT_EQ(counts(3)[0].name, "registers_per_thread");
@@ -361,7 +367,7 @@ TEST(Compare, AnAutotunersChoicesWithinASideAreOneKernel) {
                                     made_side({other}, 1, 3)[0]};
   std::vector<RunProfile> runs_b = {made_side({other}, 1, 4)[0], made_side({a}, 1, 5)[0],
                                     made_side({a}, 1, 6)[0]};
-  const Comparison comparison = compare(runs_a, runs_b).value();
+  const Comparison comparison = accepted(compare(runs_a, runs_b)).value();
   EXPECT_EQ(comparison.kernels.size(), a.size());
   EXPECT_EQ(comparison.matched_share, 1);
   // Named as the first run of a side has them.
@@ -386,19 +392,19 @@ TEST(Compare, ThresholdsMayNotUndercutTheNoiseFloor) {
 TEST(NoiseFloor, IsTheSpreadOfPairsOfIdenticalCode) {
   const auto a = training_step();
   const Comparison comparison = compare_sides(a, a, 20);
-  const NoiseFloor floor = noise_floor(comparison).value();
+  const NoiseFloor floor = accepted(noise_floor(comparison)).value();
   EXPECT_EQ(floor.pairs, 20);
   EXPECT_NEAR(floor.class_ratio.at(KernelClass::gemm), kNoise * std::sqrt(2.0), 0.0025);
-  EXPECT_FALSE(noise_floor(compare_sides(a, a, 2)).ok());
+  EXPECT_FALSE(accepted(noise_floor(compare_sides(a, a, 2))).ok());
 }
 
 TEST(Compare, RefusesWhatCannotBeCompared) {
   const auto a = made_side({training_step()}, 2, 1);
-  EXPECT_EQ(compare({}, a).failure().kind, ErrorKind::usage);
-  EXPECT_EQ(compare(a, a, {.confirmation_pairs = 2}).failure().kind, ErrorKind::usage);
+  EXPECT_EQ(accepted(compare({}, a)).failure().kind, ErrorKind::usage);
+  EXPECT_EQ(accepted(compare(a, a, {.confirmation_pairs = 2})).failure().kind, ErrorKind::usage);
   auto empty = a;
   for (RunProfile& run : empty) run.kernel_ns = 0;
-  EXPECT_EQ(compare(a, empty).failure().kind, ErrorKind::no_data);
+  EXPECT_EQ(accepted(compare(a, empty)).failure().kind, ErrorKind::no_data);
 }
 
 // 490 kernels as they were and 10 made 3 % slower, 0.5 % noise a run, a drift of 3 % over five interleaved pairs: the
@@ -429,7 +435,7 @@ TEST(Compare, FindsTheFewAmongTheManyWithHardlyAFalseAlarm) {
     }
     ComparisonOptions options;
     options.kernel_step_share = 0;
-    const Comparison comparison = compare(runs_a, runs_b, options).value();
+    const Comparison comparison = accepted(compare(runs_a, runs_b, options)).value();
     for (const KernelChange& change : comparison.kernels) {
       if (change.outcome != Outcome::regressed && change.outcome != Outcome::improved) continue;
       (change.cause == ChangeCause::code ? found : false_alarms) += 1;
@@ -495,9 +501,9 @@ TEST(Environment, EveryFactHasItsWeight) {
         run.sm_clock_hz = 1.7e9;
       }
     }
-    EXPECT_TRUE(compare(a, b).value().environment.empty());
+    EXPECT_TRUE(accepted(compare(a, b)).value().environment.empty());
     for (RunProfile& run : b) one.change(run);
-    const auto found = compare(a, b).value().environment;
+    const auto found = accepted(compare(a, b)).value().environment;
     ASSERT_EQ(found.size(), 1U);
     EXPECT_EQ(found[0].what, one.what);
     EXPECT_EQ(found[0].weight, one.weight);
@@ -516,12 +522,12 @@ TEST(Environment, SmallDifferencesOfStateAreNone) {
     run.throttled_share = 0.25;
     run.throttle_reasons = {"power limit"};
   }
-  EXPECT_TRUE(compare(a, b).value().environment.empty());
+  EXPECT_TRUE(accepted(compare(a, b)).value().environment.empty());
   // A moment of heat at the beginning is no state; a tenth of the samples is.
   for (RunProfile& run : b) run.throttle_reasons = {"thermal (hardware)"}, run.throttled_share = 0.09;
-  EXPECT_TRUE(compare(a, b).value().environment.empty());
+  EXPECT_TRUE(accepted(compare(a, b)).value().environment.empty());
   for (RunProfile& run : b) run.throttled_share = 0.10;
-  const auto found = compare(a, b).value().environment;
+  const auto found = accepted(compare(a, b)).value().environment;
   ASSERT_EQ(found.size(), 1U);
   EXPECT_EQ(found[0].what, "throttled");
   EXPECT_EQ(found[0].a, "none");
@@ -537,7 +543,7 @@ TEST(Compare, TheOrderOfSitesMayDifferBetweenRuns) {
                                           made_side({turned}, 1, 3)[0]};
   const std::vector<RunProfile> runs_b = {made_side({turned}, 1, 4)[0], made_side({a}, 1, 5)[0],
                                           made_side({a}, 1, 6)[0]};
-  const Comparison comparison = compare(runs_a, runs_b).value();
+  const Comparison comparison = accepted(compare(runs_a, runs_b)).value();
   ASSERT_EQ(comparison.kernels.size(), a.size());
   for (const KernelChange& change : comparison.kernels) {
     EXPECT_EQ(change.kernels_a, change.kernels_b);

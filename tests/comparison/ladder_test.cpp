@@ -7,10 +7,13 @@
 
 #include "made_ladder.h"
 #include "ridgeline/comparison/sequential.h"
+#include "support/accepted_cases.h"
 #include "support/temporary_directory.h"
 
 namespace ridgeline::comparison {
 namespace {
+
+using ridgeline::testing::accepted;
 
 using ridgeline::testing::add_rounds;
 using ridgeline::testing::made_record;
@@ -19,7 +22,7 @@ using ridgeline::testing::MadeLadder;
 constexpr LadderQuestions kClimbOnly{false, false, false};
 
 LadderResult analysed(const LadderRecord& record) {
-  auto result = analyse_ladder(record);
+  auto result = accepted(analyse_ladder(record));
   EXPECT_TRUE(result) << result.failure().message;
   return std::move(result).value();
 }
@@ -31,18 +34,18 @@ const LadderEstimate& of(const LadderResult& result, std::size_t rung, Contribut
 }
 
 TEST(LadderDesign, AsksForTheClimbEachAloneAndEachLeftOut) {
-  const auto design = ladder_design({0, 0, 0}, {}).value();
+  const auto design = accepted(ladder_design({0, 0, 0}, {})).value();
   EXPECT_EQ(design.arms, (std::vector<RungSet>{0, 1, 3, 7, 2, 4, 6, 5}));
   EXPECT_EQ(design.quantities.size(), 12U);
-  EXPECT_EQ(ladder_design({0, 0, 0}, kClimbOnly).value().arms, (std::vector<RungSet>{0, 1, 3, 7}));
+  EXPECT_EQ(accepted(ladder_design({0, 0, 0}, kClimbOnly)).value().arms, (std::vector<RungSet>{0, 1, 3, 7}));
   // Ends are shared: at most 3k arms.
   for (std::size_t rungs = 1; rungs < 20; ++rungs)
-    EXPECT_LE(ladder_design(std::vector<RungSet>(rungs), {}).value().arms.size(), 3 * rungs + 1);
+    EXPECT_LE(accepted(ladder_design(std::vector<RungSet>(rungs), {})).value().arms.size(), 3 * rungs + 1);
 }
 
 // The third needs the second: alone it stands on it, and what leaves the second out leaves both out.
 TEST(LadderDesign, TakesNeedsAlong) {
-  const auto design = ladder_design({0, 0, 2}, {}).value();
+  const auto design = accepted(ladder_design({0, 0, 2}, {})).value();
   std::map<Contribution, std::map<std::size_t, std::vector<RungSet>>> sets;
   for (const LadderQuantity& quantity : design.quantities) {
     for (const LadderTerm& term : quantity.terms)
@@ -55,11 +58,11 @@ TEST(LadderDesign, TakesNeedsAlong) {
 }
 
 TEST(LadderDesign, RefusesWhatCannotBeClimbed) {
-  EXPECT_FALSE(ladder_design({}, {}));
-  EXPECT_FALSE(ladder_design({1}, {})) << "needs itself";
-  EXPECT_FALSE(ladder_design(std::vector<RungSet>(kMaxRungs + 1), {}));
-  EXPECT_FALSE(ladder_design(std::vector<RungSet>(7), {true, true, true}));
-  EXPECT_TRUE(ladder_design(std::vector<RungSet>(6), {true, true, true}));
+  EXPECT_FALSE(accepted(ladder_design({}, {})));
+  EXPECT_FALSE(accepted(ladder_design({1}, {}))) << "needs itself";
+  EXPECT_FALSE(accepted(ladder_design(std::vector<RungSet>(kMaxRungs + 1), {})));
+  EXPECT_FALSE(accepted(ladder_design(std::vector<RungSet>(7), {true, true, true})));
+  EXPECT_TRUE(accepted(ladder_design(std::vector<RungSet>(6), {true, true, true})));
 }
 
 // Identical rungs: of a kind's findings over a ladder at most one in twenty ladders has any.
@@ -261,7 +264,7 @@ TEST(Ladders, GoOnWithoutAProgramThatDoesNotRun) {
   EXPECT_EQ(result.whole.rounds, 6);
   EXPECT_TRUE(is_settled(result)) << "no further round would change that";
   std::erase_if(record.runs, [](const LadderRun& run) { return run.program == 0; });
-  EXPECT_EQ(analyse_ladder(record).failure().kind, ErrorKind::no_data);
+  EXPECT_EQ(accepted(analyse_ladder(record)).failure().kind, ErrorKind::no_data);
 }
 
 LossVerdict loss_verdict(const std::function<double(std::int64_t seed, bool above)>& loss,
@@ -335,7 +338,7 @@ LadderRecord full_record() {
 TEST(LadderRecords, AreReadAsTheyWereWritten) {
   const LadderRecord record = full_record();
   const std::string text = ladder_text(record);
-  const auto again = parse_ladder(text);
+  const auto again = accepted(parse_ladder(text));
   ASSERT_TRUE(again) << again.failure().message;
   EXPECT_EQ(ladder_text(again.value()), text);
   EXPECT_EQ(again.value().arms, record.arms);
@@ -343,9 +346,9 @@ TEST(LadderRecords, AreReadAsTheyWereWritten) {
   EXPECT_EQ(again.value().rungs[1].chosen, 0U);
   EXPECT_EQ(again.value().runs[0].loss, 3.25);
   EXPECT_EQ(again.value().runs[1].loss, std::nullopt);
-  EXPECT_TRUE(analyse_ladder(again.value()));
+  EXPECT_TRUE(accepted(analyse_ladder(again.value())));
   const LadderRecord needing = made_record({.saved = {0.1, 0.2}, .needs = {0, 1}});
-  EXPECT_EQ(parse_ladder(ladder_text(needing)).value().rungs[1].needs, std::vector<std::size_t>{0});
+  EXPECT_EQ(accepted(parse_ladder(ladder_text(needing))).value().rungs[1].needs, std::vector<std::size_t>{0});
 }
 
 TEST(LadderRecords, ThatAreDamagedSayWhere) {
@@ -355,9 +358,9 @@ TEST(LadderRecords, ThatAreDamagedSayWhere) {
     const std::size_t at = changed.find(from);
     EXPECT_NE(at, std::string::npos) << from;
     changed.replace(at, from.size(), to);
-    const auto record = parse_ladder(changed);
+    const auto record = accepted(parse_ladder(changed));
     if (!record) return record.failure().message;
-    const auto result = analyse_ladder(record.value());
+    const auto result = accepted(analyse_ladder(record.value()));
     return result ? std::string("accepted") : result.failure().message;
   };
   EXPECT_EQ(refused("ridgeline.ladder-runs", "ridgeline.rank"), "not the runs of a ladder");
@@ -370,8 +373,8 @@ TEST(LadderRecords, ThatAreDamagedSayWhere) {
             "a ladder that does not fit together: an arm has no program");
   EXPECT_NE(refused("\"left_out\": true", "\"left_out\": false").find("its arms are not those of its rungs"),
             std::string::npos);
-  EXPECT_FALSE(parse_ladder("[]"));
-  EXPECT_FALSE(parse_ladder("{"));
+  EXPECT_FALSE(accepted(parse_ladder("[]")));
+  EXPECT_FALSE(accepted(parse_ladder("{")));
   const ridgeline::testing::TemporaryDirectory folder;
   EXPECT_EQ(read_ladder(folder / "none").failure().kind, ErrorKind::io);
 }

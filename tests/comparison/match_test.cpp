@@ -7,9 +7,12 @@
 #include <optional>
 
 #include "made_runs.h"
+#include "support/accepted_cases.h"
 
 namespace ridgeline::comparison {
 namespace {
+
+using ridgeline::testing::accepted;
 
 using testing::made;
 using testing::MadeKernel;
@@ -17,7 +20,7 @@ using testing::training_step;
 
 Matching match(const std::vector<MadeKernel>& a, const std::vector<MadeKernel>& b,
                const MatchOptions& options = {}) {
-  return match_kernels(made({a}), made({b}), options).value();
+  return accepted(match_kernels(made({a}), made({b}), options)).value();
 }
 
 MadeKernel& named(std::vector<MadeKernel>& kernels, const std::string& name) {
@@ -242,7 +245,8 @@ TEST(Match, BetweenGpuModelsOnlyRangesAndFamiliesAreCompared) {
   const auto a = training_step();
   auto b = a;
   named(b, "nvjet_sm90_tst_128x160").kernel = "ampere_bf16_s16816gemm_bf16_128x128_ldg8_f2f_stages_64x3_tn";
-  const Matching matching = match_kernels(made({a}), made({.kernels = b, .device = "NVIDIA A100"})).value();
+  const Matching matching =
+      accepted(match_kernels(made({a}), made({.kernels = b, .device = "NVIDIA A100"}))).value();
   EXPECT_TRUE(matching.families_only);
   EXPECT_EQ(matching.time_share, 1);
   const auto product = match_of_a(matching, index_of(a, "nvjet_sm90_tst_128x160"));
@@ -361,7 +365,7 @@ TEST(Match, RulesComeFirst) {
   options.rules = {{"gelu", "my_gelu_v2", ""}};
   EXPECT_NE(level_of_a(match(a, b, options), 0), MatchLevel::rule) << "a rule's kernel is the whole name";
   options.rules = {{"(", "", ""}};
-  const auto bad = match_kernels(made({a}), made({b}), options);
+  const auto bad = accepted(match_kernels(made({a}), made({b}), options));
   ASSERT_FALSE(bad.ok());
   EXPECT_EQ(bad.failure().kind, ErrorKind::usage);
 }
@@ -434,7 +438,7 @@ TEST(Match, SitesOfManyShapesHaveTheSameLaunch) {
     RunProfile b = made({{{"step / op", "gelu_forward", 100, 1, "c2"}}});
     of_a(a.sites[0]);
     of_b(b.sites[0]);
-    return match_kernels(a, b).value().matches.at(0).confidence;
+    return accepted(match_kernels(a, b)).value().matches.at(0).confidence;
   };
   const auto none = [](KernelSite& site) { site.shape.reset(); };
   const auto as_made = [](KernelSite&) {};

@@ -10,10 +10,13 @@
 #include "fabricated_capture.h"
 #include "ridgeline/comparison/ladder.h"
 #include "ridgeline/store/database.h"
+#include "support/accepted_cases.h"
 #include "support/temporary_directory.h"
 
 namespace ridgeline::comparison {
 namespace {
+
+using ridgeline::testing::accepted;
 
 struct ObservedStep {
   std::int64_t start_ns = 0, length_ns = 0;
@@ -58,7 +61,7 @@ class ObservedRecording {
       insert.run();
     }
     database.execute("COMMIT");
-    const Result<LadderObservation> observed = observe_capture(path_);
+    const Result<LadderObservation> observed = accepted(observe_capture(path_));
     EXPECT_TRUE(observed.ok());
     return observed.value().run;
   }
@@ -161,29 +164,29 @@ TEST(ObservedRun, FewSamplesSayNothingOfTheClocksCourse) {
 }
 
 TEST(ObservedRun, TimesThatAProgramPrints) {
-  EXPECT_EQ(observe_times({5, 1, 3}).step_ns, 3);
-  const LadderRun constant = observe_times(std::vector<double>(20, 7.0));
+  EXPECT_EQ(accepted(observe_times({5, 1, 3})).step_ns, 3);
+  const LadderRun constant = accepted(observe_times(std::vector<double>(20, 7.0)));
   EXPECT_EQ(constant.step_ns, 7);
   EXPECT_EQ(constant.steps, 20);
   EXPECT_EQ(constant.discarded, 0);
   EXPECT_TRUE(constant.settled);
   std::vector<double> falling(40, 100);
   for (std::size_t i = 0; i < 10; ++i) falling[i] = 200 - 10 * static_cast<double>(i);
-  const LadderRun settles = observe_times(falling);
+  const LadderRun settles = accepted(observe_times(falling));
   EXPECT_TRUE(settles.settled);
   EXPECT_GT(settles.discarded, 0);
   EXPECT_EQ(settles.discarded + settles.steps, 40);
   EXPECT_EQ(settles.step_ns, 100);
   std::vector<double> rising(30);
   std::iota(rising.begin(), rising.end(), 1.0);
-  const LadderRun never = observe_times(rising);
+  const LadderRun never = accepted(observe_times(rising));
   EXPECT_FALSE(never.settled);
   EXPECT_EQ(never.discarded, 15);
   EXPECT_EQ(never.step_ns, 23);
 }
 
 TEST(ObservedRun, AFileThatIsNoneIsNamed) {
-  const auto missing = observe_capture("/nowhere/at all.ridge");
+  const auto missing = accepted(observe_capture("/nowhere/at all.ridge"));
   ASSERT_FALSE(missing.ok());
   EXPECT_NE(missing.failure().message.find("/nowhere/at all.ridge"), std::string::npos);
 }

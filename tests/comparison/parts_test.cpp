@@ -6,9 +6,12 @@
 
 #include "made_runs.h"
 #include "ridgeline/comparison/comparison.h"
+#include "support/accepted_cases.h"
 
 namespace ridgeline::comparison {
 namespace {
+
+using ridgeline::testing::accepted;
 
 using analyzer::KernelBudget;
 using testing::made_side;
@@ -30,7 +33,7 @@ const KernelChange& change_of(const Comparison& comparison, const std::string& n
 
 TEST(Phases, AreTheSumsOfTheirKernels) {
   const auto a = made_side({training_step()}, 3, 1);
-  const Comparison comparison = compare(a, a).value();
+  const Comparison comparison = accepted(compare(a, a)).value();
   double phases_ns = 0;
   for (const char* name : {"forward", "backward", "optimizer"}) {
     ASSERT_NE(step_metric(comparison, name), nullptr) << name;
@@ -45,7 +48,7 @@ TEST(Phases, OneThatALaterRunLacksIsNotMeasured) {
   auto b = made_side({training_step()}, 3, 9);
   b.back().sites.pop_back();  // the optimizer
   b.back().order.pop_back();
-  const Comparison comparison = compare(b, b).value();
+  const Comparison comparison = accepted(compare(b, b)).value();
   ASSERT_NE(step_metric(comparison, "optimizer"), nullptr);
   EXPECT_EQ(step_metric(comparison, "optimizer")->outcome, Outcome::not_measured);
   EXPECT_EQ(step_metric(comparison, "forward")->outcome, Outcome::same);
@@ -55,7 +58,7 @@ TEST(Budgets, OfAKernelThatIsThereAreHeldAndNothingElseIsSaid) {
   const auto runs = made_side({training_step()}, 3, 1);
   ComparisonOptions options;
   options.budgets = {{.kernel = "adamw*", .max_time_ns = 1.3e6}, {.kernel = "adamw*", .max_time_ns = 1.1e6}};
-  const Comparison comparison = compare(runs, runs, options).value();
+  const Comparison comparison = accepted(compare(runs, runs, options)).value();
   ASSERT_EQ(comparison.budgets.size(), 2U);
   for (const BudgetCheck& check : comparison.budgets) {
     EXPECT_TRUE(check.measured);
@@ -66,9 +69,9 @@ TEST(Budgets, OfAKernelThatIsThereAreHeldAndNothingElseIsSaid) {
   EXPECT_TRUE(comparison.budgets[1].missed);
   EXPECT_EQ(exit_code(comparison), 1);
   options.budgets.pop_back();
-  EXPECT_EQ(exit_code(compare(runs, runs, options).value()), 0);
+  EXPECT_EQ(exit_code(accepted(compare(runs, runs, options)).value()), 0);
   options.budgets[0].kernel = "no such kernel";
-  const Comparison none = compare(runs, runs, options).value();
+  const Comparison none = accepted(compare(runs, runs, options)).value();
   ASSERT_EQ(none.budgets.size(), 1U);
   EXPECT_FALSE(none.budgets[0].kernel.has_value());
   EXPECT_EQ(exit_code(none), 3);
@@ -80,7 +83,7 @@ TEST(Budgets, OfBytesAndUtilisationNeedThemMeasured) {
   const auto checked = [&](const KernelBudget& budget) {
     ComparisonOptions options;
     options.budgets = {budget};
-    return compare(a, b, options).value().budgets.at(0);
+    return accepted(compare(a, b, options)).value().budgets.at(0);
   };
   const KernelBudget bytes{.kernel = "adamw*", .max_dram_bytes = 1e9};
   const KernelBudget ratio{.kernel = "adamw*", .min_utilisation_ratio = 0.7};
@@ -114,7 +117,7 @@ TEST(WithinRun, TheSpreadIsThatOfTheFirstRunsMedian) {
   for (RunProfile& run : a) run.sites.back().time_deviation_ns = 2'000;
   a.front().step.count = 4;
   a.back().step.count = 400;
-  const Comparison comparison = compare(a, b).value();
+  const Comparison comparison = accepted(compare(a, b)).value();
   const Change& time = change_of(comparison, "adamw_kernel").time;
   ASSERT_TRUE(time.within_run_ratio.has_value());
   EXPECT_DOUBLE_EQ(*time.within_run_ratio, 1e3 / 1.2e6);
@@ -137,7 +140,7 @@ TEST(Confirmation, HalfOfTheDifferenceHasToShowAgain) {
     b.push_back(changed_side("layernorm_backward", again, 1, 90).front());
     ComparisonOptions options;
     options.confirmation_pairs = 1;
-    return change_of(compare(a, b, options).value(), "layernorm_backward").outcome;
+    return change_of(accepted(compare(a, b, options)).value(), "layernorm_backward").outcome;
   };
   EXPECT_EQ(outcome(1.06), Outcome::regressed);
   EXPECT_EQ(outcome(1.04), Outcome::inconclusive);
@@ -151,7 +154,7 @@ TEST(Margin, OfAKernelIsThreeTimesTheNoiseOfItsClassIfThatIsMore) {
     ComparisonOptions options;
     options.kernel_ratio = kernel_ratio;
     options.floor = NoiseFloor{5, 0.001, {{KernelClass::normalisation, class_ratio}}};
-    return change_of(compare(a, b, options).value(), "layernorm_backward").outcome;
+    return change_of(accepted(compare(a, b, options)).value(), "layernorm_backward").outcome;
   };
   EXPECT_EQ(outcome(0.016), Outcome::regressed);
   EXPECT_EQ(outcome(0.018), Outcome::same) << "5 % lie within 5.4 %";
@@ -166,7 +169,7 @@ TEST(Margin, OfAKernelIsATimeToo) {
     ComparisonOptions options;
     options.kernel_ns = min_ns;
     options.kernel_step_share = min_share;
-    return change_of(compare(a, b, options).value(), "layernorm_backward");
+    return change_of(accepted(compare(a, b, options)).value(), "layernorm_backward");
   };
   const double step_ns = a.front().step.median_ns;
   EXPECT_EQ(change(26e3, 0).outcome, Outcome::regressed);
@@ -191,7 +194,7 @@ TEST(Hint, IsAChangeOfThreeTimesTheSpreadInsideTheRuns) {
     ComparisonOptions options;
     options.kernel_ns = min_ns;
     options.kernel_step_share = 0;
-    const KernelChange change = change_of(compare(a, b, options).value(), "layernorm_backward");
+    const KernelChange change = change_of(accepted(compare(a, b, options)).value(), "layernorm_backward");
     EXPECT_EQ(change.reason, OutcomeReason::single_run);
     EXPECT_NEAR(*change.time.within_run_ratio, spread, 0.01 * spread);
     return change.hint;

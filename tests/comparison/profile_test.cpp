@@ -9,10 +9,13 @@
 #include "fabricated_capture.h"
 #include "ridgeline/comparison/comparison.h"
 #include "ridgeline/store/capture_writer.h"
+#include "support/accepted_cases.h"
 #include "support/temporary_directory.h"
 
 namespace ridgeline::comparison {
 namespace {
+
+using ridgeline::testing::accepted;
 
 using analyzer::KernelBound;
 using analyzer::LaunchUtilisation;
@@ -22,7 +25,7 @@ using analyzer::Session;
 const std::string kBundled = std::string(RIDGELINE_SOURCE_DIR) + "/examples/gpt2-h200.ridge";
 
 TEST(ProfileRun, SitesHoldAllKernelTimeOfTheStep) {
-  const RunProfile profile = profile_run(kBundled).value();
+  const RunProfile profile = accepted(profile_run(kBundled)).value();
   Session session = Session::open(kBundled).value();
   const auto ranking = session.ranking().value();
   ASSERT_FALSE(profile.sites.empty());
@@ -39,7 +42,7 @@ TEST(ProfileRun, SitesHoldAllKernelTimeOfTheStep) {
 }
 
 TEST(ProfileRun, LayersAreFoldedAndCodesTold) {
-  const RunProfile profile = profile_run(kBundled).value();
+  const RunProfile profile = accepted(profile_run(kBundled)).value();
   int in_layers = 0;
   for (const KernelSite& site : profile.sites) {
     EXPECT_EQ(site.path.find("layer 0"), std::string::npos) << site.path;
@@ -51,7 +54,7 @@ TEST(ProfileRun, LayersAreFoldedAndCodesTold) {
 }
 
 TEST(ProfileRun, MeasurementsComeFromTheRepresentativeStep) {
-  const RunProfile profile = profile_run(kBundled).value();
+  const RunProfile profile = accepted(profile_run(kBundled)).value();
   double measured = 0;
   double all = 0;
   for (const KernelSite& site : profile.sites) {
@@ -67,7 +70,7 @@ TEST(ProfileRun, MeasurementsComeFromTheRepresentativeStep) {
 
 // Of the launches of one kernel at one place, reckoned again from the session's answers.
 TEST(ProfileRun, MeasurementsAreThoseOfTheLaunchesTogether) {
-  const RunProfile profile = profile_run(kBundled).value();
+  const RunProfile profile = accepted(profile_run(kBundled)).value();
   Session session = Session::open(kBundled).value();
   const auto model = session.model().value();
   const auto utilisation = session.utilisation().value();
@@ -112,7 +115,7 @@ TEST(ProfileRun, MeasurementsAreThoseOfTheLaunchesTogether) {
 }
 
 TEST(ProfileRun, FactsAreThoseOfTheRecording) {
-  const RunProfile profile = profile_run(kBundled).value();
+  const RunProfile profile = accepted(profile_run(kBundled)).value();
   Session session = Session::open(kBundled).value();
   const auto model = session.recording().value();
   EXPECT_EQ(profile.path, kBundled);
@@ -132,8 +135,8 @@ TEST(ProfileRun, FactsAreThoseOfTheRecording) {
 }
 
 TEST(ProfileRun, ARunAgainstItselfDoesNotDiffer) {
-  const RunProfile profile = profile_run(kBundled).value();
-  const Comparison comparison = compare({profile}, {profile}).value();
+  const RunProfile profile = accepted(profile_run(kBundled)).value();
+  const Comparison comparison = accepted(compare({profile}, {profile})).value();
   EXPECT_EQ(comparison.matched_share, 1);
   EXPECT_EQ(comparison.step_delta_ns, 0);
   EXPECT_EQ(comparison.verdict, ComparisonVerdict::inconclusive);
@@ -150,7 +153,7 @@ TEST(ProfileRun, ARecordingWithoutStepsIsOneStep) {
   ridgeline::testing::FabricatedCapture options;
   options.step_ranges = false;
   ridgeline::testing::write_fabricated_capture(directory / "c.ridge", options);
-  const RunProfile profile = profile_run(directory / "c.ridge").value();
+  const RunProfile profile = accepted(profile_run(directory / "c.ridge")).value();
   EXPECT_TRUE(profile.whole_recording);
   EXPECT_GT(profile.kernel_ns, 0);
   EXPECT_GT(profile.step.median_ns, profile.kernel_ns * 0.9);
@@ -159,7 +162,7 @@ TEST(ProfileRun, ARecordingWithoutStepsIsOneStep) {
 TEST(ProfileRun, TheOrderIsThatOfTheLaunches) {
   const ridgeline::testing::TemporaryDirectory directory;
   ridgeline::testing::write_fabricated_capture(directory / "c.ridge");
-  const RunProfile profile = profile_run(directory / "c.ridge").value();
+  const RunProfile profile = accepted(profile_run(directory / "c.ridge")).value();
   ASSERT_FALSE(profile.order.empty());
   EXPECT_EQ(profile.sites[profile.order.front()].path, "step / forward / encoder");
   EXPECT_EQ(profile.sites[profile.order.back()].path, "step / optimizer / adamw");
@@ -168,7 +171,7 @@ TEST(ProfileRun, TheOrderIsThatOfTheLaunches) {
 TEST(ProfileRun, WhatWasNotMeasuredHasNoUtilisation) {
   const ridgeline::testing::TemporaryDirectory directory;
   ridgeline::testing::write_fabricated_capture(directory / "c.ridge", {.replay_steps = 0});
-  const RunProfile profile = profile_run(directory / "c.ridge").value();
+  const RunProfile profile = accepted(profile_run(directory / "c.ridge")).value();
   ASSERT_FALSE(profile.sites.empty());
   for (const KernelSite& site : profile.sites) {
     EXPECT_FALSE(site.dram_ratio.has_value()) << site.kernel;
@@ -208,7 +211,7 @@ RunProfile profile_of_grids(int grids, const std::function<int(int step, int gri
     }
   }
   writer.finish();
-  return profile_run(directory / "c.ridge").value();
+  return accepted(profile_run(directory / "c.ridge")).value();
 }
 
 // A few grids are those of the program's operations; more are those of its data, and one kernel.
@@ -248,13 +251,13 @@ TEST(ProfileRun, ConfigurationsThatDifferFromStepToStepAreOneKernel) {
 }
 
 TEST(ProfileRun, FailuresNameTheFile) {
-  const auto missing = profile_run("/nonexistent/x.ridge");
+  const auto missing = accepted(profile_run("/nonexistent/x.ridge"));
   ASSERT_FALSE(missing.ok());
   EXPECT_EQ(missing.failure().kind, ErrorKind::io);
   EXPECT_NE(missing.failure().message.find("/nonexistent/x.ridge"), std::string::npos);
   const ridgeline::testing::TemporaryDirectory directory;
   std::ofstream(directory / "text") << "no capture";
-  EXPECT_EQ(profile_run(directory / "text").failure().kind, ErrorKind::not_a_capture);
+  EXPECT_EQ(accepted(profile_run(directory / "text")).failure().kind, ErrorKind::not_a_capture);
 }
 
 }  // namespace

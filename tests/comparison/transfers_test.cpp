@@ -6,9 +6,12 @@
 #include <algorithm>
 
 #include "made_runs.h"
+#include "support/accepted_cases.h"
 
 namespace ridgeline::comparison {
 namespace {
+
+using ridgeline::testing::accepted;
 
 using Runs = std::vector<RunProfile>;
 
@@ -41,7 +44,8 @@ const TransferSite kMoves{
     "step / forward", TransferKind::copy, CopyKind::device_to_device, 8, 268e6, 200e3, 192e3};
 
 TEST(Transfers, ThatCameAreNamedWithWhatTheyMoveAndCost) {
-  const Comparison comparison = compare(copying({kUpload}, 1), copying({kUpload, kMoves}, 50)).value();
+  const Comparison comparison =
+      accepted(compare(copying({kUpload}, 1), copying({kUpload, kMoves}, 50))).value();
   ASSERT_EQ(comparison.transfers.size(), 2U);
   const TransferChange& added = comparison.transfers.front();
   EXPECT_EQ(added.outcome, Outcome::added);
@@ -59,16 +63,16 @@ TEST(Transfers, ThatCameAreNamedWithWhatTheyMoveAndCost) {
 TEST(Transfers, OfARenamedRangeAreTheSameAndThoseThatDoOtherWorkAreTold) {
   TransferSite moved = kMoves;
   moved.path = "step / prepare";
-  const Comparison same = compare(copying({kMoves}, 1), copying({moved}, 50)).value();
+  const Comparison same = accepted(compare(copying({kMoves}, 1), copying({moved}, 50))).value();
   ASSERT_EQ(same.transfers.size(), 1U);
   EXPECT_EQ(same.transfers.front().outcome, Outcome::same);
   moved.calls = 16;
-  EXPECT_EQ(compare(copying({kMoves}, 1), copying({moved}, 50)).value().transfers.size(), 2U)
+  EXPECT_EQ(accepted(compare(copying({kMoves}, 1), copying({moved}, 50))).value().transfers.size(), 2U)
       << "another place and other work: one came, one went";
   moved.path = kMoves.path;
   moved.time_ns *= 2;
   moved.exposed_ns *= 2;
-  const Comparison more = compare(copying({kMoves}, 1), copying({moved}, 50)).value();
+  const Comparison more = accepted(compare(copying({kMoves}, 1), copying({moved}, 50))).value();
   ASSERT_EQ(more.transfers.size(), 1U);
   EXPECT_TRUE(more.transfers.front().other_work());
   EXPECT_EQ(more.transfers.front().outcome, Outcome::regressed);
@@ -78,14 +82,14 @@ TEST(Transfers, OfARenamedRangeAreTheSameAndThoseThatDoOtherWorkAreTold) {
 // The review's case: memsets of 960 µs a step, and kernels and gaps that do not account for them.
 TEST(Parts, AddUpToTheStepAndWhatTheyDoNotExplainIsALine) {
   const TransferSite sets{"step / backward", TransferKind::memset, CopyKind::unknown, 16, 1e8, 960e3, 960e3};
-  const Comparison comparison = compare(copying({}, 1), copying({sets}, 50)).value();
+  const Comparison comparison = accepted(compare(copying({}, 1), copying({sets}, 50))).value();
   EXPECT_EQ(comparison.verdict, ComparisonVerdict::regressed);
   ASSERT_NE(part(comparison, PartKind::memsets), nullptr);
   EXPECT_EQ(part(comparison, PartKind::memsets)->outcome, Outcome::regressed);
   EXPECT_EQ(part(comparison, PartKind::unexplained), nullptr) << "nothing is left";
   Runs grown = copying({}, 50);
   for (RunProfile& run : grown) run.step.median_ns += 900e3;
-  const Comparison left = compare(copying({}, 1), grown).value();
+  const Comparison left = accepted(compare(copying({}, 1), grown)).value();
   ASSERT_NE(part(left, PartKind::unexplained), nullptr);
   EXPECT_NEAR(part(left, PartKind::unexplained)->time.delta, 900e3, 1e3);
   double explained = 0;
@@ -105,7 +109,7 @@ TEST(Parts, BelowAFloorInTheStepsTimeAreNotCalledSlower) {
     run.gap_ns *= 1.117;  // 0.2 % of the step, with certainty
     run.step.median_ns += run.gap_ns * (1 - 1 / 1.117);
   }
-  const Comparison comparison = compare(a, b).value();
+  const Comparison comparison = accepted(compare(a, b)).value();
   const StepMetric* gaps = part(comparison, PartKind::gaps);
   ASSERT_NE(gaps, nullptr);
   EXPECT_NE(gaps->outcome, Outcome::regressed);
@@ -116,7 +120,7 @@ TEST(Parts, BelowAFloorInTheStepsTimeAreNotCalledSlower) {
 TEST(Change, DifferencePerCentAndIntervalAreOfOneEstimator) {
   const auto a = testing::made_side({.kernels = testing::training_step(), .noise = 0.01}, 5, 1);
   const auto b = testing::made_side({.kernels = testing::training_step(), .noise = 0.01}, 5, 50);
-  const Comparison comparison = compare(a, b).value();
+  const Comparison comparison = accepted(compare(a, b)).value();
   const auto agree = [](const Change& change) {
     EXPECT_NEAR(change.b / change.a - 1, change.ratio, 1e-12);
     EXPECT_DOUBLE_EQ(change.b - change.a, change.delta);
@@ -140,7 +144,7 @@ TEST(Clock, IsNotBlamedOnKernels) {
     memory_bound.time_ns /= 1.045;  // 0.5 % more than in A
     *memory_bound.cycles /= 1.045;
   }
-  const Comparison comparison = compare(a, b).value();
+  const Comparison comparison = accepted(compare(a, b)).value();
   EXPECT_EQ(comparison.step().outcome, Outcome::regressed) << "the step is judged as measured";
   for (const KernelChange& change : comparison.kernels) {
     EXPECT_NE(change.outcome, Outcome::improved) << change.family;

@@ -16,10 +16,14 @@
 #include "ridgeline/reports/reason_text.h"
 #include "ridgeline/store/capture.h"
 #include "ridgeline/store/database.h"
+#include "support/accepted_cases.h"
+#include "support/accepted_import.h"
 #include "support/temporary_directory.h"
 
 namespace ridgeline::import {
 namespace {
+
+using ridgeline::testing::accepted;
 
 using ridgeline::testing::TemporaryDirectory;
 
@@ -135,7 +139,7 @@ class Joined : public ::testing::Test {
  protected:
   void SetUp() override {
     write("trace", trace_of_steps());
-    (void)import_traces({directory_ / "trace"}, capture()).value();
+    (void)accepted(import_traces({directory_ / "trace"}, capture())).value();
   }
   void write(const std::string& name, const std::string& bytes) {
     std::ofstream(directory_ / name, std::ios::binary) << bytes;
@@ -143,7 +147,9 @@ class Joined : public ::testing::Test {
   std::string capture() { return directory_ / "run.ridge"; }
   std::string output() { return directory_ / "joined.ridge"; }
   Result<JoinSummary> join(const std::string& name, NcuLocale locale = NcuLocale::decided) {
-    return join_ncu_results({directory_ / name}, capture(), output(), {.overwrite = true, .locale = locale});
+    return ridgeline::testing::expect_accepted_import(
+        join_ncu_results({directory_ / name}, capture(), output(), {.overwrite = true, .locale = locale}),
+        output());
   }
   void expect_refused(const std::string& text, ErrorKind kind, const std::string& part) {
     write("bad.csv", text);
@@ -283,7 +289,7 @@ TEST_F(Joined, ANameOfSeveralKernelsIsNotGuessed) {
        at = trace.find("gemm<128>", at + 1))
     if (n++ % 2 == 1) trace.replace(at, 9, "gemm<256>");
   write("trace", trace);
-  (void)import_traces({directory_ / "trace"}, capture(), {.import = {.overwrite = true}}).value();
+  (void)accepted(import_traces({directory_ / "trace"}, capture(), {.import = {.overwrite = true}})).value();
   std::string page = raw_page();
   for (std::size_t at = page.find(kGemm); at != std::string::npos; at = page.find(kGemm))
     page.replace(at, std::string(kGemm).size(), "gemm");
@@ -546,7 +552,9 @@ class SampledByOthers : public ::testing::Test {
       store::Database made(directory_ / "export", store::OpenMode::create);
       made.execute(sql);
     }
-    return import_traces({directory_ / "export"}, output(), {.import = {.overwrite = true}});
+    return ridgeline::testing::expect_accepted_import(
+        accepted(import_traces({directory_ / "export"}, output(), {.import = {.overwrite = true}})),
+        output());
   }
   std::string output() { return directory_ / "out.ridge"; }
   std::string warnings(const ImportSummary& summary) {
@@ -674,7 +682,7 @@ TEST_F(SampledByOthers, HardwareCountersOfATraceAreSamples) {
     counter("dram__bytes_write.sum", 0);
   }
   std::ofstream(directory_ / "trace", std::ios::binary) << trace << "]}";
-  (void)import_traces({directory_ / "trace"}, output()).value();
+  (void)accepted(import_traces({directory_ / "trace"}, output())).value();
   analyzer::Session session = analyzer::Session::open(output()).value();
   const auto analysis = session.analysis().value();
   ASSERT_EQ(analysis->ranking.rows.size(), 2u);
@@ -692,7 +700,7 @@ TEST(NcuSamples, ARealPageOfDetailsIsRead) {
   const char* folder = std::getenv("RIDGELINE_TRACE_SAMPLES");
   if (folder == nullptr) GTEST_SKIP() << "no folder of samples";
   const std::string path = std::string(folder) + "/ncu_details_cc75_copy_blocked.csv";
-  const NcuResults results = read_ncu_csv(path, std::nullopt).value();
+  const NcuResults results = accepted(read_ncu_csv(path, std::nullopt)).value();
   ASSERT_EQ(results.launches.size(), 1u);
   const NcuLaunch& launch = results.launches[0];
   EXPECT_EQ(launch.grid, (store::Dim3{1024, 1, 1}));
@@ -706,7 +714,8 @@ TEST(NcuSamples, ARealPageOfDetailsIsRead) {
   EXPECT_DOUBLE_EQ(value("gpc__cycles_elapsed.max"), 12'319'469);
   EXPECT_DOUBLE_EQ(value("dram__bytes.sum.per_second"), 196'456'177'859.63);
   EXPECT_DOUBLE_EQ(value("gpu__compute_memory_throughput.avg.pct_of_peak_sustained_elapsed"), 61.84);
-  const auto error = read_ncu_csv(std::string(folder) + "/ncu_hostile_error_only.csv", std::nullopt);
+  const auto error =
+      accepted(read_ncu_csv(std::string(folder) + "/ncu_hostile_error_only.csv", std::nullopt));
   ASSERT_FALSE(error.ok());
   EXPECT_EQ(error.failure().kind, ErrorKind::not_a_capture);
   EXPECT_NE(error.failure().message.find("did not match any section"), std::string::npos);
@@ -720,7 +729,7 @@ TEST(NcuSamples, MutantsOfARealPageEndInOneClearLine) {
   const TemporaryDirectory directory;
   const auto refused = [&](const std::string& mutant) {
     std::ofstream(directory / "mutant.csv", std::ios::binary) << mutant;
-    const auto result = read_ncu_csv(directory / "mutant.csv", std::nullopt);
+    const auto result = accepted(read_ncu_csv(directory / "mutant.csv", std::nullopt));
     EXPECT_FALSE(result.ok());
     if (result.ok()) return std::string();
     EXPECT_EQ(result.failure().message.find('\n'), std::string::npos) << result.failure().message;

@@ -19,6 +19,7 @@
 #include "ridgeline/spool/reader.h"
 #include "ridgeline/spool/writer.h"
 #include "ridgeline/store/capture.h"
+#include "support/accepted_import.h"
 #include "support/temporary_directory.h"
 
 namespace ridgeline::import::testing {
@@ -478,7 +479,8 @@ inline std::size_t messages_with(const store::Capture& capture, const std::strin
 class Importer : public ::testing::Test {
  protected:
   store::Capture import() {
-    Result<ImportSummary> imported = import_spools(directory_.path(), output_);
+    Result<ImportSummary> imported =
+        ridgeline::testing::expect_accepted_import(import_spools(directory_.path(), output_), output_);
     if (!imported.ok()) throw std::runtime_error(imported.failure().message);
     summary_ = std::move(imported).value();
     return open_capture(output_);

@@ -8,6 +8,7 @@
 #include "ridgeline/import/trace_files.h"
 #include "ridgeline/store/capture.h"
 #include "ridgeline/store/database.h"
+#include "support/accepted_import.h"
 #include "support/temporary_directory.h"
 
 namespace ridgeline::import {
@@ -185,7 +186,9 @@ class NsysSchemas : public ::testing::TestWithParam<Schema> {
     return directory_ / "run";
   }
   Result<ImportSummary> import(const std::string& file) {
-    return import_traces({file}, directory_ / "out.ridge", {.import = {.overwrite = true}, .step_range = ""});
+    return ridgeline::testing::expect_accepted_import(
+        import_traces({file}, directory_ / "out.ridge", {.import = {.overwrite = true}, .step_range = ""}),
+        directory_ / "out.ridge");
   }
   void expect_refused(const std::string& file, const std::string& said) {
     const Result<ImportSummary> result = import(file);

@@ -3,13 +3,17 @@
 
 #include <gtest/gtest.h>
 
+#include "support/accepted_cases.h"
+
 namespace ridgeline::import {
 namespace {
 
+using ridgeline::testing::accepted;
+
 std::optional<store::Annotation> work(const char* name, const char* sizes, const char* types = "",
                                       const char* values = "") {
-  const auto arguments = op_arguments(sizes, types, values);
-  return arguments ? work_of_op(name, *arguments) : std::nullopt;
+  const auto arguments = accepted(op_arguments(sizes, types, values));
+  return arguments ? accepted(work_of_op(name, *arguments)) : std::nullopt;
 }
 
 TEST(OpShapes, AProductOfMatricesIsTwiceItsMultiplyAdds) {

@@ -10,9 +10,12 @@
 #include "recording/steps.h"
 #include "spool/spool_events.h"
 #include "spool/spool_words.h"
+#include "support/accepted_cases.h"
 
 namespace ridgeline::import {
 namespace {
+
+using ridgeline::testing::accepted;
 
 Call call(std::uint32_t correlation_id, bool graph = false) {
   return {.correlation_id = correlation_id, .graph = graph, .thread_id = 1000 + correlation_id};
@@ -87,20 +90,20 @@ TEST(SpoolEvents, FailedAndCapturedCallsExpectNoKernel) {
 }
 
 TEST(SpoolEvents, WhatTheAgentCouldNotReadIsAbsent) {
-  const Clocks none = clocks_of(spool::ClockSampleRecord{});
+  const Clocks none = accepted(clocks_of(spool::ClockSampleRecord{}));
   EXPECT_FALSE(none.sm_hz || none.memory_hz || none.power_mw || none.temperature_c);
   EXPECT_EQ(none.throttle_reasons, 0) << "no reason is an answer";
   spool::KernelRecord kernel{};
-  EXPECT_FALSE(execution_of(kernel).cluster || execution_of(kernel).graph_node);
+  EXPECT_FALSE(accepted(execution_of(kernel)).cluster || accepted(execution_of(kernel)).graph_node);
   kernel.cluster_y = 2;
   kernel.header.flags = spool::kGraphNode;
-  EXPECT_EQ(execution_of(kernel).cluster, (store::Dim3{0, 2, 0}));
-  EXPECT_EQ(execution_of(kernel).graph_node, 0u) << "a node may have that number";
+  EXPECT_EQ(accepted(execution_of(kernel)).cluster, (store::Dim3{0, 2, 0}));
+  EXPECT_EQ(accepted(execution_of(kernel)).graph_node, 0u) << "a node may have that number";
   spool::NvtxRangeRecord range{};
   range.end_ns = 5;
-  EXPECT_EQ(range_of(range).end_ns, 5);
+  EXPECT_EQ(accepted(range_of(range)).end_ns, 5);
   range.header.flags = spool::kRangeUnclosed;
-  EXPECT_FALSE(range_of(range).end_ns);
+  EXPECT_FALSE(accepted(range_of(range)).end_ns);
 }
 
 TEST(LaunchJoin, KernelsOfACallThatLaunchesNoGraphAreCountedWhereTheyAreTooMany) {

@@ -10,10 +10,14 @@
 #include "perfetto/slice_pairs.h"
 #include "ridgeline/import/trace_files.h"
 #include "ridgeline/store/capture.h"
+#include "support/accepted_cases.h"
+#include "support/accepted_import.h"
 #include "support/temporary_directory.h"
 
 namespace ridgeline::import {
 namespace {
+
+using ridgeline::testing::accepted;
 
 // A message in the wire format.
 class Message {
@@ -187,7 +191,9 @@ class PerfettoTraces : public ::testing::Test {
     std::ofstream(directory_ / name, std::ios::binary) << bytes;
   }
   Result<ImportSummary> import(const std::string& name) {
-    return import_traces({directory_ / name}, directory_ / "out.ridge", {.import = {.overwrite = true}});
+    return ridgeline::testing::expect_accepted_import(
+        import_traces({directory_ / name}, directory_ / "out.ridge", {.import = {.overwrite = true}}),
+        directory_ / "out.ridge");
   }
   store::Capture imported(const std::string& name) {
     summary_ = import(name).value();
@@ -363,7 +369,7 @@ TEST(SlicePairs, EndsAreOfTheInnermostOpenSlice) {
   constexpr std::uint32_t kEnd = SliceEdge::kEnd;
   const auto paired = [](std::vector<SliceEdge> edges, std::size_t slices, std::int64_t unmatched = 0) {
     std::vector<std::int64_t> ends(slices, -1);
-    EXPECT_EQ(pair_slices(edges, ends), unmatched);
+    EXPECT_EQ(accepted(pair_slices(edges, ends)), unmatched);
     return ends;
   };
   using Ends = std::vector<std::int64_t>;

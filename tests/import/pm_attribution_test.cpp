@@ -7,9 +7,12 @@
 
 #include "attribution/sparse_nnls.h"
 #include "import/pm_simulation.h"
+#include "support/accepted_cases.h"
 
 namespace ridgeline::import::testing {
 namespace {
+
+using ridgeline::testing::accepted;
 
 // Bytes a nanosecond that an H200 can move; 1 % of it is a point of utilisation.
 constexpr double kPeak = 4800;
@@ -146,7 +149,7 @@ TEST(Shift, IsFoundToAFractionOfTheInterval) {
     std::vector<SimulatedKernel> step = varied_step(5);
     for (auto& kernel : step) kernel.idle_ns = 0;
     const SimulatedWindow window = simulate(step, options);
-    const PmShift found = calibrate_shift(window.activities, window.samples, window.active);
+    const PmShift found = accepted(calibrate_shift(window.activities, window.samples, window.active));
     EXPECT_NEAR(static_cast<double>(found.shift_ns), shift, 100) << shift;
     ASSERT_TRUE(found.correlation);
     EXPECT_GT(*found.correlation, 0.98);
@@ -155,13 +158,13 @@ TEST(Shift, IsFoundToAFractionOfTheInterval) {
 
 TEST(Shift, WithoutAnythingToCorrelateIsNone) {
   const SimulatedWindow window = simulate(varied_step(5, 20), {});
-  EXPECT_FALSE(calibrate_shift({}, window.samples, window.active).correlation);
+  EXPECT_FALSE(accepted(calibrate_shift({}, window.samples, window.active)).correlation);
   const std::vector<double> flat(window.active.size(), 100.0);
-  const PmShift found = calibrate_shift(window.activities, window.samples, flat);
+  const PmShift found = accepted(calibrate_shift(window.activities, window.samples, flat));
   EXPECT_FALSE(found.correlation);
   EXPECT_EQ(found.shift_ns, 0);
   const std::vector<double> unknown(window.active.size(), NAN);
-  EXPECT_FALSE(calibrate_shift(window.activities, window.samples, unknown).correlation);
+  EXPECT_FALSE(accepted(calibrate_shift(window.activities, window.samples, unknown)).correlation);
 }
 
 // Kernels that come and go with a period of 2 us look alike at every multiple of it.
@@ -175,19 +178,19 @@ TEST(Shift, OfEquallyGoodOnesTheSmallestIsTaken) {
     samples.end_ns.push_back(t + 1000);
     active.push_back(t % 2000 == 0 ? 1 : 0);
   }
-  EXPECT_EQ(calibrate_shift(kernels, samples, active).shift_ns, 0);
+  EXPECT_EQ(accepted(calibrate_shift(kernels, samples, active)).shift_ns, 0);
 }
 
 TEST(Shift, ThreeSamplesAreEnoughAndTwoAreNot) {
   const std::vector<PmActivity> kernels = {{100'000, 105'000, 0, 0}, {110'000, 115'000, 1, 1}};
   PmSamples samples{{100'000, 105'000, 110'000}, {105'000, 110'000, 115'000}};
   const std::vector<double> active = {100, 0, 100};
-  EXPECT_GT(calibrate_shift(kernels, samples, active).correlation.value_or(0), 0.99);
+  EXPECT_GT(accepted(calibrate_shift(kernels, samples, active)).correlation.value_or(0), 0.99);
   const std::vector<double> unknown = {100, 0, NAN};
-  EXPECT_FALSE(calibrate_shift(kernels, samples, unknown).correlation);
+  EXPECT_FALSE(accepted(calibrate_shift(kernels, samples, unknown)).correlation);
   samples.start_ns.pop_back();
   samples.end_ns.pop_back();
-  EXPECT_FALSE(calibrate_shift(kernels, samples, {active.data(), 2}).correlation);
+  EXPECT_FALSE(accepted(calibrate_shift(kernels, samples, {active.data(), 2})).correlation);
 }
 
 // What is asked of the tier: utilisation within 3 points for every kernel of at least 20 us at 5 us samples.
@@ -198,7 +201,7 @@ TEST(Attribution, KernelsOfFourIntervalsAndMoreAreWithinThreePoints) {
     SimulationOptions options;
     options.seed = seed;
     const SimulatedWindow window = simulate(varied_step(seed), options);
-    const auto values = Attribution(window.activities, window.samples).values(window.amounts);
+    const auto values = accepted(Attribution(window.activities, window.samples).values(window.amounts));
     const Quality found = quality(window, values, 20'000);
     EXPECT_EQ(found.missing, 0);
     EXPECT_LT(found.worst, 3);
@@ -233,7 +236,7 @@ TEST(Attribution, ErrorsAreHonestAboutLongAndShort) {
       options.seed = seed;
       options.steps = steps;
       const SimulatedWindow window = simulate(varied_step(seed), options);
-      const auto values = Attribution(window.activities, window.samples).values(window.amounts);
+      const auto values = accepted(Attribution(window.activities, window.samples).values(window.amounts));
       const auto add = [](Quality& sum, const Quality& each) {
         sum.count += each.count;
         sum.beyond_two_errors += each.beyond_two_errors;
@@ -261,7 +264,7 @@ TEST(Attribution, ShortKernelsArePooledAndMoreStepsHelp) {
       options.seed = seed;
       options.steps = steps;
       const SimulatedWindow window = simulate(varied_step(seed), options);
-      const auto values = Attribution(window.activities, window.samples).values(window.amounts);
+      const auto values = accepted(Attribution(window.activities, window.samples).values(window.amounts));
       Quality& sum = steps == 1 ? few : many;
       const Quality each = quality(window, values, 4000, 15'000);
       sum.count += each.count;
@@ -283,7 +286,7 @@ TEST(Attribution, ShortKernelsArePooledAndMoreStepsHelp) {
 // What the samples hold is given to somebody, and to nobody twice.
 TEST(Attribution, TotalsAreConserved) {
   const SimulatedWindow window = simulate(varied_step(7), {});
-  const auto values = Attribution(window.activities, window.samples).values(window.amounts);
+  const auto values = accepted(Attribution(window.activities, window.samples).values(window.amounts));
   double given = 0;
   for (const auto& value : values) given += value->total;
   const double held = std::accumulate(window.amounts.begin(), window.amounts.end(), 0.0);
@@ -304,7 +307,7 @@ TEST(Attribution, KernelsThatOverlapGetTheIntervalAndSaySo) {
                       : t >= 310'000 && t < 400'000 ? 500
                                                     : 0);
   }
-  const auto values = Attribution(activities, samples).values(amounts);
+  const auto values = accepted(Attribution(activities, samples).values(amounts));
   ASSERT_TRUE(values[0] && values[1] && values[2]);
   EXPECT_TRUE(values[0]->concurrent);
   EXPECT_TRUE(values[1]->concurrent);
@@ -324,7 +327,7 @@ TEST(Attribution, ALittleOverlapIsSplit) {
     samples.end_ns.push_back(t + 5000);
     amounts.push_back(t < 100'000 ? 1000 : 2000);
   }
-  const auto values = Attribution(activities, samples).values(amounts);
+  const auto values = accepted(Attribution(activities, samples).values(amounts));
   EXPECT_FALSE(values[0]->concurrent);
   EXPECT_FALSE(values[1]->concurrent);
   EXPECT_NEAR(values[0]->total + values[1]->total, 60'000, 1);
@@ -341,7 +344,7 @@ TEST(Attribution, TheErrorOfALongLaunchIsTheSpreadOverTheSteps) {
     samples.end_ns.push_back(t + 5000);
     amounts.push_back(t < 100'000 ? 0 : t < 200'000 ? 100 : t < 300'000 ? 0 : t < 400'000 ? 110 : 0);
   }
-  const auto values = Attribution(activities, samples).values(amounts);
+  const auto values = accepted(Attribution(activities, samples).values(amounts));
   ASSERT_TRUE(values[0] && values[1]);
   EXPECT_NEAR(values[0]->total, 2000, 1);
   EXPECT_NEAR(values[1]->total, 2200, 1);
@@ -360,7 +363,7 @@ TEST(Attribution, TheErrorOfALaunchThatIsCutHasWhatNoSampleSaw) {
     samples.end_ns.push_back(t + 5000);
     amounts.push_back(t < 100'000 ? 0 : 100);
   }
-  const auto values = Attribution(activities, samples).values(amounts);
+  const auto values = accepted(Attribution(activities, samples).values(amounts));
   ASSERT_TRUE(values[0] && values[0]->error);
   EXPECT_NEAR(values[0]->total, 2000, 1);
   EXPECT_NEAR(*values[0]->error, 200, 1);
@@ -373,7 +376,7 @@ TEST(Attribution, LaunchesOutsideTheSamplesHaveNoValue) {
   window.samples.start_ns.resize(half);
   window.samples.end_ns.resize(half);
   window.amounts.resize(half);
-  const auto values = Attribution(window.activities, window.samples).values(window.amounts);
+  const auto values = accepted(Attribution(window.activities, window.samples).values(window.amounts));
   int with = 0, without = 0;
   for (std::size_t i = 0; i < values.size(); ++i) {
     const bool covered = window.activities[i].end_ns <= window.samples.end_ns.back();
@@ -417,14 +420,14 @@ TEST(Attribution, TheErrorOfAShortLaunchIsThatOfThePool) {
 TEST(Attribution, LaunchesOutsideTheSamplesDoNotBearOnTheErrorsOfOthers) {
   const SimulatedWindow window = simulate(varied_step(3, 40), {});
   std::vector<PmActivity> activities = window.activities;
-  const auto alone = Attribution(activities, window.samples).values(window.amounts);
+  const auto alone = accepted(Attribution(activities, window.samples).values(window.amounts));
   const std::size_t known = activities.size();
   std::int64_t end_ns = std::max(activities.back().end_ns, window.samples.end_ns.back());
   for (std::uint32_t i = 0; i < 40; ++i) {
     activities.push_back({end_ns + 1'000, end_ns + 11'000, 40 + i, 40 + i});
     end_ns += 12'000;
   }
-  const auto beside = Attribution(activities, window.samples).values(window.amounts);
+  const auto beside = accepted(Attribution(activities, window.samples).values(window.amounts));
   for (std::size_t i = 0; i < known; ++i) {
     ASSERT_TRUE(alone[i] && beside[i] && alone[i]->error && beside[i]->error);
     EXPECT_NEAR(*beside[i]->error / *alone[i]->error, 1, 1e-3) << i;
@@ -436,10 +439,10 @@ TEST(Attribution, LaunchesOutsideTheSamplesDoNotBearOnTheErrorsOfOthers) {
 TEST(Attribution, ValuesScaleWithTheAmounts) {
   const SimulatedWindow window = simulate(varied_step(7, 60), {});
   const Attribution attribution(window.activities, window.samples);
-  const auto values = attribution.values(window.amounts);
+  const auto values = accepted(attribution.values(window.amounts));
   std::vector<double> small = window.amounts;
   for (double& amount : small) amount *= 1e-9;
-  const auto scaled = attribution.values(small);
+  const auto scaled = accepted(attribution.values(small));
   ASSERT_EQ(values.size(), scaled.size());
   for (std::size_t i = 0; i < values.size(); ++i) {
     ASSERT_EQ(values[i].has_value(), scaled[i].has_value());

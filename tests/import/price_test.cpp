@@ -4,9 +4,12 @@
 #include <cmath>
 
 #include "import/import_testing.h"
+#include "support/accepted_cases.h"
 
 namespace ridgeline::import::testing {
 namespace {
+
+using ridgeline::testing::accepted;
 
 constexpr std::int64_t kPriceMillisecond = 1'000'000;
 
@@ -28,7 +31,7 @@ std::vector<StepBlock> host_bound_blocks() {
 }
 
 TEST(RecordingPrice, IsTheDifferenceOfThePacesWithItsInterval) {
-  const auto price = price_of(host_bound_blocks(), RecordedSteps{});
+  const auto price = accepted(price_of(host_bound_blocks(), RecordedSteps{}));
   ASSERT_TRUE(price);
   EXPECT_EQ(price->code, ReasonCode::recording_price);
   EXPECT_EQ(price->number("alone_ns"), 30'000'000);
@@ -43,9 +46,9 @@ TEST(RecordingPrice, IsTheDifferenceOfThePacesWithItsInterval) {
 TEST(RecordingPrice, IsNoneWhereItsErrorIsAsLargeAsTheStep) {
   auto blocks = host_bound_blocks();
   blocks[0].end_ns += 90 * kPriceMillisecond;
-  EXPECT_FALSE(price_of(blocks, RecordedSteps{}));
+  EXPECT_FALSE(accepted(price_of(blocks, RecordedSteps{})));
   blocks[0].end_ns -= 80 * kPriceMillisecond;
-  EXPECT_TRUE(price_of(blocks, RecordedSteps{})) << "a wide one is said";
+  EXPECT_TRUE(accepted(price_of(blocks, RecordedSteps{}))) << "a wide one is said";
 }
 
 // The host slows down from block to block, 3 ms a step alone each time, and recording adds 1 ms, give or take 20 us.
@@ -58,14 +61,14 @@ TEST(RecordingPrice, ADriftIsInBothOfAPairAndOutOfTheirDifference) {
     blocks.push_back(step_block(true, 10 * i + 5, 2000 * i + 1000, 3 * alone_ns));
   }
   blocks.push_back(step_block(false, 100, 20'000, 3 * 90 * kPriceMillisecond));  // is no part of a pair
-  const auto price = price_of(blocks, RecordedSteps{});
+  const auto price = accepted(price_of(blocks, RecordedSteps{}));
   ASSERT_TRUE(price);
   EXPECT_EQ(price->number("alone_ns"), 29'000'000);
   EXPECT_NEAR(static_cast<double>(price->number("recorded_ns")), 30'003'000, 1000);
   EXPECT_LE(price->number("error_ns"), 25'000);
   EXPECT_GE(price->number("error_ns"), 10'000);
   blocks.resize(8);  // four pairs: all with all
-  EXPECT_GE(price_of(blocks, RecordedSteps{})->number("error_ns"), 1'000'000);
+  EXPECT_GE(accepted(price_of(blocks, RecordedSteps{}))->number("error_ns"), 1'000'000);
 }
 
 TEST(RecordingPrice, WhatRemainedIsTakenOff) {
@@ -74,7 +77,7 @@ TEST(RecordingPrice, WhatRemainedIsTakenOff) {
     block.by_period = true;
     if (block.alone) block.remained_ns = 3 * kPriceMillisecond;
   }
-  const auto price = price_of(blocks, RecordedSteps{});
+  const auto price = accepted(price_of(blocks, RecordedSteps{}));
   ASSERT_TRUE(price);
   EXPECT_EQ(price->number("alone_ns"), 29'000'000);
   EXPECT_EQ(price->number("remained_ns"), 1'000'000);
@@ -92,13 +95,13 @@ TEST(RecordingPrice, OfAProgramThatRunsAheadIsTheDevices) {
     block.end_ns = block.start_ns + 3 * kPriceMillisecond;
     next.first_enter_ns = block.end_ns + 100'000;
   }
-  const auto price = price_of(blocks, steps);
+  const auto price = accepted(price_of(blocks, steps));
   ASSERT_TRUE(price);
   EXPECT_EQ(price->number("alone_ns"), 30'000'000);
   EXPECT_EQ(price->number("recorded_ns"), 33'000'000);
   // A kernel that starts as soon as it is launched says nothing of the device.
   for (auto& [index, step] : steps.steps) step.first_start_ns = step.first_enter_ns + 5000;
-  EXPECT_EQ(price_of(blocks, steps)->number("alone_ns"), 1'000'000);
+  EXPECT_EQ(accepted(price_of(blocks, steps))->number("alone_ns"), 1'000'000);
 }
 
 // Four micro-steps were taken for steps at first.
@@ -122,23 +125,23 @@ TEST(RecordingPrice, IsOfTheStepsThatTheRecordingEndsWith) {
     for (std::uint32_t i = 0; i < 3 && !block.alone; ++i)
       steps.steps[block.first_step + i].launches_seen = launches;
   }
-  const auto price = price_of(blocks, steps);
+  const auto price = accepted(price_of(blocks, steps));
   ASSERT_TRUE(price);
   EXPECT_EQ(price->number("alone_ns"), 30'000'000);
   EXPECT_EQ(price->number("recorded_ns"), 33'000'000);
   EXPECT_EQ(price->number("steps_alone"), 9);
   EXPECT_EQ(price->number("launches"), 2300);
   blocks.resize(8);
-  EXPECT_FALSE(price_of(blocks, steps)) << "one of either kind";
+  EXPECT_FALSE(accepted(price_of(blocks, steps))) << "one of either kind";
 }
 
 TEST(RecordingPrice, OneBlockOfEitherKindIsNotEnough) {
   auto blocks = host_bound_blocks();
   blocks.resize(3);
-  EXPECT_FALSE(price_of(blocks, RecordedSteps{}));
-  EXPECT_FALSE(price_of({}, RecordedSteps{}));
+  EXPECT_FALSE(accepted(price_of(blocks, RecordedSteps{})));
+  EXPECT_FALSE(accepted(price_of({}, RecordedSteps{})));
   for (StepBlock& block : blocks = host_bound_blocks()) block.end_ns = block.start_ns;  // damaged
-  EXPECT_FALSE(price_of(blocks, RecordedSteps{}));
+  EXPECT_FALSE(accepted(price_of(blocks, RecordedSteps{})));
 }
 
 class StepsBesideTheSchedule : public Importer {};

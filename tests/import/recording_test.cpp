@@ -6,6 +6,8 @@
 #include "recording/activities.h"
 #include "recording/step_search.h"
 #include "ridgeline/store/capture.h"
+#include "support/accepted_cases.h"
+#include "support/capture_rows.h"
 #include "support/temporary_directory.h"
 
 namespace ridgeline::import {
@@ -56,7 +58,9 @@ class Recording : public ::testing::Test {
   }
   store::Capture finished() {
     writer_.finish();
-    return std::move(store::Capture::open(path_)).value();
+    store::Capture capture = std::move(store::Capture::open(path_)).value();
+    ridgeline::testing::AcceptedCases::expect([&] { return ridgeline::testing::capture_rows(capture); });
+    return capture;
   }
   static Execution execution(std::uint32_t correlation_id, std::int64_t at_ns, std::uint32_t kernel = 1) {
     return {.correlation_id = correlation_id,

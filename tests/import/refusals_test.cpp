@@ -12,25 +12,28 @@
 
 #include "import/import_testing.h"
 #include "ridgeline/spool/manifest.h"
+#include "support/accepted_cases.h"
 #include "support/usual_signals.h"
 
 namespace ridgeline::import::testing {
 namespace {
 
+using ridgeline::testing::accepted;
+
 TEST_F(Importer, NothingToImportIsNoData) {
-  Result<ImportSummary> imported = import_spools(directory_.path(), output_);
+  Result<ImportSummary> imported = accepted(import_spools(directory_.path(), output_));
   ASSERT_FALSE(imported.ok());
   EXPECT_EQ(imported.failure().kind, ErrorKind::usage);
   EXPECT_NE(imported.failure().message.find("is no spool directory"), std::string::npos);
   EXPECT_FALSE(fs::exists(output_));
-  imported = import_spools(directory_ / "nosuch", output_);
+  imported = accepted(import_spools(directory_ / "nosuch", output_));
   ASSERT_FALSE(imported.ok());
   EXPECT_EQ(imported.failure().kind, ErrorKind::usage);
   EXPECT_NE(imported.failure().message.find("nosuch: no such directory"), std::string::npos);
 
   FakeSpool spool(directory_.path());
   spool.end();
-  imported = import_spools(directory_.path(), output_);
+  imported = accepted(import_spools(directory_.path(), output_));
   ASSERT_FALSE(imported.ok());
   EXPECT_EQ(imported.failure().kind, ErrorKind::no_data);
   EXPECT_NE(imported.failure().message.find("no kernel"), std::string::npos);
@@ -43,7 +46,7 @@ TEST_F(Importer, AProgramThatFailsBeforeItsFirstKernelIsToldFromOneThatHasNone) 
   manifest.program = {"/opt/train"};
   const auto said = [&] {
     EXPECT_TRUE(spool::write_manifest(directory_.path(), manifest).ok());
-    const Result<ImportSummary> imported = import_spools(directory_.path(), output_);
+    const Result<ImportSummary> imported = accepted(import_spools(directory_.path(), output_));
     EXPECT_EQ(imported.failure().kind, ErrorKind::no_data);
     return imported.failure().message;
   };
@@ -61,7 +64,7 @@ TEST_F(Importer, AnAgentThatCouldNotWorkSpeaksForItself) {
   FakeSpool spool(directory_.path());
   spool.message(Severity::error, spool::Topic::subscriber_taken, "another profiler holds CUPTI: end it");
   spool.end();
-  const Result<ImportSummary> imported = import_spools(directory_.path(), output_);
+  const Result<ImportSummary> imported = accepted(import_spools(directory_.path(), output_));
   ASSERT_FALSE(imported.ok());
   EXPECT_EQ(imported.failure().kind, ErrorKind::environment);
   EXPECT_EQ(imported.failure().message, "another profiler holds CUPTI: end it");
@@ -70,14 +73,15 @@ TEST_F(Importer, AnAgentThatCouldNotWorkSpeaksForItself) {
 TEST_F(Importer, MisuseIsRefusedAndLeavesFilesAlone) {
   FakeSpool spool(directory_.path());
   spool.whole_run();
-  EXPECT_EQ(import_spools(directory_ / "nowhere", output_).failure().kind, ErrorKind::usage);
-  EXPECT_EQ(import_spools(directory_.path(), directory_ / "no/out.ridge").failure().kind, ErrorKind::usage);
+  EXPECT_EQ(accepted(import_spools(directory_ / "nowhere", output_)).failure().kind, ErrorKind::usage);
+  EXPECT_EQ(accepted(import_spools(directory_.path(), directory_ / "no/out.ridge")).failure().kind,
+            ErrorKind::usage);
   std::ofstream(output_) << "precious";
-  const Result<ImportSummary> imported = import_spools(directory_.path(), output_);
+  const Result<ImportSummary> imported = accepted(import_spools(directory_.path(), output_));
   ASSERT_FALSE(imported.ok());
   EXPECT_EQ(imported.failure().kind, ErrorKind::usage);
   EXPECT_EQ(file_text(output_), "precious");
-  EXPECT_TRUE(import_spools(directory_.path(), output_, {.overwrite = true, .progress = {}}).ok());
+  EXPECT_TRUE(accepted(import_spools(directory_.path(), output_, {.overwrite = true, .progress = {}})).ok());
   EXPECT_EQ(open_capture(output_).launches().size(), 30u);
 }
 
@@ -104,7 +108,7 @@ TEST_F(Importer, ALimitOnFileSizesIsAnErrorAndNoSuddenDeath) {
 
 TEST_F(Importer, AFileThatIsNoSpoolIsNamedBesideGoodOnes) {
   std::ofstream(directory_ / "1-1.spool") << std::string(8192, 'x');
-  EXPECT_EQ(import_spools(directory_.path(), output_).failure().kind, ErrorKind::corrupt);
+  EXPECT_EQ(accepted(import_spools(directory_.path(), output_)).failure().kind, ErrorKind::corrupt);
   FakeSpool spool(directory_.path());
   spool.whole_run();
   import();
@@ -158,7 +162,7 @@ TEST_F(Importer, ProgressReachesTheEnd) {
     EXPECT_GE(progress.done_bytes, last.done_bytes);
     last = progress;
   };
-  ASSERT_TRUE(import_spools(directory_.path(), output_, options).ok());
+  ASSERT_TRUE(accepted(import_spools(directory_.path(), output_, options)).ok());
   EXPECT_GT(last.total_bytes, 0u);
   EXPECT_EQ(last.done_bytes, last.total_bytes);
 }
@@ -179,7 +183,7 @@ TEST_F(Importer, ProgressIsNotAtItsEndBeforeTheImportIs) {
     shares.push_back(static_cast<double>(progress.done_bytes) / static_cast<double>(progress.total_bytes));
     std::this_thread::sleep_for(std::chrono::milliseconds(110));
   };
-  ASSERT_TRUE(import_spools(directory_.path(), output_, options).ok());
+  ASSERT_TRUE(accepted(import_spools(directory_.path(), output_, options)).ok());
   ASSERT_GE(shares.size(), 2u);
   EXPECT_EQ(shares.back(), 1);
   for (std::size_t i = 0; i + 1 < shares.size(); ++i) EXPECT_LT(shares[i], 1) << i;
@@ -189,7 +193,7 @@ TEST_F(Importer, ASpoolWithoutALeftKernelRecordIsDamagedAndNotIdle) {
   FakeSpool spool(directory_.path());
   spool.whole_run();
   fs::resize_file(spool.file(), spool::kFileHeaderBytes + 64);
-  const Result<ImportSummary> imported = import_spools(directory_.path(), output_);
+  const Result<ImportSummary> imported = accepted(import_spools(directory_.path(), output_));
   ASSERT_FALSE(imported.ok());
   EXPECT_EQ(imported.failure().kind, ErrorKind::corrupt);
   EXPECT_NE(imported.failure().message.find("is damaged and no kernel record is left in it"),
@@ -207,7 +211,7 @@ TEST_F(Importer, ASpoolThatIsCutMeanwhileIsToldAndItsRowsAreHeldAgainstTheRecord
   options.progress = [&](const ImportProgress& progress) {
     if (bytes == 0 && progress.done_bytes > 0) fs::resize_file(spool.file(), bytes = whole / 2);
   };
-  const Result<ImportSummary> imported = import_spools(directory_.path(), output_, options);
+  const Result<ImportSummary> imported = accepted(import_spools(directory_.path(), output_, options));
   ASSERT_TRUE(imported.ok()) << imported.failure().message;
   ASSERT_NE(bytes, 0u) << "the test must cut it";
   summary_ = imported.value();
@@ -222,7 +226,8 @@ TEST_F(Importer, DevicesPipesAndTheStandardOutputAreNeverReplaced) {
   ASSERT_EQ(mkfifo(pipe.c_str(), 0600), 0);
   ASSERT_EQ(symlink("/dev/null", link.c_str()), 0);
   for (const std::string& output : {pipe, link, std::string("-")}) {
-    const Result<ImportSummary> imported = import_spools(directory_.path(), output, {.overwrite = true});
+    const Result<ImportSummary> imported =
+        accepted(import_spools(directory_.path(), output, {.overwrite = true}));
     ASSERT_FALSE(imported.ok()) << output;
     EXPECT_EQ(imported.failure().kind, ErrorKind::usage) << imported.failure().message;
   }

@@ -6,10 +6,13 @@
 
 #include "ridgeline/store/capture_writer.h"
 #include "store/capture_testing.h"
+#include "support/opened_capture.h"
 #include "support/temporary_directory.h"
 
 namespace ridgeline::store {
 namespace {
+
+using ridgeline::testing::held;
 
 using ridgeline::testing::TemporaryDirectory;
 
@@ -80,7 +83,7 @@ class ActivityTest : public ::testing::Test {
     Launch untimed = launch_of(second_, kernels[0], 0, 0);
     writer.add(untimed);
     writer.finish();
-    auto opened = Capture::open(directory_.file("a.ridge"));
+    auto opened = held(Capture::open(directory_.file("a.ridge")));
     if (!opened.ok()) throw std::runtime_error(opened.failure().message);
     capture_.emplace(std::move(opened).value());
   }
@@ -97,7 +100,7 @@ class ActivityTest : public ::testing::Test {
   std::vector<Launch> launches(const ActivityFilter& filter) const {
     std::vector<Launch> rows;
     EXPECT_TRUE(Activity(*capture_).for_each_launch(filter, [&](const Launch& row) { rows.push_back(row); }));
-    return rows;
+    return ridgeline::testing::accepted(rows);
   }
 
   TemporaryDirectory directory_;
@@ -214,7 +217,7 @@ TEST_F(ActivityTest, WorkOfACaptureBeforeTokensIsReadInPlace) {
     database.execute("DELETE FROM table_rows");
     database.execute("PRAGMA user_version = 6");
   }
-  const Capture old = std::move(Capture::open(directory_.file("a.ridge"))).value();
+  const Capture old = std::move(held(Capture::open(directory_.file("a.ridge")))).value();
   const std::vector<Annotation> rows = old.annotations();
   ASSERT_EQ(rows.size(), 3U);
   EXPECT_EQ(rows[1].bytes, 64.0);
@@ -344,7 +347,7 @@ TEST(OrdinalSums, AreNotMadeOfStepsThatWereClosedTooEarly) {
     }
     writer.finish();
   }
-  const auto capture = Capture::open(directory.file("a"));
+  const auto capture = held(Capture::open(directory.file("a")));
   ASSERT_TRUE(capture.ok()) << capture.failure().message;
   const Activity activity(capture.value());
   const auto totals = activity.step_totals();

@@ -10,10 +10,13 @@
 
 #include "reports/fabricated_capture.h"
 #include "ridgeline/analyzer/session/session.h"
+#include "support/opened_capture.h"
 #include "support/temporary_directory.h"
 
 namespace ridgeline::store {
 namespace {
+
+using ridgeline::testing::held;
 
 class CapturePartTest : public ::testing::Test {
  protected:
@@ -26,7 +29,7 @@ class CapturePartTest : public ::testing::Test {
     made.codes = true;
     ridgeline::testing::write_fabricated_capture(whole_path(), made);
     per_step_ = ridgeline::testing::launches_per_step(made);
-    auto opened = Capture::open(whole_path());
+    auto opened = held(Capture::open(whole_path()));
     whole_ = std::make_unique<Capture>(std::move(opened).value());
     for (const Step& step : whole_->steps()) {
       if (step.phase == Phase::timeline) timeline_.push_back(step);
@@ -54,7 +57,7 @@ class CapturePartTest : public ::testing::Test {
 TEST_F(CapturePartTest, HoldsTheStepsThatItTouchesAndThoseThatMeasured) {
   const auto part = write_part(*whole_, inside(), part_path());
   ASSERT_TRUE(part.ok()) << part.failure().message;
-  const auto opened = Capture::open(part_path());
+  const auto opened = held(Capture::open(part_path()));
   ASSERT_TRUE(opened.ok());
   const Capture& capture = opened.value();
   std::map<Phase, int> expected = phases(*whole_);
@@ -93,7 +96,7 @@ TEST_F(CapturePartTest, HoldsTheStepsThatItTouchesAndThoseThatMeasured) {
 
 TEST_F(CapturePartTest, IsAWholeCapture) {
   ASSERT_TRUE(write_part(*whole_, inside(), part_path()).ok());
-  const auto opened = Capture::open(part_path());
+  const auto opened = held(Capture::open(part_path()));
   ASSERT_TRUE(opened.ok());
   const Verification verification = opened.value().verify();
   EXPECT_TRUE(verification.noted);
@@ -137,7 +140,7 @@ TEST_F(CapturePartTest, RangesKeepTheirParentsAndWhatIsDeclared) {
     if (step.step_index == 14) some = {*step.gpu_start_ns, *step.gpu_end_ns};
   }
   ASSERT_TRUE(write_part(recorded, some, part_path()).ok());
-  const Capture capture = Capture::open(part_path()).value();
+  const Capture capture = held(Capture::open(part_path())).value();
   EXPECT_TRUE(capture.verify().damage.empty());
   const std::map<Id, std::string> strings = capture.strings();
   std::map<Id, NvtxRange> ranges;
@@ -173,7 +176,7 @@ TEST_F(CapturePartTest, NothingIsLeftOfOneThatFails) {
   const auto there = write_part(*whole_, inside(), whole_path());
   ASSERT_FALSE(there.ok());
   EXPECT_EQ(there.failure().kind, ErrorKind::io);
-  EXPECT_TRUE(Capture::open(whole_path()).value().verify().damage.empty());
+  EXPECT_TRUE(held(Capture::open(whole_path())).value().verify().damage.empty());
 }
 
 }  // namespace

@@ -19,9 +19,12 @@
 #include "ridgeline/store/metric_catalog.h"
 #include "ridgeline/store/schema.h"
 #include "store/capture_testing.h"
+#include "support/opened_capture.h"
 
 namespace ridgeline::store::testing {
 namespace {
+
+using ridgeline::testing::held;
 
 std::string bytes_of(const std::string& path) {
   std::ifstream file(path, std::ios::binary);
@@ -33,7 +36,7 @@ void write_bytes(const std::string& path, const std::string& bytes) {
 
 TEST(Capture, EverythingWrittenIsReadBack) {
   TemporaryDirectory directory;
-  const auto opened = Capture::open(write_file(directory));
+  const auto opened = held(Capture::open(write_file(directory)));
   ASSERT_TRUE(opened.ok()) << opened.failure().message;
   const Capture& capture = opened.value();
   EXPECT_EQ(capture.run().command_line, "./gpt2_train --model tiny");
@@ -80,7 +83,7 @@ TEST(Capture, ReadingLeavesTheFileAndItsDirectoryAlone) {
 
 TEST(Capture, ViewsResolveNames) {
   TemporaryDirectory directory;
-  const auto capture = Capture::open(write_file(directory));
+  const auto capture = held(Capture::open(write_file(directory)));
   ASSERT_TRUE(capture.ok());
   const auto table = capture.value().query("SELECT kernel, duration_ns, nvtx_path FROM v_launch");
   ASSERT_TRUE(table.ok()) << table.failure().message;
@@ -103,7 +106,7 @@ TEST_P(CaptureQuery, IsRefusedAsUsageAndChangesNothing) {
   TemporaryDirectory directory;
   const std::string path = write_file(directory);
   const std::string before = bytes_of(path);
-  const auto capture = Capture::open(path);
+  const auto capture = held(Capture::open(path));
   ASSERT_TRUE(capture.ok());
   const auto result = capture.value().query(GetParam().sql);
   ASSERT_FALSE(result.ok());
@@ -125,7 +128,7 @@ INSTANTIATE_TEST_SUITE_P(Misuse, CaptureQuery,
 
 TEST(Capture, QueryStopsAtTheRowLimit) {
   TemporaryDirectory directory;
-  const auto capture = Capture::open(write_file(directory));
+  const auto capture = held(Capture::open(write_file(directory)));
   ASSERT_TRUE(capture.ok());
   const auto table = capture.value().query(
       "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELECT i FROM n", 10);
@@ -276,7 +279,7 @@ TEST(CaptureWriter, WithoutFinishTheLastCheckpointIsAValidCapture) {
     writer.value().checkpoint();
     (void)writer.value().string_id("after the checkpoint");
   }
-  const auto opened = Capture::open(directory.file("a"));
+  const auto opened = held(Capture::open(directory.file("a")));
   ASSERT_TRUE(opened.ok()) << opened.failure().message;
   EXPECT_EQ(opened.value().launches().size(), 1u);
   for (const auto& [id, text] : opened.value().strings()) EXPECT_NE(text, "after the checkpoint");
@@ -301,7 +304,7 @@ TEST(CaptureWriter, SumsGoOnOverCheckpoints) {
     }
     writer.value().finish();
   }
-  const Capture capture = Capture::open(directory.file("a")).value();
+  const Capture capture = held(Capture::open(directory.file("a"))).value();
   const auto totals = Activity(capture).process_totals();
   ASSERT_EQ(totals.size(), 1U);
   EXPECT_EQ(totals[0].launches, 5);
@@ -551,7 +554,7 @@ TEST(Capture, KernelNamesAreBounded) {
 
 TEST(Capture, RowsOfAQueryComeOneByOneUntilOneIsEnough) {
   TemporaryDirectory directory;
-  const auto opened = Capture::open(write_file(directory));
+  const auto opened = held(Capture::open(write_file(directory)));
   ASSERT_TRUE(opened.ok());
   std::vector<std::string> names;
   std::int64_t rows = 0;
@@ -577,7 +580,7 @@ TEST(Capture, ARunThatNeverBeganIsNoData) {
     ASSERT_TRUE(writer.ok());
     writer.value().finish();
   }
-  const auto opened = Capture::open(directory.file("a"));
+  const auto opened = held(Capture::open(directory.file("a")));
   ASSERT_TRUE(opened.ok());
   EXPECT_TRUE(opened.value().launches().empty());
   try {

@@ -9,10 +9,13 @@
 #include "ridgeline/store/activity.h"
 #include "ridgeline/store/capture_writer.h"
 #include "store/capture_testing.h"
+#include "support/opened_capture.h"
 #include "support/temporary_directory.h"
 
 namespace ridgeline::store {
 namespace {
+
+using ridgeline::testing::held;
 
 using ridgeline::testing::TemporaryDirectory;
 
@@ -70,7 +73,7 @@ class CompactLaunches : public ::testing::Test {
   }
 
   void expect_read_back() const {
-    auto capture = Capture::open(path());
+    auto capture = held(Capture::open(path()));
     ASSERT_TRUE(capture.ok()) << capture.failure().message;
     const Activity activity(capture.value());
     std::vector<Launch> read;
@@ -261,7 +264,7 @@ TEST_F(CompactLaunches, OfVersionFourAreMigrated) {
   add_uneven();
   make_old(4);
   expect_read_back();
-  const auto capture = Capture::open(path());
+  const auto capture = held(Capture::open(path()));
   ASSERT_TRUE(capture.ok());
   const auto answer =
       capture.value().query("SELECT count(*), sum(ordinal_in_step) FROM v_launch WHERE step_index = 3");

@@ -6,8 +6,12 @@
 #include <cmath>
 #include <cstdint>
 
+#include "support/accepted_cases.h"
+
 namespace ridgeline::store {
 namespace {
+
+using ridgeline::testing::accepted;
 
 Device h100() {
   Device device;
@@ -29,7 +33,7 @@ double peak(const std::vector<DevicePeak>& peaks, Quantity quantity, PeakSource 
 }
 
 TEST(DevicePeaks, AgreeWithPublishedFigures) {
-  const auto peaks = device_peaks(h100(), std::nullopt);
+  const auto peaks = accepted(device_peaks(h100(), std::nullopt));
   EXPECT_DOUBLE_EQ(peak(peaks, Quantity::dram_bytes_per_s, PeakSource::spec), 3.35e12);
   EXPECT_NEAR(peak(peaks, Quantity::bf16_flops_per_s, PeakSource::spec), 989.4e12, 0.2e12);
   EXPECT_NEAR(peak(peaks, Quantity::fp8_flops_per_s, PeakSource::spec), 1978.9e12, 0.3e12);
@@ -39,7 +43,7 @@ TEST(DevicePeaks, AgreeWithPublishedFigures) {
   a100.compute_capability = "8.0";
   a100.sm_count = 108;
   a100.max_sm_clock_hz = 1'410'000'000;
-  const auto older = device_peaks(a100, std::nullopt);
+  const auto older = accepted(device_peaks(a100, std::nullopt));
   EXPECT_NEAR(peak(older, Quantity::bf16_flops_per_s, PeakSource::spec), 312e12, 0.2e12);
   EXPECT_NEAR(peak(older, Quantity::fp32_flops_per_s, PeakSource::spec), 19.5e12, 0.05e12);
   EXPECT_EQ(peak(older, Quantity::fp8_flops_per_s, PeakSource::spec), 0);
@@ -51,7 +55,7 @@ TEST(DevicePeaks, TheDataSheetCountsNotTheHighestClock) {
   Device h200 = h100();
   h200.name = "NVIDIA H200";
   h200.max_sm_clock_hz = 1'980'000'000;
-  const auto peaks = device_peaks(h200, std::nullopt);
+  const auto peaks = accepted(device_peaks(h200, std::nullopt));
   EXPECT_DOUBLE_EQ(peak(peaks, Quantity::bf16_flops_per_s, PeakSource::spec), 989.4e12);
   EXPECT_DOUBLE_EQ(peak(peaks, Quantity::fp16_flops_per_s, PeakSource::spec), 989.4e12);
   EXPECT_DOUBLE_EQ(peak(peaks, Quantity::tf32_flops_per_s, PeakSource::spec), 494.7e12);
@@ -64,14 +68,16 @@ TEST(DevicePeaks, TheDataSheetCountsNotTheHighestClock) {
   EXPECT_EQ(*datasheet_operations(h200, Quantity::fp32_flops_per_s)->detail,
             "data sheet of NVIDIA H200, dense");
   // The table's figures are those of the architecture at the sheet's clock.
-  EXPECT_NEAR(operations_at_clock(h200, Quantity::bf16_flops_per_s, 1.83e9, "")->value, 989.4e12, 0.1e12);
-  EXPECT_NEAR(operations_at_clock(h200, Quantity::fp32_flops_per_s, 1.98e9, "")->value, 66.9e12, 0.05e12);
-  EXPECT_FALSE(operations_at_clock(h200, Quantity::l2_bytes_per_s, 1.98e9, "").has_value());
+  EXPECT_NEAR(accepted(operations_at_clock(h200, Quantity::bf16_flops_per_s, 1.83e9, ""))->value, 989.4e12,
+              0.1e12);
+  EXPECT_NEAR(accepted(operations_at_clock(h200, Quantity::fp32_flops_per_s, 1.98e9, ""))->value, 66.9e12,
+              0.05e12);
+  EXPECT_FALSE(accepted(operations_at_clock(h200, Quantity::l2_bytes_per_s, 1.98e9, "")).has_value());
 
   Device other = h200;
   other.name = "NVIDIA Hopper of another name";
-  EXPECT_FALSE(datasheet_operations(other, Quantity::bf16_flops_per_s).has_value());
-  for (const DevicePeak& each : device_peaks(other, std::nullopt)) {
+  EXPECT_FALSE(accepted(datasheet_operations(other, Quantity::bf16_flops_per_s)).has_value());
+  for (const DevicePeak& each : accepted(device_peaks(other, std::nullopt))) {
     if (each.quantity != Quantity::bf16_flops_per_s) continue;
     EXPECT_NEAR(each.value, 1070.5e12, 0.1e12);
     EXPECT_NE(each.detail->find("maximum SM clock: no data sheet"), std::string::npos) << *each.detail;
@@ -83,7 +89,7 @@ TEST(DevicePeaks, TheMostFittingNameGivesTheMemory) {
   const auto dram = [](const char* name) {
     Device device = h100();
     device.name = name;
-    return peak(device_peaks(device, std::nullopt), Quantity::dram_bytes_per_s, PeakSource::spec);
+    return peak(accepted(device_peaks(device, std::nullopt)), Quantity::dram_bytes_per_s, PeakSource::spec);
   };
   EXPECT_DOUBLE_EQ(dram("NVIDIA H800"), 3.35e12);
   EXPECT_DOUBLE_EQ(dram("NVIDIA H800 PCIe"), 2.0e12);
@@ -97,9 +103,9 @@ TEST(DevicePeaks, GeForceBoardsHaveHalfTheTensorRates) {
   Device board = h100();
   board.compute_capability = "8.9";
   board.name = "NVIDIA RTX 6000 Ada Generation";
-  const auto professional = device_peaks(board, 2'000'000'000);
+  const auto professional = accepted(device_peaks(board, 2'000'000'000));
   board.name = "NVIDIA GeForce RTX 4090";
-  const auto consumer = device_peaks(board, 2'000'000'000);
+  const auto consumer = accepted(device_peaks(board, 2'000'000'000));
   for (const Quantity quantity :
        {Quantity::tf32_flops_per_s, Quantity::bf16_flops_per_s, Quantity::fp8_flops_per_s}) {
     const double of_board = peak(professional, quantity, PeakSource::clock);
@@ -114,15 +120,15 @@ TEST(DevicePeaks, UnknownDevicesGetWhatTheirClocksSay) {
   Device device = h100();
   device.name = "NVIDIA Something New";
   device.compute_capability = "99.0";
-  const auto peaks = device_peaks(device, 1'000'000'000);
+  const auto peaks = accepted(device_peaks(device, 1'000'000'000));
   ASSERT_EQ(peaks.size(), 1u);
   EXPECT_DOUBLE_EQ(peaks[0].value, 2.619e9 * 5120 / 8 * 2);
   device.max_memory_clock_hz.reset();
-  EXPECT_TRUE(device_peaks(device, std::nullopt).empty());
+  EXPECT_TRUE(accepted(device_peaks(device, std::nullopt)).empty());
 }
 
 TEST(DevicePeaks, TheMeasuredClockGivesAPeakOfItsOwn) {
-  const auto peaks = device_peaks(h100(), 915'000'000);
+  const auto peaks = accepted(device_peaks(h100(), 915'000'000));
   EXPECT_NEAR(peak(peaks, Quantity::bf16_flops_per_s, PeakSource::clock) * 2,
               peak(peaks, Quantity::bf16_flops_per_s, PeakSource::spec), 0.1e12);
 }
@@ -164,7 +170,7 @@ TEST(DevicePeaks, SmsTimesClockGiveThePublishedFigures) {
     device.sm_count = board.sms;
     for (std::size_t i = 0; i < std::size(kOperations); ++i) {
       if (board.published[i] == 0) continue;
-      const auto peak = operations_at_clock(device, kOperations[i], board.clock_hz, "");
+      const auto peak = accepted(operations_at_clock(device, kOperations[i], board.clock_hz, ""));
       ASSERT_TRUE(peak.has_value()) << board.name << " " << to_string(kOperations[i]);
       EXPECT_NEAR(peak->value / (board.published[i] * 1e12), 1, 0.008)
           << board.name << " " << to_string(kOperations[i]);
@@ -181,7 +187,7 @@ TEST(DevicePeaks, SmsTimesClockGiveThePublishedFigures) {
     Device device;
     device.compute_capability = capability;
     device.sm_count = 100;
-    return !operations_at_clock(device, quantity, 1e9, "").has_value();
+    return !accepted(operations_at_clock(device, quantity, 1e9, "")).has_value();
   };
   for (const Quantity quantity : {Quantity::tf32_flops_per_s, Quantity::bf16_flops_per_s,
                                   Quantity::fp8_flops_per_s, Quantity::int8_ops_per_s})
@@ -225,14 +231,15 @@ TEST(DevicePeaks, BoardsHaveTheFiguresOfTheirDataSheets) {
   for (const Board& board : boards) {
     Device device;
     device.name = board.name;
-    EXPECT_DOUBLE_EQ(datasheet_dram_bytes_per_s(board.name).value_or(0), board.memory * 1e12) << board.name;
+    EXPECT_DOUBLE_EQ(accepted(datasheet_dram_bytes_per_s(board.name)).value_or(0), board.memory * 1e12)
+        << board.name;
     for (std::size_t i = 0; i < std::size(kOperations); ++i) {
-      const auto peak = datasheet_operations(device, kOperations[i]);
+      const auto peak = accepted(datasheet_operations(device, kOperations[i]));
       EXPECT_DOUBLE_EQ(peak ? peak->value : 0, board.operations[i] * 1e12)
           << board.name << " " << to_string(kOperations[i]);
     }
   }
-  EXPECT_FALSE(datasheet_dram_bytes_per_s("NVIDIA GeForce RTX 4090").has_value());
+  EXPECT_FALSE(accepted(datasheet_dram_bytes_per_s("NVIDIA GeForce RTX 4090")).has_value());
 }
 
 }  // namespace

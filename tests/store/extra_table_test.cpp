@@ -8,9 +8,12 @@
 
 #include "ridgeline/store/capture.h"
 #include "store/capture_testing.h"
+#include "support/opened_capture.h"
 
 namespace ridgeline::store::testing {
 namespace {
+
+using ridgeline::testing::held;
 
 // Three rows of each type of value.
 ExtraTable made_table(std::string name, int* asked = nullptr) {
@@ -30,7 +33,7 @@ std::vector<std::vector<Value>> rows_of(const Capture& capture, const std::strin
 
 TEST(ExtraTable, EachColumnOfEachRowIsSeen) {
   TemporaryDirectory directory;
-  const Capture capture = Capture::open(write_file(directory)).value();
+  const Capture capture = held(Capture::open(write_file(directory))).value();
   int asked = 0;
   const ExtraTable table = made_table("extra", &asked);
   const auto rows = rows_of(capture, "SELECT id, share, word FROM extra ORDER BY id");
@@ -46,7 +49,7 @@ TEST(ExtraTable, EachColumnOfEachRowIsSeen) {
 
 TEST(ExtraTable, IsThereWhileItLivesForItsThreadAndTheLastCounts) {
   TemporaryDirectory directory;
-  const Capture capture = Capture::open(write_file(directory)).value();
+  const Capture capture = held(Capture::open(write_file(directory))).value();
   const auto sees = [&](const std::string& name) {
     return !rows_of(capture, "SELECT * FROM " + name).empty();
   };

@@ -5,9 +5,15 @@
 
 #include "capture_testing.h"
 #include "ridgeline/store/schema.h"
+#include "support/accepted_cases.h"
+#include "support/opened_capture.h"
 
 namespace ridgeline::store {
 namespace {
+
+using ridgeline::testing::accepted;
+
+using ridgeline::testing::held;
 
 using ridgeline::testing::TemporaryDirectory;
 
@@ -36,8 +42,8 @@ std::string write_delayed(const TemporaryDirectory& directory) {
 
 TEST(StoredInterventions, ComeBackAsTheyWere) {
   const TemporaryDirectory directory;
-  const Capture capture = Capture::open(write_delayed(directory)).value();
-  const auto rows = interventions(capture);
+  const Capture capture = held(Capture::open(write_delayed(directory))).value();
+  const auto rows = accepted(interventions(capture));
   ASSERT_EQ(rows.size(), 2U);
   EXPECT_EQ(rows[0].target, 0);
   EXPECT_FALSE(rows[0].drawn);
@@ -59,9 +65,9 @@ TEST(StoredInterventions, AreNoneBeforeTheirVersion) {
     database.execute("DROP TABLE intervention; DELETE FROM table_rows; PRAGMA user_version = " +
                      std::to_string(kInterventionsAreKept - 1));
   }
-  const auto capture = Capture::open(path);
+  const auto capture = held(Capture::open(path));
   ASSERT_TRUE(capture.ok()) << capture.failure().message;
-  EXPECT_TRUE(interventions(capture.value()).empty());
+  EXPECT_TRUE(accepted(interventions(capture.value())).empty());
 }
 
 }  // namespace

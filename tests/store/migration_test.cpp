@@ -6,10 +6,13 @@
 #include "ridgeline/store/activity.h"
 #include "ridgeline/store/capture.h"
 #include "ridgeline/store/schema.h"
+#include "support/opened_capture.h"
 #include "support/temporary_directory.h"
 
 namespace ridgeline::store {
 namespace {
+
+using ridgeline::testing::held;
 
 using ridgeline::testing::TemporaryDirectory;
 
@@ -56,7 +59,7 @@ bool same(const Value& a, const Value& b) {
 
 void expect_same_answers(const std::string& path) {
   const Database before(path, OpenMode::read_only);
-  const auto migrated = Capture::open(path);
+  const auto migrated = held(Capture::open(path));
   ASSERT_TRUE(migrated.ok()) << migrated.failure().message;
   for (const char* sql : kQueries) {
     SCOPED_TRACE(sql);
@@ -80,7 +83,8 @@ TEST(Migration, ARecordingOfVersion2AnswersAsBefore) {
 
 // What a version did not count yet was not lost.
 TEST(Migration, CountsThatAVersionHadNotAreZero) {
-  const auto migrated = Capture::open(std::string(RIDGELINE_SOURCE_DIR) + "/tests/store/version-2.ridge");
+  const auto migrated =
+      held(Capture::open(std::string(RIDGELINE_SOURCE_DIR) + "/tests/store/version-2.ridge"));
   ASSERT_TRUE(migrated.ok()) << migrated.failure().message;
   const auto table = migrated.value().query("SELECT strings_lost, nvtx_unbalanced FROM completeness");
   ASSERT_TRUE(table.ok()) << table.failure().message;
@@ -148,7 +152,7 @@ TEST_F(MigrationOfOddRows, EveryViewAnswersAsBefore) {
 }
 
 TEST_F(MigrationOfOddRows, TheSumsAreMade) {
-  const auto capture = Capture::open(path_);
+  const auto capture = held(Capture::open(path_));
   ASSERT_TRUE(capture.ok()) << capture.failure().message;
   const Activity activity(capture.value());
   const auto totals = activity.step_totals();
@@ -181,7 +185,7 @@ TEST_F(MigrationOfOddRows, TimesOutOfAnyRangeAreNoCrash) {
         " WHERE id IN (1, 4);"
         "UPDATE nvtx_range SET start_ns = -9223372036854775807, end_ns = 9223372036854775807 WHERE id = 2");
   }
-  const auto capture = Capture::open(path_);
+  const auto capture = held(Capture::open(path_));
   ASSERT_TRUE(capture.ok()) << capture.failure().message;
   std::map<Id, std::int64_t> ends;
   Activity(capture.value()).for_each_launch({}, [&](const Launch& launch) {

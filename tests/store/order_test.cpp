@@ -5,9 +5,12 @@
 #include "ridgeline/store/database.h"
 #include "store/capture_testing.h"
 #include "store/round_trip_testing.h"
+#include "support/opened_capture.h"
 
 namespace ridgeline::store::testing {
 namespace {
+
+using ridgeline::testing::held;
 
 OrderingCall call_of(Id process, std::int64_t correlation, StreamCall call) {
   OrderingCall row;
@@ -134,7 +137,7 @@ TEST_F(OrderRows, AnOlderCaptureHasNoneAndIsReadAsItIs) {
     drop_order(database);
     database.execute("DELETE FROM table_rows; PRAGMA user_version = 9");
   }
-  Result<Capture> opened = Capture::open(path_);
+  Result<Capture> opened = held(Capture::open(path_));
   ASSERT_TRUE(opened.ok()) << opened.failure().message;
   const Order order(opened.value());
   EXPECT_FALSE(order.recorded());
@@ -192,7 +195,7 @@ TEST_F(OrderRows, APartHasTheCallsOfItsTimeAndTheRecordsTheyWaitFor) {
   const Capture whole = finished();
   const std::string part = directory_.file("part.ridge");
   ASSERT_TRUE(write_part(whole, {1900, 2500}, part).ok());
-  const Result<Capture> opened = Capture::open(part);
+  const Result<Capture> opened = held(Capture::open(part));
   ASSERT_TRUE(opened.ok());
   const Order order(opened.value());
   std::vector<std::int64_t> kept;

@@ -5,9 +5,12 @@
 #include "ridgeline/store/database.h"
 #include "ridgeline/store/schema.h"
 #include "store/capture_testing.h"
+#include "support/opened_capture.h"
 
 namespace ridgeline::store::testing {
 namespace {
+
+using ridgeline::testing::held;
 
 Reason nested() {
   return Reason(ReasonCode::counted_steps_lost, {{"ok", 7}, {"steps", 8}, {"tier", "T2"}},
@@ -38,7 +41,7 @@ class Reasoned : public ::testing::Test {
     writer.finish();
   }
   void change(const std::string& sql) const { Database(path_, OpenMode::read_write).execute(sql); }
-  [[nodiscard]] Capture opened() const { return std::move(Capture::open(path_)).value(); }
+  [[nodiscard]] Capture opened() const { return std::move(held(Capture::open(path_))).value(); }
   [[nodiscard]] std::int64_t count(const std::string& sql) const {
     return Database(path_, OpenMode::read_only).scalar_int64(sql);
   }

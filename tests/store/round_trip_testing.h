@@ -11,6 +11,7 @@
 #include "ridgeline/store/activity.h"
 #include "ridgeline/store/capture.h"
 #include "ridgeline/store/capture_writer.h"
+#include "support/opened_capture.h"
 #include "support/temporary_directory.h"
 
 namespace ridgeline::store::testing {
@@ -25,7 +26,7 @@ std::vector<Row> through_activity(const Capture& capture, ForEach for_each) {
   const Activity activity(capture);
   std::vector<Row> rows;
   EXPECT_TRUE((activity.*for_each)({}, [&](const Row& row) { rows.push_back(row); }, {}));
-  return rows;
+  return ridgeline::testing::accepted(rows);
 }
 
 class RoundTrip : public ::testing::Test {
@@ -51,7 +52,7 @@ class RoundTrip : public ::testing::Test {
   }
   Capture finished() {
     writer_->finish();
-    Result<Capture> opened = Capture::open(path_);
+    Result<Capture> opened = ridgeline::testing::held(Capture::open(path_));
     if (!opened.ok()) throw std::runtime_error(opened.failure().message);
     return std::move(opened).value();
   }

@@ -3,10 +3,13 @@
 #include "ridgeline/store/capture.h"
 #include "ridgeline/store/capture_writer.h"
 #include "ridgeline/store/schema.h"
+#include "support/opened_capture.h"
 #include "support/temporary_directory.h"
 
 namespace ridgeline::store {
 namespace {
+
+using ridgeline::testing::held;
 
 using ridgeline::testing::TemporaryDirectory;
 
@@ -39,7 +42,7 @@ class Synchronisations : public ::testing::Test {
   }
   Capture finished() {
     writer_.finish();
-    auto opened = Capture::open(directory_.file("a.ridge"));
+    auto opened = held(Capture::open(directory_.file("a.ridge")));
     if (!opened.ok()) throw std::runtime_error(opened.failure().message);
     return std::move(opened).value();
   }
@@ -125,7 +128,7 @@ TEST_F(Synchronisations, AnotherWordIsCorrupt) {
         "INSERT INTO string VALUES (1, 'cudaWaitForGodot');"
         "INSERT INTO synchronisation VALUES (1, 7, 100, 50, 1, 3, NULL)");
   }
-  auto opened = Capture::open(path);
+  auto opened = held(Capture::open(path));
   ASSERT_TRUE(opened.ok());
   EXPECT_THROW((void)opened.value().synchronisations(1, 0, 1000), Error);
 }
@@ -148,7 +151,7 @@ TEST_F(Synchronisations, ACaptureOfVersionThreeHasNoneAndItsWindowsSaySo) {
         "INSERT INTO process(id, pid) VALUES (1, 10);"
         "INSERT INTO recording_window(process_id, start_ns, cause) VALUES (1, 5, 'start')");
   }
-  auto opened = Capture::open(path);
+  auto opened = held(Capture::open(path));
   ASSERT_TRUE(opened.ok()) << opened.failure().message;
   EXPECT_TRUE(opened.value().synchronisations(1, 0, 1000).empty());
   ASSERT_EQ(opened.value().recording_windows().size(), 1u);

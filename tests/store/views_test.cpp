@@ -6,10 +6,13 @@
 #include "ridgeline/store/capture.h"
 #include "ridgeline/store/capture_writer.h"
 #include "ridgeline/store/database.h"
+#include "support/opened_capture.h"
 #include "support/temporary_directory.h"
 
 namespace ridgeline::store {
 namespace {
+
+using ridgeline::testing::held;
 
 using ridgeline::testing::TemporaryDirectory;
 
@@ -111,7 +114,7 @@ class Views : public ::testing::Test {
     writer.finish();
   }
   Rows rows(const std::string& sql) {
-    const auto capture = Capture::open(path_);
+    const auto capture = held(Capture::open(path_));
     return capture.ok() ? texts_of(capture.value(), sql) : Rows{capture.failure().message};
   }
   TemporaryDirectory directory_;
@@ -230,7 +233,7 @@ TEST(ViewOfTheRank, KnowsNoTimeOfAKernelWithoutAnyTime) {
     }
     writer.finish();
   }
-  const Capture capture = Capture::open(path).value();
+  const Capture capture = held(Capture::open(path)).value();
   EXPECT_EQ(
       texts_of(capture, "SELECT kernel, launches_per_step, mean_ns_per_step FROM v_rank ORDER BY kernel"),
       (Rows{"timed 2.0 200.0", "untimed 1.0 -"}));
@@ -276,7 +279,7 @@ TEST(ViewOfTheRank, IsAboutTheStepOfLowerMedianAndSharesOverlap) {
     }
     writer.finish();
   }
-  const auto capture = Capture::open(path);
+  const auto capture = held(Capture::open(path));
   ASSERT_TRUE(capture.ok());
   EXPECT_EQ(
       texts_of(capture.value(), "SELECT kernel, calls, time_ns, exposed_ns FROM v_rank ORDER BY kernel"),

@@ -30,4 +30,14 @@ class TemporaryDirectory {
   std::string path_;
 };
 
+/// FOLDER stands for the names of such directories, which are others each time, SOURCE for `source` if it is named.
+inline std::string without_folders(std::string text, const std::string& source = {}) {
+  const std::string begin = (std::filesystem::temp_directory_path() / "ridgeline-test-").string();
+  for (std::size_t at = text.find(begin); at != std::string::npos; at = text.find(begin, at))
+    text.replace(at, begin.size() + 6, "FOLDER");
+  for (std::size_t at = 0; !source.empty() && (at = text.find(source)) != std::string::npos;)
+    text.replace(at, source.size(), "SOURCE");
+  return text;
+}
+
 }  // namespace ridgeline::testing
