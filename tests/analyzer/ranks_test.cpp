@@ -260,7 +260,8 @@ TEST(ManyRanks, BusBandwidthIsHeldAgainstTheLinkOfAHost) {
             "'to_peer', 'burst', NULL, 9e11, 'bytes_per_s', NULL, NULL, NULL, NULL, '' FROM device");
     const store::Job all = merged_files(truth.files);
     EXPECT_EQ(all.links.size(), 2U);
-    for (const CollectiveCost& cost : analyse_job(all).value().collectives) {
+    const JobAnalysis of_all = analyse_job(all).value();
+    for (const CollectiveCost& cost : of_all.collectives) {
       ASSERT_TRUE(cost.bus_bytes_per_s.has_value());
       ASSERT_EQ(cost.link_ratio.has_value(), ranks_per_host == 4);
       if (ranks_per_host != 4) continue;
@@ -268,8 +269,8 @@ TEST(ManyRanks, BusBandwidthIsHeldAgainstTheLinkOfAHost) {
     }
     // Of a rank that is not there nobody knows the host.
     const store::Job some = merged_files({truth.files[0], truth.files[1], truth.files[2]});
-    for (const CollectiveCost& cost : analyse_job(some).value().collectives)
-      EXPECT_FALSE(cost.link_ratio.has_value());
+    const JobAnalysis of_some = analyse_job(some).value();
+    for (const CollectiveCost& cost : of_some.collectives) EXPECT_FALSE(cost.link_ratio.has_value());
   }
 }
 
