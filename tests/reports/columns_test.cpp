@@ -611,7 +611,7 @@ TEST(DefaultColumns, GoInThisOrder) {
       "duration_ns > idle_ns > copy_ns > compute_ns > last_share > host > sm_clock_hz > "
       "clock_error_ns\n"
       "job-steps:\n"
-      "collectives: nvlink_sent_bytes nvlink_received_bytes pcie_received_bytes pcie_sent_bytes "
+      "collectives: link_ratio > nvlink_sent_bytes nvlink_received_bytes pcie_received_bytes pcie_sent_bytes "
       "nvlink_ratio > "
       "hidden_ns > skew_ns > wait_error_ns > last_share\n"
       "kernels-over-ranks: spread_ratio > launches > ranks\n"
