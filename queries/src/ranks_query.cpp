@@ -23,9 +23,7 @@ Result<DocumentAnswer> ask_ranks(const std::string& path, const RanksQuery& quer
     if (!query.ceilings.empty()) {
       const auto machine = store::read_machine_ceilings(query.ceilings);
       if (!machine.ok()) return machine.failure();
-      job.value().links = store::ceiling_rows(machine.value(), {});
-      std::erase_if(job.value().links,
-                    [](const store::Ceiling& roof) { return roof.level != CeilingLevel::nvlink; });
+      job.value().links = store::nvlink_of(store::ceiling_rows(machine.value(), {}));
       if (job.value().links.empty())
         return Failure{
             ErrorKind::no_data,

@@ -485,10 +485,12 @@ Table collectives_table(const JobAnalysis& analysis) {
                      count(&CollectiveCost::link_calls)});
   Table table = table_of(std::move(columns), analysis.collectives);
   show_links(table, analysis.collectives);
-  table.show("link_ratio", std::any_of(analysis.collectives.begin(), analysis.collectives.end(),
-                                       [](const auto& row) { return row.link_ratio.has_value(); }));
-  table.show("nvlink_ratio", std::any_of(analysis.collectives.begin(), analysis.collectives.end(),
-                                         [](const auto& row) { return row.nvlink_ratio.has_value(); }));
+  const auto show_if_any = [&](const char* key, std::optional<double> CollectiveCost::*of) {
+    table.show(key, std::any_of(analysis.collectives.begin(), analysis.collectives.end(),
+                                [&](const CollectiveCost& row) { return (row.*of).has_value(); }));
+  };
+  show_if_any("link_ratio", &CollectiveCost::link_ratio);
+  show_if_any("nvlink_ratio", &CollectiveCost::nvlink_ratio);
   return table;
 }
 

@@ -6,6 +6,7 @@
 #include <tuple>
 
 #include "capture_file.h"
+#include "ceilings.h"
 #include "reason_table.h"
 #include "ridgeline/store/activity.h"
 #include "ridgeline/store/extra_table.h"
@@ -132,19 +133,7 @@ std::vector<DevicePeak> Capture::device_peaks() const {
               });
 }
 std::vector<Ceiling> Capture::ceilings() const {
-  if (database_.scalar_int64("PRAGMA user_version") < kCeilingsAreMeasured) return {};
-  return load(
-      database_,
-      "SELECT device_id, level, kind, state, read_share, value, unit, spread_ratio, sm_clock_hz, power_w,"
-      " joules_each, conditions FROM ceiling ORDER BY device_id, level, kind, state",
-      [](const Statement& row) {
-        return Ceiling{row.int64(0),          row.word<CeilingLevel>(1, "ceiling.level"),
-                       row.text(2),           row.word<CeilingState>(3, "ceiling.state"),
-                       row.optional_real(4),  row.real(5),
-                       row.text(6),           row.optional_real(7),
-                       row.optional_real(8),  row.optional_real(9),
-                       row.optional_real(10), row.text(11)};
-      });
+  return read_ceilings(database_);
 }
 std::vector<ClockSample> Capture::clock_samples() const {
   return load(

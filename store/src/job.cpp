@@ -9,6 +9,7 @@
 #include <unordered_set>
 
 #include "capture_file.h"
+#include "ceilings.h"
 #include "ridgeline/store/capture_writer.h"
 #include "ridgeline/store/database.h"
 #include "ridgeline/store/schema.h"
@@ -145,23 +146,6 @@ void read_interference(const Database& database, Job& job) {
     job.interference.push_back({of.int64(0), of.int64(1),
                                 optional_word<CollectiveFunction>(of, 2, "job_interference.function"),
                                 of.int64(3), of.int64(4), of.int64(5), of.int64(6), of.int64(7), of.real(8)});
-}
-
-void read_links(const Database& database, Job& job) {
-  Statement of = database.prepare(
-      "SELECT device_id, kind, state, value, unit, conditions FROM ceiling WHERE level = 'nvlink' ORDER BY "
-      "kind, state");
-  while (of.step()) {
-    Ceiling link;
-    link.device_id = of.int64(0);
-    link.level = CeilingLevel::nvlink;
-    link.kind = of.text(1);
-    link.state = of.word<CeilingState>(2, "ceiling.state");
-    link.value = of.real(3);
-    link.unit = of.text(4);
-    link.conditions = of.text(5);
-    job.links.push_back(std::move(link));
-  }
 }
 
 void add_links(CaptureWriter& writer, const Job& job) {
@@ -332,6 +316,15 @@ Result<bool> is_job(const std::string& path) {
   }
 }
 
+std::vector<Ceiling> nvlink_of(const std::vector<Ceiling>& ceilings) {
+  std::vector<Ceiling> links;
+  for (const Ceiling& roof : ceilings) {
+    const bool of_first = links.empty() || links.front().device_id == roof.device_id;
+    if (roof.level == CeilingLevel::nvlink && of_first) links.push_back(roof);
+  }
+  return links;
+}
+
 Result<Job> read_job(const std::string& path) {
   auto database = open_capture_file(path);
   if (!database.ok()) return database.failure();
@@ -343,7 +336,7 @@ Result<Job> read_job(const std::string& path) {
     read_rows(database.value(), job);
     read_traffic(database.value(), job);
     read_interference(database.value(), job);
-    read_links(database.value(), job);
+    job.links = nvlink_of(read_ceilings(database.value()));
     check(job);
     return job;
   } catch (const Error& error) {

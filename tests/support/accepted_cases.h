@@ -6,11 +6,11 @@
 #include <cstdlib>
 #include <fstream>
 #include <map>
-#include <sstream>
 #include <string>
 #include <string_view>
 #include <utility>
 
+#include "support/accepted_table.h"
 #include "support/fields.h"
 #include "support/temporary_directory.h"
 
@@ -89,29 +89,13 @@ class AcceptedCases {
     if (accepted == sections_.end()) {
       ADD_FAILURE() << path_ << " has no \"" << key << "\": scripts/accept-documents";
     } else if (accepted->second != now) {
-      report(key, accepted->second, now);
+      report_differences(key, accepted->second, now);
     }
   }
 
   void write() const {
     std::ofstream out(path_, std::ios::binary);
     for (const auto& [key, text] : sections_) out << kHead << key << "\n" << text;
-  }
-
-  static void report(const std::string& key, const std::string& accepted, const std::string& now) {
-    std::istringstream before(accepted), after(now);
-    std::string a, b;
-    for (int line = 1, shown = 0; shown < 5; ++line) {
-      const bool more_before = static_cast<bool>(std::getline(before, a));
-      const bool more_after = static_cast<bool>(std::getline(after, b));
-      if (!more_before && !more_after) break;
-      if (!more_before) a = "(no line)";
-      if (!more_after) b = "(no line)";
-      if (a == b) continue;
-      ADD_FAILURE() << key << ", line " << line << "\n  accepted: " << a << "\n  now:      " << b;
-      ++shown;
-    }
-    ADD_FAILURE() << "If that is meant: scripts/accept-documents";
   }
 
   std::string path_;

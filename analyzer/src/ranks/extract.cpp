@@ -69,10 +69,7 @@ class Extraction {
     for (const store::Collective& call : store::collectives(capture)) collectives_[call.launch_id] = call;
     for (const store::Communicator& group : store::communicators(capture)) communicators_[group.id] = group;
     for (const store::Device& device : capture.devices()) devices_[device.id] = device.name;
-    for (const store::Ceiling& roof : capture.ceilings()) {
-      const bool of_first = job_.links.empty() || job_.links.front().device_id == roof.device_id;
-      if (roof.level == CeilingLevel::nvlink && of_first) job_.links.push_back(roof);
-    }
+    job_.links = store::nvlink_of(capture.ceilings());
     for (const store::ClockSample& sample : capture.clock_samples()) {
       if (sample.sm_clock_hz && *sample.sm_clock_hz > 0 && sample.time_ns > 0 &&
           sample.time_ns < kLatestTimeNs)

@@ -142,6 +142,8 @@ struct Job {
   std::vector<Ceiling> links;
 };
 
+/// Those of NVLink, of the first device that has any.
+[[nodiscard]] std::vector<Ceiling> nvlink_of(const std::vector<Ceiling>& ceilings);
 /// Whether the capture is a merged job. Failures: those of opening it.
 [[nodiscard]] Result<bool> is_job(const std::string& path);
 /// Failures: those of opening it; no_data if it is no merged job; corrupt.
