@@ -396,7 +396,10 @@ TEST(Accounting, RandomTimelinesAddUp) {
             break;
           default: {
             store::Launch& launch = f.launch("k", start, end);
-            if (below(4) != 0) host(launch, start - below(300), start - below(50));
+            if (below(4) != 0) {
+              const std::int64_t entered = start - below(300);
+              host(launch, entered, start - below(50));
+            }
             if (below(3) != 0) launch.thread_id = below(3);
             launch.stream_id = below(3);
           }

@@ -11,6 +11,8 @@
 namespace ridgeline::analyzer::testing {
 namespace {
 
+using ridgeline::to_string;
+
 constexpr double kOfTruth = 0.10;
 
 const Advice* case_of(const AdviceReport& report, AdviceRule rule) {

@@ -791,6 +791,7 @@ class FakeProgram {
     const CUpti_CallbackId id =
         graph ? CUPTI_DRIVER_TRACE_CBID_cuGraphLaunch : CUPTI_DRIVER_TRACE_CBID_cuLaunchKernel;
     data.callbackSite = CUPTI_API_ENTER;
+    const bool enabled = cupti_.enabled_calls.contains(id);
     cupti_.callback(cupti_.user, CUPTI_CB_DOMAIN_DRIVER_API, id, &data);
     cupti_.log.push_back(graph ? "graph" : name);
     if (cupti_.pushes > cupti_.pops) cupti_.in_ranges.push_back(cupti_.log.back());
@@ -805,6 +806,7 @@ class FakeProgram {
       cupti_.callback(cupti_.user, CUPTI_CB_DOMAIN_RESOURCE, CUPTI_CBID_RESOURCE_GRAPHNODE_CREATED, &node);
     }
     data.callbackSite = CUPTI_API_EXIT;
+    leaves_as_it_entered(enabled, id);
     cupti_.callback(cupti_.user, CUPTI_CB_DOMAIN_DRIVER_API, id, &data);
     return correlation;
   }
@@ -822,15 +824,19 @@ class FakeProgram {
     data.callbackSite = CUPTI_API_ENTER;
     const bool enabled = cupti_.enabled_calls.contains(id);
     cupti_.callback(cupti_.user, CUPTI_CB_DOMAIN_DRIVER_API, id, &data);
-    if (enabled) {
-      EXPECT_TRUE(cupti_.enabled_calls.contains(id)) << "a thread whose call's callback is switched off in "
-                                                        "that callback is in the call for ever, for CUPTI";
-    }
     if (meanwhile) meanwhile();
     cupti_.clock_ns += duration_ns;
     data.callbackSite = CUPTI_API_EXIT;
+    leaves_as_it_entered(enabled, id);
     cupti_.callback(cupti_.user, CUPTI_CB_DOMAIN_DRIVER_API, id, &data);
     return correlation;
+  }
+  void leaves_as_it_entered(bool called_at_entry, CUpti_CallbackId id) const {
+    if (called_at_entry) {
+      EXPECT_TRUE(cupti_.enabled_calls.contains(id))
+          << "a thread in whose call the callback is switched off is "
+             "in that call for ever, for CUPTI";
+    }
   }
   /// The same with what the call carries; it takes no time.
   std::uint32_t call_with(CUpti_CallbackId id, const void* params, CUresult result = CUDA_SUCCESS,

@@ -2,7 +2,7 @@
 """What a program does while its kernels are counted ends as it does alone: same output, same exit status.
 
 usage: gauntlet.py --ridgeline RIDGELINE --gauntlet AGENT_GAUNTLET [--out DIR] [--json FILE] [--runs N] [--seconds S] [--seed N]
-                   [--lanes N] [--no-python] [--stalls] [KIND...]
+                   [--lanes N] [--no-python] [--stalls] [--later] [KIND...]
        gauntlet.py --add FILE... [--runs N] [--json FILE]
 
 Every run records one program with a schedule drawn at random, so that counters come on and go off at other moments each time:
@@ -17,7 +17,8 @@ time, so that the programs take turns: one that has loaded its libraries waits f
 The seconds of a run's parts are in the JSON: until it wanted the device, waiting for it, its turn, and what came after.
 
 Results are compared to the bit, but where a compiler chose among algorithms by their time (`close`). A kind whose results differ alone, too,
-says nothing and fails. --stalls has stall reasons sampled in every run, to look for what goes wrong beside that alone. --add adds up what several calls wrote with --json, of other seeds, and judges all of it.
+says nothing and fails. --stalls has stall reasons sampled in every run and --later has every recording begin later, to look for what goes wrong beside
+that alone. --add adds up what several calls wrote with --json, of other seeds, and judges all of it.
 """
 import json
 import os
@@ -51,10 +52,11 @@ PYTHON_A_ROUND = 6  # beside one run of each case in C++; they take three times 
 
 class Kind:
     """A program and what became of its runs. `marks`: it is one of agent_gauntlet's cases. `compiles`: into caches on the disk.
-    `close`: how much its results may differ, relative, when something was compiled anew."""
+    `close`: how much its results may differ, relative, when something was compiled anew. `later`: every recording begins after so many ms."""
 
-    def __init__(self, name, command, status=0, marks=False, compiles=False, close=0.0):
+    def __init__(self, name, command, status=0, marks=False, compiles=False, close=0.0, later=None):
         self.name, self.command, self.status, self.marks, self.compiles, self.close = name, command, status, marks, compiles, close
+        self.later = later
         self.alone, self.lock = {}, threading.Lock()  # by arguments: exit status, results, seconds
         self.unsteady = ""
         self.runs = self.wrong = self.counted = self.given_up = 0
@@ -83,6 +85,7 @@ def python_kinds():
         add(f"jax-{mode}", "jax_shapes.py", "3000", mode, compiles=True)
     add("triton-tuning", "triton_tuning.py", "2000", compiles=True)
     add("cupy", "cupy_solver.py", "600")
+    add("torch-waits", "torch_waits.py", "1200", later=(800, 2500))  # outside a window callbacks are off from half a second on
     return kinds
 
 
@@ -117,8 +120,9 @@ def agree(expected, found, close):
     return True
 
 
-def drawn(kind, seed, number, stalls=False):
-    """Arguments of the program, of the recording, and whether nothing is compiled yet. `stalls`: sampled whatever is drawn."""
+def drawn(kind, seed, number, stalls=False, begins_later=False):
+    """Arguments of the program, of the recording, and whether nothing is compiled yet. `stalls`: sampled, `begins_later`: begun later, whatever
+    is drawn."""
     random_ = random.Random(f"{seed}-{number}")
     arguments, options = [], []
     # From 20 timeline steps on some run without being recorded.
@@ -131,7 +135,7 @@ def drawn(kind, seed, number, stalls=False):
         parts.append("cold=2")
     if random_.random() < 0.1 or stalls:
         parts.append("stalls=2")
-    later = random_.random() < 0.2
+    later = random_.random() < 0.2 or begins_later or kind.later is not None
     if kind.marks:
         many = str(LONG_STEPS.get(kind.name, MANY_STEPS))
         if random_.random() < 0.3:
@@ -141,7 +145,7 @@ def drawn(kind, seed, number, stalls=False):
         if kind.name == "all":
             arguments += ["--seed", str(random_.randrange(1, 6))]
     if later:
-        options += ["--after", f"{random_.randrange(1, 400 if kind.marks else 6000)}ms"]
+        options += ["--after", f"{random_.randrange(*kind.later or (1, 400 if kind.marks else 6000))}ms"]
     if random_.random() < 0.9:  # the others have the default, which is what a run may take of its turn
         options += ["--budget", random_.choice(("1.5", "2", "3"))]
     fresh = kind.compiles and random_.random() < FRESH
@@ -202,7 +206,7 @@ class Gauntlet:
         return run([*kind.command, *arguments], timeout=150, env=self.environment(kind, uuid, os.path.join(self.o.out, "caches")))
 
     def one(self, kind, number, uuid, turn):
-        arguments, recording, fresh = drawn(kind, self.o.seed, number, self.o.stalls)
+        arguments, recording, fresh = drawn(kind, self.o.seed, number, self.o.stalls, self.o.later)
         status, expected, alone_s = self.alone(kind, arguments, uuid)
         if kind.unsteady:
             return
@@ -338,6 +342,7 @@ def main(argv=None):
     parser.add_argument("--lanes", type=int, help="runs at once on each GPU")
     parser.add_argument("--no-python", action="store_true")
     parser.add_argument("--stalls", action="store_true", help="sample stall reasons in every run")
+    parser.add_argument("--later", action="store_true", help="begin every recording later")
     parser.add_argument("--add", nargs="+", metavar="FILE", help="judge what earlier calls wrote instead of running anything")
     parser.add_argument("kind", nargs="*")
     options = parser.parse_args(argv)

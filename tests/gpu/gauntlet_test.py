@@ -120,6 +120,16 @@ class Gauntlet(unittest.TestCase):
         self.assertEqual([(a, [w.replace(",stalls=2", "") for w in r], f) for a, r, f in every],
                          [(a, [w.replace(",stalls=2", "") for w in r], f) for a, r, f in some])
 
+    def test_a_recording_begins_later_where_that_is_asked_for_or_the_program_wants_it(self):
+        kinds = gauntlet.Kind("good", ["good"]), gauntlet.Kind("waits", ["waits"], later=(800, 2500))
+        began = [["--after" in gauntlet.drawn(kind, 1, number, begins_later=asked)[1] for number in range(60)]
+                 for kind, asked in ((kinds[0], False), (kinds[0], True), (kinds[1], False))]
+        self.assertTrue(0 < sum(began[0]) < 30)
+        self.assertTrue(all(began[1]) and all(began[2]))
+        for number in range(60):
+            words = gauntlet.drawn(kinds[1], 1, number)[1]
+            self.assertTrue(800 <= int(words[words.index("--after") + 1].removesuffix("ms")) < 2500)
+
     def test_what_takes_a_minute_alone_may_take_another_one(self):
         for seconds, alone_s, long in ((31, 2, False), (33, 2, True), (116, 68.4, False), (137, 68.4, True)):
             self.assertEqual(gauntlet.takes_long(seconds, alone_s), long, (seconds, alone_s))

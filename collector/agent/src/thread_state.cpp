@@ -57,6 +57,8 @@ ThreadState* this_thread(std::uint32_t session_generation) noexcept {
     state->calls_of_agent = 0;
     state->launch_noted = false;
     state->in_driver = false;
+    state->launches_inside = 0;
+    state->others_inside = 0;
     state->graph_node_created = false;
     state->wait_enter_ns = 0;
     state->name_noted = false;

@@ -35,6 +35,8 @@ struct ThreadState {
   std::atomic<bool> launch_noted{false};  // its entry fell into a recording window
   std::atomic<bool> in_driver{
       false};  // inside a call that PC sampling is not switched beside (tiers/launch_gate.h)
+  /// How deep in calls whose callbacks are switched off and on (session/call_switch.h); written by the thread itself.
+  std::atomic<std::uint32_t> launches_inside{0}, others_inside{0};
   bool graph_node_created = false;
   std::uint32_t launch_kernel_id = 0;  // 0: a graph, or outside steps
   bool launch_collective = false;

@@ -25,6 +25,7 @@ constexpr std::uint32_t kStepsPerPart = 1 + kSteps + 1;
 constexpr std::int64_t kThroughPatienceNs = 500 * kMillisecond;
 constexpr std::int64_t kStepPatienceNs = 100 * kMillisecond;
 constexpr int kTimedCalls = 2000;
+constexpr int kLooksAtCalls = 50;  // of other threads, 100 us apart
 // In a program with graphs nothing was loaded or changed for so many steps.
 constexpr std::uint32_t kSettledSteps = 4;
 
@@ -67,22 +68,24 @@ bool AloneSteps::device_is_through(std::int64_t usual_ns) noexcept {
 }
 
 // Off in this order: what other threads launch meanwhile is not noted, but traced, and so is what was noted before, to
-// its end on the device. False: it does not come.
-bool AloneSteps::switch_off() noexcept {
+// its end on the device, which may not come. The callbacks go last, when no thread is in a call.
+AloneSteps::Off AloneSteps::switch_off() noexcept {
   active_.store(true, std::memory_order_release);
-  if (calls_) calls_(false, !by_period_ && !careful());
+  note_(false);
   session_.nvtx.mute(true);
+  Off off = Off::never;
   if (device_is_through(usual_ns_)) {
     session_.timeline->switch_off();
-    return true;
+    off = calls_->off(!by_period_ && !careful(), kLooksAtCalls) ? Off::yes : Off::not_now;
   }
-  switch_on();
-  return false;
+  if (off != Off::yes) switch_on();
+  return off;
 }
 
 void AloneSteps::switch_on() noexcept {
+  calls_->on();
   session_.timeline->switch_on();
-  if (calls_) calls_(true, !by_period_ && !careful());
+  note_(true);
   session_.nvtx.mute(false);
   active_.store(false, std::memory_order_release);
   careful_.store(false, std::memory_order_release);
@@ -147,7 +150,11 @@ void AloneSteps::begin(Kind kind, StepTracker::Step* step, std::int64_t usual_ns
         static_cast<std::uint16_t>(spool::kBlockAlone | (by_period ? spool::kBlockByPeriod : 0));
     session_.timeline->expect_unnoted();
     careful_.store(graphs, std::memory_order_release);
-    if (!switch_off()) return refuse("the device was never through with what was launched");
+    if (const Off off = switch_off(); off != Off::yes) {
+      come_back_in(step);
+      if (off == Off::never) refuse("the device was never through with what was launched");
+      return;  // the next block's turn comes
+    }
     session_.steps.run_alone(step);
   }
   block_.start_ns = session_.now_ns();
@@ -266,15 +273,14 @@ void AloneSteps::measure_callback() noexcept {
         .count();
   };
   timed();
-  std::int64_t without = INT64_MAX, with = INT64_MAX;  // the least of three: what comes between is none of it
-  for (int round = 0; round < 3; ++round) {
-    without = std::min<std::int64_t>(without, timed());
-    if (session_.api->enable_callback(1, subscriber_, CUPTI_CB_DOMAIN_DRIVER_API, kTimedCall) !=
-        CUPTI_SUCCESS)
-      return;
-    with = std::min<std::int64_t>(with, timed());
-    session_.api->enable_callback(0, subscriber_, CUPTI_CB_DOMAIN_DRIVER_API, kTimedCall);
-  }
+  const auto min_of_three = [&] {
+    return std::min({timed(), timed(), timed()});
+  };  // what comes between is none of it
+  const std::int64_t without = min_of_three();
+  // It stays on: another thread may be in that call this moment (session/call_switch.h).
+  if (session_.api->enable_callback(1, subscriber_, CUPTI_CB_DOMAIN_DRIVER_API, kTimedCall) != CUPTI_SUCCESS)
+    return;
+  const std::int64_t with = min_of_three();
   callback_ps_ = std::max<std::int64_t>(with - without, 0) * 1000 / kTimedCalls;
 }
 

@@ -3,9 +3,8 @@
 // In a block that runs alone, CUPTI makes no records, the program's launches and waits come to no callback of the
 // agent's, ranges are not written, and the agent's thread neither flushes nor samples clocks. What remains: the range
 // that marks a step, or, where steps are found by their launches, the callback of each launch, which counts them; what
-// that takes is measured and written beside the block. It is not switched off between two boundaries: a thread that is
-// in a launch when CUPTI has neither a callback nor a record to make of it seems to be taken for being in it for ever
-// after, and all its later launches are lost (CUPTI 13.0; docs/design/031). A block that is recorded, as long and
+// that takes is measured and written beside the block. It is not switched off between two boundaries, for a thread is
+// in a launch there (session/call_switch.h). A block that is recorded, as long and
 // begun in the same way, stands near each: what the two differ by is the price.
 //
 // Both kinds begin with a device that is through with everything before: so no record is cut when they are switched
@@ -24,6 +23,7 @@
 #include <functional>
 
 #include "cupti/load_calls.h"
+#include "session/call_switch.h"
 #include "session/session_state.h"
 
 namespace ridgeline::agent {
@@ -32,8 +32,11 @@ class AloneSteps {
  public:
   explicit AloneSteps(SessionState& parts) : session_(parts) {}
 
-  /// Switches the callbacks of launches and waits, at CUPTI and here (WindowControl). Before the first step.
-  void switch_by(std::function<void(bool on, bool launches_too)> calls) { calls_ = std::move(calls); }
+  /// `calls`: of CUPTI; `note`: whether those that come are noted (WindowControl). Before the first step.
+  void switch_by(CallSwitch& calls, std::function<void(bool on)> note) {
+    calls_ = &calls;
+    note_ = std::move(note);
+  }
 
   /// A step begins, as its schedule has it; one that is to run alone is made so. `boundary_ns`: when it began.
   void on_step_begin(StepTracker::Step* step, std::int64_t boundary_ns, std::int64_t usual_ns,
@@ -90,18 +93,19 @@ class AloneSteps {
   bool is_settled(const StepTracker::Step& step) const noexcept;
   std::uint32_t newest_record() const noexcept;
   GraphLaunches::State graphs_state() const noexcept;
-  /// From the program's first graph to its end: a thread that is in a call when its callback is switched off is taken
-  /// for being in it for ever after, and all its records are of that call (docs/design/031).
+  /// From the program's first graph to its end: they are never switched off (session/call_switch.h).
   void watch_loads() noexcept;
   void end(StepTracker::Step* step, std::int64_t boundary_ns) noexcept;
   void refuse(const char* why) noexcept;
   void come_back_in(StepTracker::Step* step) noexcept;
-  bool switch_off() noexcept;
+  enum class Off : std::uint8_t { yes, not_now, never };
+  Off switch_off() noexcept;
   void switch_on() noexcept;
   void measure_callback() noexcept;
 
   SessionState& session_;
-  std::function<void(bool, bool)> calls_;
+  CallSwitch* calls_ = nullptr;
+  std::function<void(bool)> note_;
   CUpti_SubscriberHandle subscriber_ = nullptr;
   std::atomic_flag lock_ = ATOMIC_FLAG_INIT;  // of switching: what follows
   std::atomic<bool> active_{false};

@@ -65,23 +65,10 @@ void Session::on_callback(CUpti_CallbackDomain domain, CUpti_CallbackId id, cons
   try {
     if (domain == CUPTI_CB_DOMAIN_DRIVER_API) {
       const auto& call = *static_cast<const CUpti_CallbackData*>(data);
-      if (is_launch(id)) return on_launch(id, call);  // most of them
-      if (id == AloneSteps::kTimedCall) return;
-      const bool guarded = session_.stalls && is_guarded(id);
-      if (guarded && call.callbackSite != CUPTI_API_ENTER) pass_gate(call);
-      const auto memory = memory_call(id);
-      if (memory) memory_.on_call(*memory, id, call);  // freeing waits as well
-      if (const auto wait = wait_call(id))
-        waits_.on_wait(*wait, id, call);
-      else if (const auto capture = capture_call(id))
-        stream_calls_.on_capture(*capture, id, call);
-      else if (is_stream_wait(id))
-        on_hold(id, call);
-      else if (const OrderCall order = order_call(id); order != OrderCall::none)
-        on_order(order, id, call);
-      else if (is_load(id) && call.callbackSite == CUPTI_API_ENTER)
-        on_load(id, call.functionParams);
-      if (guarded && call.callbackSite == CUPTI_API_ENTER) pass_gate(call);
+      const bool enters = call.callbackSite == CUPTI_API_ENTER;
+      if (enters) calls_.enters(id);
+      on_driver_call(id, call);
+      if (!enters) calls_.leaves(id);
     } else if (domain == CUPTI_CB_DOMAIN_RESOURCE) {
       on_resource(id, *static_cast<const CUpti_ResourceData*>(data));
     } else if (domain == CUPTI_CB_DOMAIN_STATE) {
@@ -90,6 +77,26 @@ void Session::on_callback(CUpti_CallbackDomain domain, CUpti_CallbackId id, cons
   } catch (...) {
     session_.totals.add(&Count::callback_errors);
   }
+}
+
+void Session::on_driver_call(CUpti_CallbackId id, const CUpti_CallbackData& call) {
+  if (is_launch(id)) return on_launch(id, call);  // most of them
+  if (id == AloneSteps::kTimedCall) return;
+  const bool guarded = session_.stalls && is_guarded(id);
+  if (guarded && call.callbackSite != CUPTI_API_ENTER) pass_gate(call);
+  const auto memory = memory_call(id);
+  if (memory) memory_.on_call(*memory, id, call);  // freeing waits as well
+  if (const auto wait = wait_call(id))
+    waits_.on_wait(*wait, id, call);
+  else if (const auto capture = capture_call(id))
+    stream_calls_.on_capture(*capture, id, call);
+  else if (is_stream_wait(id))
+    on_hold(id, call);
+  else if (const OrderCall order = order_call(id); order != OrderCall::none)
+    on_order(order, id, call);
+  else if (is_load(id) && call.callbackSite == CUPTI_API_ENTER)
+    on_load(id, call.functionParams);
+  if (guarded && call.callbackSite == CUPTI_API_ENTER) pass_gate(call);
 }
 
 void Session::pass_gate(const CUpti_CallbackData& call) noexcept {

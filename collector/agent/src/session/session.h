@@ -25,6 +25,7 @@
 #include <thread>
 
 #include "session/alone_steps.h"
+#include "session/call_switch.h"
 #include "session/devices.h"
 #include "session/graph_recorder.h"
 #include "session/interventions.h"
@@ -100,6 +101,7 @@ class Session {
   void enable_callbacks() noexcept;
   void on_resource(CUpti_CallbackId id, const CUpti_ResourceData& data) noexcept;
   void on_state(const CUpti_StateData& state) noexcept;
+  void on_driver_call(CUpti_CallbackId id, const CUpti_CallbackData& call);
   void on_launch(CUpti_CallbackId id, const CUpti_CallbackData& data) noexcept;
   void pass_gate(const CUpti_CallbackData& call) noexcept;
   void on_load(CUpti_CallbackId id, const void* params) noexcept;
@@ -133,7 +135,8 @@ class Session {
   LaunchRecorder launches_{session_, period_, stretches_, order_, alone_};
   WaitRecorder waits_{session_, order_};
   StreamCalls stream_calls_{session_, alone_};
-  WindowControl window_{session_, period_, launches_, waits_, order_};
+  CallSwitch calls_{session_};
+  WindowControl window_{session_, calls_, period_, launches_, waits_, order_};
   Devices devices_{session_};
 
   DriverApi (*load_driver_)() noexcept = load_driver;

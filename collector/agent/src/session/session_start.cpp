@@ -162,10 +162,11 @@ bool Session::start_cupti(const CuptiApi& api, const std::string& library_path) 
   if (!subscribe()) return false;
   make_tiers();
   enable_callbacks();
-  alone_.switch_by([this](bool on, bool launches_too) { window_.switch_calls(on, launches_too); });
+  calls_.start(subscriber_);
+  alone_.switch_by(calls_, [this](bool on) { window_.note_calls(on); });
   alone_.time_callbacks_with(subscriber_);
   window_.set_before_close([this] { alone_.drop(); });
-  window_.start(subscriber_);
+  window_.start();
   session_.timeline->enable();
   cupti_started_ = true;
   return true;

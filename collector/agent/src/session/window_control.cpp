@@ -1,12 +1,6 @@
 #include "session/window_control.h"
 
-#include <chrono>
-#include <thread>
 #include <utility>
-
-#include "cupti/launch_params.h"
-#include "cupti/order_calls.h"
-#include "cupti/wait_calls.h"
 
 namespace ridgeline::agent {
 namespace {
@@ -17,7 +11,6 @@ constexpr std::int64_t kSettleNs = 500 * kMillisecond;
 constexpr std::int64_t kStepPatienceNs = 10'000 * kMillisecond;
 constexpr std::int64_t kDrainPatienceNs = 10'000 * kMillisecond;
 constexpr std::int64_t kReadPatienceNs = 15'000 * kMillisecond;  // for the samples of a window, further
-constexpr int kLooksAtLaunches = 50;                             // 100 us apart
 constexpr std::int64_t kQuietNs = 400 * kMillisecond;
 
 const char* text_of(WindowCause cause) {
@@ -38,9 +31,10 @@ const char* text_of(WindowCause cause) {
 
 }  // namespace
 
-WindowControl::WindowControl(SessionState& parts, PeriodSteps& period, LaunchRecorder& launches,
-                             WaitRecorder& waits, OrderRecorder& order)
+WindowControl::WindowControl(SessionState& parts, CallSwitch& calls, PeriodSteps& period,
+                             LaunchRecorder& launches, WaitRecorder& waits, OrderRecorder& order)
     : session_(parts),
+      calls_(calls),
       period_(period),
       launches_(launches),
       waits_(waits),
@@ -64,8 +58,7 @@ void WindowControl::write(spool::WindowEdge edge, WindowCause cause, std::int64_
   session_.writer.put_reserved(record);
 }
 
-void WindowControl::start(CUpti_SubscriberHandle subscriber) noexcept {
-  subscriber_ = subscriber;
+void WindowControl::start() noexcept {
   if (plan_.opens_at_start()) {
     opened_ns_ = session_.now_ns();
     state_.store(State::open, std::memory_order_release);
@@ -77,43 +70,9 @@ void WindowControl::start(CUpti_SubscriberHandle subscriber) noexcept {
   session_.timeline->set_window(INT64_MAX, INT64_MAX);
 }
 
-void WindowControl::enable_call_callbacks(bool on) noexcept {
-  for (const auto& callbacks : {launch_callbacks(), wait_callbacks(), event_callbacks()})
-    for (const CUpti_CallbackId id : callbacks) {
-      if (!on && memory_call(id)) continue;  // what is freed meanwhile must be known
-      if (!on && is_graph_launch(id) && session_.host_waits.in_graphs())
-        continue;  // and what a stream waits for
-      session_.api->enable_callback(on ? 1 : 0, subscriber_, CUPTI_CB_DOMAIN_DRIVER_API, id);
-    }
-}
-
-// Of launches that were noted and are still under way on other threads, the exit is yet to be called.
-void WindowControl::await_launches() const noexcept {
-  const ThreadState* own = this_thread(session_.generation);
-  const auto under_way = [&] {
-    for (const ThreadState* thread = all_threads(); thread != nullptr; thread = thread->next)
-      if (thread != own && thread->launch_noted.load(std::memory_order_acquire)) return true;
-    return false;
-  };
-  for (int i = 0; i < kLooksAtLaunches && under_way(); ++i)
-    std::this_thread::sleep_for(std::chrono::microseconds(100));
-}
-
-void WindowControl::switch_calls(bool on, bool launches_too) noexcept {
+void WindowControl::note_calls(bool on) noexcept {
   const State state = state_.load(std::memory_order_acquire);
-  if (state != State::open && state != State::last_step) return;
-  if (!on) {
-    record_calls(false);
-    if (launches_too) await_launches();
-  }
-  for (const auto& callbacks : {wait_callbacks(), event_callbacks()})
-    for (const CUpti_CallbackId id : callbacks)
-      if (on || !memory_call(id))  // what is freed meanwhile must be known
-        session_.api->enable_callback(on ? 1 : 0, subscriber_, CUPTI_CB_DOMAIN_DRIVER_API, id);
-  if (launches_too)
-    for (const CUpti_CallbackId id : launch_callbacks())
-      session_.api->enable_callback(on ? 1 : 0, subscriber_, CUPTI_CB_DOMAIN_DRIVER_API, id);
-  if (on) record_calls(true);
+  if (state == State::open || state == State::last_step) record_calls(on);
 }
 
 void WindowControl::record_calls(bool on) noexcept {
@@ -135,10 +94,11 @@ void WindowControl::open(WindowCause cause, std::int64_t now) noexcept {
     if (tracing_off_) {
       const QuietHold hold(session_.captures, session_.host_waits);
       if (!hold) return put_off(hold.stream_waits());  // another turn comes soon
+      calls_.on();
       session_.timeline->switch_on();
     }
     tracing_off_ = false;
-    enable_call_callbacks(true);
+    calls_.on();
     collecting_ = true;
   }
   opened_ns_ = now;
@@ -176,9 +136,10 @@ void WindowControl::tend(std::int64_t now) noexcept {
       }
       const std::int64_t context_ns = plan_.first_context_ns();
       if (!is_open && collecting_ && context_ns != 0 && now - context_ns >= kSettleNs) {
-        enable_call_callbacks(false);
+        calls_.off_when_possible();
         collecting_ = false;
       }
+      calls_.look();
       return;
     }
     case State::last_step: {
@@ -220,12 +181,12 @@ void WindowControl::tend(std::int64_t now) noexcept {
 }
 
 void WindowControl::close(WindowCause cause) noexcept {
-  enable_call_callbacks(false);
   // Another window may come, and tracing must not come back on in a program with graphs. Nor is it switched beside a
   // stream that waits for the host: it stays on then.
   const QuietHold hold(session_.captures, session_.host_waits);
   tracing_off_ = hold && !session_.graphs_seen.load(std::memory_order_relaxed);
   if (tracing_off_) session_.timeline->switch_off();
+  calls_.off_when_possible();  // after it (session/call_switch.h)
   collecting_ = false;
   session_.nvtx.mute(true);
   write(spool::WindowEdge::close, cause, closed_ns_);
