@@ -18,8 +18,9 @@ namespace {
 
 // Reads all rows of a SELECT into a vector through a function that builds one.
 template <typename Build>
-auto load(const Database& database, std::string_view sql, Build build) {
+auto load(const Database& database, std::string_view sql, Build build, std::int64_t expected = 0) {
   std::vector<decltype(build(std::declval<const Statement&>()))> rows;
+  rows.reserve(static_cast<std::size_t>(expected));
   Statement statement = database.prepare(sql);
   while (statement.step()) rows.push_back(build(statement));
   return rows;
@@ -176,7 +177,8 @@ std::vector<Step> Capture::steps() const {
                     row.optional_int64(6), row.optional_int64(7),
                     row.optional_int64(8), row.word<StepStatus>(9, "step.status"),
                     reasons.of(row, 10),   row.word<StepSource>(11, "step.source")};
-      });
+      },
+      database_.scalar_int64("SELECT count(*) FROM step"));
 }
 template <typename Row>
 std::vector<Row> Capture::activity(RowVisitor<Row> for_each) const {

@@ -12,6 +12,7 @@
 #include <string>
 #include <vector>
 
+#include "app/allocation.h"
 #include "app/main_window.h"
 #include "app/screenshot.h"
 #include "timeline/timeline_panel.h"
@@ -246,6 +247,7 @@ int run(int argc, char** argv) {
 int main(int argc, char** argv) {
   qputenv("QT_QPA_PLATFORM", "offscreen");
   qInstallMessageHandler([](QtMsgType, const QMessageLogContext&, const QString&) {});
+  ridgeline::gui::take_memory_in_large_pieces();
   QApplication application(argc, argv);
   ridgeline::gui::apply_theme(application, ridgeline::gui::ThemeChoice::light);
   return ridgeline::gui::run(argc, argv);

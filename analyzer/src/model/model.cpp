@@ -138,11 +138,9 @@ Model load_recording(const store::Capture& capture) {
   model.clock_samples = capture.clock_samples();
   for (auto& kernel : capture.kernels()) model.kernels.emplace(kernel.id, std::move(kernel));
   for (auto& set : capture.counter_configurations()) model.configurations.emplace(set.id, std::move(set));
-  for (auto& step : capture.steps()) {
-    ModelStep item;
-    item.step = std::move(step);
-    model.steps.push_back(std::move(item));
-  }
+  std::vector<store::Step> steps = capture.steps();
+  model.steps.resize(steps.size());
+  for (std::size_t i = 0; i < steps.size(); ++i) model.steps[i].step = std::move(steps[i]);
   for (auto& metric : capture.metrics()) model.metrics.emplace(metric.id, std::move(metric));
   model.completeness = capture.completeness();
   model.tier_statuses = capture.tier_statuses();

@@ -4,10 +4,12 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <future>
 #include <map>
 #include <set>
 #include <tuple>
 #include <utility>
+#include <vector>
 
 #include "ridgeline/store/activity.h"
 #include "trace/gpu_ranges.h"
@@ -64,7 +66,12 @@ class Reader {
     const bool whole = read_ranges() && read_launches() && read_copies();
     if (!whole || stop_.stop_requested()) return Failure{ErrorKind::cancelled, "reading was cancelled"};
     read_waits();
+    // Sorting what ran and what called it is about as much work as projecting ranges.
+    std::future<void> in_order = std::async([lines = unordered_lines()] {
+      for (Line* line : lines) line->lanes = in_lanes(std::move(line->row.events), kMaxLanes);
+    });
     project_ranges();
+    in_order.get();
     put_rows();
     add_counter_rows(capture_, *data_);
     std::int64_t start = INT64_MAX, end = INT64_MIN;
@@ -184,6 +191,14 @@ class Reader {
       gpu_ranges_.add(line.row.process_id, line.row.thread_id, line.row.depth, line.lanes);
     }
     return whole;
+  }
+
+  // Those whose events are not in lanes yet. A map's entries stay where they are when others come.
+  [[nodiscard]] std::vector<Line*> unordered_lines() {
+    std::vector<Line*> lines;
+    for (auto& [key, line] : rows_)
+      if (line.lanes.empty()) lines.push_back(&line);
+    return lines;
   }
 
   // Above what ran: of each thread and depth a row of what its ranges launched.
@@ -334,7 +349,6 @@ class Reader {
     }
     for (auto& [key, line] : rows_) {
       name_line(line.row);
-      if (line.lanes.empty()) line.lanes = in_lanes(std::move(line.row.events), kMaxLanes);
       first_rows_[key] = data_->rows.size();
       for (std::size_t lane = 0; lane < line.lanes.size(); ++lane) put_lane(line, lane);
     }

@@ -4,6 +4,7 @@
 #include <cstdio>
 #include <exception>
 
+#include "app/allocation.h"
 #include "app/main_window.h"
 #include "app/options.h"
 #include "app/screenshot.h"
@@ -44,6 +45,7 @@ int run(int argc, char** argv) {
          "--screenshot FILE"});
   }
 #endif
+  take_memory_in_large_pieces();
   QApplication application(argc, argv);
   QApplication::setApplicationName("ridgeline-gui");
   QApplication::setOrganizationName("ridgeline");

@@ -170,7 +170,8 @@ ColumnChart::ColumnChart(QWidget* parent) : ItemChart(parent) {
   setFocusPolicy(Qt::StrongFocus);
 }
 
-void ColumnChart::set_points(std::vector<SeriesPoint> points, std::function<QString(double)> text) {
+void ColumnChart::set_points(std::vector<SeriesPoint> points, std::function<QString(double)> text,
+                             std::function<QString(std::size_t)> help) {
   points_ = std::move(points);
   most_ = most_of(points_);
   has_marks_ =
@@ -178,6 +179,7 @@ void ColumnChart::set_points(std::vector<SeriesPoint> points, std::function<QStr
   has_chosen_ =
       std::any_of(points_.begin(), points_.end(), [](const SeriesPoint& point) { return point.chosen; });
   text_ = std::move(text);
+  help_ = std::move(help);
   keep_room();
   items_changed();
 }
@@ -257,7 +259,7 @@ int ColumnChart::item_count() const {
 }
 
 QString ColumnChart::item_text(int item) const {
-  return points_[static_cast<std::size_t>(item)].help;
+  return help_ ? help_(static_cast<std::size_t>(item)) : QString();
 }
 
 // Columns of another magnitude (replay, cold caches) are cut, with a mark; not the one that is shown.
@@ -274,8 +276,7 @@ double ColumnChart::most_of(const std::vector<SeriesPoint>& points) {
   return std::max(std::max(std::min(values.back(), values[values.size() / 2] * 2), chosen) * kHeadroom, 1e-9);
 }
 
-QRectF ColumnChart::column_rect(int column, double largest) const {
-  const QRectF area = graph();
+QRectF ColumnChart::column_rect(const QRectF& area, int column, double largest) const {
   const double wide = area.width() / static_cast<double>(points_.size());
   const double value = points_[static_cast<std::size_t>(column)].value;
   const double tall = std::max(area.height() * std::min(value / largest, 1.0), 1.0);
@@ -284,7 +285,7 @@ QRectF ColumnChart::column_rect(int column, double largest) const {
 }
 
 QRectF ColumnChart::item_rect(int item) const {
-  return column_rect(item, most());
+  return column_rect(graph(), item, most());
 }
 
 void ColumnChart::choose_item(int item) {
@@ -309,21 +310,20 @@ void ColumnChart::paintEvent(QPaintEvent*) {
   painter.drawLine(QPointF(area.left(), top), QPointF(area.right(), top));
   const double largest = most();
   const bool narrow = area.width() < kNarrow * static_cast<double>(points_.size());
-  if (narrow) paint_profile(painter, largest);
+  if (narrow) paint_profile(painter, area, largest);
   for (std::size_t i = 0; i < points_.size(); ++i) {
-    if (!narrow) paint_column(painter, static_cast<int>(i), largest);
-    paint_marks(painter, static_cast<int>(i), largest);
+    if (!narrow) paint_column(painter, area, static_cast<int>(i), largest);
+    if (points_[i].chosen || points_[i].outlier) paint_marks(painter, area, static_cast<int>(i), largest);
   }
   paint_lines(painter, area);
   paint_legend(painter);
   paint_current(painter);
 }
 
-void ColumnChart::paint_column(QPainter& painter, int column_at, double largest) const {
+void ColumnChart::paint_column(QPainter& painter, const QRectF& area, int column_at, double largest) const {
   const Theme& t = theme();
   const SeriesPoint& point = points_[static_cast<std::size_t>(column_at)];
-  const QRectF area = graph();
-  const QRectF column = column_rect(column_at, largest);
+  const QRectF column = column_rect(area, column_at, largest);
   painter.fillRect(column, point.colour);
   if (point.part > 0) {
     const double part = std::max(area.height() * std::min(point.part / largest, 1.0), 1.0);
@@ -334,8 +334,7 @@ void ColumnChart::paint_column(QPainter& painter, int column_at, double largest)
     painter.drawText(column, Qt::AlignHCenter | Qt::AlignTop, "≈");
 }
 
-std::vector<ColumnChart::Slice> ColumnChart::profile() const {
-  const double wide = graph().width();
+std::vector<ColumnChart::Slice> ColumnChart::profile(double wide) const {
   std::vector<Slice> slices(static_cast<std::size_t>(std::max(wide, 1.0)));
   for (std::size_t i = 0; i < points_.size(); ++i) {
     const SeriesPoint& point = points_[i];
@@ -356,9 +355,8 @@ std::vector<ColumnChart::Slice> ColumnChart::profile() const {
 
 // More columns than there is room for would be one block: pale up to the least of those at a pixel, full from there to
 // the most.
-void ColumnChart::paint_profile(QPainter& painter, double largest) const {
-  const QRectF area = graph();
-  const std::vector<Slice> slices = profile();
+void ColumnChart::paint_profile(QPainter& painter, const QRectF& area, double largest) const {
+  const std::vector<Slice> slices = profile(area.width());
   const auto at = [&](double value) { return area.height() * std::min(value / largest, 1.0); };
   for (std::size_t x = 0; x < slices.size(); ++x) {
     const Slice& slice = slices[x];
@@ -372,10 +370,10 @@ void ColumnChart::paint_profile(QPainter& painter, double largest) const {
   }
 }
 
-void ColumnChart::paint_marks(QPainter& painter, int column_at, double largest) const {
+void ColumnChart::paint_marks(QPainter& painter, const QRectF& area, int column_at, double largest) const {
   const Theme& t = theme();
   const SeriesPoint& point = points_[static_cast<std::size_t>(column_at)];
-  const QRectF column = column_rect(column_at, largest);
+  const QRectF column = column_rect(area, column_at, largest);
   if (point.chosen && column.width() > kOutlined - 1) {
     painter.setPen(QPen(t.selected, 2));
     painter.drawRect(column.adjusted(-0.5, -0.5, 0.5, 0.5));
@@ -455,8 +453,7 @@ bool ColumnChart::event(QEvent* event) {
   if (event->type() == QEvent::ToolTip) {
     const auto* help = static_cast<QHelpEvent*>(event);
     const int column = column_at(help->pos().x());
-    if (column >= 0)
-      QToolTip::showText(help->globalPos(), points_[static_cast<std::size_t>(column)].help, this);
+    if (column >= 0) QToolTip::showText(help->globalPos(), item_text(column), this);
     return true;
   }
   return ItemChart::event(event);

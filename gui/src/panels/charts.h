@@ -50,7 +50,6 @@ class HistogramChart : public ItemChart {
 struct SeriesPoint {
   double value = 0;
   QColor colour;
-  QString help;
   bool outlier = false;
   bool chosen = false;
   double part = 0;  ///< of the value: what the chosen kernel takes
@@ -61,8 +60,9 @@ class ColumnChart : public ItemChart {
   Q_OBJECT
  public:
   explicit ColumnChart(QWidget* parent = nullptr);
-  /// `text` writes a value of the axis.
-  void set_points(std::vector<SeriesPoint> points, std::function<QString(double)> text);
+  /// `text` writes a value of the axis, `help` what a column is, by its place; it is asked when somebody wants to know.
+  void set_points(std::vector<SeriesPoint> points, std::function<QString(double)> text,
+                  std::function<QString(std::size_t)> help = {});
   /// One more value a column, each line on an axis of its own from 0 to its largest value.
   struct Line {
     std::vector<std::optional<double>> values;
@@ -108,11 +108,12 @@ class ColumnChart : public ItemChart {
     double least = 0, most = 0, part = 0;
     QColor colour;  // of the last of them
   };
-  [[nodiscard]] std::vector<Slice> profile() const;  // of each pixel of the graph
-  [[nodiscard]] QRectF column_rect(int column, double largest) const;
-  void paint_column(QPainter& painter, int column, double largest) const;
-  void paint_profile(QPainter& painter, double largest) const;
-  void paint_marks(QPainter& painter, int column, double largest) const;
+  [[nodiscard]] std::vector<Slice> profile(double wide) const;  // of each pixel of a graph
+  /// `area`: graph(), which takes as long as measuring words does, and is asked for once for all columns.
+  [[nodiscard]] QRectF column_rect(const QRectF& area, int column, double largest) const;
+  void paint_column(QPainter& painter, const QRectF& area, int column, double largest) const;
+  void paint_profile(QPainter& painter, const QRectF& area, double largest) const;
+  void paint_marks(QPainter& painter, const QRectF& area, int column, double largest) const;
   void paint_lines(QPainter& painter, const QRectF& area) const;
   void paint_legend(QPainter& painter) const;
   std::vector<SeriesPoint> points_;
@@ -121,6 +122,7 @@ class ColumnChart : public ItemChart {
   std::vector<Line> lines_;
   Legend legend_;
   std::function<QString(double)> text_;
+  std::function<QString(std::size_t)> help_;
 };
 
 struct BarPart {

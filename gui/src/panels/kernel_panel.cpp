@@ -242,6 +242,12 @@ void KernelPanel::show_launches() {
   place_->setText(place);
 
   show_place();
+  struct Column {
+    std::int64_t step_index;
+    Phase phase;
+    double kernel_ns;
+  };
+  std::vector<Column> columns;
   std::vector<SeriesPoint> points;
   std::map<store::Id, double> times;
   step_windows_.clear();
@@ -259,14 +265,19 @@ void KernelPanel::show_launches() {
     point.value = sum;
     point.colour = theme().of(step.phase);
     phases.insert(step.phase);
-    point.help =
-        tr("step %1 · %2: %3").arg(step.step_index).arg(plain(to_string(step.phase)), time_words(sum));
     point.chosen = step.step_id == representative.step_id;
     points.push_back(point);
     times[step.step_id] = sum;
     step_windows_.push_back({step.gpu_start_ns, step.gpu_end_ns});
+    columns.push_back({step.step_index, step.phase, sum});
   }
-  steps_->set_points(std::move(points), [](double value) { return time_words(value); });
+  steps_->set_points(
+      std::move(points), [](double value) { return time_words(value); },
+      [columns = std::move(columns)](std::size_t i) {
+        return tr("step %1 · %2: %3")
+            .arg(columns[i].step_index)
+            .arg(plain(to_string(columns[i].phase)), time_words(columns[i].kernel_ns));
+      });
   steps_->set_legend(phase_legend(phases));
   emit step_times_known(times);
 }

@@ -237,7 +237,8 @@ StepPanel::StepPanel(CaptureDocument& document, Selection& selection, QWidget* p
   ask_pace();
   connect(back_, &QToolButton::clicked, this, [this] { choose_step(std::nullopt); });
   connect(steps_, &ColumnChart::column_chosen, this, [this](int column_at) {
-    const analyzer::StepSummary& step = shown_steps_[static_cast<std::size_t>(column_at)];
+    const analyzer::StepSummary& step =
+        document_.overview()->steps->steps[shown_steps_[static_cast<std::size_t>(column_at)]];
     selection_.show({step.gpu_start_ns, std::max(step.gpu_end_ns, step.gpu_start_ns + 1)});
     choose_step(step.step_index);
   });
@@ -355,6 +356,36 @@ void StepPanel::ask_pace() {
       });
 }
 
+std::optional<double> StepPanel::rate_of(std::size_t step, bool tokens) const {
+  if (step >= pace_.size()) return std::nullopt;
+  return tokens ? pace_[step].tokens_per_s : pace_[step].steps_per_s;
+}
+
+std::optional<double> StepPanel::held_of(std::size_t step) const {
+  if (step >= pace_.size() || !pace_[step].allocated_bytes) return std::nullopt;
+  return static_cast<double>(*pace_[step].allocated_bytes);
+}
+
+QString StepPanel::step_words(std::size_t step_at, bool tokens) const {
+  const analyzer::StepSummary& step = document_.overview()->steps->steps[step_at];
+  QString words = tr("step %1 · %2 · %3\n%4, %5")
+                      .arg(step.step_index)
+                      .arg(plain(to_string(step.phase)), plain(to_string(step.status)),
+                           time_words(static_cast<double>(step.gpu_duration_ns)),
+                           plain(counted(step.launches, "launch", "launches")));
+  if (const auto power = during(*document_.recording(), step, document_.device_id(), watts))
+    words += tr(", %1 W").arg(plain(fixed(*power, 0)));
+  const auto found = kernel_times_.find(step.step_id);
+  if (found != kernel_times_.end() && found->second > 0)
+    words += tr("\nthe chosen kernel: %1").arg(time_words(found->second));
+  if (const auto clock = during(*document_.recording(), step, document_.device_id(), clock_hz))
+    words += ", " + plain(clock_text(*clock));
+  if (const auto rate = rate_of(step_at, tokens))
+    words += "\n" + plain(reports::rate_text(*rate)) + (tokens ? tr(" tokens/s") : tr(" steps/s"));
+  if (const auto held = held_of(step_at)) words += tr(", %1 of memory held").arg(plain(bytes_text(*held)));
+  return words;
+}
+
 void StepPanel::show_steps() {
   const analyzer::StepAnalysis& steps = *document_.overview()->steps;
   steps_title_->setVisible(document_.has_steps());
@@ -380,7 +411,6 @@ void StepPanel::show_steps() {
   for (std::size_t i = 0; i < steps.steps.size(); ++i) {
     const analyzer::StepSummary& step = steps.steps[i];
     if (step.process_id != steps.process_id || step.gpu_start_ns == 0) continue;
-    const analyzer::StepPace pace = i < pace_.size() ? pace_[i] : analyzer::StepPace{};
     SeriesPoint point;
     point.value = static_cast<double>(step.gpu_duration_ns);
     point.colour = theme().of(step.phase);
@@ -391,24 +421,14 @@ void StepPanel::show_steps() {
     point.outlier = std::find(outliers.begin(), outliers.end(), step.step_index) != outliers.end();
     power.push_back(during(*document_.recording(), step, document_.device_id(), watts));
     clock.push_back(during(*document_.recording(), step, document_.device_id(), clock_hz));
-    point.help = tr("step %1 · %2 · %3\n%4, %5")
-                     .arg(step.step_index)
-                     .arg(plain(to_string(step.phase)), plain(to_string(step.status)),
-                          time_words(point.value), plain(counted(step.launches, "launch", "launches")));
-    if (power.back()) point.help += tr(", %1 W").arg(plain(fixed(*power.back(), 0)));
-    if (point.part > 0) point.help += tr("\nthe chosen kernel: %1").arg(time_words(point.part));
-    if (clock.back()) point.help += ", " + plain(clock_text(*clock.back()));
-    rate.push_back(tokens ? pace.tokens_per_s : pace.steps_per_s);
-    held.push_back(pace.allocated_bytes ? std::optional(static_cast<double>(*pace.allocated_bytes))
-                                        : std::nullopt);
-    if (rate.back())
-      point.help +=
-          "\n" + plain(reports::rate_text(*rate.back())) + (tokens ? tr(" tokens/s") : tr(" steps/s"));
-    if (held.back()) point.help += tr(", %1 of memory held").arg(plain(bytes_text(*held.back())));
-    points.push_back(std::move(point));
-    shown_steps_.push_back(step);
+    rate.push_back(rate_of(i, tokens));
+    held.push_back(held_of(i));
+    points.push_back(point);
+    shown_steps_.push_back(i);
   }
-  steps_->set_points(std::move(points), [](double value) { return time_words(value); });
+  steps_->set_points(
+      std::move(points), [](double value) { return time_words(value); },
+      [this, tokens](std::size_t column) { return step_words(shown_steps_[column], tokens); });
   steps_->set_legend(phase_legend(phases));
   const QString watt_words = tr("power, at most %1 W").arg(plain(fixed(largest_of(power), 0)));
   const QString clock_words = tr("SM clock, at most %1").arg(plain(clock_text(largest_of(clock))));

@@ -32,6 +32,11 @@ class StepPanel : public ScopePanel {
  private:
   void show_steps();
   void ask_pace();
+  /// Of a step by its place in the overview's: tokens or steps a second, bytes of memory held, and all that its column
+  /// says.
+  [[nodiscard]] std::optional<double> rate_of(std::size_t step, bool tokens) const;
+  [[nodiscard]] std::optional<double> held_of(std::size_t step) const;
+  [[nodiscard]] QString step_words(std::size_t step, bool tokens) const;
   void choose_part(const std::string& path);
   void find_kernels_of_boxes(const ScopeAnswer& answer);
   [[nodiscard]] std::vector<bool> boxes_with(const KernelChoice& kernel) const;
@@ -46,7 +51,7 @@ class StepPanel : public ScopePanel {
   QLabel* outliers_;
   QToolButton* back_;
   std::optional<std::int64_t> chosen_;
-  std::vector<analyzer::StepSummary> shown_steps_;
+  std::vector<std::size_t> shown_steps_;                  // of the columns, by place in the overview's steps
   std::vector<std::vector<store::Id>> kernels_of_boxes_;  // ascending
   std::map<store::Id, double> kernel_times_;
   std::vector<analyzer::StepPace> pace_;  // of the overview's steps; empty: not known yet

@@ -117,6 +117,12 @@ void CellDelegate::paint(QPainter* painter, const QStyleOptionViewItem& option,
 TableView::TableView(QWidget* parent) : QTableView(parent), delegate_(new CellDelegate(this)) {
   proxy_.setSourceModel(&model_);
   setModel(&proxy_);
+  const auto measure_again = [this] { cells_widths_.clear(); };
+  connect(&proxy_, &QAbstractItemModel::modelReset, this, measure_again);
+  connect(&proxy_, &QAbstractItemModel::layoutChanged, this, measure_again);
+  connect(&proxy_, &QAbstractItemModel::dataChanged, this, measure_again);
+  connect(&proxy_, &QAbstractItemModel::rowsInserted, this, measure_again);
+  connect(&proxy_, &QAbstractItemModel::rowsRemoved, this, measure_again);
   setItemDelegate(delegate_);
   setSelectionBehavior(SelectRows);
   setAlternatingRowColors(true);
@@ -159,17 +165,24 @@ void TableView::set_table(std::shared_ptr<const reports::Table> table, std::shar
   fit_columns();
 }
 
-int TableView::natural_width(int column) const {
+int TableView::cells_width(int column) {
+  const auto [place, fresh] = cells_widths_.try_emplace(column, 0);
+  if (!fresh) return place->second;
+  const int rows = std::min(proxy_.rowCount(), 60);
+  for (int row = 0; row < rows; ++row) {
+    const QString text = proxy_.index(row, column).data().toString();
+    place->second = std::max(place->second, fontMetrics().horizontalAdvance(text) + 14);
+  }
+  return place->second;
+}
+
+int TableView::natural_width(int column) {
   const reports::ColumnHead& head = model_.table()->columns()[static_cast<std::size_t>(column)];
   int width = 0;
   const QString words = proxy_.headerData(column, Qt::Horizontal, Qt::DisplayRole).toString();
   for (const QString& line : words.split('\n'))
     width = std::max(width, horizontalHeader()->fontMetrics().horizontalAdvance(line) + 26);
-  const int rows = std::min(proxy_.rowCount(), 60);
-  for (int row = 0; row < rows; ++row) {
-    const QString text = proxy_.index(row, column).data().toString();
-    width = std::max(width, fontMetrics().horizontalAdvance(text) + 14);
-  }
+  width = std::max(width, cells_width(column));
   if (head.key.ends_with("utilisation_ratio")) width = std::max(width, tight_ ? kTightBarWidth : kBarWidth);
   return std::min(width, 420);
 }
@@ -261,6 +274,11 @@ void TableView::show_whole_columns() {
     right += width;
     if (!elastic && heads[each].elide != reports::Elide::never) elastic = column;
   }
+}
+
+void TableView::changeEvent(QEvent* event) {
+  if (event->type() == QEvent::FontChange || event->type() == QEvent::StyleChange) cells_widths_.clear();
+  QTableView::changeEvent(event);
 }
 
 void TableView::resizeEvent(QResizeEvent* event) {

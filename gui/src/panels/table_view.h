@@ -3,6 +3,7 @@
 
 #include <QStyledItemDelegate>
 #include <QTableView>
+#include <map>
 #include <set>
 
 #include "models/table_model.h"
@@ -62,10 +63,13 @@ class TableView : public QTableView {
   void focusInEvent(QFocusEvent* event) override;
   void currentChanged(const QModelIndex& current, const QModelIndex& previous) override;
   void resizeEvent(QResizeEvent* event) override;
+  void changeEvent(QEvent* event) override;
 
  private:
   void column_menu(const QPoint& at);
-  [[nodiscard]] int natural_width(int column) const;
+  [[nodiscard]] int natural_width(int column);
+  /// The widest words of a column's first rows. Measuring them takes long, and a window that is resized asks often.
+  [[nodiscard]] int cells_width(int column);
   void fit_columns();
   [[nodiscard]] bool fits() const;
   void size_columns();
@@ -75,9 +79,10 @@ class TableView : public QTableView {
   TableProxy proxy_;
   CellDelegate* delegate_;
   QString keys_, units_;
-  std::vector<int> dropped_;  // for lack of width
-  bool tight_ = false;        // as little as can be for names and bars
-  std::set<int> asked_;       // by the user: these stay
+  std::map<int, int> cells_widths_;  // by column, of the rows as they are
+  std::vector<int> dropped_;         // for lack of width
+  bool tight_ = false;               // as little as can be for names and bars
+  std::set<int> asked_;              // by the user: these stay
   bool following_ = true;
 };
 

@@ -147,16 +147,20 @@ void RanksPanel::show_skew() {
   for (const analyzer::JobStepCost& step : answer_->analysis->step_costs) {
     points.push_back({.value = step.lateness_ns,
                       .colour = step.late ? t.bad : t.accent,
-                      .help = tr("step %1: rank %2 is %3 later than the others; a rank waits %4 for others")
-                                  .arg(step.step_index)
-                                  .arg(step.slowest_rank)
-                                  .arg(time_words(step.lateness_ns), time_words(step.exposed_wait_ns)),
                       .outlier = step.late,
                       .chosen = step_ == step.step_index});
     waits.emplace_back(step.exposed_wait_ns);
     most = std::max(most, step.exposed_wait_ns);
   }
-  skew_->set_points(std::move(points), [](double value) { return time_words(value); });
+  skew_->set_points(
+      std::move(points), [](double value) { return time_words(value); },
+      [analysis = answer_->analysis](std::size_t i) {
+        const analyzer::JobStepCost& step = analysis->step_costs[i];
+        return tr("step %1: rank %2 is %3 later than the others; a rank waits %4 for others")
+            .arg(step.step_index)
+            .arg(step.slowest_rank)
+            .arg(time_words(step.lateness_ns), time_words(step.exposed_wait_ns));
+      });
   skew_->set_lines({{std::move(waits), tr("waits for others, up to %1").arg(time_words(most))}});
   skew_->set_legend({{tr("slowest rank, late"), t.bad}, {tr("slowest rank"), t.accent}});
 }

@@ -1,6 +1,10 @@
 #include "timeline/timeline_panel.h"
 
+#include <QEvent>
 #include <QRegularExpression>
+#include <QTimer>
+#include <chrono>
+#include <utility>
 
 #include "models/text.h"
 #include "ridgeline/base/units.h"
@@ -9,6 +13,7 @@
 namespace ridgeline::gui {
 namespace {
 
+constexpr std::chrono::milliseconds kLongestUnpainted{100};  // a window that nobody sees
 // Gaps of all timeline steps are shown if there are not too many launches in them.
 constexpr std::int64_t kMaxLaunchesForGaps = 400'000;
 
@@ -110,7 +115,17 @@ TimelinePanel::TimelinePanel(CaptureDocument& document, Selection& selection, QW
   view_->scene().set_data(coarse_timeline(*document_.recording()));
   view_->scene().set_gaps(*document_.overview()->accounting);
   view_->scene_changed();
-  read_all();
+  status_->setText(tr("reading launches…"));
+  view_->installEventFilter(this);
+  QTimer::singleShot(kLongestUnpainted, this, &TimelinePanel::read_all);
+}
+
+// What can be shown already comes first: reading takes pages of memory as fast as it can, and painting waits for its
+// own.
+bool TimelinePanel::eventFilter(QObject* watched, QEvent* event) {
+  if (watched == view_ && event->type() == QEvent::Paint && !began_to_read_)
+    QTimer::singleShot(0, this, &TimelinePanel::read_all);
+  return QWidget::eventFilter(watched, event);
 }
 
 QToolButton* TimelinePanel::button(const QString& command) {
@@ -132,7 +147,8 @@ void TimelinePanel::search_name(const QString& name) {
 
 void TimelinePanel::read_all() {
   using Data = std::shared_ptr<const TimelineData>;
-  status_->setText(tr("reading launches…"));
+  if (std::exchange(began_to_read_, true)) return;
+  view_->removeEventFilter(this);
   worker_.ask<Data>(
       this, "read",
       [this, path = document_.path().toStdString()](const std::stop_token& stop) -> Result<Data> {

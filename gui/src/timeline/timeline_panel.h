@@ -34,6 +34,9 @@ class TimelinePanel : public QWidget {
   void box_asked(QChar kind);
   void failed(const QString& why);
 
+ protected:
+  bool eventFilter(QObject* watched, QEvent* event) override;
+
  private:
   void read_all();
   void find_arrow();
@@ -48,7 +51,7 @@ class TimelinePanel : public QWidget {
   QLabel* caption_;
   QLabel* found_;
   QLabel* status_;
-  bool reading_ = true;
+  bool reading_ = true, began_to_read_ = false;
   Worker worker_;
 };
 

@@ -33,6 +33,14 @@ struct EventSum {
 /// Lifecycle: 1. add() 2. finish() 3. ask; by any number of threads.
 class EventRow {
  public:
+  EventRow() = default;
+  EventRow(const EventRow&) = default;
+  EventRow& operator=(const EventRow&) = default;
+  /// std::deque's may throw, for want of 600 bytes; then a vector of rows that grows would copy all events instead.
+  EventRow(EventRow&&) noexcept = default;
+  EventRow& operator=(EventRow&&) noexcept = default;
+  ~EventRow() = default;
+
   /// In any order. An event without length is kept as one of 1 ns.
   void add(std::int64_t start_ns, std::int64_t end_ns, std::uint32_t name);
   /// Sorts. What still overlaps the event before it goes into `overlapping`, a line of its own, if given; else it

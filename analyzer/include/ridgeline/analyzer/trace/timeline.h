@@ -8,6 +8,7 @@
 #include <optional>
 #include <stop_token>
 #include <string>
+#include <type_traits>
 #include <unordered_map>
 #include <vector>
 
@@ -72,6 +73,7 @@ struct TimelineRow {
   std::string meaning;  ///< likewise, from the catalogue of metrics
   double max = 1;       ///< upper end of a counter's axis
 };
+static_assert(std::is_nothrow_move_constructible_v<TimelineRow>);
 
 struct Timeline {
   std::vector<EventName> names;  ///< EventRow::name() points here
