@@ -325,6 +325,17 @@ TEST(Accounting, AWindowThatEndsInAGapNamesItByWhatCameBehind) {
   ASSERT_EQ(copied.gaps.size(), 1U);
   EXPECT_FALSE(copied.gaps[0].after.has_value()) << "a copy, no launch";
   EXPECT_EQ(cut([](FabricatedModel&) {}).gap_tail_ns, 18900) << "nothing came";
+  // What another process or device copies ended no gap of this one: the launch behind it did.
+  const auto ended_by_a_launch = [&](const auto& change) {
+    const Accounting beside = cut([&](FabricatedModel& f) {
+      change(f.copy(50000, 51000, 64));
+      host(f.launch("b", 60000, 61000), 49000, 49100);
+    });
+    return beside.gaps.at(0).after.has_value();
+  };
+  EXPECT_FALSE(ended_by_a_launch([](store::Memcpy&) {}));
+  EXPECT_TRUE(ended_by_a_launch([](store::Memcpy& copy) { copy.process_id = 2; }));
+  EXPECT_TRUE(ended_by_a_launch([](store::Memcpy& copy) { copy.device_id = 2; }));
 }
 
 TEST(Accounting, AStepWithoutExtentHasNothingToAccountFor) {

@@ -100,6 +100,23 @@ TEST_P(PlantedStragglers, ThatRotateAreToldFromOneRank) {
 INSTANTIATE_TEST_SUITE_P(Causes, PlantedStragglers, ::testing::ValuesIn(kPlanted),
                          [](const auto& parameters) { return parameters.param.name; });
 
+// Three steps of ten are a habit, two are not.
+TEST(ManyRanks, OneThatIsLateInFewStepsIsNoStraggler) {
+  for (const int late_steps : {1, 2, 3}) {
+    SCOPED_TRACE(late_steps);
+    RankJob job;
+    job.ranks = 4;
+    job.steps = 10;
+    job.cause = RankCause::more_work;
+    job.late_steps = late_steps;
+    const JobAnalysis analysis = made(job).analysis;
+    EXPECT_EQ(analysis.late_steps, late_steps);
+    EXPECT_EQ(analysis.recurrence, late_steps < 3 ? Recurrence::few_steps : Recurrence::same_rank);
+    EXPECT_EQ(analysis.straggler, late_steps == 3 ? 1 : -1);
+    EXPECT_EQ(analysis.cause, LatenessCause::more_work) << "of those steps";
+  }
+}
+
 // A bucket's collective may end anywhere in a gap that the host leaves beside it.
 TEST(ManyRanks, AGapBesideACollectiveIsNoWaitWhereverTheCollectiveEnds) {
   for (const int ranks : {2, 4}) {

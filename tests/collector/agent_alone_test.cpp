@@ -1,5 +1,8 @@
 // Steps that run without being recorded: what is off in them, which they are, what is written, when there are none.
 #include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <thread>
 
 #include "agent_testing.h"
 
@@ -123,6 +126,31 @@ TEST(AloneSteps, ALongTimelineHasMoreBlocks) {
   PricedProgram q(longer, {{"RIDGELINE_SCHEDULE", "warmup=1,timeline=400"}});
   q.steps(500);
   EXPECT_EQ(PricedProgram::alone_in(q.program->contents()).size(), 15u * 3) << "and no more than sixteen";
+}
+
+// A thread that waits for its own stream all the while.
+TEST(AloneSteps, BesideAThreadInACallThereAreNone) {
+  constexpr CUpti_CallbackId kWait = CUPTI_DRIVER_TRACE_CBID_cuStreamSynchronize;
+  FakeCupti cupti;
+  PricedProgram p(cupti);
+  std::atomic<bool> entered{false}, may_leave{false};
+  std::thread other([&] {
+    p.program->call(kWait, 0, [&] {
+      entered = true;
+      while (!may_leave) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    });
+  });
+  while (!entered) std::this_thread::yield();
+  p.steps(36);
+  may_leave = true;
+  other.join();
+  const auto c = p.program->contents();
+  EXPECT_TRUE(PricedProgram::alone_in(c).empty());
+  EXPECT_EQ(p.unseen, 0);
+  EXPECT_EQ(c.launches.size(), 36u * 3) << "all of them are recorded";
+  EXPECT_EQ(cupti.kernels_disabled, 0);
+  EXPECT_NE(c.message(spool::Topic::price).find("always inside a call"), std::string::npos)
+      << c.message(spool::Topic::price);
 }
 
 TEST(AloneSteps, BlocksSayHowLongTheyTook) {

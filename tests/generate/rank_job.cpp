@@ -591,7 +591,8 @@ RanJob run_job(const RankJob& job) {
   result.steps.resize(result.programs.size());
   std::vector<double> begins;
   for (int step = 0; step < job.steps + job.sampled_steps; ++step) {
-    const int straggler = job.cause == RankCause::none ? -1 : job.rotating ? step % job.ranks : job.straggler;
+    const bool late = job.cause != RankCause::none && (job.late_steps < 0 || step < job.late_steps);
+    const int straggler = !late ? -1 : job.rotating ? step % job.ranks : job.straggler;
     truth.straggler.push_back(straggler);
     run_step(job, result.programs, straggler, random);
     for (std::size_t r = 0; r < result.programs.size(); ++r)

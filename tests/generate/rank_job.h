@@ -31,6 +31,7 @@ struct RankJob {
   RankCause cause = RankCause::none;  // of what the straggler does more or slower
   bool rotating = false;              // the straggler is rank (step mod ranks), else always the same
   int straggler = 1;
+  int late_steps = -1;             // it is one in so many steps, the first; -1: in all
   double late_ns = 1'500'000;      // by how much a straggler's own time is longer in a step
   double clock_offset_ns = 0;      // hosts but the first are off by up to this, either way
   double clock_drift_ppb = 0;      // and run faster or slower by up to this

@@ -72,6 +72,7 @@ TEST(NcuNumbers, ValuesAndUnitsAreBroughtToThoseOfCaptures) {
   EXPECT_EQ(scaled("cycle/nsecond").unit, "Hz");
   EXPECT_EQ(scaled("%").unit, "percent");
   EXPECT_FALSE(scaled_unit("furlong").has_value());
+  EXPECT_FALSE(scaled_unit("xbyte").has_value()) << "no prefix that there is";
 }
 
 // --- A capture to join onto ---

@@ -26,6 +26,7 @@ constexpr std::int64_t kThroughPatienceNs = 500 * kMillisecond;
 constexpr std::int64_t kStepPatienceNs = 100 * kMillisecond;
 constexpr int kTimedCalls = 2000;
 constexpr int kLooksAtCalls = 50;  // of other threads, 100 us apart
+constexpr int kMaxPutOff = 3;      // blocks one after the other
 // In a program with graphs nothing was loaded or changed for so many steps.
 constexpr std::uint32_t kSettledSteps = 4;
 
@@ -153,8 +154,13 @@ void AloneSteps::begin(Kind kind, StepTracker::Step* step, std::int64_t usual_ns
     if (const Off off = switch_off(); off != Off::yes) {
       come_back_in(step);
       if (off == Off::never) refuse("the device was never through with what was launched");
+      if (off == Off::not_now && ++put_off_ == kMaxPutOff)
+        refuse(
+            "another thread of the program was always inside a call, beside which callbacks are not switched "
+            "off");
       return;  // the next block's turn comes
     }
+    put_off_ = 0;
     session_.steps.run_alone(step);
   }
   block_.start_ns = session_.now_ns();

@@ -113,7 +113,8 @@ class AloneSteps {
   bool by_period_ = false;
   spool::StepBlockRecord block_{};
   std::uint32_t steps_begun_ = 0;  // of it
-  std::uint32_t alone_at_ = 0;     // position in the phase of the latest that ran alone
+  int put_off_ = 0;             // blocks, for other threads were in calls, since the last one that ran alone
+  std::uint32_t alone_at_ = 0;  // position in the phase of the latest that ran alone
   std::int64_t usual_ns_ = 0;
   std::atomic<std::int64_t> latest_boundary_ns_{0};
   std::atomic<std::uint64_t> launches_{0};
