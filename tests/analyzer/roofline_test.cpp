@@ -19,9 +19,8 @@ using testing::kWritten;
 
 // Three kernels of 100 µs: one with tensor operations, one whose range declares its FLOPs, one with neither; and
 // one that was not replayed.
-const FabricatedModel& measured() {
-  static FabricatedModel f;
-  if (!f.launches.empty()) return f;
+FabricatedModel measured() {
+  FabricatedModel f;
   f.model.device_peaks.push_back({1, Quantity::bf16_flops_per_s, PeakSource::spec, 1e15, "test"});
   f.model.device_peaks.push_back({1, Quantity::fp8_flops_per_s, PeakSource::spec, 2e15, "test"});
   f.model.device_peaks.push_back({1, Quantity::fp32_flops_per_s, PeakSource::spec, 6e13, "test"});
@@ -60,7 +59,8 @@ const FabricatedModel& measured() {
 }
 
 TEST(Roofline, EveryKernelHasAPoint) {
-  const Analysis a = analyse(measured().model).value();
+  const FabricatedModel f = measured();
+  const Analysis a = analyse(f.model).value();
   const Roofline& roofline = a.roofline;
   ASSERT_EQ(roofline.points.size(), a.ranking.rows.size());
   ASSERT_EQ(roofline.points.size(), 4u);
@@ -95,7 +95,8 @@ TEST(Roofline, EveryKernelHasAPoint) {
 }
 
 TEST(Roofline, OnlyRoofsOfPrecisionsInUse) {
-  const Analysis a = analyse(measured().model).value();
+  const FabricatedModel f = measured();
+  const Analysis a = analyse(f.model).value();
   ASSERT_EQ(a.roofline.compute.size(), 2u) << "FP8 was not used";
   EXPECT_EQ(a.roofline.compute[0].quantity, Quantity::bf16_flops_per_s);
   EXPECT_EQ(a.roofline.compute[1].quantity, Quantity::fp32_flops_per_s);
