@@ -1,8 +1,5 @@
 // Steps that run without being recorded: what is off in them, which they are, what is written, when there are none.
 #include <algorithm>
-#include <atomic>
-#include <chrono>
-#include <thread>
 
 #include "agent_testing.h"
 
@@ -133,17 +130,9 @@ TEST(AloneSteps, BesideAThreadInACallThereAreNone) {
   constexpr CUpti_CallbackId kWait = CUPTI_DRIVER_TRACE_CBID_cuStreamSynchronize;
   FakeCupti cupti;
   PricedProgram p(cupti);
-  std::atomic<bool> entered{false}, may_leave{false};
-  std::thread other([&] {
-    p.program->call(kWait, 0, [&] {
-      entered = true;
-      while (!may_leave) std::this_thread::sleep_for(std::chrono::milliseconds(1));
-    });
-  });
-  while (!entered) std::this_thread::yield();
+  testing::ThreadInACall other(*p.program, kWait);
   p.steps(36);
-  may_leave = true;
-  other.join();
+  other.leave();
   const auto c = p.program->contents();
   EXPECT_TRUE(PricedProgram::alone_in(c).empty());
   EXPECT_EQ(p.unseen, 0);

@@ -62,20 +62,12 @@ TEST(CallSwitch, AThreadInACallKeepsThemOn) {
 
 TEST(CallSwitch, AnotherThreadInACallKeepsThemOn) {
   LaterProgram p;
-  std::atomic<bool> entered{false}, may_leave{false};
-  std::thread other([&] {
-    p.program.call(kStreamWait, 0, [&] {
-      entered = true;
-      while (!may_leave) std::this_thread::yield();
-    });
-  });
-  while (!entered) std::this_thread::yield();
+  testing::ThreadInACall other(p.program, kStreamWait);
   p.pass(2);
   p.program.launch("k");
   EXPECT_TRUE(p.is_on(kStreamWait));
   EXPECT_TRUE(p.is_on(kLaunch));
-  may_leave = true;
-  other.join();
+  other.leave();
   EXPECT_FALSE(p.is_on(kLaunch));
 }
 

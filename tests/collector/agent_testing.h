@@ -3,6 +3,8 @@
 #pragma once
 
 #include <algorithm>
+#include <atomic>
+#include <chrono>
 #include <cstring>
 #include <filesystem>
 #include <fstream>
@@ -10,6 +12,7 @@
 #include <map>
 #include <set>
 #include <string>
+#include <thread>
 #include <tuple>
 #include <vector>
 
@@ -1005,6 +1008,29 @@ class FakeProgram {
   Session* session_ = nullptr;  // leaked, as in the agent
   CUcontext context_ = context_on(0);
   std::uint32_t correlation_ = 0;
+};
+
+/// Another thread of the program, inside a call of the driver until leave().
+class ThreadInACall {
+ public:
+  ThreadInACall(FakeProgram& program, CUpti_CallbackId id)
+      : thread_([this, &program, id] {
+          program.call(id, 0, [this] {
+            entered_ = true;
+            while (!may_leave_) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+          });
+        }) {
+    while (!entered_) std::this_thread::yield();
+  }
+  ~ThreadInACall() { leave(); }
+  void leave() {
+    may_leave_ = true;
+    if (thread_.joinable()) thread_.join();
+  }
+
+ private:
+  std::atomic<bool> entered_{false}, may_leave_{false};
+  std::thread thread_;
 };
 
 }  // namespace ridgeline::agent::testing

@@ -84,4 +84,12 @@ ThreadState* this_thread(std::uint32_t session_generation) noexcept;
 /// All states ever made, newest first.
 ThreadState* all_threads() noexcept;
 
+/// Whether `test` holds for a thread that is there, other than `own`, which may be null.
+template <typename Test>
+bool any_thread_but(const ThreadState* own, const Test& test) noexcept {
+  for (const ThreadState* thread = all_threads(); thread != nullptr; thread = thread->next)
+    if (thread != own && thread->taken.load(std::memory_order_acquire) && test(*thread)) return true;
+  return false;
+}
+
 }  // namespace ridgeline::agent

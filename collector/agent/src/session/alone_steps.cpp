@@ -279,9 +279,8 @@ void AloneSteps::measure_callback() noexcept {
         .count();
   };
   timed();
-  const auto min_of_three = [&] {
-    return std::min({timed(), timed(), timed()});
-  };  // what comes between is none of it
+  // What comes between is none of it.
+  const auto min_of_three = [&] { return std::min({timed(), timed(), timed()}); };
   const std::int64_t without = min_of_three();
   // It stays on: another thread may be in that call this moment (session/call_switch.h).
   if (session_.api->enable_callback(1, subscriber_, CUPTI_CB_DOMAIN_DRIVER_API, kTimedCall) != CUPTI_SUCCESS)

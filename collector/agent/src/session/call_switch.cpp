@@ -71,13 +71,11 @@ void CallSwitch::leaves(CUpti_CallbackId id) noexcept {
 }
 
 bool CallSwitch::anyone_inside(bool launches_too, const ThreadState* own) const noexcept {
-  for (const ThreadState* thread = all_threads(); thread != nullptr; thread = thread->next)
-    if (thread != own && thread->taken.load(std::memory_order_acquire) &&
-        thread->generation == session_.generation &&
-        (thread->others_inside.load(std::memory_order_acquire) != 0 ||
-         (launches_too && thread->launches_inside.load(std::memory_order_acquire) != 0)))
-      return true;
-  return false;
+  return any_thread_but(own, [&](const ThreadState& thread) {
+    return thread.generation == session_.generation &&
+           (thread.others_inside.load(std::memory_order_acquire) != 0 ||
+            (launches_too && thread.launches_inside.load(std::memory_order_acquire) != 0));
+  });
 }
 
 void CallSwitch::set(bool on, bool launches_too) noexcept {

@@ -96,9 +96,10 @@ void WindowControl::open(WindowCause cause, std::int64_t now) noexcept {
       if (!hold) return put_off(hold.stream_waits());  // another turn comes soon
       calls_.on();
       session_.timeline->switch_on();
+      tracing_off_ = false;
+    } else {
+      calls_.on();
     }
-    tracing_off_ = false;
-    calls_.on();
     collecting_ = true;
   }
   opened_ns_ = now;

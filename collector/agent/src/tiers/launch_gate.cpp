@@ -42,12 +42,9 @@ void LaunchGate::enter(ThreadState& thread) noexcept {
 }
 
 bool LaunchGate::anyone_else_inside() const noexcept {
-  const ThreadState* own = this_thread(generation_);
-  for (const ThreadState* thread = all_threads(); thread != nullptr; thread = thread->next)
-    if (thread != own && thread->taken.load(std::memory_order_acquire) &&
-        thread->in_driver.load(std::memory_order_seq_cst))
-      return true;
-  return false;
+  return any_thread_but(this_thread(generation_), [](const ThreadState& thread) {
+    return thread.in_driver.load(std::memory_order_seq_cst);
+  });
 }
 
 LaunchGate::Closed::Closed(LaunchGate& gate) noexcept : gate_(gate) {
