@@ -95,6 +95,25 @@ class Traffic(unittest.TestCase):
         self.assertRegex(checks.rows[0]["detail"], r" 1\.(09|1[012])\d for each byte that is due \(\d+ calls\)")
 
 
+class Curve(unittest.TestCase):
+    def test_a_size_without_a_bandwidth_or_with_another_is_named_and_short_ones_are_not_compared(self):
+        rows = {size: {"bus_bytes_per_s": bus} for size, bus in ((1 << 20, 40e9), (1 << 26, 250e9), (1 << 30, 320e9))}
+        self.assertEqual(job.curve_problems({1 << 20: 20e9, 1 << 26: 251e9, 1 << 30: 321e9}, rows), [])
+        wrong = job.curve_problems({1 << 20: 20e9, 1 << 26: 200e9, 1 << 30: 321e9, 1 << 33: 325e9}, rows)
+        self.assertEqual(wrong, ["8589.93 MB: no bus bandwidth", "67.11 MB: 250.0 GB/s, by the program's events 200.0"])
+
+    def test_the_row_has_each_size(self):
+        answer = copy.deepcopy(HEALTHY)
+        size = answer["collectives"][0]["bytes"]
+        for row in answer["collectives"]:
+            row.update(bytes=size)
+        checks, said = Quiet(), {"bus_bytes_per_s": {str(size): answer["collectives"][-1]["bus_bytes_per_s"]}}
+        with mock.patch.object(job, "recorded", return_value=(Run(0, 1, json.dumps(said), ""), "capture", answer)):
+            job.check_curve(checks, None)
+        self.assertTrue(checks.rows[0]["passed"], checks.rows[0]["detail"])
+        self.assertIn(f"{size / 1048576:g} MiB", checks.rows[0]["detail"])
+
+
 class Fsdp(unittest.TestCase):
     """Four of the seven all-reduces are taken for gathers, so that three blocks and what is around them are gathered."""
 

@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
 """Data-parallel training by PyTorch's DistributedDataParallel on two GPUs, with one rank made late in a known way.
 
-usage: rank_program.py [--ranks N] [--steps N] [--cause none|host-gaps|more-work|copies] [--late-rank R] [--late-ms MS] [--large-mib N]
+usage: rank_program.py [--ranks N] [--steps N] [--cause none|host-gaps|more-work|copies] [--late-rank R] [--late-ms MS] [--large-mib N,...]
 
 Starts one process a GPU with the variables that torchrun sets. A step is forward, backward (buckets reduced beside it), one all-reduce of
---large-mib with nothing beside it, and the optimizer. What makes a rank late comes before its forward pass: the host sleeps while the device has
+each of --large-mib with nothing beside it, and the optimizer. What makes a rank late comes before its forward pass: the host sleeps while the device has
 nothing to do, the same matrix product again and again, or copies from the host. Each rank prints one JSON line: what it was late by, as its own
-events measured it, and the bus bandwidth of the large all-reduce where no rank is late, as nccl-tests define it.
+events measured it, and the bus bandwidth of the largest all-reduce, and of each, where no rank is late, as nccl-tests define it.
 """
 import argparse
 import json
@@ -87,31 +87,36 @@ def train(options):
     model = torch.nn.parallel.DistributedDataParallel(torch.nn.Sequential(*layers).cuda().bfloat16())
     optimizer = torch.optim.SGD(model.parameters(), lr=1e-3)
     batch = torch.randn(8192, 4096, device="cuda", dtype=torch.bfloat16)
-    large = torch.zeros(options.large_mib << 18, device="cuda")  # FP32
+    numbers = [round(mib * (1 << 18)) for mib in options.large_mib]  # of FP32
+    buffer = torch.zeros(max(numbers), device="cuda")
+    large = [buffer[:count] for count in numbers]
     late = Late(torch, options, rank)
-    large_ms, step_ms = [], []
+    large_ms, step_ms = [[] for _ in large], []
     for step in range(WARM_STEPS + options.steps):
         began = time.perf_counter()
         with torch.cuda.nvtx.range("step"):
             late.step()
             loss = model(batch).float().square().mean()
             loss.backward()
-            begin, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
-            begin.record()
-            dist.all_reduce(large)
-            end.record()
+            times = [torch.cuda.Event(enable_timing=True) for _ in range(len(large) + 1)]
+            times[0].record()
+            for tensor, end in zip(large, times[1:]):
+                dist.all_reduce(tensor)
+                end.record()
             optimizer.step()
             optimizer.zero_grad(set_to_none=True)
             torch.cuda.synchronize()
         if step >= WARM_STEPS:
-            large_ms.append(begin.elapsed_time(end))
+            for taken, begin, end in zip(large_ms, times, times[1:]):
+                taken.append(begin.elapsed_time(end))
             step_ms.append((time.perf_counter() - began) * 1e3)
     ranks = dist.get_world_size()
-    size = large.numel() * large.element_size()
-    shortest = torch.tensor([statistics.median(large_ms)], device="cuda")
+    sizes = [tensor.numel() * tensor.element_size() for tensor in large]
+    shortest = torch.tensor([statistics.median(taken) for taken in large_ms], device="cuda")
     dist.all_reduce(shortest, op=dist.ReduceOp.MIN)
-    said = {"rank": rank, "ranks": ranks, "step_ms": statistics.median(step_ms), "large_bytes": size,
-            "large_bus_bytes_per_s": 2 * (ranks - 1) / ranks * size / (shortest.item() / 1e3),
+    bus = [2 * (ranks - 1) / ranks * size / (ms / 1e3) for size, ms in zip(sizes, shortest.tolist())]
+    said = {"rank": rank, "ranks": ranks, "step_ms": statistics.median(step_ms), "large_bytes": max(sizes),
+            "large_bus_bytes_per_s": bus[sizes.index(max(sizes))], "bus_bytes_per_s": dict(zip(sizes, bus)),
             "late_ms": statistics.median(late.taken_ms[WARM_STEPS:]) if late.taken_ms else 0, "torch": torch.__version__,
             "nccl": ".".join(map(str, torch.cuda.nccl.version()))}
     # In one piece: the ranks share a pipe, and print() may write the line's end by itself.
@@ -127,7 +132,7 @@ def main():
     parser.add_argument("--cause", default="none", choices=["none", "host-gaps", "more-work", "copies"])
     parser.add_argument("--late-rank", type=int, default=1)
     parser.add_argument("--late-ms", type=float, default=6.0)
-    parser.add_argument("--large-mib", type=int, default=1024)
+    parser.add_argument("--large-mib", type=lambda words: [float(word) for word in words.split(",")], default=[1024.0])
     options = parser.parse_args()
     if "RANK" in os.environ:
         train(options)
