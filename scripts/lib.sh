@@ -130,6 +130,12 @@ fast_host() {
   case "$("${CXX:-c++}" -v 2>&1)" in *"gcc version"*) printf ' --param=ggc-min-expand=1000 --param=ggc-min-heapsize=4194304' ;; esac
 }
 
+# large_pages COMMAND...: with memory of the C library's malloc in pages of 2 MiB where the kernel gives them to who asks. Clang, which takes
+# hundreds of megabytes for a file of many sources, is a sixth faster with it. GCC has memory of its own, and a sanitizer another malloc.
+large_pages() {
+  GLIBC_TUNABLES="${GLIBC_TUNABLES:+$GLIBC_TUNABLES:}glibc.malloc.hugetlb=1" "$@"
+}
+
 # True if the driver answers and shows a device. The driver's tool, not CUDA: no toolkit is needed to ask.
 have_gpu() {
   local smi

@@ -263,6 +263,22 @@ void add_collective(std::vector<Column<CollectiveCost>>& columns) {
        [](const Row& row) {
          return row.bytes ? Cell::number(*row.bytes, Form::megabytes) : Cell::missing();
        }});
+  columns.push_back(
+      {{.key = "element_type",
+        .header = "type",
+        .help = "of its elements, by its kernel's name: `fp32`, `bf16` and the like; missing: the name "
+                "says none, as that of a gather, which moves bytes, or calls differ",
+        .align = Align::left,
+        .shown = false},
+       [](const Row& row) {
+         return row.element_type ? Cell::text(std::string(to_string(*row.element_type))) : Cell::missing();
+       }});
+  columns.push_back(
+      {{.key = "blocks",
+        .header = "blocks",
+        .help = "thread blocks of its kernel on a rank, for NCCL its channels; missing: calls differ",
+        .shown = false},
+       [](const Row& row) { return row.blocks ? Cell::number(*row.blocks, Form::plain) : Cell::missing(); }});
   columns.push_back({{.key = "communicator",
                       .header = "communicator",
                       .help = "its hash, or the stream where it is not known",

@@ -66,11 +66,15 @@ void read_names(const Database& database, Job& job) {
   while (group.step())
     job.communicators.push_back(
         {group.int64(0), group.text(1), group.optional_int64(2), group.optional_text(3)});
-  Statement site = database.prepare("SELECT id, communicator_id, function, bytes FROM job_site ORDER BY id");
+  const bool typed = database.scalar_int64("PRAGMA user_version") >= kElementTypesAreKept;
+  Statement site = database.prepare(
+      fmt::format("SELECT id, communicator_id, function, bytes, {} FROM job_site ORDER BY id",
+                  typed ? "element_type, blocks" : "NULL, NULL"));
   while (site.step())
     job.sites.push_back({site.int64(0), site.int64(1),
                          optional_word<CollectiveFunction>(site, 2, "job_site.function"),
-                         site.optional_int64(3)});
+                         site.optional_int64(3), optional_word<ElementType>(site, 4, "job_site.element_type"),
+                         site.optional_int64(5)});
   Statement kernel = database.prepare("SELECT id, name FROM job_kernel ORDER BY id");
   while (kernel.step()) job.kernels.push_back({kernel.int64(0), kernel.text(1)});
 }
@@ -173,9 +177,9 @@ void insert_names(Database& database, const Job& job) {
   Statement group = database.prepare("INSERT INTO job_communicator VALUES (?,?,?,?)");
   for (const JobCommunicator& row : job.communicators)
     group.bind_all(row.id, row.hash, row.ranks, row.name).run();
-  Statement site = database.prepare("INSERT INTO job_site VALUES (?,?,?,?)");
+  Statement site = database.prepare("INSERT INTO job_site VALUES (?,?,?,?,?,?)");
   for (const JobSite& row : job.sites)
-    site.bind_all(row.id, row.communicator_id, row.function, row.bytes).run();
+    site.bind_all(row.id, row.communicator_id, row.function, row.bytes, row.element_type, row.blocks).run();
   Statement kernel = database.prepare("INSERT INTO job_kernel VALUES (?,?)");
   for (const JobKernel& row : job.kernels) kernel.bind_all(row.id, row.name).run();
 }
@@ -250,8 +254,10 @@ void check_names(const Job& job, const std::unordered_set<Id>& communicators) {
       require(!ns || is_time(*ns), "a time of a clock");
     require(!clock.drift_ppb || std::abs(*clock.drift_ppb) < 1e9, "a drift");
   }
-  for (const JobSite& site : job.sites)
+  for (const JobSite& site : job.sites) {
     require(communicators.contains(site.communicator_id), "a communicator");
+    require(!site.blocks || (*site.blocks >= 0 && *site.blocks < kMaxBlocks), "blocks of a collective");
+  }
 }
 
 void check(const Job& job) {

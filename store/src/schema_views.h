@@ -241,7 +241,7 @@ SELECT s.rank, r.host, s.step_index, s.start_ns, s.duration_ns,
 FROM job_step s JOIN job_rank r ON r.rank = s.rank;
 
 CREATE VIEW v_job_collective AS    -- one row a collective as one rank of a merged job ran it
-SELECT c.rank, r.host, c.step_index, c.position, g.hash AS communicator, t.function, t.bytes, c.ordinal,
+SELECT c.rank, r.host, c.step_index, c.position, g.hash AS communicator, t.function, t.bytes, t.element_type, t.blocks, c.ordinal,
        s.start_ns + c.start_offset_ns AS start_ns,                 -- on the rank's own clock
        s.start_ns + c.start_offset_ns + c.duration_ns AS end_ns, c.duration_ns
 FROM job_call c

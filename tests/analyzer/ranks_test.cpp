@@ -495,6 +495,35 @@ TEST(ManyRanks, CallsInAnotherOrderAndLostOnesAreListed) {
   EXPECT_EQ(analysis.recurrence, Recurrence::nobody);
 }
 
+TEST(ManyRanks, WhatKernelsOfACollectiveDoNotAgreeOnIsNotSaid) {
+  const TemporaryDirectory directory;
+  RankJob job;
+  job.ranks = 2;
+  job.steps = 4;
+  const RankJobTruth truth = generate::generate_rank_job(job, directory.path());
+  std::vector<store::Job> parts;
+  for (const std::string& file : truth.files) parts.push_back(ranks_of(file).value());
+  ASSERT_EQ(parts[1].sites.size(), 2U);
+  parts[1].sites[0].blocks = parts[0].sites[0].blocks.value() + 1;
+  parts[1].sites[1].element_type = ElementType::bf16;
+  const std::optional<std::int64_t> blocks = parts[0].sites[1].blocks;
+  store::Job all = merged(std::move(parts)).value();
+  align_clocks(all);
+  const JobAnalysis analysis = analyse_job(all).value();
+  int without_blocks = 0;
+  int without_type = 0;
+  for (const CollectiveCost& row : analysis.collectives) {
+    EXPECT_EQ(row.blocks.value_or(*blocks), *blocks);
+    EXPECT_EQ(row.element_type.value_or(ElementType::fp32), ElementType::fp32);
+    without_blocks += row.blocks ? 0 : 1;
+    without_type += row.element_type ? 0 : 1;
+  }
+  EXPECT_GT(without_blocks, 0);
+  EXPECT_LT(without_blocks, static_cast<int>(analysis.collectives.size()));
+  EXPECT_GT(without_type, 0);
+  EXPECT_LT(without_type, static_cast<int>(analysis.collectives.size()));
+}
+
 TEST(ManyRanks, MergingInPartsGivesTheSameAsMergingAtOnce) {
   const TemporaryDirectory directory;
   RankJob job;
@@ -520,6 +549,13 @@ TEST(ManyRanks, MergingInPartsGivesTheSameAsMergingAtOnce) {
     EXPECT_EQ(in_parts.calls[i].rank, at_once.calls[i].rank);
     EXPECT_EQ(in_parts.calls[i].site_id, at_once.calls[i].site_id);
     EXPECT_EQ(in_parts.calls[i].hidden_ns, at_once.calls[i].hidden_ns);
+  }
+  ASSERT_EQ(in_parts.sites.size(), at_once.sites.size());
+  for (std::size_t i = 0; i < at_once.sites.size(); ++i) {
+    EXPECT_EQ(in_parts.sites[i].bytes, at_once.sites[i].bytes);
+    EXPECT_EQ(in_parts.sites[i].element_type, ElementType::fp32);
+    EXPECT_EQ(in_parts.sites[i].blocks, at_once.sites[i].blocks);
+    EXPECT_GT(at_once.sites[i].blocks.value_or(0), 0);
   }
   ASSERT_EQ(in_parts.kernel_steps.size(), at_once.kernel_steps.size());
   for (std::size_t i = 0; i < at_once.kernel_steps.size(); ++i) {

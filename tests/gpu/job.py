@@ -30,7 +30,7 @@ CASES = ["trainer", "healthy", *CAUSES, "fsdp2", "curve", "traffic", "merge", "s
 LATE_MS = 6.0
 CURVE_MIB = (0.0625, 0.25, 1, 4, 16, 64, 256, 1024, 2048, 4096, 8192)
 MOST_OFF_BUS = 0.1
-CURVE_FROM_BYTES = 16 << 20  # of smaller ones the time between two events is also that of their launches
+CURVE_FROM_BYTES = 64 << 20  # of smaller ones the time between two events is also that of their launches
 MOST_OFF_PLANTED = 0.1  # what is said of the planted cause alone
 # Of the lateness in all, which is less than what was planted: while rank 0 waits, its kernels run beside a collective that spins, and so its
 # own part is longer, by 0.9 of 14.6 ms on an H200; and a rank that pauses has the higher clock after it.

@@ -285,6 +285,24 @@ TEST(CollectiveNames, AreReadOfKernels) {
   EXPECT_EQ(collective_in_name("ncclDevKernel_Reduce_Sum_f32_RING_LL"), CollectiveFunction::reduce);
   EXPECT_FALSE(collective_in_name("ncclDevKernel_Generic_4").has_value());
 }
+TEST(CollectiveNames, HaveTheTypeOfTheElements) {
+  const std::pair<const char*, ElementType> named[] = {
+      {"ncclDevKernel_AllReduce_Sum_f32_RING_LL(ncclDevKernelArgsStorage<4096ul>)", ElementType::fp32},
+      {"ncclDevKernel_ReduceScatter_Sum_bf16_RING_LL", ElementType::bf16},
+      {"ncclDevKernel_Reduce_Sum_u8_RING_LL", ElementType::uint8},
+      {"ncclDevKernel_AllReduce_MinMax_i64_TREE_LL", ElementType::int64},
+      {"ncclDevKernel_AllReduce_Sum_f8e4m3_RING_LL", ElementType::fp8_e4m3},
+      {"ncclDevKernel_AllReduce_Sum_f8e5m2_RING_LL", ElementType::fp8_e5m2},
+      {"ncclSymkDevKernel_AllReduce_AGxLL_R_sum_f16", ElementType::fp16},
+      {"void one_shot_all_reduce_kernel<c10::BFloat16, 16, 8, true>(c10::BFloat16**, unsigned long)",
+       ElementType::bf16},
+      {"two_shot_all_reduce_kernel<float, 4>", ElementType::fp32}};
+  for (const auto& [name, type] : named) EXPECT_EQ(element_in_name(name), type) << name;
+  for (const char* none :
+       {"ncclDevKernel_AllGather_RING_LL(ncclDevKernelArgsStorage<4096ul>)", "ncclDevKernel_SendRecv",
+        "ncclDevKernel_Generic_4", "", "all_reduce_f32x4", "floating"})
+    EXPECT_FALSE(element_in_name(none).has_value()) << none;
+}
 
 }  // namespace
 }  // namespace ridgeline::import::testing

@@ -20,7 +20,8 @@ Job small_job() {
   job.clocks = {{"alpha", ClockStatus::reference, 0, 0.0, 10, 0, 0, 0},
                 {"rank 1", ClockStatus::aligned, -500, 1.5, 10, -20, 30, 7}};
   job.communicators = {{1, "c0ffee", 2, "world"}};
-  job.sites = {{1, 1, CollectiveFunction::all_reduce, 4096}, {2, 1, std::nullopt, std::nullopt}};
+  job.sites = {{1, 1, CollectiveFunction::all_reduce, 4096, ElementType::bf16, 24},
+               {2, 1, std::nullopt, std::nullopt}};
   job.kernels = {{1, "gemm"}};
   job.steps = {{0, 4, 1000, 100, 60, 30, 6, 4, 40, 2, 3, 1.7e9, 1},
                {1, 4, 990, 100, 60, 30, 6, 4, 40, 0, 3, std::nullopt, 0}};
@@ -91,6 +92,10 @@ TEST(StoredJobs, ComeBackAsTheyWere) {
   EXPECT_EQ(job.clocks[1].high_ns, 30);
   EXPECT_EQ(job.sites[0].function, CollectiveFunction::all_reduce);
   EXPECT_EQ(job.sites[1].function, std::nullopt);
+  EXPECT_EQ(job.sites[0].element_type, ElementType::bf16);
+  EXPECT_EQ(job.sites[0].blocks, 24);
+  EXPECT_EQ(job.sites[1].element_type, std::nullopt);
+  EXPECT_EQ(job.sites[1].blocks, std::nullopt);
   EXPECT_EQ(job.calls[0].hidden_ns, (Lengths{0, 10, 30}));
   EXPECT_EQ(job.calls[0].kernels_before_end, 5);
   EXPECT_EQ(job.calls[0].ready_offset_ns, 12);
@@ -127,8 +132,11 @@ TEST(StoredJobs, ComeBackAsTheyWere) {
   const Capture capture = Capture::open(path).value();
   EXPECT_TRUE(capture.verify().damage.empty());
   const auto table =
-      capture.query("SELECT rank, function, end_ns FROM v_job_collective ORDER BY rank").value();
+      capture.query("SELECT rank, function, end_ns, element_type, blocks FROM v_job_collective ORDER BY rank")
+          .value();
   EXPECT_EQ(std::get<std::int64_t>(table.rows[0][2]), 1060);
+  EXPECT_EQ(std::get<std::string>(table.rows[0][3]), "bf16");
+  EXPECT_EQ(std::get<std::int64_t>(table.rows[0][4]), 24);
 }
 
 TEST(StoredJobs, WhatCannotBeIsDamage) {
@@ -154,6 +162,8 @@ TEST(StoredJobs, WhatCannotBeIsDamage) {
         "PRAGMA foreign_keys = OFF; UPDATE job_traffic SET site_id = 99 WHERE site_id = 1",
         "PRAGMA foreign_keys = OFF; UPDATE job_call SET site_id = 99",
         "PRAGMA foreign_keys = OFF; UPDATE job_site SET communicator_id = 99",
+        "UPDATE job_site SET element_type = 'fp3'",
+        "UPDATE job_site SET blocks = -1",
         "PRAGMA foreign_keys = OFF; UPDATE job_kernel_step SET kernel_id = 99 WHERE rank = 0",
         "UPDATE job_clock SET drift_ppb = 1e300 WHERE status = 'aligned'"}) {
     SCOPED_TRACE(change);
@@ -162,6 +172,20 @@ TEST(StoredJobs, WhatCannotBeIsDamage) {
     ASSERT_FALSE(job.ok());
     EXPECT_EQ(job.failure().kind, ErrorKind::corrupt);
   }
+}
+
+TEST(StoredJobs, OfVersion16HaveNoTypesOfElements) {
+  const TemporaryDirectory directory;
+  const std::string path =
+      changed_job(directory,
+                  "DROP VIEW v_job_collective; ALTER TABLE job_site DROP COLUMN element_type; ALTER TABLE "
+                  "job_site DROP COLUMN blocks; PRAGMA user_version = " +
+                      std::to_string(kElementTypesAreKept - 1));
+  const Job job = read_job(path).value();
+  ASSERT_EQ(job.sites.size(), 2U);
+  EXPECT_EQ(job.sites[0].bytes, small_job().sites[0].bytes);
+  EXPECT_EQ(job.sites[0].element_type, std::nullopt);
+  EXPECT_EQ(job.sites[0].blocks, std::nullopt);
 }
 
 TEST(StoredJobs, OfVersion13HaveNoTimesOfReadiness) {

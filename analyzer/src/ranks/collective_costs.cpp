@@ -304,6 +304,8 @@ class Costs {
     cost.place = values.first->place;
     cost.function = site.function;
     cost.bytes = site.bytes;
+    cost.element_type = site.element_type;
+    cost.blocks = site.blocks;
     cost.communicator = groups_.at(site.communicator_id).hash;
     cost.steps = static_cast<std::int64_t>(values.duration.size());
     cost.ranks = values.ranks;

@@ -11,6 +11,7 @@
 
 #include "ranks/interference.h"
 #include "ranks/readiness.h"
+#include "ranks/site_key.h"
 #include "ranks/spans.h"
 #include "ridgeline/analyzer/ranks/job_capture.h"
 #include "ridgeline/analyzer/work/link_traffic.h"
@@ -313,10 +314,25 @@ class Extraction {
     }
     const auto group = groups_.try_emplace(hash, static_cast<store::Id>(groups_.size() + 1));
     if (group.second) job_.communicators.push_back({group.first->second, hash, group_ranks, name});
-    const store::JobSite site{0, group.first->second, function, bytes};
-    const auto at = sites_.try_emplace(site, static_cast<store::Id>(sites_.size() + 1));
-    if (at.second) job_.sites.push_back({at.first->second, site.communicator_id, function, bytes});
-    return at.first->second;
+    const auto at = sites_.try_emplace({group.first->second, function, bytes}, job_.sites.size());
+    const store::JobSite site{static_cast<store::Id>(at.first->second + 1),
+                              group.first->second,
+                              function,
+                              bytes,
+                              element_of(launch),
+                              blocks_of(launch.grid)};
+    if (at.second) {
+      job_.sites.push_back(site);
+    } else {
+      ranks::keep_what_agrees(job_.sites[at.first->second], site);
+    }
+    return site.id;
+  }
+
+  // A call whose kernel is one of no library's is known by who recorded it: its name says nothing of it.
+  std::optional<ElementType> element_of(const store::Launch& launch) const {
+    const auto kernel = kernels_.find(launch.kernel_id);
+    return kernel == kernels_.end() ? std::nullopt : element_in_name(kernel->second.demangled_name);
   }
 
   ranks::Readiness readiness_of(store::Id process, const std::vector<store::Launch>& launches) const {
@@ -490,7 +506,7 @@ class Extraction {
   std::unordered_map<store::Id, std::vector<store::ClockSample>> clocks_;
   std::unordered_map<store::Id, std::int64_t> starts_;  // of steps
   std::map<std::string, store::Id> groups_;
-  std::map<store::JobSite, store::Id> sites_;
+  std::map<ranks::SiteKey, std::size_t> sites_;  // places among the job's
   std::map<std::string, store::Id> names_;
   Spans compute_, communication_, copies_;    // of the process
   std::vector<std::int64_t> compute_starts_;  // likewise, of kernels, sorted

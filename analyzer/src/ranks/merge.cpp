@@ -6,6 +6,7 @@
 #include <set>
 #include <tuple>
 
+#include "ranks/site_key.h"
 #include "ridgeline/analyzer/ranks/job_capture.h"
 #include "ridgeline/base/units.h"
 
@@ -72,29 +73,34 @@ class Numbers {
   explicit Numbers(const std::vector<store::Job>& parts) {
     std::map<std::string, store::JobCommunicator> groups;
     std::set<std::string> kernels;
-    std::set<Site> sites;
+    std::map<Site, store::JobSite> sites;
     for (const store::Job& part : parts) {
       std::map<store::Id, std::string> hashes;
       for (const store::JobCommunicator& group : part.communicators) {
         groups.try_emplace(group.hash, group);
         hashes[group.id] = group.hash;
       }
-      for (const store::JobSite& site : part.sites)
-        sites.insert({hashes.at(site.communicator_id), site.function, site.bytes});
+      for (const store::JobSite& site : part.sites) {
+        const auto at = sites.try_emplace({hashes.at(site.communicator_id), site.function, site.bytes}, site);
+        if (!at.second) ranks::keep_what_agrees(at.first->second, site);
+      }
       for (const store::JobKernel& kernel : part.kernels) kernels.insert(kernel.name);
     }
     for (auto& [hash, group] : groups) {
       group.id = static_cast<store::Id>(groups_.size() + 1);
       groups_[hash] = group;
     }
-    for (const Site& site : sites) sites_[site] = static_cast<store::Id>(sites_.size() + 1);
+    for (auto& [key, site] : sites) {
+      site.id = static_cast<store::Id>(sites_.size() + 1);
+      site.communicator_id = groups_.at(std::get<0>(key)).id;
+      sites_[key] = site;
+    }
     for (const std::string& name : kernels) kernels_[name] = static_cast<store::Id>(kernels_.size() + 1);
   }
 
   void name(store::Job& job) const {
     for (const auto& [hash, group] : groups_) job.communicators.push_back(group);
-    for (const auto& [site, id] : sites_)
-      job.sites.push_back({id, groups_.at(std::get<0>(site)).id, std::get<1>(site), std::get<2>(site)});
+    for (const auto& [key, site] : sites_) job.sites.push_back(site);
     for (const auto& [name, id] : kernels_) job.kernels.push_back({id, name});
   }
 
@@ -103,7 +109,7 @@ class Numbers {
     for (const store::JobCommunicator& group : part.communicators) hashes[group.id] = group.hash;
     std::map<store::Id, store::Id> sites;
     for (const store::JobSite& site : part.sites)
-      sites[site.id] = sites_.at({hashes.at(site.communicator_id), site.function, site.bytes});
+      sites[site.id] = sites_.at({hashes.at(site.communicator_id), site.function, site.bytes}).id;
     std::map<store::Id, store::Id> kernels;
     for (const store::JobKernel& kernel : part.kernels) kernels[kernel.id] = kernels_.at(kernel.name);
     for (store::JobCall& call : part.calls) call.site_id = sites.at(call.site_id);
@@ -117,7 +123,7 @@ class Numbers {
  private:
   using Site = std::tuple<std::string, std::optional<CollectiveFunction>, std::optional<std::int64_t>>;
   std::map<std::string, store::JobCommunicator> groups_;
-  std::map<Site, store::Id> sites_;
+  std::map<Site, store::JobSite> sites_;
   std::map<std::string, store::Id> kernels_;
 };
 

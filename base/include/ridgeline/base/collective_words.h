@@ -16,6 +16,22 @@ enum class CollectiveFunction : std::uint8_t {
   send_receive,
 };
 
+/// What a collective's elements are. In captures.
+enum class ElementType : std::uint8_t {
+  fp64,
+  fp32,
+  fp16,
+  bf16,
+  fp8_e4m3,
+  fp8_e5m2,
+  int64,
+  int32,
+  int8,
+  uint64,
+  uint32,
+  uint8,
+};
+
 /// Who said what a collective is. In captures.
 enum class CollectiveSource : std::uint8_t {
   nvtx,     ///< payloads of the library's ranges
@@ -42,6 +58,17 @@ struct Vocabulary<CollectiveFunction> {
       {CollectiveFunction::reduce, "reduce"},
       {CollectiveFunction::all_to_all, "all_to_all"},
       {CollectiveFunction::send_receive, "send_receive"}};
+};
+template <>
+struct Vocabulary<ElementType> {
+  static constexpr std::string_view kName = "type of an element";
+  static constexpr Word<ElementType> kWords[] = {
+      {ElementType::fp64, "fp64"},         {ElementType::fp32, "fp32"},
+      {ElementType::fp16, "fp16"},         {ElementType::bf16, "bf16"},
+      {ElementType::fp8_e4m3, "fp8_e4m3"}, {ElementType::fp8_e5m2, "fp8_e5m2"},
+      {ElementType::int64, "int64"},       {ElementType::int32, "int32"},
+      {ElementType::int8, "int8"},         {ElementType::uint64, "uint64"},
+      {ElementType::uint32, "uint32"},     {ElementType::uint8, "uint8"}};
 };
 template <>
 struct Vocabulary<CollectiveSource> {

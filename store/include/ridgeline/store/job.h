@@ -47,8 +47,9 @@ struct JobSite {
   Id id = 0;
   Id communicator_id = 0;
   std::optional<CollectiveFunction> function;
-  std::optional<std::int64_t> bytes;  ///< of the whole array
-  friend auto operator<=>(const JobSite&, const JobSite&) = default;
+  std::optional<std::int64_t> bytes;             ///< of the whole array
+  std::optional<ElementType> element_type = {};  ///< empty: the kernel's name says none, or calls differ
+  std::optional<std::int64_t> blocks = {};       ///< of a rank's kernel, NCCL's channels; empty: calls differ
 };
 
 struct JobKernel {

@@ -47,6 +47,8 @@ inline constexpr int kReadyTimesAreKept = 14;
 inline constexpr int kJobTrafficIsKept = 15;
 /// From this version on a job has what collectives cost the kernels beside them.
 inline constexpr int kInterferenceIsKept = 16;
+/// From this version on a collective of a job has the type of its elements and its blocks.
+inline constexpr int kElementTypesAreKept = 17;
 
 /// The version this build writes: the last migration's.
 [[nodiscard]] int schema_version();
