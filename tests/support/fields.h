@@ -79,10 +79,14 @@ concept PointerLike = requires(const T& value) {
 
 inline std::string indented(const std::string& text) {
   std::string out;
-  for (const char character : text) {
-    out += character;
-    if (character == '\n') out += ' ';
+  out.reserve(text.size() + 64);
+  std::size_t from = 0;
+  for (std::size_t at = text.find('\n'); at != std::string::npos; at = text.find('\n', from)) {
+    out.append(text, from, at + 1 - from);
+    out += ' ';
+    from = at + 1;
   }
+  out.append(text, from);
   return out;
 }
 
