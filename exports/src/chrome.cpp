@@ -111,7 +111,7 @@ void ChromeWriter::host(const HostEvent& of) {
   const std::int64_t pid = pid_of(of.process_id);
   std::string arguments;
   if (!of.launched.empty())
-    arguments = fmt::format(R"(,"args":{{"correlation":{},"graph":{}}})", of.launched.front(), of.graph);
+    arguments = fmt::format(R"(,"args":{{"correlation":{},"graph":{}}})", of.call_id, of.graph);
   event(fmt::format(R"("ph":"X","cat":"{}","name":{},"pid":{},"tid":{},"ts":{},"dur":{}{})",
                     kCategories[static_cast<std::size_t>(of.kind)], json_text(of.name), pid, of.thread_id,
                     time(of.start_ns), time(of.end_ns - of.start_ns + base_ns_), arguments));

@@ -66,6 +66,8 @@ class Exporter {
                                              std::to_string(selection_.steps->first) + " to " +
                                              std::to_string(selection_.steps->second)};
     strings_ = capture_.strings();
+    for (const store::Process& process : capture_.processes())
+      process_place_.emplace(process.id, process_place_.size());
     devices_ = capture_.devices();
     for (const store::Device& device : devices_) device_of_[device.id] = &device;
     read_kernels();
@@ -245,7 +247,8 @@ class Exporter {
       ++counts_.copies;
       DeviceEvent event;
       event.kind = kind;
-      event.id = event.call_id = static_cast<std::uint64_t>(copy.id) * 4 + place;
+      event.id = static_cast<std::uint64_t>(copy.id) * 4 + place;
+      event.call_id = call_id(copy.process_id, copy.correlation_id, event.id);
       event.process_id = copy.process_id;
       event.device_id = copy.device_id;
       event.context_id = copy.context_id;
@@ -269,6 +272,18 @@ class Exporter {
 
   static std::uint64_t event_id(const Kept& kept) { return static_cast<std::uint64_t>(kept.row.id) * 4 + 3; }
 
+  // Who reads the trace takes the order of these for that of the calls, which says of which step a copy is.
+  [[nodiscard]] std::uint64_t call_id(Id process, std::int64_t correlation_id, std::uint64_t own_id) const {
+    constexpr int kBitsOfCorrelation = 32;
+    const auto place = process_place_.find(process);
+    if (correlation_id <= 0 || correlation_id >> kBitsOfCorrelation != 0 || place == process_place_.end())
+      return own_id;
+    return place->second << kBitsOfCorrelation | static_cast<std::uint64_t>(correlation_id);
+  }
+  [[nodiscard]] std::uint64_t call_id_of(const Kept& kept) const {
+    return call_id(kept.site->process_id, kept.row.correlation_id, event_id(launches_[kept.first_of_call]));
+  }
+
   [[nodiscard]] const TraceKernel* kernel_of(const store::Launch& site) const {
     static const TraceKernel kUnknown{0, "?", ""};
     const auto place = kernel_place_.find(site.kernel_id);
@@ -288,6 +303,7 @@ class Exporter {
                      .name = site.graph_id ? "launch of a CUDA graph" : "launch of " + kernel_of(site)->name,
                      .graph = site.graph_id.has_value()};
       for (const std::size_t place : launched) call.launched.push_back(event_id(launches_[place]));
+      call.call_id = call_id_of(launches_[launched.front()]);
       counts_.flows += static_cast<std::int64_t>(launched.size());
       ++counts_.calls;
       writer.host(call);
@@ -308,7 +324,7 @@ class Exporter {
       if (added && device != device_of_.end()) shape->second = analyzer::launch_shape(*device->second, site);
       DeviceEvent event;
       event.id = event_id(*kept);
-      event.call_id = event_id(launches_[kept->first_of_call]);
+      event.call_id = call_id_of(*kept);
       event.process_id = site.process_id;
       event.device_id = site.device_id;
       event.context_id = site.context_id;
@@ -389,6 +405,7 @@ class Exporter {
   std::map<Id, bool> path_selected_;
   std::vector<store::Device> devices_;
   std::map<Id, const store::Device*> device_of_;
+  std::map<Id, std::uint64_t> process_place_;  // in the capture, from 0
   std::vector<TraceKernel> kernels_;
   std::unordered_map<Id, std::size_t> kernel_place_;
   std::unordered_map<Id, std::unique_ptr<store::Launch>> sites_;

@@ -33,6 +33,7 @@ struct HostEvent {
   std::int64_t start_ns = 0, end_ns = 0;
   std::string name;
   std::vector<std::uint64_t> launched;  ///< DeviceEvent::id
+  std::uint64_t call_id = 0;            ///< DeviceEvent::call_id of those
   bool graph = false;                   ///< a call that launches a graph
 };
 /// How many times a kernel was launched makes no difference: it is described once.
@@ -56,7 +57,9 @@ struct DeviceEvent {
   const store::Launch* site = nullptr;           ///< of a kernel: grid, block, registers, shared memory
   std::optional<double> waves, occupancy_ratio;  ///< of a kernel, theoretical
   bool has_flow = false;                         ///< a call that launched it is in the trace
-  std::uint64_t call_id = 0;  ///< the first event of the call that launched it, else its own id
+  /// Of the call that launched it: a process's calls have rising numbers, copies' among them. Its own id where the
+  /// capture has none.
+  std::uint64_t call_id = 0;
 };
 /// A counter of launches or of samples.
 struct TraceCounter {

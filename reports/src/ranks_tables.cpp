@@ -165,7 +165,8 @@ void add_rank_times(std::vector<Column<RankCost>>& columns) {
   columns.push_back({{.key = "exposed_transfer_ns",
                       .header = "transfer",
                       .unit = "ms",
-                      .help = "waits for collectives that all have entered"},
+                      .help = "waits for collectives that all have entered",
+                      .drop_order = 3},
                      ms(&RankCost::exposed_transfer_ns)});
 }
 
@@ -176,7 +177,8 @@ void add_rank_lateness(std::vector<Column<RankCost>>& columns) {
   columns.push_back({{.key = "late_steps",
                       .header = "late",
                       .unit = "steps",
-                      .help = "steps in which it is late enough to be named"},
+                      .help = "steps in which it is late enough to be named",
+                      .drop_order = 2},
                      count(&RankCost::late_steps)});
   columns.push_back(
       {{.key = "cause",

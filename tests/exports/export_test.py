@@ -248,6 +248,10 @@ def check_imported(capture, trace, folder):
                       "sum(dynamic_smem_bytes), min(start_ns), max(end_ns) FROM v_launch WHERE duration_ns IS NOT NULL",
                       "SELECT count(*), sum(end_ns - start_ns) FROM nvtx_range", "SELECT count(DISTINCT graph_node_id) FROM v_launch"):
             assert sql(back, query) == sql(capture, query), (query, sql(back, query), sql(capture, query))
+        # A copy is of the step that called it.
+        query = ("SELECT s.step_index, count(m.id), sum(m.bytes) FROM step s LEFT JOIN memcpy m ON m.step_id = s.id "
+                 "WHERE s.step_index < 12 GROUP BY s.id ORDER BY s.step_index")  # the last of a capture launches nothing that bounds it
+        assert sql(back, query) == sql(capture, query), (query, sql(back, query)[:5], sql(capture, query)[:5])
         device = "SELECT name, sm_count, memory_bytes, compute_capability FROM device"
         assert sql(back, device) == sql(capture, device), sql(back, device)
     for query in ("SELECT kernel, grid_x, block_x, registers_per_thread, stream_id, count(*), sum(duration_ns) FROM v_launch "

@@ -4,6 +4,7 @@
 #include <QFontInfo>
 #include <QHeaderView>
 #include <QMimeData>
+#include <QScrollBar>
 #include <QSettings>
 
 #include "generate/generate.h"
@@ -109,6 +110,19 @@ TEST(Window, NamesHaveRoomInANarrowRanking) {
   table->resize(400, 300);
   const auto key = static_cast<int>(table->table_model()->table()->column("key"));
   EXPECT_GE(table->columnWidth(key), 240);
+}
+
+TEST(Window, ColumnsThatNobodyAskedForGiveWayInANarrowRanking) {
+  const auto window = opened_window(bundled_capture());
+  TableView narrow;
+  narrow.set_table(ranking_of(*window)->table()->table_model()->table(), nullptr);
+  narrow.resize(400, 300);
+  narrow.show();
+  const auto last = static_cast<int>(narrow.table_model()->table()->column("saved_stretch_ns"));
+  EXPECT_EQ(narrow.horizontalScrollBar()->maximum(), 0) << "nothing has to be scrolled";
+  EXPECT_TRUE(narrow.isColumnHidden(last));
+  narrow.resize(1400, 300);
+  EXPECT_FALSE(narrow.isColumnHidden(last));
 }
 
 TEST(Window, ColumnsAreChosenInGroupsWithASearch) {

@@ -26,8 +26,10 @@ namespace {
 constexpr int kMinColumns = 8;         // characters of a name that is cut
 constexpr int kMinNameWidth = 240;     // pixels, at least: names of kernels differ at their ends
 constexpr int kMinElasticWidth = 160;  // likewise of other columns that are cut
+constexpr std::size_t kLeastColumns = 3;
 constexpr int kBarWidth = 92;
-constexpr int kTightNameWidth = 180, kTightBarWidth = 72;  // where columns would not fit otherwise
+constexpr int kTightNameWidth = 180, kTightElasticWidth = 110,
+              kTightBarWidth = 72;  // where columns would not fit otherwise
 
 QString elided(const QModelIndex& index, const QString& text, reports::Elide how, int columns) {
   switch (how) {
@@ -187,17 +189,21 @@ int TableView::natural_width(int column) {
   return std::min(width, 420);
 }
 
-// Heads of one line where they have the width, else their units go below them, and then names and bars give way.
+// Heads of one line where they have the width, else their units go below them, and then names and bars give way, and
+// what is shown unasked goes from the end, and names have their room again.
 void TableView::fit_columns() {
   if (!model_.table()) return;
-  const auto size = [this](bool split, bool tight) {
+  const auto size = [this](bool split, bool tight, bool all_go = false) {
     tight_ = tight;
+    all_go_ = all_go;
     model_.split_heads(split);
     size_columns();
     return fits();
   };
   // What has to be scrolled in any case has names that can be read.
-  if (!size(false, false) && !size(true, false) && !size(true, true)) size(true, false);
+  if (!size(false, false) && !size(true, false) && !size(true, true) &&
+      (!asked_.empty() || !size(true, false, true)))
+    size(true, false);
   show_whole_columns();
 }
 
@@ -226,10 +232,15 @@ void TableView::size_columns() {
     int least = natural;
     if (heads[i].elide != reports::Elide::never) {
       // The first of them is what a row is called.
-      least = std::min(named ? kMinElasticWidth : tight_ ? kTightNameWidth : kMinNameWidth, natural);
+      const int name = tight_ ? kTightNameWidth : kMinNameWidth;
+      const int other = tight_ ? kTightElasticWidth : kMinElasticWidth;
+      least = std::min(named ? other : name, natural);
       named = true;
     }
-    columns.push_back({column, least, natural, asked_.contains(column) ? 0 : heads[i].drop_order});
+    int order = asked_.contains(column) ? 0 : heads[i].drop_order;
+    // Only what a row is called and what it is judged by stay in any case.
+    if (all_go_ && order == 0 && columns.size() >= kLeastColumns) order = 1;
+    columns.push_back({column, least, natural, order});
     used += least;
   }
   const int room = viewport()->width();

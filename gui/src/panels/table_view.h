@@ -82,6 +82,7 @@ class TableView : public QTableView {
   std::map<int, int> cells_widths_;  // by column, of the rows as they are
   std::vector<int> dropped_;         // for lack of width
   bool tight_ = false;               // as little as can be for names and bars
+  bool all_go_ = false;              // likewise of columns that no terminal drops
   std::set<int> asked_;              // by the user: these stay
   bool following_ = true;
 };
