@@ -557,6 +557,37 @@ TEST_F(RooflineViewTest, NamesOfTheRoofsLeaveTheLegendFree) {
   }
 }
 
+// One dot after the other in each part of the plot: what its colour means stands elsewhere.
+TEST_F(RooflineViewTest, TheLegendLeavesDotsFree) {
+  RooflineView view;
+  view.resize(520, 320);
+  analyzer::RooflinePlot plot = view_->plot();
+  ASSERT_FALSE(plot.dots.empty());
+  view.set_plot(plot);
+  const std::vector<QRectF> as_it_was = view.legend_places();
+  std::size_t moved = 0;
+  const auto between = [](double low, double high, int part) {
+    return low * std::pow(high / low, part / 16.0);
+  };
+  for (int across = 1; across < 16; ++across) {
+    for (int down = 1; down < 16; ++down) {
+      analyzer::RooflinePlot more = plot;
+      more.dots.push_back(plot.dots.front());
+      more.dots.back().x = between(plot.low_x, plot.high_x, across);
+      more.dots.back().y = between(plot.low_y, plot.high_y, down);
+      view.set_plot(more);
+      const auto legend = view.legend_places();
+      const QPointF dot = view.place_of(view.plot().dots.back(), false);
+      EXPECT_EQ(legend.size(), as_it_was.size());
+      // The first says what broken lines are.
+      for (std::size_t i = 1; i < legend.size(); ++i)
+        EXPECT_FALSE(legend[i].contains(dot)) << dot.x() << ", " << dot.y();
+      moved += legend != as_it_was ? 1 : 0;
+    }
+  }
+  EXPECT_GT(moved, 0U) << "some stood where a dot is now";
+}
+
 TEST_F(RooflineViewTest, NamesOfTheLevelsStandBesideRoofsLegendAndEachOther) {
   RooflineView view;
   view.set_plot(view_->plot());

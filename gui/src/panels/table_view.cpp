@@ -26,7 +26,7 @@ namespace {
 constexpr int kMinColumns = 8;         // characters of a name that is cut
 constexpr int kMinNameWidth = 240;     // pixels, at least: names of kernels differ at their ends
 constexpr int kMinElasticWidth = 160;  // likewise of other columns that are cut
-constexpr std::size_t kLeastColumns = 3;
+constexpr std::size_t kMinKept = 3;
 constexpr int kBarWidth = 92;
 constexpr int kTightNameWidth = 180, kTightElasticWidth = 110,
               kTightBarWidth = 72;  // where columns would not fit otherwise
@@ -239,7 +239,7 @@ void TableView::size_columns() {
     }
     int order = asked_.contains(column) ? 0 : heads[i].drop_order;
     // Only what a row is called and what it is judged by stay in any case.
-    if (all_go_ && order == 0 && columns.size() >= kLeastColumns) order = 1;
+    if (all_go_ && order == 0 && columns.size() >= kMinKept) order = 1;
     columns.push_back({column, least, natural, order});
     used += least;
   }

@@ -52,6 +52,11 @@ bool is_among(const std::vector<std::size_t>& rows, std::size_t row) {
   return std::find(rows.begin(), rows.end(), row) != rows.end();
 }
 
+bool meets_any(const QRectF& place, const std::vector<QRectF>& others) {
+  return std::any_of(others.begin(), others.end(),
+                     [&](const QRectF& other) { return other.intersects(place); });
+}
+
 }  // namespace
 
 QRectF free_place(const std::vector<QRectF>& places, const std::vector<QRectF>& taken) {
@@ -251,21 +256,26 @@ std::vector<RooflineView::LegendWords> RooflineView::place_legend(const Frame& f
         classes.push_back(dot.kernel_class);
     }
   }
-  // In columns, as many as it takes.
+  // In columns, as many as it takes, and beside dots, of which it would hide what they are.
+  const std::vector<QRectF> dots = taken_by_dots(f);
   const double top = y, bottom = f.graph.top() + f.graph.height() * 0.45;
   double column = x, wide = 0;
   for (const KernelClass each : classes) {
-    if (y > bottom) {
-      column += wide + 24;
-      wide = 0;
-      y = top;
-    }
     const QString words = plain(to_string(each));
     const double own = kLegendSwatch + metrics.horizontalAdvance(words) + 2;
-    wide = std::max(wide, own);
-    if (column + wide > f.graph.right()) break;
-    legend.push_back({QRectF(column, y, own, 14), words, each});
-    y += 15;
+    QRectF place;
+    do {
+      if (y > bottom) {
+        column += wide + 24;
+        wide = 0;
+        y = top;
+      }
+      place = QRectF(column, y, own, 14);
+      wide = std::max(wide, own);
+      y += 15;
+    } while (place.right() <= f.graph.right() && meets_any(place, dots));
+    if (place.right() > f.graph.right()) break;
+    legend.push_back({place, words, each});
   }
   return legend;
 }
