@@ -121,6 +121,9 @@ TEST(Window, ColumnsThatNobodyAskedForGiveWayInANarrowRanking) {
   const auto last = static_cast<int>(narrow.table_model()->table()->column("saved_stretch_ns"));
   EXPECT_EQ(narrow.horizontalScrollBar()->maximum(), 0) << "nothing has to be scrolled";
   EXPECT_TRUE(narrow.isColumnHidden(last));
+  // Two lines of a head cost less than a column.
+  narrow.resize(900, 300);
+  EXPECT_FALSE(narrow.isColumnHidden(last));
   narrow.resize(1400, 300);
   EXPECT_FALSE(narrow.isColumnHidden(last));
 }

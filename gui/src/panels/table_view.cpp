@@ -189,8 +189,8 @@ int TableView::natural_width(int column) {
   return std::min(width, 420);
 }
 
-// Heads of one line where they have the width, else their units go below them, and then names and bars give way, and
-// what is shown unasked goes from the end, and names have their room again.
+// Heads of one line where no column has to go for them, else their units go below them, and then names and bars give
+// way, and what is shown unasked goes from the end, and names have their room again.
 void TableView::fit_columns() {
   if (!model_.table()) return;
   const auto size = [this](bool split, bool tight, bool all_go = false) {
@@ -201,9 +201,15 @@ void TableView::fit_columns() {
     return fits();
   };
   // What has to be scrolled in any case has names that can be read.
-  if (!size(false, false) && !size(true, false) && !size(true, true) &&
-      (!asked_.empty() || !size(true, false, true)))
-    size(true, false);
+  const bool fits_as_it_is = size(false, false);
+  const std::size_t gone = dropped_.size();
+  if (!fits_as_it_is || gone > 0) {
+    const bool fits_split = size(true, false);
+    if (fits_as_it_is && (!fits_split || dropped_.size() >= gone))
+      size(false, false);
+    else if (!fits_split && !size(true, true) && (!asked_.empty() || !size(true, false, true)))
+      size(true, false);
+  }
   show_whole_columns();
 }
 
