@@ -122,7 +122,7 @@ TEST(Window, ColumnsThatNobodyAskedForGiveWayInANarrowRanking) {
   EXPECT_EQ(narrow.horizontalScrollBar()->maximum(), 0) << "nothing has to be scrolled";
   EXPECT_TRUE(narrow.isColumnHidden(last));
   // Two lines of a head cost less than a column.
-  narrow.resize(900, 300);
+  narrow.resize(1180, 300);
   EXPECT_FALSE(narrow.isColumnHidden(last));
   narrow.resize(1400, 300);
   EXPECT_FALSE(narrow.isColumnHidden(last));
