@@ -28,7 +28,8 @@ struct Odds {
   int renamed = 12, recoded = 8, moved = 15, reshaped = 12, slower = 4, recalled = 12, removed = 15,
       added = 15, split = 20, restreamed = 0;
   // Of a program.
-  int no_code = 12, no_path = 8, no_shape = 12, many_ranges = 12, few_kernels = 8, brief = 2;
+  int no_code = 12, no_path = 8, no_shape = 12, many_ranges = 12, few_kernels = 8, brief = 2, few_paths = 8,
+      few_codes = 0;
   // Of runs.
   double noise = 0.003;
   int clock = 6, modes = 10, missing = 0, turned = 10, unmeasured = 0;
@@ -37,12 +38,29 @@ struct Odds {
       wild_options = 4, state = 0;
 };
 
+void PrintTo(const Odds& odds, std::ostream* out) {
+  *out << odds.name;
+}
+
 constexpr Odds kOdds[] = {
     {.name = "Mixed"},
-    {.name = "Renamed", .renamed = 2, .recoded = 3, .moved = 4, .split = 5},
-    {.name = "Launched", .recoded = 0, .reshaped = 2, .recalled = 3, .split = 4, .restreamed = 4},
+    {.name = "Renamed", .renamed = 2, .recoded = 3, .moved = 4, .split = 5, .few_paths = 1, .few_codes = 2},
+    {.name = "Launched",
+     .recoded = 0,
+     .reshaped = 2,
+     .recalled = 3,
+     .removed = 4,
+     .split = 4,
+     .restreamed = 4,
+     .few_paths = 1},
     {.name = "OtherBatch", .renamed = 0, .recoded = 20, .reshaped = 1, .added = 0, .few_kernels = 3},
-    {.name = "Timed", .renamed = 0, .recoded = 3, .slower = 2, .noise = 0.0015, .confirmed = 3},
+    {.name = "Timed",
+     .renamed = 0,
+     .recoded = 3,
+     .slower = 2,
+     .few_codes = 4,
+     .noise = 0.0015,
+     .confirmed = 3},
     {.name = "Equal", .renamed = 0, .recoded = 0, .reshaped = 0, .slower = 9, .noise = 0, .clock = 2},
     {.name = "Noisy", .noise = 0.06, .modes = 4, .missing = 15, .wild_options = 2},
     {.name = "TwoModes", .recoded = 12, .slower = 6, .noise = 0.0008, .modes = 2},
@@ -115,10 +133,10 @@ const char* const kPairPaths[] = {
     "step",
 };
 
-std::string drawn_path(Lots& lots, const Odds& odds, bool many) {
+std::string drawn_path(Lots& lots, const Odds& odds, bool many, bool few = false) {
   if (lots.one_in(odds.no_path)) return "";
   const std::int64_t part = lots.between(1, 14);
-  const std::string& usual = lots.of(kPairPaths);
+  const std::string usual = few ? kPairPaths[lots.below(2)] : lots.of(kPairPaths);
   return many ? "step / part " + std::string(1, static_cast<char>('a' + part)) + " / rest" : usual;
 }
 
@@ -134,11 +152,12 @@ LaunchConfiguration drawn_shape(Lots& lots) {
   return shape;
 }
 
-PlannedKernel drawn_kernel(Lots& lots, const Odds& odds, bool many_ranges) {
+PlannedKernel drawn_kernel(Lots& lots, const Odds& odds, bool many_ranges, bool few_paths = false) {
   PlannedKernel kernel;
-  kernel.path = drawn_path(lots, odds, many_ranges);
+  kernel.path = drawn_path(lots, odds, many_ranges, few_paths);
   kernel.kernel = lots.of(kPairNames);
-  if (!lots.one_in(odds.no_code)) kernel.code = "code" + std::to_string(lots.below(1000));
+  const std::int64_t codes = lots.one_in(odds.few_codes) ? 3 : 1000;
+  if (!lots.one_in(odds.no_code)) kernel.code = "code" + std::to_string(lots.below(codes));
   if (!lots.one_in(odds.no_shape)) kernel.shape = drawn_shape(lots);
   kernel.stream = lots.one_in(5) ? 1 : 0;
   kernel.calls = static_cast<double>(lots.one_of({1, 1, 2, 12, 24}));
@@ -184,9 +203,10 @@ constexpr double StepParts::*kParts[] = {
 
 PlannedProgram drawn_program(Lots& lots, const Odds& odds) {
   PlannedProgram program;
-  const bool many_ranges = lots.one_in(odds.many_ranges);
+  const bool many_ranges = lots.one_in(odds.many_ranges), few_paths = lots.one_in(odds.few_paths);
   const std::int64_t kernels = lots.one_in(odds.few_kernels) ? lots.between(1, 6) : lots.between(7, 24);
-  for (std::int64_t i = 0; i < kernels; ++i) program.kernels.push_back(drawn_kernel(lots, odds, many_ranges));
+  for (std::int64_t i = 0; i < kernels; ++i)
+    program.kernels.push_back(drawn_kernel(lots, odds, many_ranges, few_paths));
   if (many_ranges && lots.one_in(2))  // exactly as many as are shown, or one more
     for (int i = 0; i < 13; ++i)
       program.kernels[static_cast<std::size_t>(lots.below(kernels))].path =

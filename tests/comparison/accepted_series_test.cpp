@@ -193,6 +193,30 @@ TEST(DrawnHistories, AreReportedWhole) {
   for (std::uint64_t seed = 1; seed <= 8; ++seed) AcceptedCases::expect([&] { return history_text(seed); });
 }
 
+// What each of many kinds of runs must show grows with their number, and so do the permutations that can show it.
+TEST(DrawnHistories, OfManyKindsNeedMorePermutations) {
+  AcceptedCases::expect([] {
+    Lots lots(7);
+    const ridgeline::testing::TemporaryDirectory directory;
+    History history = History::open(directory / "history").value();
+    std::vector<RunProfile> runs;
+    for (int i = 0; i < 108; ++i) {
+      RunProfile run;
+      run.command_line = "./program_" + std::to_string(i % 9);
+      run.host_name = "box";
+      run.start_ns = 1'000'000 + i;
+      run.git_commit = "c" + std::to_string(i);
+      run.devices = {{"NVIDIA H200", "GPU-1", 132}};
+      const double noise = 1 + 0.002 * lots.around();
+      const double change = 1 + 0.0015 * static_cast<double>(i % 9);
+      run.step.median_ns = std::round(1e6 * noise * (i >= 54 ? change : 1));
+      run.order.resize(10);
+      runs.push_back(run);
+    }
+    return std::to_string(history.add(runs)) + fields(history.report(0));
+  });
+}
+
 // Pairs come one after the other until a look settles it, or there are no more.
 std::string looks_text(std::uint64_t seed) {
   Lots lots(seed);
