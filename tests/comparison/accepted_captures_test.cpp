@@ -100,7 +100,7 @@ class DrawnCapture {
     first_timeline_ = lots_.one_in(3) ? 2 : 0;
     slow_start_ = lots_.one_in(3);
     clocks_ = lots_.below(4);
-    most_samples_ = lots_.one_in(2) ? lots_.between(5, 7) : 1'000'000;
+    max_samples_ = lots_.one_in(2) ? lots_.between(5, 7) : 1'000'000;
   }
 
   void add_places() {
@@ -265,7 +265,7 @@ class DrawnCapture {
     if (clocks_ == 0) return;
     for (const store::Id device : devices_) {
       for (std::int64_t at = from_ns; at < at_ns_; at += 60'000 * clocks_) {
-        if (most_samples_-- <= 0) return;
+        if (max_samples_-- <= 0) return;
         store::ClockSample sample{.device_id = device, .time_ns = at + 10 * device};
         if (!lots_.one_in(9))
           sample.sm_clock_hz = 1'500'000'000 + 1'000'000 * lots_.below(slow_start_ ? 200 : 9);
@@ -298,7 +298,7 @@ class DrawnCapture {
   store::CaptureWriter writer_;
   std::vector<store::Id> processes_, devices_;
   std::vector<DrawnPlace> places_;
-  std::int64_t at_ns_ = 1'000'000'000, correlation_ = 0, clocks_ = 0, most_samples_ = 0, first_timeline_ = 0,
+  std::int64_t at_ns_ = 1'000'000'000, correlation_ = 0, clocks_ = 0, max_samples_ = 0, first_timeline_ = 0,
                slowness_ = 0;
   int kind_ = 0;
   bool synchronisation_ = false, replay_ = false, host_times_ = false, slow_start_ = false;
