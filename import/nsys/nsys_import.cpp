@@ -472,22 +472,31 @@ class NsysReader {
       dram_peaks_[narrow(gpu)] = *sheet;
   }
 
-  // Samples of a GPU are of the process that launched most on it.
+  // Samples of a GPU are of the process that launched most on it; of those that launched as much, of the one that comes
+  // first in the export, wherever in memory they are. With its number of the device; null: none ran on it.
+  [[nodiscard]] std::pair<ForeignProcess*, std::uint32_t> owner_of(std::uint32_t sampled_gpu) const {
+    std::pair<ForeignProcess*, std::uint32_t> owner{nullptr, 0};
+    std::int64_t most = 0;
+    for (const auto& process : recording_.processes) {
+      for (auto ran = ran_.lower_bound({process.get(), 0});
+           ran != ran_.end() && ran->first.first == process.get(); ++ran) {
+        const auto gpu = gpu_of_.find(ran->first);
+        const std::int64_t number = gpu != gpu_of_.end() ? gpu->second : ran->first.second;
+        if (number != sampled_gpu || ran->second <= most) continue;
+        owner = ran->first;
+        most = ran->second;
+      }
+    }
+    return owner;
+  }
+
   void read_samples() {
     if (!export_.has("GPU_METRICS")) return;
     NsysGpuMetrics metrics =
         read_gpu_metrics(export_, dram_peaks_, [this](std::int64_t time_ns) { return at(time_ns); });
     for (Reason& note : metrics.notes) recording_.notes.push_back(std::move(note));
     for (ForeignSamples& samples : metrics.samples) {
-      std::pair<ForeignProcess*, std::uint32_t> owner{nullptr, 0};
-      std::int64_t most = 0;
-      for (const auto& [where, launches] : ran_) {
-        const auto gpu = gpu_of_.find(where);
-        const std::int64_t number = gpu != gpu_of_.end() ? gpu->second : where.second;
-        if (number != samples.device || launches <= most) continue;
-        owner = where;
-        most = launches;
-      }
+      const std::pair<ForeignProcess*, std::uint32_t> owner = owner_of(samples.device);
       if (owner.first == nullptr) {
         recording_.notes.emplace_back(
             ReasonCode::import_samples_unused,
