@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <initializer_list>
 #include <random>
 #include <utility>
 #include <vector>
@@ -23,6 +24,8 @@ class Lots {
   std::int64_t between(std::int64_t first, std::int64_t last) { return first + below(last - first + 1); }
   /// True once in n times; of 0 never.
   bool one_in(std::int64_t n) { return n > 0 && below(n) == 0; }
+  /// True so many times of a hundred.
+  bool percent(std::int64_t share) { return below(100) < share; }
   /// 0 up to 1.
   double part() { return static_cast<double>(random_() >> 11U) * 0x1p-53; }
   /// Mean 0, deviation 1, at most 3.
