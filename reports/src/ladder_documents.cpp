@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "document_parts.h"
+#include "json_values.h"
 #include "ladder_parts.h"
 #include "ridgeline/base/text.h"
 #include "ridgeline/base/units.h"
@@ -146,10 +147,6 @@ std::string legend(const LadderRecord& record) {
       record.questions.alone ? " Alone: on top of the bottom. If left out: of the step without it, at "
                                "the top."
                              : "");
-}
-
-LadderJson optional_json(const std::optional<double>& value) {
-  return value ? LadderJson(*value) : LadderJson();
 }
 
 LadderJson whole_json(const LadderResult& result) {

@@ -495,15 +495,19 @@ TEST(Replay, FiltersCuptisOwnKernels) {
                      FakeProgram::kernel(ours, "helper", now, now + 80),
                      FakeProgram::kernel(999'999, "helper", now, now + 80)});
   r.program.pop();
-  // Outside a session an unknown kernel is the program's.
+  // Outside a session an unknown kernel is the program's, but for the one that runs before counting is on.
   const auto later = static_cast<std::uint64_t>(cupti.clock_ns) + 1'000'000;
-  r.program.deliver({FakeProgram::kernel(1'000'000, "unseen", later, later + 5)});
+  const std::uint32_t waits = r.program.launch("WaitNs");
+  r.program.deliver({FakeProgram::kernel(1'000'000, "unseen", later, later + 5),
+                     FakeProgram::kernel(ours, "WaitNs", later, later + 80),
+                     FakeProgram::kernel(waits, "WaitNs", later + 90, later + 99)});
   r.program.tick();
   const auto c = measured(r.program);
-  EXPECT_EQ(c.totals.own_kernel_records, 2u) << "one shares our correlation id, one has its own";
-  ASSERT_EQ(c.kernels.size(), 2u);
+  EXPECT_EQ(c.totals.own_kernel_records, 3u) << "two share our correlation id, one has its own";
+  ASSERT_EQ(c.kernels.size(), 3u);
   EXPECT_EQ(c.kernels[0].correlation_id, ours);
   EXPECT_EQ(c.kernels[1].correlation_id, 1'000'000u);
+  EXPECT_EQ(c.kernels[2].correlation_id, waits) << "a program's own of that name";
 }
 
 TEST(Replay, FinishesOnTheNextLaunchIfTheStepEndsElsewhere) {

@@ -17,6 +17,8 @@ namespace ridgeline::agent {
 namespace {
 
 constexpr std::uint32_t kSpareBuffers = 8;
+// Seen on an H200 with CUPTI 13.0, 7 ms before the launch whose correlation id it had.
+constexpr const char* kHelperKernel = "WaitNs";
 // Whoever drains is through with a buffer in less than a millisecond. It may be the interrupted caller itself.
 constexpr std::chrono::milliseconds kDrainPatience{50};
 
@@ -296,6 +298,7 @@ Timeline::KnownName& Timeline::look_up(const char* name) noexcept {
   const auto fill = [&](KnownName& to) -> KnownName& {
     to.kernel_id = kernels_.id_of(name);
     to.excluded = exclusions_ != nullptr && exclusions_->by_name(name);
+    to.helper = std::strcmp(name, kHelperKernel) == 0;
     return to;
   };
   known.address = nullptr;
@@ -340,8 +343,10 @@ void Timeline::take_kernel(const CUpti_ActivityKernel9& k) noexcept {
   const bool zero = k.start == 0 || k.end == 0;
   const KnownName& name = look_up(k.name != nullptr ? k.name : "");
   const std::uint32_t kernel_id = name.kernel_id;
-  // CUPTI's helper kernels carry the correlation id of the launch they accompany, but another name.
-  if (k.graphNodeId == 0 && !seen_.seen(k.correlationId, kernel_id) && intervals_.contains(start_ns)) {
+  // CUPTI's helper kernels carry the correlation id of the launch they accompany, or of the program's next, but another
+  // name. One runs before counting is on.
+  if (k.graphNodeId == 0 && !seen_.seen(k.correlationId, kernel_id) &&
+      (name.helper || intervals_.contains(start_ns))) {
     totals_.add(&Count::own_kernel_records);
     return;
   }

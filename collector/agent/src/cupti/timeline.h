@@ -156,6 +156,7 @@ class Timeline {
     std::string name;
     std::uint32_t kernel_id = 0;
     bool excluded = false;  // by name
+    bool helper = false;    // likewise: CUPTI launches it where counting begins
   };
   static constexpr std::size_t kKnownNames = 1024;
   /// Counts of records are brought to the totals so many at a time: the program's threads count their launches beside.
