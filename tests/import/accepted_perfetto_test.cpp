@@ -467,7 +467,7 @@ TEST_F(DrawnPerfetto, Whole) {
               .shapes = seed % 2 == 1,
               .in_order = seed % 2 == 0,
               .step_ranges = seed % 5 != 0,
-              .base = seed == 6 ? 5'000 : 1'700'000'000'000'000'000});
+              .base = seed == 6 ? 5'000ULL : 1'700'000'000'000'000'000ULL});
 }
 
 TEST_F(DrawnPerfetto, WithValuesOutOfTheOrdinary) {
