@@ -95,9 +95,15 @@ TEST(StreamsThatWait, TheProgramsCallIsKeptUntilTheHoldsAreOver) {
     w.wait();
     waited = true;
   });
-  std::this_thread::sleep_for(milliseconds(30));
+  // Until the program has come to its call.
+  bool refused = false;
+  for (int i = 0; i < 20'000 && !refused; ++i) {
+    refused = !w.waits.hold();
+    if (!refused) w.waits.release();
+    std::this_thread::sleep_for(milliseconds(1));
+  }
+  EXPECT_TRUE(refused) << "no further one: the program would never have its turn";
   EXPECT_FALSE(waited);
-  EXPECT_FALSE(w.waits.hold()) << "no further one: the program would never have its turn";
   w.waits.release();
   program.join();
   EXPECT_TRUE(waited);
