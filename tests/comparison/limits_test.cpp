@@ -171,7 +171,8 @@ TEST(Limits, OfWhatDecides) {
               for (const bool large : {false, true}) {
                 for (const double same_p : {0.05, 0.0501, 2.0}) {
                   for (const double delta : {-1.0, 1.0}) {
-                    const Judge judge(options, {runs_a, runs_b, runs_a == runs_b, 0}, in_blocks);
+                    const RunLayout layout{runs_a, runs_b, runs_a == runs_b, 0};
+                    const Judge judge(options, layout, in_blocks);
                     Change change;
                     change.delta = delta;
                     if (same_p < 1) change.same_p = same_p;
