@@ -22,8 +22,8 @@ Verb add_mcp(Command program) {
                  "Only captures below this folder are read (default: where it is started)")
       .type_name("DIR");
   app.add_option("--time-limit", options->time_limit, "Seconds that one call may take (default 20)")
-      .whole_number(1)
-      .type_name("SECONDS");
+      .type_name("SECONDS")
+      .range(1, 86'400);  // a day
   return {
       app, [options] {
         mcp::serve({options->root, std::chrono::seconds(options->time_limit)}, STDIN_FILENO, STDOUT_FILENO);

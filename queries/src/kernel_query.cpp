@@ -169,8 +169,9 @@ Result<std::size_t> choose_kernel(const analyzer::Ranking& ranking, std::string_
   if (rows.empty()) {
     std::vector<std::size_t> all(ranking.rows.size());
     for (std::size_t i = 0; i < all.size(); ++i) all[i] = i;
-    return Failure{ErrorKind::usage, fmt::format("no kernel is called '{}': there are {}",
-                                                 reports::bounded(wanted, 200), listed(ranking, all))};
+    return Failure{ErrorKind::usage,
+                   fmt::format("no kernel is called '{}': {}", reports::bounded(wanted, 200),
+                               all.empty() ? "the ranking has none" : "there are " + listed(ranking, all))};
   }
   return Failure{ErrorKind::usage,
                  fmt::format("'{}' means {} kernels: {}: give more of the name, or the number",

@@ -60,6 +60,8 @@ TEST(ChooseKernel, SaysWhatATextCouldHaveMeant) {
   EXPECT_NE(several.message.find("#2 a::attention_backward<64>"), std::string::npos) << several.message;
   EXPECT_NE(choose_kernel(ranking, "softmax").failure().message.find("no kernel is called 'softmax'"),
             std::string::npos);
+  EXPECT_EQ(choose_kernel({}, "softmax").failure().message,
+            "no kernel is called 'softmax': the ranking has none");
   EXPECT_EQ(choose_kernel(ranking, "3").failure().message, "there is no kernel number 3: the ranking has 2");
   EXPECT_EQ(choose_kernel(ranking, "0").failure().kind, ErrorKind::usage);
   EXPECT_EQ(choose_kernel(ranking, "").failure().kind, ErrorKind::usage);
