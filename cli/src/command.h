@@ -1,5 +1,5 @@
 // command.h: subcommands and their options, as verbs declare them. The parser behind both is CLI11. Its headers take
-// more time to compile than all else here, so that command.cpp and main.cpp alone include them.
+// more time to compile than all else here, so that command.cpp and command_line.cpp alone include them.
 #pragma once
 
 #include <cstdint>

@@ -5,6 +5,7 @@
 #include <filesystem>
 #include <map>
 
+#include "output.h"
 #include "ridgeline/base/text.h"
 #include "ridgeline/base/units.h"
 #include "ridgeline/reports/context.h"
@@ -94,6 +95,41 @@ std::string capture_summary(const std::string& capture_path, const reports::Text
   } catch (const Error& error) {
     return fmt::format("  the capture cannot be read back: {}\n", reports::terminal_safe(error.message()));
   }
+}
+
+std::string recording_progress(const launch::RecordProgress& progress) {
+  const double elapsed_ns = static_cast<double>(progress.elapsed.count()) * 1e6;
+  switch (progress.stage) {
+    case launch::RecordStage::importing: {
+      const double total = static_cast<double>(progress.capture.total_bytes);
+      const double share = total > 0 ? static_cast<double>(progress.capture.done_bytes) / total : 0;
+      return fmt::format("ridgeline: making the capture, {}", percent_text(share, 0));
+    }
+    case launch::RecordStage::starting:
+    case launch::RecordStage::running:
+    case launch::RecordStage::done:
+      break;
+  }
+  return fmt::format("ridgeline: recording, {}, {}", time_text(elapsed_ns),
+                     bytes_text(static_cast<double>(progress.spool_bytes)));
+}
+
+void tell_recorded(const launch::RecordSummary& summary, bool quiet) {
+  for (const std::string& warning : summary.warnings) write_message("record", "warning: " + warning);
+  if (summary.exit_signal.has_value() || summary.exit_status.value_or(0) != 0) {
+    write_message("record",
+                  fmt::format("the program {} {}: the capture holds what it did until then{}",
+                              summary.exit_signal ? "was" : "ended with",
+                              describe_exit(summary.exit_status, summary.exit_signal),
+                              summary.missing.empty() ? "" : fmt::format(" ({})", summary.missing)));
+  }
+  if (quiet) return;
+  const reports::TextStyle style = standard_output_style();
+  std::string text = fmt::format("\nRecorded {} of the program.\n",
+                                 time_text(static_cast<double>(summary.duration.count()) * 1e6));
+  text += capture_summary(summary.capture_path, style);
+  if (summary.spool_directory) text += "  spool     " + *summary.spool_directory + "\n";
+  write_standard_output(text);
 }
 
 }  // namespace ridgeline::cli
