@@ -256,7 +256,7 @@ TEST(WhatIfReplay, WithoutCallsOfTheCpuThereAreOnlyBounds) {
   EXPECT_NEAR(gain.bound_ns, 1'500'000, 1);
 }
 
-TEST(WhatIfReplay, AStepThatDoesNotComeOutIsNotSimulatedAndNamesTheWorstLaunch) {
+TEST(WhatIfReplay, AStepThatDoesNotComeOutIsNotSimulated) {
   ProgramModel recorded(host_bound(false));
   // Every second step is said to begin later on the host than it does: the one before it then takes longer there than
   // on the device, by more than one step may differ.
@@ -272,8 +272,7 @@ TEST(WhatIfReplay, AStepThatDoesNotComeOutIsNotSimulatedAndNamesTheWorstLaunch) 
   ASSERT_FALSE(replay.check().known());
   EXPECT_EQ(replay.check().why.front().cause, AbsenceCause::not_reproduced);
   EXPECT_GT(replay.check().simulated_ns, replay.check().measured_ns);
-  ASSERT_TRUE(replay.check().worst.has_value());
-  EXPECT_FALSE(replay.check().worst->kernel.empty());
+  EXPECT_FALSE(replay.check().worst.has_value()) << "every launch begins as recorded";
   EXPECT_FALSE(replay.gain({.launches = {{2, 1'000, false}}}).simulated.has_value());
 }
 

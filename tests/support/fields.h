@@ -137,7 +137,9 @@ std::vector<std::string> texts_of(const T& value) {
 template <typename T>
 std::string aggregate(const T& value) {
   static const std::vector<std::string> kNew = [] {
-    if constexpr (std::default_initializable<T>)
+    // Not std::default_initializable: of a struct within a class it is as it was first asked, and Clang asks before the
+    // class is complete, when the struct has no initialisers yet.
+    if constexpr (requires { T{}; })
       return texts_of(T{});
     else
       return std::vector<std::string>();

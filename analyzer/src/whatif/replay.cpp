@@ -176,7 +176,7 @@ class Replay::Impl {
                      [](const auto& a, const auto& b) { return a.measured_ns > b.measured_ns; });
   }
 
-  // Of the step that departs most.
+  // Of the step that departs most. None where all begin as recorded: the step then ends at another time.
   void find_worst(const Model& model, const RepresentativeStep& representative) {
     const auto step = std::max_element(steps_.begin(), steps_.end(), [](const Step& a, const Step& b) {
       return a.replayed->deviation() < b.replayed->deviation();
@@ -189,7 +189,7 @@ class Replay::Impl {
     std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
       return begins.recorded_ns[a] < begins.recorded_ns[b];
     });
-    double before_ns = 0, max_ns = -1;
+    double before_ns = 0, max_ns = 0;
     for (const std::size_t i : order) {
       const double late_ns = begins.simulated_ns[i] - begins.recorded_ns[i];
       const double more_ns = late_ns - before_ns;
