@@ -2,13 +2,13 @@
 #pragma once
 
 #include <cstdint>
-#include <map>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <unordered_map>
 #include <vector>
 
+#include "by_name.h"
 #include "ridgeline/analyzer/steps/steps.h"
 #include "ridgeline/analyzer/utilisation/utilisation.h"
 
@@ -27,7 +27,7 @@ inline constexpr std::string_view kClockSampled = "gpc__cycles_elapsed.avg.per_s
 /// The launch of one step that stands at the same place, and its finite values at the tier.
 struct TierRow {
   store::Launch launch;
-  std::map<std::string_view, MetricValue> values;
+  ByName<MetricValue> values;
 
   [[nodiscard]] std::optional<double> value(std::string_view name) const;
   [[nodiscard]] const MetricValue* find(std::string_view name) const;
@@ -41,7 +41,7 @@ struct TierRow {
 };
 
 /// A value for each step that has one, by metric.
-using ValuesByMetric = std::map<std::string_view, std::vector<double>>;
+using ValuesByMetric = ByName<std::vector<double>>;
 [[nodiscard]] std::optional<Measured> mean_of(const ValuesByMetric& values, std::string_view metric,
                                               Tier tier);
 /// The metric as the entry says it is counted; empty too where it is worked out of others.
