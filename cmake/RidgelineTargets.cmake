@@ -147,15 +147,15 @@ function(ridgeline_test_program name)
   ridgeline_test_linker(${name})
 endfunction()
 
-# One ctest entry for each case of a program, or with RIDGELINE_TEST_ENTRIES=file for each source of it, made when it is linked:
-# cmake/list_cases.py.
+# One ctest entry for each case of a program, or with RIDGELINE_TEST_ENTRIES=file and of what needs a GPU for each source of it, made
+# when it is linked: cmake/list_cases.py.
 function(ridgeline_list_cases name module label timeout cost)
   set(cases ${CMAKE_CURRENT_BINARY_DIR}/${name}_cases.cmake)
   set(more)
   if(cost)
     list(APPEND more --cost ${cost})
   endif()
-  if(RIDGELINE_TEST_ENTRIES STREQUAL file)
+  if(RIDGELINE_TEST_ENTRIES STREQUAL file OR label STREQUAL gpu)
     list(APPEND more --by-file)
   endif()
   if(ARGN)
@@ -171,15 +171,16 @@ function(ridgeline_list_cases name module label timeout cost)
 endfunction()
 
 # ridgeline_add_tests(<module> FILES <file>... LINK ... [PROGRAM name] [INCLUDE ...] [DEFINE ...] [DEPENDS ...] [TEXT <file>...]
-#                     [TIMEOUT seconds] [COST n] [APART])
+#                     [TIMEOUT seconds] [COST n] [APART] [GPU])
 # One GoogleTest program of all <file>_test.cpp of a module, test_<module> (test_<PROGRAM>), and for each of its cases one
 # entry of ctest, `<module>.<file>: Suite.Case`, with label cpu. TEXT: these files compare a document with the source. Their
 # label cpu-text matches `ctest -L cpu`; scripts/mutate leaves out what matches `text`. COST: seconds of a case that takes long
 # and should begin early. With RIDGELINE_UNITY_TESTS several files are compiled as one, which halves the time of building
 # all of them: names in a module's unnamed namespaces differ. APART: each case has a process of its own whatever
-# RIDGELINE_TEST_ENTRIES says, for what is once per process.
+# RIDGELINE_TEST_ENTRIES says, for what is once per process. GPU: label gpu, and a process for each file, which keeps start-up cheap and
+# a device error in its file; scripts/gpu-verify runs them.
 function(ridgeline_add_tests module)
-  cmake_parse_arguments(ARG "APART" "PROGRAM;TIMEOUT;COST" "FILES;TEXT;LINK;INCLUDE;DEFINE;DEPENDS" ${ARGN})
+  cmake_parse_arguments(ARG "APART;GPU" "PROGRAM;TIMEOUT;COST" "FILES;TEXT;LINK;INCLUDE;DEFINE;DEPENDS" ${ARGN})
   if(NOT ARG_PROGRAM)
     set(ARG_PROGRAM ${module})
   endif()
@@ -203,32 +204,24 @@ function(ridgeline_add_tests module)
   if(ARG_APART)
     set(RIDGELINE_TEST_ENTRIES case)
   endif()
-  ridgeline_list_cases(${name} ${module} cpu ${ARG_TIMEOUT} "${ARG_COST}" ${ARG_TEXT})
+  set(label cpu)
+  if(ARG_GPU)
+    set(label gpu)
+    set_property(GLOBAL APPEND PROPERTY RIDGELINE_GPU_TESTS ${name})
+  endif()
+  ridgeline_list_cases(${name} ${module} ${label} ${ARG_TIMEOUT} "${ARG_COST}" ${ARG_TEXT})
 endfunction()
 
-# ridgeline_add_test(<module>.<file> SOURCES ... LINK ... [LABELS cpu|gpu] [TIMEOUT seconds] [COST n] [TEXT])
-# One GoogleTest program of its own, of a module whose files need programs apart. With label cpu one entry of ctest for each
-# case. With label gpu it is one entry: listing cases must not need a GPU, and one process a file keeps start-up cheap.
+# ridgeline_add_test(<module>.<file> SOURCES ... LINK ... [TIMEOUT seconds] [COST n])
+# One GoogleTest program of its own, of a module whose files need programs apart, and for each of its cases one entry of ctest.
 function(ridgeline_add_test name)
-  cmake_parse_arguments(ARG "TEXT" "LABELS;TIMEOUT;COST" "SOURCES;LINK" ${ARGN})
-  if(NOT ARG_LABELS)
-    set(ARG_LABELS cpu)
-  endif()
+  cmake_parse_arguments(ARG "" "TIMEOUT;COST" "SOURCES;LINK" ${ARGN})
   if(NOT ARG_TIMEOUT)
     set(ARG_TIMEOUT 120)
   endif()
   add_executable(test_${name} ${ARG_SOURCES})
   ridgeline_test_program(test_${name} ${ARG_LINK} GTest::gtest GTest::gtest_main)
   ridgeline_precompile(test_${name} test)
-  if(ARG_LABELS STREQUAL gpu)
-    add_test(NAME ${name} COMMAND test_${name})
-    set_property(GLOBAL APPEND PROPERTY RIDGELINE_GPU_TESTS test_${name})
-    set_tests_properties(${name} PROPERTIES LABELS gpu TIMEOUT ${ARG_TIMEOUT})
-  else()
-    string(REGEX REPLACE "\\..*" "" module ${name})
-    if(ARG_TEXT)
-      set(ARG_LABELS cpu-text)
-    endif()
-    ridgeline_list_cases(test_${name} ${module} ${ARG_LABELS} ${ARG_TIMEOUT} "${ARG_COST}")
-  endif()
+  string(REGEX REPLACE "\\..*" "" module ${name})
+  ridgeline_list_cases(test_${name} ${module} cpu ${ARG_TIMEOUT} "${ARG_COST}")
 endfunction()

@@ -4,7 +4,8 @@
 usage: list_cases.py PROGRAM OUTPUT --module NAME --label LABEL --timeout SECONDS [--cost SECONDS] [--text FILE...] [--by-file]
 Sources FILE (without _test.cpp) compare a document with the source: their cases have the label LABEL-text.
 --by-file: one entry for each source, `<module>.<file>`, which runs its cases in one process and leaves what became of each in
-PROGRAM.FILE.cases.json beside the program.
+PROGRAM.FILE.cases.json beside the program. PROGRAM.files beside it has a line for each, the source and the filter of its cases, for a
+machine where ctest's paths do not hold.
 """
 import argparse
 import json
@@ -30,19 +31,23 @@ def entry(options, file, name):
     return f"add_test({test} {command})\nset_tests_properties({test} PROPERTIES {settings})\n"
 
 
-def entry_of_file(options, file, names, files_of_suite):
-    """Not skipped as a whole where one case is: what was skipped is in the JSON. Of a suite that other files have cases of too, each
-    case is named: each runs once."""
-    label = options.label + ("-text" if file in options.text else "")
-    # No costs are known before the first run: sources with many cases begin early.
-    properties = {"LABELS": label, "TIMEOUT": 3 * int(options.timeout), "COST": options.cost or len(names)}
-    test = quoted(f"{options.module}.{file}")
+def filter_of_file(names, files_of_suite):
+    """Of a suite that other files have cases of too, each case is named: each runs once."""
     chosen = set()
     for name in names:
         suite = name.rsplit(".", 1)[0]
         chosen.add(name if len(files_of_suite[suite]) > 1 else suite + ".*")
+    return ":".join(sorted(chosen))
+
+
+def entry_of_file(options, file, names, cases):
+    """Not skipped as a whole where one case is: what was skipped is in the JSON."""
+    label = options.label + ("-text" if file in options.text else "")
+    # No costs are known before the first run: sources with many cases begin early.
+    properties = {"LABELS": label, "TIMEOUT": 3 * int(options.timeout), "COST": options.cost or len(names)}
+    test = quoted(f"{options.module}.{file}")
     settings = " ".join(f"{key} {quoted(value)}" for key, value in properties.items())
-    command = " ".join(quoted(word) for word in (options.program, f"--gtest_filter={':'.join(sorted(chosen))}", "--gtest_brief=1",
+    command = " ".join(quoted(word) for word in (options.program, f"--gtest_filter={cases}", "--gtest_brief=1",
                                                  f"--gtest_output=json:{options.program}.{file}.cases.json"))
     return f"add_test({test} {command})\nset_tests_properties({test} PROPERTIES {settings})\n"
 
@@ -73,11 +78,14 @@ def main():
             file = Path(case["file"]).stem.removesuffix("_test")
             files.setdefault(file, []).append(f"{suite['name']}.{case['name']}")
             files_of_suite.setdefault(suite["name"], set()).add(file)
+    filters = {file: filter_of_file(names, files_of_suite) for file, names in files.items()}
     for file, names in files.items():
-        lines += [entry_of_file(options, file, names, files_of_suite)] if options.by_file else [entry(options, file, name) for name in names]
+        lines += [entry_of_file(options, file, names, filters[file])] if options.by_file else [entry(options, file, name) for name in names]
     text = "".join(lines)
     if not options.output.is_file() or options.output.read_text() != text:
         options.output.write_text(text)
+    if options.by_file:
+        Path(f"{options.program}.files").write_text("".join(f"{file} {cases}\n" for file, cases in filters.items()))
 
 
 if __name__ == "__main__":

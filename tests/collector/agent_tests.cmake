@@ -103,6 +103,6 @@ if(programs AND TARGET ridgeline_agent)
   target_include_directories(agent_gauntlet SYSTEM PRIVATE ${CUDAToolkit_INCLUDE_DIRS})
   target_link_libraries(agent_gauntlet PRIVATE CUDA::cublasLt CUDA::cuda_driver Threads::Threads ${CMAKE_DL_LIBS})
 
-  ridgeline_add_test(collector.agent_gpu SOURCES agent_gpu_test.cpp LINK ridgeline::spool LABELS gpu TIMEOUT 300)
-  add_dependencies(test_collector.agent_gpu agent_exerciser ridgeline_agent)
+  ridgeline_add_tests(collector PROGRAM collector.agent_gpu FILES agent_gpu LINK ridgeline::spool DEPENDS agent_exerciser ridgeline_agent
+    TIMEOUT 300 GPU)
 endif()

@@ -6,7 +6,7 @@
 #include "gpt2/libs/attention_cudnn.h"
 #include "libs_test_support.h"
 
-namespace ridgeline::gpt2 {
+namespace ridgeline::gpt2::libs_attention_cudnn_test {
 namespace {
 
 using namespace testing_support;
@@ -219,4 +219,4 @@ TEST_F(AttentionCudnnGpu, CaptureNeedsPrepareAndThenWorks) {
 }
 
 }  // namespace
-}  // namespace ridgeline::gpt2
+}  // namespace ridgeline::gpt2::libs_attention_cudnn_test

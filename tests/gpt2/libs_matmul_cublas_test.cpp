@@ -9,7 +9,7 @@
 #include "gpt2/ops/matmul/reference_matmul.h"
 #include "libs_test_support.h"
 
-namespace ridgeline::gpt2 {
+namespace ridgeline::gpt2::libs_matmul_cublas_test {
 namespace {
 
 using namespace testing_support;
@@ -204,4 +204,4 @@ TEST_F(CublasBf16, ProductsAndAttentionCanBeCaptured) {
 }
 
 }  // namespace
-}  // namespace ridgeline::gpt2
+}  // namespace ridgeline::gpt2::libs_matmul_cublas_test

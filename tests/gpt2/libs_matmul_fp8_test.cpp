@@ -13,7 +13,7 @@
 #include "gpt2/ops/fp8/fp8.h"
 #include "libs_test_support.h"
 
-namespace ridgeline::gpt2 {
+namespace ridgeline::gpt2::libs_matmul_fp8_test {
 namespace {
 
 using testing_support::GpuTest;
@@ -444,4 +444,4 @@ TEST_F(MatmulFp8, SizesThatAreNoMultiplesOf16AreRefused) {
 }
 
 }  // namespace
-}  // namespace ridgeline::gpt2
+}  // namespace ridgeline::gpt2::libs_matmul_fp8_test

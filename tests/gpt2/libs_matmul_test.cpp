@@ -14,7 +14,7 @@
 #include "gpt2/ops/matmul/reference_matmul.h"
 #include "libs_test_support.h"
 
-namespace ridgeline::gpt2 {
+namespace ridgeline::gpt2::libs_matmul_test {
 namespace {
 
 using namespace testing_support;
@@ -562,4 +562,4 @@ TEST_F(MatmulCacheGpu, AnInvalidStoredAlgorithmIsReplaced) {
 }
 
 }  // namespace
-}  // namespace ridgeline::gpt2
+}  // namespace ridgeline::gpt2::libs_matmul_test

@@ -7,11 +7,13 @@ import sys
 import tempfile
 import unittest
 
+import light_libraries
+
 PROGRAM = sys.argv.pop(1)
 
 
-def run(*arguments):
-    environment = dict(os.environ, CUDA_VISIBLE_DEVICES="")
+def run(*arguments, own_libraries=False):
+    environment = dict(os.environ, CUDA_VISIBLE_DEVICES="", **({} if own_libraries else light_libraries.variables(PROGRAM)))
     return subprocess.run([PROGRAM, *arguments], capture_output=True, text=True, env=environment, timeout=60)
 
 
@@ -24,7 +26,7 @@ class CommandLine(unittest.TestCase):
         self.assertTrue(result.stderr.startswith("gpt2_train: "))
 
     def test_help_lists_the_groups(self):
-        result = run("--help")
+        result = run("--help", own_libraries=True)
         self.assertEqual((result.returncode, result.stderr), (0, ""))
         for group in ("Model", "Batch", "Computation", "Optimizer", "Data", "Checkpoints", "Sampling", "Output"):
             self.assertIn(group + ":", result.stdout)

@@ -13,7 +13,7 @@
 #include "gpt2/train/data/token_source.h"
 #include "model_test_support.h"
 
-namespace ridgeline::gpt2 {
+namespace ridgeline::gpt2::model_fp8_gpu_test {
 namespace {
 
 using namespace model_test;
@@ -208,4 +208,4 @@ TEST_P(ModelFp8With, LossFollowsBf16) {
 }
 
 }  // namespace
-}  // namespace ridgeline::gpt2
+}  // namespace ridgeline::gpt2::model_fp8_gpu_test

@@ -18,7 +18,7 @@
 #include "gpt2/train/data/batch_pipeline.h"
 #include "model_test_support.h"
 
-namespace ridgeline::gpt2 {
+namespace ridgeline::gpt2::model_gpu_test {
 namespace {
 
 using namespace model_test;
@@ -306,4 +306,4 @@ TEST(BatchPipeline, ThrowsWhatTheSourceThrew) {
 }
 
 }  // namespace
-}  // namespace ridgeline::gpt2
+}  // namespace ridgeline::gpt2::model_gpu_test

@@ -10,7 +10,7 @@
 
 #include "model_test_support.h"
 
-namespace ridgeline::gpt2 {
+namespace ridgeline::gpt2::model_repeat_gpu_test {
 namespace {
 
 using namespace model_test;
@@ -101,4 +101,4 @@ INSTANTIATE_TEST_SUITE_P(
     [](const auto& tested) { return std::string(tested.param.name); });
 
 }  // namespace
-}  // namespace ridgeline::gpt2
+}  // namespace ridgeline::gpt2::model_repeat_gpu_test

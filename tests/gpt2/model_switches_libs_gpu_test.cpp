@@ -9,7 +9,7 @@
 #include "gpt2/model/step_graph.h"
 #include "model_switches_testing.h"
 
-namespace ridgeline::gpt2 {
+namespace ridgeline::gpt2::model_switches_libs_gpu_test {
 namespace {
 
 using namespace model_test;
@@ -238,4 +238,4 @@ TEST(LibrarySwitches, PaddingTheVocabularyChangesNoResult) {
 }
 
 }  // namespace
-}  // namespace ridgeline::gpt2
+}  // namespace ridgeline::gpt2::model_switches_libs_gpu_test

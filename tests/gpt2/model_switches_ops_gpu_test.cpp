@@ -10,7 +10,7 @@
 #include "gpt2/model/step_graph.h"
 #include "model_switches_testing.h"
 
-namespace ridgeline::gpt2 {
+namespace ridgeline::gpt2::model_switches_ops_gpu_test {
 namespace {
 
 using namespace model_test;
@@ -222,4 +222,4 @@ TEST(StochasticRounding, RepeatsAndDependsOnItsSeedAlone) {
 }
 
 }  // namespace
-}  // namespace ridgeline::gpt2
+}  // namespace ridgeline::gpt2::model_switches_ops_gpu_test

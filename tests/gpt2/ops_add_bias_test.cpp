@@ -3,7 +3,7 @@
 #include "gpt2/ops/elementwise/fill.h"
 #include "ops_test_support.h"
 
-namespace ridgeline::gpt2 {
+namespace ridgeline::gpt2::ops_add_bias_test {
 namespace {
 
 using namespace ops_test;
@@ -75,4 +75,4 @@ TEST_F(GpuTest, AddBiasReachesBeyondTwoToTheThirtyTwoElements) {
 }
 
 }  // namespace
-}  // namespace ridgeline::gpt2
+}  // namespace ridgeline::gpt2::ops_add_bias_test

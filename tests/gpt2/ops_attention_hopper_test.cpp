@@ -9,7 +9,7 @@
 #include "gpt2/ops/attention/attention_hopper.h"
 #include "ops_test_support.h"
 
-namespace ridgeline::gpt2 {
+namespace ridgeline::gpt2::ops_attention_hopper_test {
 namespace {
 
 using namespace ops_test;
@@ -327,4 +327,4 @@ TEST_F(HopperAttention, RefusesWhatItDoesNotCover) {
 }
 
 }  // namespace
-}  // namespace ridgeline::gpt2
+}  // namespace ridgeline::gpt2::ops_attention_hopper_test

@@ -4,7 +4,7 @@
 #include "gpt2/ops/attention/attention.h"
 #include "ops_test_support.h"
 
-namespace ridgeline::gpt2 {
+namespace ridgeline::gpt2::ops_attention_test {
 namespace {
 
 using namespace ops_test;
@@ -148,4 +148,4 @@ TYPED_TEST(Attention, RefusesAHeadSizeItDoesNotCover) {
 }
 
 }  // namespace
-}  // namespace ridgeline::gpt2
+}  // namespace ridgeline::gpt2::ops_attention_test

@@ -4,7 +4,7 @@
 #include "gpt2/ops/attention/attention_unfused.h"
 #include "ops_test_support.h"
 
-namespace ridgeline::gpt2 {
+namespace ridgeline::gpt2::ops_attention_unfused_test {
 namespace {
 
 using namespace ops_test;
@@ -130,4 +130,4 @@ TYPED_TEST(AttentionUnfused, SoftmaxGradientMatchesReferenceInPlaceToo) {
 }
 
 }  // namespace
-}  // namespace ridgeline::gpt2
+}  // namespace ridgeline::gpt2::ops_attention_unfused_test

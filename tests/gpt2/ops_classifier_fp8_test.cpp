@@ -7,7 +7,7 @@
 #include "fp8_test_support.h"
 #include "gpt2/ops/loss/classifier.h"
 
-namespace ridgeline::gpt2 {
+namespace ridgeline::gpt2::ops_classifier_fp8_test {
 namespace {
 
 using namespace ops_test;
@@ -119,4 +119,4 @@ TEST_F(ClassifierFp8, RowsThatDoNotFitAreRefused) {
 }
 
 }  // namespace
-}  // namespace ridgeline::gpt2
+}  // namespace ridgeline::gpt2::ops_classifier_fp8_test

@@ -7,7 +7,7 @@
 #include "gpt2/ops/loss/loss_sum.h"
 #include "ops_test_support.h"
 
-namespace ridgeline::gpt2 {
+namespace ridgeline::gpt2::ops_classifier_test {
 namespace {
 
 using namespace ops_test;
@@ -182,4 +182,4 @@ TEST_F(GpuTest, LossSumMatchesReferenceAndAccumulates) {
 }
 
 }  // namespace
-}  // namespace ridgeline::gpt2
+}  // namespace ridgeline::gpt2::ops_classifier_test

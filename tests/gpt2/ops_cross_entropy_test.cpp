@@ -4,7 +4,7 @@
 #include "gpt2/ops/loss/cross_entropy.h"
 #include "ops_test_support.h"
 
-namespace ridgeline::gpt2 {
+namespace ridgeline::gpt2::ops_cross_entropy_test {
 namespace {
 
 using namespace ops_test;
@@ -188,4 +188,4 @@ TEST_F(GpuTest, CrossEntropyReachesBeyondTwoToTheThirtyOneElements) {
 }
 
 }  // namespace
-}  // namespace ridgeline::gpt2
+}  // namespace ridgeline::gpt2::ops_cross_entropy_test

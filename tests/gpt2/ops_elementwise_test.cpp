@@ -4,7 +4,7 @@
 #include "gpt2/ops/elementwise/residual.h"
 #include "ops_test_support.h"
 
-namespace ridgeline::gpt2 {
+namespace ridgeline::gpt2::ops_elementwise_test {
 namespace {
 
 using namespace ops_test;
@@ -108,4 +108,4 @@ TYPED_TEST(Elementwise, FillConvertAndZero) {
 }
 
 }  // namespace
-}  // namespace ridgeline::gpt2
+}  // namespace ridgeline::gpt2::ops_elementwise_test

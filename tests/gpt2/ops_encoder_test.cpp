@@ -4,7 +4,7 @@
 #include "gpt2/ops/embedding/encoder.h"
 #include "ops_test_support.h"
 
-namespace ridgeline::gpt2 {
+namespace ridgeline::gpt2::ops_encoder_test {
 namespace {
 
 using namespace ops_test;
@@ -124,4 +124,4 @@ TYPED_TEST(Encoder, RefusesAVocabularyItCannotSort) {
 }
 
 }  // namespace
-}  // namespace ridgeline::gpt2
+}  // namespace ridgeline::gpt2::ops_encoder_test

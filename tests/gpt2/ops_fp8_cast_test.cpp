@@ -9,7 +9,7 @@
 #include "gpt2/ops/bias/partial_sums.h"
 #include "gpt2/ops/elementwise/gelu.h"
 
-namespace ridgeline::gpt2 {
+namespace ridgeline::gpt2::ops_fp8_cast_test {
 namespace {
 
 using namespace ops_test;
@@ -357,4 +357,4 @@ TEST_F(Fp8Cast, SizesThatCublasLtWouldRefuseAreRefusedHere) {
 }
 
 }  // namespace
-}  // namespace ridgeline::gpt2
+}  // namespace ridgeline::gpt2::ops_fp8_cast_test

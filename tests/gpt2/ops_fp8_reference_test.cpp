@@ -193,7 +193,7 @@ TEST(TransposeBytes, MovesEachByteToItsPlace) {
     std::uint32_t words[4];
     std::uint8_t bytes[4][4];
     for (int r = 0; r < 4; ++r) {
-      words[r] = random();
+      words[r] = static_cast<std::uint32_t>(random());
       for (int c = 0; c < 4; ++c) bytes[r][c] = static_cast<std::uint8_t>(words[r] >> 8 * c);
     }
     transpose_bytes(words);

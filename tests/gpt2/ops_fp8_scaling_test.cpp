@@ -7,7 +7,7 @@
 #include "fp8_test_support.h"
 #include "gpt2/ops/fp8/scaling.h"
 
-namespace ridgeline::gpt2 {
+namespace ridgeline::gpt2::ops_fp8_scaling_test {
 namespace {
 
 using namespace ops_test;
@@ -79,4 +79,4 @@ TEST_F(Fp8Scaling, CurrentScalesFitEachTensor) {
 }
 
 }  // namespace
-}  // namespace ridgeline::gpt2
+}  // namespace ridgeline::gpt2::ops_fp8_scaling_test

@@ -7,7 +7,7 @@
 #include "gpt2/ops/elementwise/gelu_bias.h"
 #include "ops_test_support.h"
 
-namespace ridgeline::gpt2 {
+namespace ridgeline::gpt2::ops_gelu_bias_test {
 namespace {
 
 using namespace ops_test;
@@ -151,4 +151,4 @@ TYPED_TEST(GeluBias, RowsThatAreNotWholeVectorsAreRefused) {
 }
 
 }  // namespace
-}  // namespace ridgeline::gpt2
+}  // namespace ridgeline::gpt2::ops_gelu_bias_test

@@ -9,7 +9,7 @@
 #include "gpt2/ops/matmul/hopper_matmul.h"
 #include "ops_test_support.h"
 
-namespace ridgeline::gpt2 {
+namespace ridgeline::gpt2::ops_hopper_matmul_test {
 namespace {
 
 using namespace ops_test;
@@ -308,4 +308,4 @@ TEST_F(HopperMatmul, RefusesWhatItDoesNotSupport) {
 }
 
 }  // namespace
-}  // namespace ridgeline::gpt2
+}  // namespace ridgeline::gpt2::ops_hopper_matmul_test

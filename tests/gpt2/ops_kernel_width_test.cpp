@@ -13,7 +13,7 @@
 #include "gpt2/ops/optimizer/adamw.h"
 #include "ops_test_support.h"
 
-namespace ridgeline::gpt2 {
+namespace ridgeline::gpt2::ops_kernel_width_test {
 namespace {
 
 using namespace ops_test;
@@ -341,4 +341,4 @@ TYPED_TEST(Width, ClassifierScalarMatchesReference) {
 }
 
 }  // namespace
-}  // namespace ridgeline::gpt2
+}  // namespace ridgeline::gpt2::ops_kernel_width_test

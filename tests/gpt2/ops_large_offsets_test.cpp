@@ -13,7 +13,7 @@
 #include "gpt2/ops/norm/layernorm.h"
 #include "ops_test_support.h"
 
-namespace ridgeline::gpt2 {
+namespace ridgeline::gpt2::ops_large_offsets_test {
 namespace {
 
 using namespace ops_test;
@@ -175,4 +175,4 @@ TEST_F(LargeOffsets, EncoderReachesTheLastRow) {
 }
 
 }  // namespace
-}  // namespace ridgeline::gpt2
+}  // namespace ridgeline::gpt2::ops_large_offsets_test

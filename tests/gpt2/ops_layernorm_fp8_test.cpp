@@ -7,7 +7,7 @@
 #include "gpt2/ops/bias/partial_sums.h"
 #include "gpt2/ops/norm/layernorm.h"
 
-namespace ridgeline::gpt2 {
+namespace ridgeline::gpt2::ops_layernorm_fp8_test {
 namespace {
 
 using namespace ops_test;
@@ -203,4 +203,4 @@ TEST_F(LayernormFp8, SizesThatAreNotSupportedAreRefused) {
 }
 
 }  // namespace
-}  // namespace ridgeline::gpt2
+}  // namespace ridgeline::gpt2::ops_layernorm_fp8_test

@@ -5,7 +5,7 @@
 #include "gpt2/ops/norm/layernorm.h"
 #include "ops_test_support.h"
 
-namespace ridgeline::gpt2 {
+namespace ridgeline::gpt2::ops_layernorm_test {
 namespace {
 
 using namespace ops_test;
@@ -209,4 +209,4 @@ TYPED_TEST(Layernorm, BackwardMatchesReference) {
 }
 
 }  // namespace
-}  // namespace ridgeline::gpt2
+}  // namespace ridgeline::gpt2::ops_layernorm_test

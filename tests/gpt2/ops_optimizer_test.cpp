@@ -7,7 +7,7 @@
 #include "gpt2/ops/optimizer/global_norm.h"
 #include "ops_test_support.h"
 
-namespace ridgeline::gpt2 {
+namespace ridgeline::gpt2::ops_optimizer_test {
 namespace {
 
 using namespace ops_test;
@@ -227,4 +227,4 @@ TYPED_TEST(Optimizer, BiasGradientMatchesReferenceAndRepeats) {
 }
 
 }  // namespace
-}  // namespace ridgeline::gpt2
+}  // namespace ridgeline::gpt2::ops_optimizer_test

@@ -10,7 +10,7 @@
 #include "gpt2/ops/optimizer/stochastic_rounding.h"
 #include "ops_test_support.h"
 
-namespace ridgeline::gpt2 {
+namespace ridgeline::gpt2::ops_optimizer_variants_test {
 namespace {
 
 using namespace ops_test;
@@ -322,4 +322,4 @@ TYPED_TEST(OptimizerVariants, NaiveBiasGradientMatchesReferenceAndRepeats) {
 }
 
 }  // namespace
-}  // namespace ridgeline::gpt2
+}  // namespace ridgeline::gpt2::ops_optimizer_variants_test

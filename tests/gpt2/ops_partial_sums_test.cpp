@@ -4,7 +4,7 @@
 #include "gpt2/ops/bias/partial_sums.h"
 #include "ops_test_support.h"
 
-namespace ridgeline::gpt2 {
+namespace ridgeline::gpt2::ops_partial_sums_test {
 namespace {
 
 using namespace ops_test;
@@ -103,4 +103,4 @@ TEST_F(GpuTest, PartialSumsRefuseWhatCanNeverFit) {
 }
 
 }  // namespace
-}  // namespace ridgeline::gpt2
+}  // namespace ridgeline::gpt2::ops_partial_sums_test

@@ -24,7 +24,7 @@ namespace {
 
 using Values = std::vector<double>;
 
-Values random_values(std::size_t n, unsigned seed) {
+Values values_of_seed(std::size_t n, unsigned seed) {
   std::mt19937 generator(seed);
   std::normal_distribution<double> distribution;
   Values values(n);
@@ -57,10 +57,10 @@ void expect_gradient(Values& x, const Values& gradient, const std::function<doub
 
 TEST(Reference, EncoderBackward) {
   const int batch = 2, seq = 5, channels = 3, vocab = 4;
-  auto wte = random_values(vocab * channels, 1);
-  auto wpe = random_values(seq * channels, 2);
+  auto wte = values_of_seed(vocab * channels, 1);
+  auto wpe = values_of_seed(seq * channels, 2);
   const std::vector<std::int32_t> tokens = {0, 3, 3, 1, 0, 3, 2, 1, 1, 3};
-  const auto dout = random_values(batch * seq * channels, 3);
+  const auto dout = values_of_seed(batch * seq * channels, 3);
   Values out(dout.size());
   const auto loss = [&] {
     encoder_forward_cpu(out.data(), tokens.data(), wte.data(), wpe.data(), batch, seq, channels);
@@ -75,9 +75,9 @@ TEST(Reference, EncoderBackward) {
 TEST(Reference, FusedResidualLayernormBackward) {
   const std::int64_t rows = 4;
   const int channels = 6;
-  auto a = random_values(24, 4), b = random_values(24, 5), weight = random_values(6, 6),
-       bias = random_values(6, 7);
-  const auto dnormed = random_values(24, 8), dresidual = random_values(24, 9);
+  auto a = values_of_seed(24, 4), b = values_of_seed(24, 5), weight = values_of_seed(6, 6),
+       bias = values_of_seed(6, 7);
+  const auto dnormed = values_of_seed(24, 8), dresidual = values_of_seed(24, 9);
   Values residual(24), normed(24), mean(4), rstd(4);
   const auto loss = [&] {
     residual_layernorm_forward_cpu(residual.data(), normed.data(), mean.data(), rstd.data(), a.data(),
@@ -99,8 +99,8 @@ TEST(Reference, FusedResidualLayernormBackward) {
 }
 
 TEST(Reference, LayernormBackwardWithoutResidual) {
-  auto x = random_values(15, 10), weight = random_values(5, 11), bias = random_values(5, 12);
-  const auto dout = random_values(15, 13);
+  auto x = values_of_seed(15, 10), weight = values_of_seed(5, 11), bias = values_of_seed(5, 12);
+  const auto dout = values_of_seed(15, 13);
   Values out(15), mean(3), rstd(3);
   const auto loss = [&] {
     layernorm_forward_cpu(out.data(), mean.data(), rstd.data(), x.data(), weight.data(), bias.data(), 3, 5);
@@ -114,11 +114,11 @@ TEST(Reference, LayernormBackwardWithoutResidual) {
 }
 
 TEST(Reference, GeluBackward) {
-  auto x = random_values(50, 14);
+  auto x = values_of_seed(50, 14);
   x[0] = 0.0;
   x[1] = 5.0;
   x[2] = -5.0;
-  const auto dout = random_values(50, 15);
+  const auto dout = values_of_seed(50, 15);
   Values out(50);
   const auto loss = [&] {
     gelu_forward_cpu(out.data(), x.data(), 50);
@@ -131,7 +131,7 @@ TEST(Reference, GeluBackward) {
 
 TEST(Reference, FusedClassifierGradient) {
   const int rows = 3, vocab = 7, padded = 10;
-  auto logits = random_values(rows * padded, 16);
+  auto logits = values_of_seed(rows * padded, 16);
   const std::vector<std::int32_t> targets = {0, 6, 3};
   const double dloss = 0.37;
   Values losses(3);
@@ -150,8 +150,8 @@ TEST(Reference, FusedClassifierGradient) {
 
 TEST(Reference, MatmulBackward) {
   const int rows = 4, channels = 3, out_channels = 5;
-  auto inp = random_values(12, 17), weight = random_values(15, 18), bias = random_values(5, 19);
-  const auto dout = random_values(20, 20);
+  auto inp = values_of_seed(12, 17), weight = values_of_seed(15, 18), bias = values_of_seed(5, 19);
+  const auto dout = values_of_seed(20, 20);
   Values out(20);
   const auto loss = [&] {
     matmul_forward_cpu(out.data(), inp.data(), weight.data(), bias.data(), rows, channels, out_channels);
@@ -170,8 +170,8 @@ TEST(Reference, MatmulBackward) {
 TEST(Reference, AttentionBackward) {
   const int batch = 2, seq = 5, heads = 2, head_size = 3;
   const std::size_t n = 2 * 5 * 2 * 3;
-  auto qkv = random_values(3 * n, 21);
-  const auto dout = random_values(n, 22);
+  auto qkv = values_of_seed(3 * n, 21);
+  const auto dout = values_of_seed(n, 22);
   Values out(n), lse(20), dqkv(3 * n);
   const auto loss = [&] {
     attention_forward_cpu(out.data(), lse.data(), qkv.data(), batch, seq, heads, head_size);
@@ -185,7 +185,7 @@ TEST(Reference, AttentionBackward) {
 
 // The first query sees one key only, so its output is that key's value.
 TEST(Reference, AttentionIsCausal) {
-  const auto qkv = random_values(3 * 4 * 2, 23);
+  const auto qkv = values_of_seed(3 * 4 * 2, 23);
   Values out(8), lse(4);
   attention_forward_cpu(out.data(), lse.data(), qkv.data(), 1, 4, 1, 2);
   EXPECT_NEAR(out[0], qkv[4], 1e-14);
@@ -206,7 +206,7 @@ TEST(Reference, AdamwFirstStep) {
 }
 
 TEST(Reference, ResidualAddsElementwise) {
-  const auto a = random_values(9, 24), b = random_values(9, 25);
+  const auto a = values_of_seed(9, 24), b = values_of_seed(9, 25);
   Values out(9);
   residual_forward_cpu(out.data(), a.data(), b.data(), 9);
   for (std::size_t i = 0; i < 9; ++i) EXPECT_EQ(out[i], a[i] + b[i]);

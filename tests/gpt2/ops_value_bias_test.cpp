@@ -9,7 +9,7 @@
 #include "gpt2/ops/fp8/fp8.h"
 #include "ops_test_support.h"
 
-namespace ridgeline::gpt2 {
+namespace ridgeline::gpt2::ops_value_bias_test {
 namespace {
 
 using namespace ops_test;
@@ -154,4 +154,4 @@ TEST_F(BiasGradientFp8, MatchesTheSumOfTheBytesValuesAndRepeats) {
 }
 
 }  // namespace
-}  // namespace ridgeline::gpt2
+}  // namespace ridgeline::gpt2::ops_value_bias_test

@@ -10,16 +10,16 @@
 namespace ridgeline::gpt2 {
 namespace {
 
-using Values = std::map<std::string, std::string>;
+using Variables = std::map<std::string, std::string>;
 
-std::optional<RankPlace> place(const Values& values) {
+std::optional<RankPlace> place(const Variables& values) {
   return place_from_environment([&](const char* name) {
     const auto at = values.find(name);
     return at == values.end() ? nullptr : at->second.c_str();
   });
 }
 
-void refused(const Values& values, const std::string& says) {
+void refused(const Variables& values, const std::string& says) {
   try {
     (void)place(values);
     FAIL() << says;

@@ -12,7 +12,7 @@
 #include "gpt2/ops/attention/attention_hopper.h"
 #include "model_test_support.h"
 
-namespace ridgeline::gpt2 {
+namespace ridgeline::gpt2::step_graph_test {
 namespace {
 
 constexpr int kBatch = 2;
@@ -126,4 +126,4 @@ TEST(StepGraph, CapturesCudnnAttention) {
 }
 
 }  // namespace
-}  // namespace ridgeline::gpt2
+}  // namespace ridgeline::gpt2::step_graph_test

@@ -8,6 +8,8 @@ import sys
 import tempfile
 import unittest
 
+import light_libraries
+
 PROGRAM = sys.argv.pop(1)
 TINY = ("--model", "tiny", "--attention", "own", "-B", "2", "-T", "16")
 CONFIG = dict(T=256, V=97, L=2, NH=2, C=128, Vp=128)
@@ -41,7 +43,8 @@ class CommandLine(unittest.TestCase):
         return os.path.join(self.folder, *names)
 
     def run_program(self, *arguments, variables=None):
-        environment = dict(os.environ, CUDA_VISIBLE_DEVICES="", XDG_CACHE_HOME=self.path("cache"), **(variables or {}))
+        environment = dict(os.environ, CUDA_VISIBLE_DEVICES="", XDG_CACHE_HOME=self.path("cache"), **light_libraries.variables(PROGRAM),
+                           **(variables or {}))
         return subprocess.run([PROGRAM, *arguments], capture_output=True, text=True, env=environment, timeout=60)
 
     def refused(self, says, *arguments, code=2, variables=None):

@@ -21,7 +21,7 @@
 #include "gpt2/train/files/checkpoint.h"
 #include "model_test_support.h"
 
-namespace ridgeline::gpt2 {
+namespace ridgeline::gpt2::train_resume_test {
 namespace {
 
 constexpr int kBatch = 3;
@@ -223,4 +223,4 @@ TEST(Resume, Bf16ParametersComeBackAsTheyWere) {
 }
 
 }  // namespace
-}  // namespace ridgeline::gpt2
+}  // namespace ridgeline::gpt2::train_resume_test

@@ -29,6 +29,8 @@ class Cases(unittest.TestCase):
             program.chmod(0o755)
             subprocess.run([sys.executable, "-B", LIST_CASES, program, output, "--module", "thing", "--label", "cpu", "--timeout", "120", *more], check=True)
             text = output.read_text()
+            beside = Path(f"{program}.files")
+            self.beside = dict(line.split(" ", 1) for line in beside.read_text().splitlines()) if beside.is_file() else {}
         return dict(re.findall(r"add_test\(\[==\[(.*?)\]==\].*?--gtest_filter=(.*?)\]==\]", text))
 
     def chosen(self, pattern):
@@ -39,6 +41,7 @@ class Cases(unittest.TestCase):
         entries = self.entries()
         self.assertEqual(entries, {f"thing.{source}: {suite}.{case}": f"{suite}.{case}"
                                    for suite, cases in SUITES.items() for case, source in cases.items()})
+        self.assertEqual(self.beside, {}, "nothing runs a file there")
 
     def test_an_entry_for_each_source_runs_its_cases_and_no_others(self):
         entries = self.entries("--by-file")
@@ -46,6 +49,7 @@ class Cases(unittest.TestCase):
         self.assertEqual(self.chosen(entries["thing.first"]), ["Own.A", "Own.B", "Shared.C"])
         self.assertEqual(self.chosen(entries["thing.second"]), ["Shared.D", "Kinds/Own.E/0"])
         self.assertIn("Own.*", entries["thing.first"].split(":"), "short where a suite is of one source")
+        self.assertEqual({f"thing.{file}": cases for file, cases in self.beside.items()}, entries)
 
 
 if __name__ == "__main__":
