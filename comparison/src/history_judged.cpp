@@ -128,7 +128,7 @@ std::optional<Judged> judged(const NewestSeries& series, std::span<const std::si
   const double half = quantile_of(result.freedom, kInterval) * result.error;
   result.change.series = series.name;
   result.change.value_ns = std::exp(series.logs[at]);
-  result.change.before_ns = std::exp(median(result.logs));
+  result.change.before_ns = std::exp(mean(result.logs));
   result.change.ratio = std::expm1(result.difference);
   result.change.low_ratio = std::expm1(result.difference - half);
   result.change.high_ratio = std::expm1(result.difference + half);

@@ -75,8 +75,8 @@ struct HistorySeries {
 struct NewestChange {
   std::string series;
   double value_ns = 0;
-  double before_ns = 0;   ///< median of the last ones
-  double ratio = 0;       ///< against their mean, logarithms taken
+  double before_ns = 0;   ///< geometric mean of the last ones
+  double ratio = 0;       ///< of value_ns above before_ns
   double low_ratio = 0;   ///< 95 % interval of a difference of code
   double high_ratio = 0;  ///< likewise
   double confidence = 0;  ///< probability that it is no chance; of kernels over all of them (Holm)
