@@ -145,7 +145,7 @@ void compare_state(Differences& out, const Runs& a, const Runs& b) {
     out.add(Weight::note, "clock_held_down", percent_text(share_a, 0), percent_text(share_b, 0));
 }
 
-bool is_known(const Runs& runs, const std::string& version) {
+bool version_known(const Runs& runs, const std::string& version) {
   return std::all_of(runs.begin(), runs.end(),
                      [&](const RunProfile& run) { return run.versions.contains(version); });
 }
@@ -162,7 +162,7 @@ std::vector<EnvironmentDifference> environment_differences(const Runs& a, const 
               [](const RunProfile& run) { return devices_text(run, &DeviceFacts::uuid); });
   for (const std::string& name : keys_of(a, b, &RunProfile::versions)) {
     // A recording of another profiler may not say which driver it ran on, which is not another one.
-    const bool known = is_known(a, name) && is_known(b, name);
+    const bool known = version_known(a, name) && version_known(b, name);
     const bool decides = known && (name == "driver" || name == "cuda_driver");
     const Weight weight = decides                              ? Weight::invalid
                           : name == "agent" || name == "cupti" ? Weight::note

@@ -15,7 +15,7 @@ constexpr double kMedianOfNormal = 0.6745;
 constexpr double kUsualCardDeviation = 0.01;
 constexpr std::size_t kEnoughDifferences = 4;
 
-double deviation_of(const std::vector<double>& differences) {
+double spread_of_differences(const std::vector<double>& differences) {
   return differences.empty() ? 0 : median(differences) / kMedianOfNormal;
 }
 
@@ -34,9 +34,9 @@ CardNoise card_noise(std::span<const double> logs, std::span<const std::size_t> 
     last = i;
   }
   CardNoise noise;
-  noise.run = deviation_of(within) / std::sqrt(2.0);
+  noise.run = spread_of_differences(within) / std::sqrt(2.0);
   if (across.empty()) return noise;
-  const double both = deviation_of(across) / std::sqrt(2.0);
+  const double both = spread_of_differences(across) / std::sqrt(2.0);
   noise.card = std::sqrt(std::max(0.0, both * both - noise.run * noise.run));
   if (across.size() < kEnoughDifferences) noise.card = std::max(noise.card, kUsualCardDeviation);
   return noise;

@@ -32,7 +32,7 @@ constexpr const char* kMoreStyle =
     ".neither{fill:var(--gap-unknown)}"
     "svg .zero{stroke:var(--text);stroke-width:1.2}svg .whisker{stroke:var(--text);stroke-width:1.4}";
 
-std::string paragraph(std::string_view text, std::string_view css = "") {
+std::string comparison_paragraph(std::string_view text, std::string_view css = "") {
   return fmt::format("<p{}>{}</p>\n", css.empty() ? "" : fmt::format(" class=\"{}\"", css),
                      html_escape(text));
 }
@@ -204,11 +204,11 @@ std::string header(const Comparison& comparison) {
       line += " at commit " + side->git_commit.substr(0, 10) + (side->git_dirty ? " (modified)" : "");
     line += side->device.empty() ? "" : ", " + side->device;
     if (!side->command_line.empty()) line += ": " + bounded(side->command_line, 500);
-    out += paragraph(line, "soft program");
+    out += comparison_paragraph(line, "soft program");
   }
   out += fmt::format("<div class=\"verdict {}\"><b>{}</b>\n", css,
                      html_escape(compare_verdict_sentence(comparison)));
-  for (const std::string& line : compare_blame(comparison)) out += paragraph(line);
+  for (const std::string& line : compare_blame(comparison)) out += comparison_paragraph(line);
   out += "</div>\n";
   for (const comparison::EnvironmentDifference& difference : comparison.environment) {
     if (difference.weight == comparison::EnvironmentWeight::note) continue;
@@ -276,15 +276,16 @@ std::string compare_html(const Comparison& comparison) {
         kernel_table(comparison, quiet));
   }
   out += "</section>\n<section>\n<h2>What this rests on</h2>\n";
-  for (const std::string& note : compare_notes(comparison)) out += paragraph(note);
+  for (const std::string& note : compare_notes(comparison)) out += comparison_paragraph(note);
   for (const comparison::EnvironmentDifference& difference : comparison.environment) {
     if (difference.weight == comparison::EnvironmentWeight::note)
-      out += paragraph(fmt::format("{}: {} in A, {} in B", difference.what, bounded(difference.a, 400),
-                                   bounded(difference.b, 400)),
-                       "soft");
+      out += comparison_paragraph(fmt::format("{}: {} in A, {} in B", difference.what,
+                                              bounded(difference.a, 400), bounded(difference.b, 400)),
+                                  "soft");
   }
-  out += paragraph(reading(comparison), "soft");
-  out += "</section>\n<footer>\n" + paragraph(fmt::format("Made by Ridgeline {}.", kVersion)) + "</footer>\n";
+  out += comparison_paragraph(reading(comparison), "soft");
+  out += "</section>\n<footer>\n" + comparison_paragraph(fmt::format("Made by Ridgeline {}.", kVersion)) +
+         "</footer>\n";
   return out + "</main>\n</body>\n</html>\n";
 }
 

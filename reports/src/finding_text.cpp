@@ -150,7 +150,7 @@ bool one_of_several(const Finding& f) {
   return f.count == 1 && f.subject.process_id && f.find("processes") != nullptr;
 }
 
-std::string recording_text(const Finding& f) {
+std::string recording_finding_text(const Finding& f) {
   switch (f.code) {
     case FindingCode::completeness_launches: {
       const std::string whose = f.count == 1 ? fmt::format("process {}", f.subject.process_id.value_or(0))
@@ -423,7 +423,7 @@ std::string words_of(const Finding& f) {
     case FindingCode::tier_refused:
     case FindingCode::tier_failed:
     case FindingCode::collector:
-      return recording_text(f);
+      return recording_finding_text(f);
     case FindingCode::t1_concurrent:
       return percent_text(f.value("concurrent_ratio")) +
              " of the kernel time ran beside other kernels: its T1 values cover every kernel running at that "

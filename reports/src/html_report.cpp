@@ -38,7 +38,7 @@ constexpr std::size_t kFirst = 5;  // kernels named on the first screen
 constexpr std::size_t kChartRows = 30;
 constexpr std::size_t kLongestFact = 2000;  // bytes
 
-std::string paragraph(const std::string& text, const char* css = "") {
+std::string report_paragraph(const std::string& text, const char* css = "") {
   if (text.empty()) return "";
   return fmt::format("<p{}>{}</p>\n", *css == '\0' ? "" : fmt::format(" class=\"{}\"", css),
                      html_escape(text));
@@ -154,18 +154,18 @@ std::string opening(const analyzer::Model& model, const analyzer::Analysis& anal
         out += notice(line.severity, line.text);
         break;
       case analyzer::HeadlineKind::verdict:
-        out += paragraph(line.text, verdict_class(analysis.check).c_str());
+        out += report_paragraph(line.text, verdict_class(analysis.check).c_str());
         break;
       case analyzer::HeadlineKind::advice:
-        first += paragraph(line.text);
+        first += report_paragraph(line.text);
         break;
       case analyzer::HeadlineKind::idle:
       case analyzer::HeadlineKind::communication:
-        out += paragraph(line.text, "dominates warning");
+        out += report_paragraph(line.text, "dominates warning");
         break;
       case analyzer::HeadlineKind::kernels:
       case analyzer::HeadlineKind::copies:
-        out += paragraph(line.text, "dominates");
+        out += report_paragraph(line.text, "dominates");
         break;
     }
   }
@@ -174,16 +174,16 @@ std::string opening(const analyzer::Model& model, const analyzer::Analysis& anal
 
 std::string header(const analyzer::Model& model, const analyzer::Analysis& analysis) {
   std::string out = "<header>\n<h1>" + html_escape(bounded(program_name(model), kLongestFact)) + "</h1>\n";
-  out +=
-      paragraph(run_line(model), "soft") + opening(model, analysis) + tiles(analysis) + fix_first(analysis);
+  out += report_paragraph(run_line(model), "soft") + opening(model, analysis) + tiles(analysis) +
+         fix_first(analysis);
   for (const analyzer::Finding& finding : other_notices(analysis.quality, Severity::warning))
     out += notice(finding.severity, finding_text(finding));
   return out + "</header>\n";
 }
 
 std::string advice_lines(const AdviceSaid& said) {
-  std::string out = paragraph(said.heading);
-  for (const std::string& line : said.lines) out += paragraph(line, "soft");
+  std::string out = report_paragraph(said.heading);
+  for (const std::string& line : said.lines) out += report_paragraph(line, "soft");
   return out;
 }
 
@@ -208,7 +208,7 @@ std::string advice_section(const analyzer::Model& model, const analyzer::Analysi
   const std::vector<AdviceSaid> said = advice_said(model, report, true);
   const std::size_t cases = report.advice.size();
   for (std::size_t i = 0; i < cases; ++i) out += advice_lines(said[i]);
-  out += paragraph(advice_closing(report, true), "soft");
+  out += report_paragraph(advice_closing(report, true), "soft");
   if (said.size() > cases) {
     out += fmt::format("<details><summary>{}</summary>\n", html_escape(rest_words(report)));
     for (std::size_t i = cases; i < said.size(); ++i) out += advice_lines(said[i]);
@@ -226,9 +226,9 @@ std::string about_section(const analyzer::Model& model, const analyzer::Analysis
                        html_escape(bounded(fact.value, kLongestFact)));
   }
   out += "</dl>\n";
-  out += paragraph(completeness_line(analysis.quality), "soft");
-  out += paragraph(tiers_line(analysis.quality), "soft");
-  out += paragraph(roofs_line(analysis.utilisation), "soft");
+  out += report_paragraph(completeness_line(analysis.quality), "soft");
+  out += report_paragraph(tiers_line(analysis.quality), "soft");
+  out += report_paragraph(roofs_line(analysis.utilisation), "soft");
   for (const analyzer::Finding& finding : notices(analysis.quality, Severity::info)) {
     if (finding.severity == Severity::info)
       out += "<p class=\"notice info\">" + html_escape(finding_text(finding)) + "</p>\n";
@@ -258,7 +258,7 @@ std::string class_legend(const analyzer::Ranking& ranking) {
 
 std::string ranking_section(const analyzer::Analysis& analysis) {
   std::string out = "<section class=\"long\">\n<h2>Ranking: what to optimise next</h2>\n";
-  out += paragraph(step_line(analysis.steps), "soft");
+  out += report_paragraph(step_line(analysis.steps), "soft");
   out += class_legend(analysis.ranking);
   HtmlTable how;
   how.also_shown = {"rank"};
@@ -277,8 +277,9 @@ std::string ranking_section(const analyzer::Analysis& analysis) {
   Table table = ranking_table(analysis.utilisation, analysis.ranking);
   table.keep(kReportRows);
   out += html_table(table, how);
-  out += paragraph("Saving: " + saving_text(analysis.ranking) + "." + saving_notes(analysis.ranking), "soft");
-  out += paragraph(throughput_line(analysis.throughput), "soft");
+  out += report_paragraph("Saving: " + saving_text(analysis.ranking) + "." + saving_notes(analysis.ranking),
+                          "soft");
+  out += report_paragraph(throughput_line(analysis.throughput), "soft");
   out += "<p>Where the figures come from:</p>\n" + glossary();
   return out + "</section>\n";
 }
@@ -288,7 +289,7 @@ std::string tier_sections(const analyzer::Analysis& analysis) {
   std::string out;
   if (!analysis.quality.comparisons.empty()) {
     out += "<section class=\"long\">\n<h2>Samples (T1) beside counters (T2)</h2>\n";
-    out += paragraph(tiers_line(analysis.quality), "soft");
+    out += report_paragraph(tiers_line(analysis.quality), "soft");
     HtmlTable how;
     how.ratio_bars = {"t1_ratio", "t2_ratio"};
     how.noun = "kernel";
@@ -298,7 +299,7 @@ std::string tier_sections(const analyzer::Analysis& analysis) {
   }
   if (!analysis.utilisation.cold_steps.empty()) {
     out += "<section class=\"long\">\n<h2>Cold caches (T3) beside the running step</h2>\n";
-    out += paragraph(
+    out += report_paragraph(
         "Caches evicted before each kernel (T3): the worst case, and what Nsight Compute shows unless told "
         "otherwise.",
         "soft");
@@ -331,7 +332,7 @@ std::string stalls_section(const analyzer::StallAnalysis& stalls) {
     spots.ratio_bars = {"share_ratio"};
     out += "<h3>Where their warps were</h3>\n" + html_table(hot_spots_table(stalls), spots);
   }
-  return out + paragraph(stalls_line(stalls), "soft") + "</section>\n";
+  return out + report_paragraph(stalls_line(stalls), "soft") + "</section>\n";
 }
 
 std::string bounds_section(const analyzer::Accounting& accounting) {
@@ -345,7 +346,7 @@ std::string bounds_section(const analyzer::Accounting& accounting) {
     return html_table(bounds, how);
   };
   std::string out = "<section class=\"long\">\n<h2>What bounds the kernels</h2>\n";
-  out += paragraph(
+  out += report_paragraph(
       "A launch is memory-bound if DRAM or L2 is the roof it is nearest to, at 60 % or more; compute-bound "
       "if that is "
       "a pipe or the issue slots; latency-bound if it was measured and no roof is at 60 %; short if it is "
@@ -372,8 +373,9 @@ std::string chart_sections(const analyzer::Model& model, const analyzer::Analysi
       "");
   out += html_table(accounting_table(analysis.accounting), {});
   const std::string longest = longest_gap_line(model, analysis.accounting);
-  if (!longest.empty()) out += paragraph(longest);
-  out += paragraph(clock_cost_line(analysis.ranking)) + paragraph(energy_line(analysis.ranking));
+  if (!longest.empty()) out += report_paragraph(longest);
+  out +=
+      report_paragraph(clock_cost_line(analysis.ranking)) + report_paragraph(energy_line(analysis.ranking));
   out += "</section>\n" + bounds_section(analysis.accounting);
 
   out += "<section>\n<h2>Kernel time by class</h2>\n";
@@ -396,7 +398,7 @@ std::string chart_sections(const analyzer::Model& model, const analyzer::Analysi
   const RooflineDrawing how{.target = analysis.ranking.options.target};
   const RooflineChart roofline = roofline_chart(analysis.roofline, how);
   out += "<section class=\"long\">\n<h2>Roofline</h2>\n" + figure(roofline.svg, roofline.note);
-  if (roofline.svg.empty()) out += paragraph(roofline.note, "soft");
+  if (roofline.svg.empty()) out += report_paragraph(roofline.note, "soft");
   const RooflineChart times = roof_times_chart(analysis.roofline, how);
   if (!times.svg.empty()) {
     out += figure(times.svg, times.note);
@@ -466,7 +468,7 @@ std::string detail_sections(const analyzer::Model& model, const analyzer::Analys
   std::string out;
   if (!analysis.declared_work.empty()) {
     out += "<section class=\"long\">\n<h2>Declared and measured work</h2>\n";
-    out += paragraph(
+    out += report_paragraph(
         "What the program declares as the minimum of its ranges, beside what all their kernels did. A "
         "traffic ratio "
         "below 1 means that part of the data was still in the L2 cache. The roofline time is how long the "
@@ -481,7 +483,7 @@ std::string detail_sections(const analyzer::Model& model, const analyzer::Analys
     operations.keep(kReportRows);
     how.noun = "operation";
     out += html_table(operations, how);
-    out += paragraph(work_line(analysis), "soft");
+    out += report_paragraph(work_line(analysis), "soft");
     out += fmt::format("<details><summary>Range by range, {}</summary>\n",
                        counted(static_cast<std::int64_t>(analysis.declared_work.size()), "path"));
     Table ranges = declared_work_table(analysis.declared_work);
@@ -506,10 +508,10 @@ std::string detail_sections(const analyzer::Model& model, const analyzer::Analys
                      scope_noun(analysis.accounting.scope));
   launches.keep(kLaunchRows);
   if (launches.left_out() > 0) {
-    out +=
-        paragraph(fmt::format("These are the first {}; ridgeline rank --by launch --format csv prints all.",
-                              kLaunchRows),
-                  "soft");
+    out += report_paragraph(
+        fmt::format("These are the first {}; ridgeline rank --by launch --format csv prints all.",
+                    kLaunchRows),
+        "soft");
   }
   HtmlTable how;
   how.ratio_bars = {"dram_utilisation_ratio", "dram_t1_utilisation_ratio", "compute_utilisation_ratio"};
@@ -536,8 +538,8 @@ std::string footer() {
       "two "
       "utilisations of its row, and not in its nearest roof and saving.";
   std::string out = "<footer>\n";
-  out += paragraph(text);
-  return out + paragraph(fmt::format("Made by Ridgeline {}.", kVersion)) + "</footer>\n";
+  out += report_paragraph(text);
+  return out + report_paragraph(fmt::format("Made by Ridgeline {}.", kVersion)) + "</footer>\n";
 }
 
 }  // namespace

@@ -147,7 +147,7 @@ WhatIfJson check_of_replay_json(const ReplayCheck& check) {
   return json;
 }
 
-WhatIfJson power_json(const PowerTerm& power) {
+WhatIfJson power_term_json(const PowerTerm& power) {
   const char* state = power.state == PowerTerm::State::holds   ? "holds"
                       : power.state == PowerTerm::State::clear ? "clear"
                                                                : "unknown";
@@ -275,7 +275,7 @@ Document what_if_document(const analyzer::Model& model, const analyzer::Analysis
         out.rows("rows", table);
         out.value("together", gain_json(answer.together));
         out.value("replay", check_of_replay_json(answer.check));
-        out.value("power", power_json(answer.power));
+        out.value("power", power_term_json(answer.power));
         out.finish();
       });
     case Format::text:

@@ -41,7 +41,7 @@ std::string tie_words(const KernelHold& hold) {
                      listed_words(as_near), one ? "is" : "are");
 }
 
-std::string roof_words(const RankingRow& row, const KernelHold& hold) {
+std::string hold_words(const RankingRow& row, const KernelHold& hold) {
   const KernelLimit* bounds = limit_where(hold, &KernelLimit::bounds);
   const KernelLimit* nearest = limit_where(hold, &KernelLimit::nearest);
   std::string text = row.bound == KernelBound::memory ? "Memory-bound: " : "Compute-bound: ";
@@ -127,7 +127,7 @@ std::string why_sentence(const analyzer::Ranking& ranking, const RankingRow& row
   switch (row.bound) {
     case KernelBound::memory:
     case KernelBound::compute:
-      return roof_words(row, hold) + ".";
+      return hold_words(row, hold) + ".";
     case KernelBound::latency:
       return latency_words(ranking, row, hold) + ".";
     case KernelBound::too_short:

@@ -19,7 +19,7 @@ namespace ridgeline::store {
 namespace {
 
 // Steps of these phases say what kernels do, whichever step somebody looks at.
-bool measures(Phase phase) {
+bool phase_measures(Phase phase) {
   return phase != Phase::warmup && phase != Phase::timeline && phase != Phase::after;
 }
 
@@ -124,7 +124,7 @@ class PartWriter {
       const bool touched =
           (step.gpu_start_ns && step.gpu_end_ns && overlaps(time_, *step.gpu_start_ns, *step.gpu_end_ns)) ||
           (step.host_start_ns && step.host_end_ns && overlaps(time_, *step.host_start_ns, *step.host_end_ns));
-      if (!touched && !measures(step.phase)) continue;
+      if (!touched && !phase_measures(step.phase)) continue;
       ++part_.steps;
       const Id id = step.id;
       if (touched) touched_.insert(id);

@@ -96,7 +96,7 @@ Signature take_apart(std::string_view text) {
 
 // --- families ---------------------------------------------------------------------------------------------
 
-std::vector<std::string_view> split(std::string_view text, char separator) {
+std::vector<std::string_view> tokens_of(std::string_view text, char separator) {
   std::vector<std::string_view> parts;
   std::size_t start = 0;
   while (true) {
@@ -144,7 +144,7 @@ bool is_library_name(std::string_view base) {
 
 std::string without_tokens(std::string_view base, bool (*drop)(std::string_view)) {
   std::string family;
-  for (const std::string_view token : split(base, '_')) {
+  for (const std::string_view token : tokens_of(base, '_')) {
     if (drop(token)) continue;
     if (!family.empty()) family += '_';
     family += token;
@@ -419,7 +419,7 @@ constexpr ClassRule kGenericRules[] = {
 };
 
 bool holds(std::string_view rule, const std::vector<std::string>& words) {
-  const std::vector<std::string_view> wanted = split(rule, ' ');
+  const std::vector<std::string_view> wanted = tokens_of(rule, ' ');
   return std::search(words.begin(), words.end(), wanted.begin(), wanted.end()) != words.end();
 }
 

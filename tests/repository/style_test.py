@@ -93,6 +93,18 @@ class CheckStyle(SmallTree):
                                "store/d.cpp: store/src/parts.h has a kShared too",
                                "store/b.cpp: the unnamed namespace of store/a.cpp has a of(const T&,int) too"])
 
+    def test_an_unnamed_function_is_not_called_as_one_of_a_header_that_the_library_reads(self):
+        self.write("base/include/ridgeline/base/text.h", "namespace base {\n/// Words.\nint split(int text);\n}\n")
+        self.write("store/src/parts.h", '#include "ridgeline/base/text.h"\nnamespace base::store {\n/// Of a part.\ntemplate <typename T>\nT of(const T& part);\n}\n')
+        self.write("store/src/unread.h", "namespace base::store {\n/// Unread.\nint unread(int a);\n}\n")
+        self.write("store/src/a.cpp", '#include "parts.h"\nint a();\n')
+        self.write("store/src/b.cpp", "namespace base::store {\nnamespace {\n\nint split(int text, char at) {\n  return of(text);\n}\n\nint of(long part) {\n  return 1;\n}\n\n"
+                                      "int unread(int a) {\n  return a;\n}\n\nint own(int a) {\n  return unread(a);\n}\n\n}  // namespace\n\nint named(int of) { return own(of); }\n}\n")
+        self.write("store/src/c.cpp", "namespace other {\nnamespace {\n\nint split(int text, char at) {\n  return 1;\n}\n\n}  // namespace\n}\n")
+        out = [line for line in self.run_check()[1].splitlines() if "hides or overloads" in line]
+        self.assertEqual(out, ["store/src/b.cpp: of of the unnamed namespace hides or overloads the one of store/src/parts.h",
+                               "store/src/b.cpp: split of the unnamed namespace hides or overloads the one of base/include/ridgeline/base/text.h"])
+
     def test_each_broken_convention_is_found(self):
         code, out = self.run_check()
         self.assertEqual(code, 1)

@@ -12,7 +12,7 @@ constexpr std::string_view kNotIssued = "_not_issued";
 
 enum class State { issuing, ready, stalled };
 
-State state_of(std::string_view label) {
+State stall_state(std::string_view label) {
   if (label == "selected") return State::issuing;
   return label == "not selected" ? State::ready : State::stalled;
 }
@@ -24,23 +24,23 @@ struct Tally {
 
   void add(const std::string& label, std::int64_t count) {
     samples += count;
-    if (state_of(label) == State::stalled) stalled[label] += count;
+    if (stall_state(label) == State::stalled) stalled[label] += count;
   }
 };
 
-double share(std::int64_t part, std::int64_t whole) {
+double stall_share(std::int64_t part, std::int64_t whole) {
   return whole > 0 ? static_cast<double>(part) / static_cast<double>(whole) : 0;
 }
 
 HotSpot spot_of(const Tally& tally, std::int64_t of_kernel) {
   HotSpot spot;
   spot.samples = tally.samples;
-  spot.share = share(tally.samples, of_kernel);
+  spot.share = stall_share(tally.samples, of_kernel);
   const auto main = std::max_element(tally.stalled.begin(), tally.stalled.end(),
                                      [](const auto& a, const auto& b) { return a.second < b.second; });
   if (main != tally.stalled.end()) {
     spot.main_reason = main->first;
-    spot.main_reason_share = share(main->second, tally.samples);
+    spot.main_reason_share = stall_share(main->second, tally.samples);
   }
   return spot;
 }
@@ -71,9 +71,9 @@ KernelStalls stalls_of(const Model& model, const std::set<store::Id>& kernels,
     }
     const std::string label = stall_label(name);
     out.samples += sample.samples;
-    if (state_of(label) == State::issuing) {
+    if (stall_state(label) == State::issuing) {
       issuing += sample.samples;
-    } else if (state_of(label) == State::ready) {
+    } else if (stall_state(label) == State::ready) {
       ready += sample.samples;
     } else {
       StallReason& reason = reasons[label];
@@ -86,12 +86,12 @@ KernelStalls stalls_of(const Model& model, const std::set<store::Id>& kernels,
     if (const auto line = lines.find(at); line != lines.end() && line->second->line)
       by_line[{model.string(line->second->file_id), *line->second->line}].add(label, sample.samples);
   }
-  out.issuing_share = share(issuing, out.samples);
-  out.ready_share = share(ready, out.samples);
-  out.stalled_share = share(out.samples - issuing - ready, out.samples);
-  out.idle_share = share(idle, out.samples);
+  out.issuing_share = stall_share(issuing, out.samples);
+  out.ready_share = stall_share(ready, out.samples);
+  out.stalled_share = stall_share(out.samples - issuing - ready, out.samples);
+  out.idle_share = stall_share(idle, out.samples);
   for (auto& [label, reason] : reasons) {
-    reason.share = share(reason.samples, out.samples);
+    reason.share = stall_share(reason.samples, out.samples);
     out.reasons.push_back(std::move(reason));
   }
   std::stable_sort(out.reasons.begin(), out.reasons.end(),

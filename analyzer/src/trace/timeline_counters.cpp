@@ -37,7 +37,7 @@ constexpr std::array<Known, 13> kKnown = {{
     {"gpc__cycles_elapsed.avg.per_second", "GPC clock", false},
 }};
 
-std::size_t order_of(const std::string& metric) {
+std::size_t metric_order(const std::string& metric) {
   for (std::size_t i = 0; i < kKnown.size(); ++i) {
     if (kKnown[i].metric == metric) return i;
   }
@@ -130,7 +130,7 @@ void add_counter_rows(const store::Capture& capture, Timeline& data) {
   facts.device_peaks = capture.device_peaks();
   std::vector<store::Metric> metrics = capture.metrics();
   std::stable_sort(metrics.begin(), metrics.end(),
-                   [](const auto& a, const auto& b) { return order_of(a.name) < order_of(b.name); });
+                   [](const auto& a, const auto& b) { return metric_order(a.name) < metric_order(b.name); });
   const bool sampled = !capture.pm_windows().empty();
   for (const auto& [id, device] : devices) {
     const std::string where = devices.size() > 1 ? " · GPU " + std::to_string(device.device_index) : "";
@@ -138,7 +138,7 @@ void add_counter_rows(const store::Capture& capture, Timeline& data) {
       if (!sampled) break;
       const std::vector<store::PmSample> samples = capture.pm_samples(id, metric.id);
       if (samples.empty()) continue;
-      const std::size_t order = order_of(metric.name);
+      const std::size_t order = metric_order(metric.name);
       TimelineRow row;
       row.kind = RowKind::counter;
       row.device_id = id;

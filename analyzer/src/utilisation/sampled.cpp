@@ -122,7 +122,7 @@ void fill_metrics(const Samples& samples, const Means& means, store::Id device_i
   }
 }
 
-void fill_pipes(const Samples& samples, const Means& means, TierUtilisation& out) {
+void fill_sampled_pipes(const Samples& samples, const Means& means, TierUtilisation& out) {
   std::set<Roof> done;
   for (const PipeMetric& pipe : known_sampled_pipe_metrics()) {
     const auto found = samples.pipes.find(pipe.metric);
@@ -165,7 +165,7 @@ void fill_sampled(const Model& model, const store::Launch& launch, const TierRow
   const Means means(kind);
   fill_dram(samples, means, launch.device_id, roofs, out);
   fill_metrics(samples, means, launch.device_id, roofs, out);
-  fill_pipes(samples, means, out);
+  fill_sampled_pipes(samples, means, out);
 }
 
 }  // namespace ridgeline::analyzer

@@ -35,7 +35,7 @@ const QuantityRoof& row_of(Quantity quantity) {
   return kQuantities.front();
 }
 
-std::string_view to_string(Pipe pipe) {
+std::string_view pipe_name(Pipe pipe) {
   switch (pipe) {
     case Pipe::none:
       break;
@@ -68,7 +68,7 @@ std::string_view to_string(Roof roof) {
     case RoofLevel::issue:
       return "issue";
     case RoofLevel::pipe:
-      return to_string(roof.pipe);
+      return pipe_name(roof.pipe);
     case RoofLevel::launch:
       return "launch";
   }

@@ -147,7 +147,7 @@ std::optional<Id> only_device(const std::vector<store::ClockSample>& clocks) {
 }
 
 // Both slopes vary by themselves.
-InterventionEstimate ratio_of(const InterventionEstimate& blocks, const InterventionEstimate& single) {
+InterventionEstimate estimate_ratio(const InterventionEstimate& blocks, const InterventionEstimate& single) {
   const double value = blocks.value / single.value;
   const auto part = [](const InterventionEstimate& of) { return (of.high - of.low) / 2 / of.value; };
   const double half = std::fabs(blocks.value) > 0 ? std::fabs(value) * std::hypot(part(blocks), part(single))
@@ -169,7 +169,7 @@ void conclude(const InterventionAnalysis& singles, PowerBlocks& made) {
     made.verdict = BlockVerdict::no_slope;
     return;
   }
-  made.left = ratio_of(*made.slope, *single->slope);
+  made.left = estimate_ratio(*made.slope, *single->slope);
   made.verdict =
       made.left->high - made.left->low > kMaxLeftInterval ? BlockVerdict::too_uncertain : BlockVerdict::known;
 }

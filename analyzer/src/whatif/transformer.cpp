@@ -40,7 +40,7 @@ std::optional<Quantity> peak_of(Precision precision) {
 }
 
 // Of the data that a launch works on: of its GEMMs, else of the pipe that is busiest.
-Precision precision_of(const LaunchValues& values) {
+Precision values_precision(const LaunchValues& values) {
   if (values.tensor_quantity) return roof_of(*values.tensor_quantity).precision;
   if (!values.busiest_pipe) return Precision::any;
   switch (values.busiest_pipe->pipe) {
@@ -173,7 +173,7 @@ void Transformer::apply_to(const InPrecision& transform, const Site& at) const {
   if (!values.dram_utilisation || !values.compute_utilisation) return leave(at.left, LeftAlone::not_measured);
   const store::Launch& site = model_.launches.site(step_.launches[at.position]);
   const std::string_view name = model_.kernel_name(site);
-  Precision from = precision_of(values);
+  Precision from = values_precision(values);
   if (from == Precision::any) from = precision_in_name(name);
   if (from == Precision::any) from = type_among_arguments(name);
   if (from == Precision::any) return leave(at.left, LeftAlone::precision_unknown);

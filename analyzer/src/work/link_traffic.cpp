@@ -14,14 +14,14 @@ constexpr double kMaxUncovered = 0.02;     // of a stretch that is asked for
 
 // Times beyond are no times, and could not be subtracted.
 constexpr std::int64_t kLatestSampleNs = 2'200'000'000'000'000'000;
-bool has_time(const store::PmSample& sample) {
+bool is_timed(const store::PmSample& sample) {
   return sample.time_ns > 0 && sample.time_ns < kLatestSampleNs;
 }
 
 std::int64_t usual_interval(const std::vector<store::PmSample>& samples) {
   std::vector<std::int64_t> intervals;
   for (std::size_t i = 1; i < samples.size(); ++i) {
-    if (has_time(samples[i - 1]) && has_time(samples[i]))
+    if (is_timed(samples[i - 1]) && is_timed(samples[i]))
       intervals.push_back(samples[i].time_ns - samples[i - 1].time_ns);
   }
   return intervals.empty() ? 0 : std::max<std::int64_t>(upper_median(std::move(intervals)), 1);
@@ -61,7 +61,7 @@ void LinkSamples::add(std::size_t metric, const std::vector<store::PmSample>& sa
   interval_ns_ = usual;
   std::vector<Stretch>& stretches = stretches_.at(metric);
   for (const store::PmSample& sample : samples) {
-    if (!has_time(sample)) continue;
+    if (!is_timed(sample)) continue;
     const bool follows = !stretches.empty() && sample.time_ns > stretches.back().time_ns.back() &&
                          (sample.time_ns - stretches.back().time_ns.back()) / kGapIntervals <= usual;
     if (!follows) stretches.push_back({{sample.time_ns - usual}, {0}});

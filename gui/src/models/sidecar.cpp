@@ -18,7 +18,7 @@ QJsonArray list_of(const auto& texts) {
   return array;
 }
 
-QJsonValue window_of(const std::optional<analyzer::TimeWindow>& window) {
+QJsonValue window_json(const std::optional<analyzer::TimeWindow>& window) {
   if (!window) return {};
   return QJsonObject{{"start_ns", QString::number(window->start_ns)},
                      {"end_ns", QString::number(window->end_ns)}};
@@ -51,7 +51,7 @@ QByteArray to_json(const ViewState& state) {
     notes.append(QJsonObject{{"time_ns", QString::number(note.time_ns)},
                              {"text", note.text},
                              {"row", QString::fromStdString(note.row)}});
-  for (const auto& bookmark : state.bookmarks) bookmarks.append(window_of(bookmark));
+  for (const auto& bookmark : state.bookmarks) bookmarks.append(window_json(bookmark));
   const QJsonObject all{{"ridgeline_view", kVersion},
                         {"rows", QJsonObject{{"order", list_of(state.rows.order)},
                                              {"hidden", list_of(state.rows.hidden)},
@@ -59,8 +59,8 @@ QByteArray to_json(const ViewState& state) {
                                              {"pinned", list_of(state.rows.pinned)}}},
                         {"notes", notes},
                         {"bookmarks", bookmarks},
-                        {"view", window_of(state.view)},
-                        {"range", window_of(state.range)},
+                        {"view", window_json(state.view)},
+                        {"range", window_json(state.range)},
                         {"nvtx", QString::fromStdString(state.nvtx)},
                         {"docks", QString::fromLatin1(state.docks.toBase64())}};
   return QJsonDocument(all).toJson();

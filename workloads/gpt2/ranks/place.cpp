@@ -45,7 +45,7 @@ constexpr Launcher kLaunchers[] = {
 constexpr int kMaxRanks = 1 << 20;
 constexpr int kMaxPorts = 65535;
 
-int port_of(const Variables& variables) {
+int configured_port(const Variables& variables) {
   if (is_set(variables("RIDGELINE_PORT"))) return number_of(variables, "RIDGELINE_PORT", 1, kMaxPorts);
   if (is_set(variables("MASTER_PORT"))) return number_of(variables, "MASTER_PORT", 1, kMaxPorts - 1) + 1;
   return kUsualPort;
@@ -93,7 +93,7 @@ std::optional<RankPlace> place_from_environment(const Variables& variables) {
                            ? number_of(variables, launcher.local_rank, 0, place.size - 1)
                            : place.rank;
     place.host = host_of(variables, place);
-    place.port = port_of(variables);
+    place.port = configured_port(variables);
     return place;
   }
   return std::nullopt;

@@ -26,7 +26,7 @@ constexpr Reaches kLibraryReaches = {{0.35, 0.85}, {0.55, 0.85}, {0.72, 0.85}};
 constexpr Reaches kOwnReaches = {{0.10, 0.5}, {0.35, 0.6}, {0.72, 0.85}};
 
 // FLOPs of a launch by what its FMA pipe did; empty: not measured.
-std::optional<double> flops_of(const RuleInput& in, const LaunchView& launch, bool& measured) {
+std::optional<double> gemm_flops(const RuleInput& in, const LaunchView& launch, bool& measured) {
   const auto peak = advice_peak(in.input, launch.site->device_id, Quantity::fp32_flops_per_s);
   if (!peak) return std::nullopt;
   const auto fma = launch.roof(Roof::kFma);
@@ -57,7 +57,7 @@ RuleAnswer judge_fp32_gemm(const RuleInput& in) {
       const LaunchView launch = in.launches.at(position);
       if (launch.verdict->status == LaunchStatus::too_short || !is_fp32_gemm(launch)) continue;
       const auto tf32 = advice_peak(in.input, launch.site->device_id, Quantity::tf32_flops_per_s);
-      const auto work = flops_of(in, launch, measured);
+      const auto work = gemm_flops(in, launch, measured);
       if (!tf32 || !work) {
         unknown = true;
         continue;
