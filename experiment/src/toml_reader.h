@@ -22,7 +22,9 @@
   static_cast<void>((expr) ? 0 : throw ridgeline::Error(ridgeline::ErrorKind::usage, "no TOML"))
 #define TOML_HEADER_ONLY 1
 #pragma GCC diagnostic push
+#ifndef __clang__                             // which has no such warning
 #pragma GCC diagnostic ignored "-Wterminate"  // in a few functions that do not throw; none of them parses
+#endif
 #include <toml++/impl/preprocessor.h>
 // The tests for spaces and letters take characters such as U+01EE to be impossible: they are none, so the answer is no.
 #undef TOML_UNREACHABLE
