@@ -6,6 +6,7 @@
 #include <set>
 
 #include "compare_parts.h"
+#include "html_parts.h"
 #include "html_style.h"
 #include "html_table.h"
 #include "ridgeline/base/units.h"
@@ -31,16 +32,6 @@ constexpr const char* kMoreStyle =
     "td small{display:block;color:var(--soft)}svg .worse{fill:var(--bad)}svg .better{fill:var(--good)}svg "
     ".neither{fill:var(--gap-unknown)}"
     "svg .zero{stroke:var(--text);stroke-width:1.2}svg .whisker{stroke:var(--text);stroke-width:1.4}";
-
-std::string comparison_paragraph(std::string_view text, std::string_view css = "") {
-  return fmt::format("<p{}>{}</p>\n", css.empty() ? "" : fmt::format(" class=\"{}\"", css),
-                     html_escape(text));
-}
-
-std::string tile(std::string_view value, std::string_view label) {
-  return fmt::format("<div class=\"tile\"><b>{}</b><span>{}</span></div>\n", html_escape(value),
-                     html_escape(label));
-}
 
 const char* bar_class(Outcome outcome) {
   if (outcome == Outcome::regressed) return "worse";
@@ -204,11 +195,11 @@ std::string header(const Comparison& comparison) {
       line += " at commit " + side->git_commit.substr(0, 10) + (side->git_dirty ? " (modified)" : "");
     line += side->device.empty() ? "" : ", " + side->device;
     if (!side->command_line.empty()) line += ": " + bounded(side->command_line, 500);
-    out += comparison_paragraph(line, "soft program");
+    out += html_paragraph(line, "soft program");
   }
   out += fmt::format("<div class=\"verdict {}\"><b>{}</b>\n", css,
                      html_escape(compare_verdict_sentence(comparison)));
-  for (const std::string& line : compare_blame(comparison)) out += comparison_paragraph(line);
+  for (const std::string& line : compare_blame(comparison)) out += html_paragraph(line);
   out += "</div>\n";
   for (const comparison::EnvironmentDifference& difference : comparison.environment) {
     if (difference.weight == comparison::EnvironmentWeight::note) continue;
@@ -218,13 +209,14 @@ std::string header(const Comparison& comparison) {
                                                bounded(difference.a, 400), bounded(difference.b, 400))));
   }
   out += "<div class=\"tiles\">\n";
-  out += tile(signed_percent(comparison.step().time.ratio, 2), "step");
-  out += tile(std::to_string(comparison.regressed), "kernels slower");
-  out += tile(std::to_string(comparison.improved), "kernels faster");
-  out += tile(fmt::format("{} / {}", comparison.added, comparison.removed), "kernels added / removed");
-  if (comparison.common_mode) out += tile(signed_percent(comparison.common_mode->ratio, 2), "common mode");
-  if (comparison.clock) out += tile(signed_percent(comparison.clock->ratio, 2), "SM clock");
-  out += tile(percent_text(comparison.matched_share), "of kernel time matched");
+  out += html_tile(signed_percent(comparison.step().time.ratio, 2), "step");
+  out += html_tile(std::to_string(comparison.regressed), "kernels slower");
+  out += html_tile(std::to_string(comparison.improved), "kernels faster");
+  out += html_tile(fmt::format("{} / {}", comparison.added, comparison.removed), "kernels added / removed");
+  if (comparison.common_mode)
+    out += html_tile(signed_percent(comparison.common_mode->ratio, 2), "common mode");
+  if (comparison.clock) out += html_tile(signed_percent(comparison.clock->ratio, 2), "SM clock");
+  out += html_tile(percent_text(comparison.matched_share), "of kernel time matched");
   return out + "</div>\n";
 }
 
@@ -276,15 +268,15 @@ std::string compare_html(const Comparison& comparison) {
         kernel_table(comparison, quiet));
   }
   out += "</section>\n<section>\n<h2>What this rests on</h2>\n";
-  for (const std::string& note : compare_notes(comparison)) out += comparison_paragraph(note);
+  for (const std::string& note : compare_notes(comparison)) out += html_paragraph(note);
   for (const comparison::EnvironmentDifference& difference : comparison.environment) {
     if (difference.weight == comparison::EnvironmentWeight::note)
-      out += comparison_paragraph(fmt::format("{}: {} in A, {} in B", difference.what,
-                                              bounded(difference.a, 400), bounded(difference.b, 400)),
-                                  "soft");
+      out += html_paragraph(fmt::format("{}: {} in A, {} in B", difference.what, bounded(difference.a, 400),
+                                        bounded(difference.b, 400)),
+                            "soft");
   }
-  out += comparison_paragraph(reading(comparison), "soft");
-  out += "</section>\n<footer>\n" + comparison_paragraph(fmt::format("Made by Ridgeline {}.", kVersion)) +
+  out += html_paragraph(reading(comparison), "soft");
+  out += "</section>\n<footer>\n" + html_paragraph(fmt::format("Made by Ridgeline {}.", kVersion)) +
          "</footer>\n";
   return out + "</main>\n</body>\n</html>\n";
 }

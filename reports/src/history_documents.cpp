@@ -8,6 +8,7 @@
 #include <set>
 
 #include "document_parts.h"
+#include "html_parts.h"
 #include "html_style.h"
 #include "html_table.h"
 #include "ridgeline/base/units.h"
@@ -301,7 +302,7 @@ std::string history_html(const comparison::HistoryReport& report) {
                      html_escape(counted(static_cast<std::int64_t>(changed.size()), "change")),
                      html_escape(counted(static_cast<std::int64_t>(series.size()), "series", "series")));
   for (std::size_t i = 0; i < std::min(report.newest.size(), kNewestShown); ++i)
-    out += fmt::format("<p>{}</p>\n", html_escape(newest_line(report, report.newest[i])));
+    out += html_paragraph(newest_line(report, report.newest[i]));
   if (!changed.empty()) {
     changes.pick(changed);
     changes.keep(kChangesShown);

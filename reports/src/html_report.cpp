@@ -11,6 +11,7 @@
 #include "charts.h"
 #include "document_parts.h"
 #include "gap_text.h"
+#include "html_parts.h"
 #include "html_style.h"
 #include "html_table.h"
 #include "ridgeline/analyzer/steps/phases.h"
@@ -38,21 +39,10 @@ constexpr std::size_t kFirst = 5;  // kernels named on the first screen
 constexpr std::size_t kChartRows = 30;
 constexpr std::size_t kLongestFact = 2000;  // bytes
 
-std::string report_paragraph(const std::string& text, const char* css = "") {
-  if (text.empty()) return "";
-  return fmt::format("<p{}>{}</p>\n", *css == '\0' ? "" : fmt::format(" class=\"{}\"", css),
-                     html_escape(text));
-}
-
 std::string figure(const std::string& svg, const std::string& caption) {
   if (svg.empty()) return "";
   return "<figure>\n" + svg +
          (caption.empty() ? "" : "<figcaption>" + html_escape(caption) + "</figcaption>") + "</figure>\n";
-}
-
-std::string tile(const std::string& value, const std::string& label) {
-  return "<div class=\"tile\"><b>" + html_escape(value) + "</b><span>" + html_escape(label) +
-         "</span></div>\n";
 }
 
 // The program's own name, for the title.
@@ -95,33 +85,34 @@ std::string tiles(const analyzer::Analysis& analysis) {
   const analyzer::Accounting& a = analysis.accounting;
   std::string out = "<div class=\"tiles\">\n";
   const std::string_view noun = scope_noun(a.scope);
-  out += tile(milliseconds(static_cast<double>(a.step_ns)) + " ms",
-              a.scope == analyzer::ScopeKind::step ? "one step" : fmt::format("the {}", noun));
-  out += tile(a.step_ns > 0
-                  ? percent_text(static_cast<double>(a.kernel_busy_ns) / static_cast<double>(a.step_ns))
-                  : kMissing,
-              fmt::format("of the {} the GPU is busy", noun));
+  out += html_tile(milliseconds(static_cast<double>(a.step_ns)) + " ms",
+                   a.scope == analyzer::ScopeKind::step ? "one step" : fmt::format("the {}", noun));
+  out += html_tile(a.step_ns > 0
+                       ? percent_text(static_cast<double>(a.kernel_busy_ns) / static_cast<double>(a.step_ns))
+                       : kMissing,
+                   fmt::format("of the {} the GPU is busy", noun));
   const bool measured = anything_measured(analysis.ranking);
   const std::string target = target_text(analysis.ranking.options.target);
   const std::string stretch = target_text(analysis.ranking.options.stretch);
-  out += tile(measured ? percent_text(t.time_share_at_target) : "unknown",
-              "of kernel time at " + target + " of the nearest roof or above");
+  out += html_tile(measured ? percent_text(t.time_share_at_target) : "unknown",
+                   "of kernel time at " + target + " of the nearest roof or above");
   const auto saving = [&](double ns, double share, const std::string& goal, std::string_view whole) {
-    out += tile(measured ? milliseconds(ns) + " ms" : "unknown",
-                "saving at " + goal +
-                    (measured ? fmt::format(", {} of the {}", percent_text(share), whole) : std::string()));
+    out +=
+        html_tile(measured ? milliseconds(ns) + " ms" : "unknown",
+                  "saving at " + goal +
+                      (measured ? fmt::format(", {} of the {}", percent_text(share), whole) : std::string()));
   };
   const analyzer::Throughput& rate = analysis.throughput;
   if (rate.mfu) {
-    out += tile(percent_text(*rate.mfu), "MFU by the declared work, of the data sheet's peak");
+    out += html_tile(percent_text(*rate.mfu), "MFU by the declared work, of the data sheet's peak");
   } else if (rate.tensor_ops_per_s) {
-    out += tile(fixed(*rate.tensor_ops_per_s * 1e-12, 0) + " TFLOP/s",
-                fmt::format("by the tensor pipe, over the whole {}", noun));
+    out += html_tile(fixed(*rate.tensor_ops_per_s * 1e-12, 0) + " TFLOP/s",
+                     fmt::format("by the tensor pipe, over the whole {}", noun));
   }
   if (rate.tokens_per_s)
-    out += tile(rate_text(*rate.tokens_per_s), "tokens a second, as the program declares them");
+    out += html_tile(rate_text(*rate.tokens_per_s), "tokens a second, as the program declares them");
   else if (rate.samples_per_s)
-    out += tile(rate_text(*rate.samples_per_s), "samples a second, as the program declares them");
+    out += html_tile(rate_text(*rate.samples_per_s), "samples a second, as the program declares them");
   if (const auto& reach = analysis.ranking.reach; reach && reach->known() && reach->measured_ns > 0) {
     const auto step = static_cast<double>(reach->measured_ns);
     saving(reach->target_ns, reach->target_ns / step, target, simulated_noun(a.scope));
@@ -154,18 +145,18 @@ std::string opening(const analyzer::Model& model, const analyzer::Analysis& anal
         out += notice(line.severity, line.text);
         break;
       case analyzer::HeadlineKind::verdict:
-        out += report_paragraph(line.text, verdict_class(analysis.check).c_str());
+        out += html_paragraph(line.text, verdict_class(analysis.check));
         break;
       case analyzer::HeadlineKind::advice:
-        first += report_paragraph(line.text);
+        first += html_paragraph(line.text);
         break;
       case analyzer::HeadlineKind::idle:
       case analyzer::HeadlineKind::communication:
-        out += report_paragraph(line.text, "dominates warning");
+        out += html_paragraph(line.text, "dominates warning");
         break;
       case analyzer::HeadlineKind::kernels:
       case analyzer::HeadlineKind::copies:
-        out += report_paragraph(line.text, "dominates");
+        out += html_paragraph(line.text, "dominates");
         break;
     }
   }
@@ -174,7 +165,7 @@ std::string opening(const analyzer::Model& model, const analyzer::Analysis& anal
 
 std::string header(const analyzer::Model& model, const analyzer::Analysis& analysis) {
   std::string out = "<header>\n<h1>" + html_escape(bounded(program_name(model), kLongestFact)) + "</h1>\n";
-  out += report_paragraph(run_line(model), "soft") + opening(model, analysis) + tiles(analysis) +
+  out += html_paragraph(run_line(model), "soft") + opening(model, analysis) + tiles(analysis) +
          fix_first(analysis);
   for (const analyzer::Finding& finding : other_notices(analysis.quality, Severity::warning))
     out += notice(finding.severity, finding_text(finding));
@@ -182,8 +173,8 @@ std::string header(const analyzer::Model& model, const analyzer::Analysis& analy
 }
 
 std::string advice_lines(const AdviceSaid& said) {
-  std::string out = report_paragraph(said.heading);
-  for (const std::string& line : said.lines) out += report_paragraph(line, "soft");
+  std::string out = html_paragraph(said.heading);
+  for (const std::string& line : said.lines) out += html_paragraph(line, "soft");
   return out;
 }
 
@@ -208,7 +199,7 @@ std::string advice_section(const analyzer::Model& model, const analyzer::Analysi
   const std::vector<AdviceSaid> said = advice_said(model, report, true);
   const std::size_t cases = report.advice.size();
   for (std::size_t i = 0; i < cases; ++i) out += advice_lines(said[i]);
-  out += report_paragraph(advice_closing(report, true), "soft");
+  out += html_paragraph(advice_closing(report, true), "soft");
   if (said.size() > cases) {
     out += fmt::format("<details><summary>{}</summary>\n", html_escape(rest_words(report)));
     for (std::size_t i = cases; i < said.size(); ++i) out += advice_lines(said[i]);
@@ -226,9 +217,9 @@ std::string about_section(const analyzer::Model& model, const analyzer::Analysis
                        html_escape(bounded(fact.value, kLongestFact)));
   }
   out += "</dl>\n";
-  out += report_paragraph(completeness_line(analysis.quality), "soft");
-  out += report_paragraph(tiers_line(analysis.quality), "soft");
-  out += report_paragraph(roofs_line(analysis.utilisation), "soft");
+  out += html_paragraph(completeness_line(analysis.quality), "soft");
+  out += html_paragraph(tiers_line(analysis.quality), "soft");
+  out += html_paragraph(roofs_line(analysis.utilisation), "soft");
   for (const analyzer::Finding& finding : notices(analysis.quality, Severity::info)) {
     if (finding.severity == Severity::info)
       out += "<p class=\"notice info\">" + html_escape(finding_text(finding)) + "</p>\n";
@@ -258,7 +249,7 @@ std::string class_legend(const analyzer::Ranking& ranking) {
 
 std::string ranking_section(const analyzer::Analysis& analysis) {
   std::string out = "<section class=\"long\">\n<h2>Ranking: what to optimise next</h2>\n";
-  out += report_paragraph(step_line(analysis.steps), "soft");
+  out += html_paragraph(step_line(analysis.steps), "soft");
   out += class_legend(analysis.ranking);
   HtmlTable how;
   how.also_shown = {"rank"};
@@ -277,9 +268,9 @@ std::string ranking_section(const analyzer::Analysis& analysis) {
   Table table = ranking_table(analysis.utilisation, analysis.ranking);
   table.keep(kReportRows);
   out += html_table(table, how);
-  out += report_paragraph("Saving: " + saving_text(analysis.ranking) + "." + saving_notes(analysis.ranking),
-                          "soft");
-  out += report_paragraph(throughput_line(analysis.throughput), "soft");
+  out += html_paragraph("Saving: " + saving_text(analysis.ranking) + "." + saving_notes(analysis.ranking),
+                        "soft");
+  out += html_paragraph(throughput_line(analysis.throughput), "soft");
   out += "<p>Where the figures come from:</p>\n" + glossary();
   return out + "</section>\n";
 }
@@ -289,7 +280,7 @@ std::string tier_sections(const analyzer::Analysis& analysis) {
   std::string out;
   if (!analysis.quality.comparisons.empty()) {
     out += "<section class=\"long\">\n<h2>Samples (T1) beside counters (T2)</h2>\n";
-    out += report_paragraph(tiers_line(analysis.quality), "soft");
+    out += html_paragraph(tiers_line(analysis.quality), "soft");
     HtmlTable how;
     how.ratio_bars = {"t1_ratio", "t2_ratio"};
     how.noun = "kernel";
@@ -299,7 +290,7 @@ std::string tier_sections(const analyzer::Analysis& analysis) {
   }
   if (!analysis.utilisation.cold_steps.empty()) {
     out += "<section class=\"long\">\n<h2>Cold caches (T3) beside the running step</h2>\n";
-    out += report_paragraph(
+    out += html_paragraph(
         "Caches evicted before each kernel (T3): the worst case, and what Nsight Compute shows unless told "
         "otherwise.",
         "soft");
@@ -332,7 +323,7 @@ std::string stalls_section(const analyzer::StallAnalysis& stalls) {
     spots.ratio_bars = {"share_ratio"};
     out += "<h3>Where their warps were</h3>\n" + html_table(hot_spots_table(stalls), spots);
   }
-  return out + report_paragraph(stalls_line(stalls), "soft") + "</section>\n";
+  return out + html_paragraph(stalls_line(stalls), "soft") + "</section>\n";
 }
 
 std::string bounds_section(const analyzer::Accounting& accounting) {
@@ -346,7 +337,7 @@ std::string bounds_section(const analyzer::Accounting& accounting) {
     return html_table(bounds, how);
   };
   std::string out = "<section class=\"long\">\n<h2>What bounds the kernels</h2>\n";
-  out += report_paragraph(
+  out += html_paragraph(
       "A launch is memory-bound if DRAM or L2 is the roof it is nearest to, at 60 % or more; compute-bound "
       "if that is "
       "a pipe or the issue slots; latency-bound if it was measured and no roof is at 60 %; short if it is "
@@ -373,9 +364,8 @@ std::string chart_sections(const analyzer::Model& model, const analyzer::Analysi
       "");
   out += html_table(accounting_table(analysis.accounting), {});
   const std::string longest = longest_gap_line(model, analysis.accounting);
-  if (!longest.empty()) out += report_paragraph(longest);
-  out +=
-      report_paragraph(clock_cost_line(analysis.ranking)) + report_paragraph(energy_line(analysis.ranking));
+  if (!longest.empty()) out += html_paragraph(longest);
+  out += html_paragraph(clock_cost_line(analysis.ranking)) + html_paragraph(energy_line(analysis.ranking));
   out += "</section>\n" + bounds_section(analysis.accounting);
 
   out += "<section>\n<h2>Kernel time by class</h2>\n";
@@ -398,7 +388,7 @@ std::string chart_sections(const analyzer::Model& model, const analyzer::Analysi
   const RooflineDrawing how{.target = analysis.ranking.options.target};
   const RooflineChart roofline = roofline_chart(analysis.roofline, how);
   out += "<section class=\"long\">\n<h2>Roofline</h2>\n" + figure(roofline.svg, roofline.note);
-  if (roofline.svg.empty()) out += report_paragraph(roofline.note, "soft");
+  if (roofline.svg.empty()) out += html_paragraph(roofline.note, "soft");
   const RooflineChart times = roof_times_chart(analysis.roofline, how);
   if (!times.svg.empty()) {
     out += figure(times.svg, times.note);
@@ -468,7 +458,7 @@ std::string detail_sections(const analyzer::Model& model, const analyzer::Analys
   std::string out;
   if (!analysis.declared_work.empty()) {
     out += "<section class=\"long\">\n<h2>Declared and measured work</h2>\n";
-    out += report_paragraph(
+    out += html_paragraph(
         "What the program declares as the minimum of its ranges, beside what all their kernels did. A "
         "traffic ratio "
         "below 1 means that part of the data was still in the L2 cache. The roofline time is how long the "
@@ -483,7 +473,7 @@ std::string detail_sections(const analyzer::Model& model, const analyzer::Analys
     operations.keep(kReportRows);
     how.noun = "operation";
     out += html_table(operations, how);
-    out += report_paragraph(work_line(analysis), "soft");
+    out += html_paragraph(work_line(analysis), "soft");
     out += fmt::format("<details><summary>Range by range, {}</summary>\n",
                        counted(static_cast<std::int64_t>(analysis.declared_work.size()), "path"));
     Table ranges = declared_work_table(analysis.declared_work);
@@ -508,7 +498,7 @@ std::string detail_sections(const analyzer::Model& model, const analyzer::Analys
                      scope_noun(analysis.accounting.scope));
   launches.keep(kLaunchRows);
   if (launches.left_out() > 0) {
-    out += report_paragraph(
+    out += html_paragraph(
         fmt::format("These are the first {}; ridgeline rank --by launch --format csv prints all.",
                     kLaunchRows),
         "soft");
@@ -538,8 +528,8 @@ std::string footer() {
       "two "
       "utilisations of its row, and not in its nearest roof and saving.";
   std::string out = "<footer>\n";
-  out += report_paragraph(text);
-  return out + report_paragraph(fmt::format("Made by Ridgeline {}.", kVersion)) + "</footer>\n";
+  out += html_paragraph(text);
+  return out + html_paragraph(fmt::format("Made by Ridgeline {}.", kVersion)) + "</footer>\n";
 }
 
 }  // namespace

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "html_parts.h"
 #include "html_style.h"
 #include "html_table.h"
 #include "ladder_parts.h"
@@ -113,11 +114,6 @@ void draw_axis(Svg& svg, double height, std::pair<double, double> range, double 
   svg.text(kWaysBegin, 14, "saved: in the climb, alone, if left out", "axis");
 }
 
-std::string ladder_paragraph(std::string_view text, std::string_view css = "") {
-  return fmt::format("<p{}>{}</p>\n", css.empty() ? "" : fmt::format(" class=\"{}\"", css),
-                     html_escape(text));
-}
-
 std::string commands_html(const LadderRecord& record) {
   std::string out = "<details><summary>Programs</summary>\n";
   for (std::size_t i = 0; i < record.programs.size(); ++i)
@@ -194,7 +190,7 @@ std::string ladder_html(const LadderRecord& record, const LadderResult& result) 
   out += kStyle;
   out += kLadderStyle;
   out += "</style>\n</head>\n<body>\n<main>\n<h1>What each rung is worth</h1>\n";
-  out += ladder_paragraph(ladder_headline(record), "soft");
+  out += html_paragraph(ladder_headline(record), "soft");
   const std::vector<std::string> notes = ladder_notes(record, result);
   out += fmt::format("<div class=\"verdict {}\"><b>{}</b></div>\n", whole_css(result),
                      html_escape(notes.front()));
@@ -212,7 +208,7 @@ std::string ladder_html(const LadderRecord& record, const LadderResult& result) 
   how.also_shown = {"alone_half_width_ratio", "left_out_half_width_ratio", "loss"};
   out += html_table(ladder_table(record, result), how) + "</section>\n<section class=\"long\">\n";
   out += kernels_html(record, result) + commands_html(record);
-  out += "</section>\n<footer>\n" + ladder_paragraph(fmt::format("Made by Ridgeline {}.", kVersion)) +
+  out += "</section>\n<footer>\n" + html_paragraph(fmt::format("Made by Ridgeline {}.", kVersion)) +
          "</footer>\n";
   return out + "</main>\n</body>\n</html>\n";
 }

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "html_parts.h"
 #include "html_style.h"
 #include "html_table.h"
 #include "ridgeline/base/units.h"
@@ -137,7 +138,7 @@ std::string ranks_page(const JobAnalysis& of, const analyzer::JobStepRows* step)
                                       : "missed",
                              html_escape(said[i])));
     } else {
-      out.append(fmt::format("<p>{}</p>\n", html_escape(said[i])));
+      out.append(html_paragraph(said[i]));
     }
   }
   out.append("</header>\n<section>\n<h2>Who is late when</h2>\n<figure>").append(lateness_picture(of));

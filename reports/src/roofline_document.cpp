@@ -9,6 +9,7 @@
 
 #include "charts.h"
 #include "document_parts.h"
+#include "html_parts.h"
 #include "html_style.h"
 #include "html_table.h"
 #include "json_parts.h"
@@ -169,9 +170,7 @@ std::string roofline_page(const analyzer::Model& model, const analyzer::Analysis
       "initial-scale=1\"/>\n<title>Roofline</title>\n<style>";
   out += kStyle;
   out += "</style>\n</head>\n<body>\n<main>\n<h1>Roofline</h1>\n";
-  const auto text = [&](const std::string& words) {
-    if (!words.empty()) out += "<p>" + html_escape(words) + "</p>\n";
-  };
+  const auto text = [&](const std::string& words) { out += html_paragraph(words); };
   text(run_line(model));
   text(step_line(analysis.steps));
   text(light_line(roofline, analysis.ranking.scope));
