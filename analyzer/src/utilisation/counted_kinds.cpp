@@ -35,7 +35,7 @@ namespace {
 // A launch that was counted in several steps is one all the same: it has the mean of what they say.
 TierRow joined(const std::vector<TierRow>& steps) {
   TierRow row = steps.front();
-  std::map<std::string_view, std::vector<double>> values;
+  ValuesByMetric values;
   for (const TierRow& step : steps)
     for (const auto& [name, value] : step.values) {
       row.values.emplace(name, value);
