@@ -93,7 +93,8 @@ struct DrawnTable {
       });
     std::vector<std::string> group;
     for (std::size_t i = 0; i < width; i += 2) group.push_back(table.columns()[i].key);
-    table.set_groups({{"group", group, drawn.below(3)}});
+    const std::size_t fixed = drawn.below(3);
+    table.set_groups({{"group", group, fixed}});
   }
   DrawnTable(const DrawnTable&) = delete;
   DrawnTable& operator=(const DrawnTable&) = delete;

@@ -3,24 +3,16 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <random>
 #include <string>
 #include <string_view>
-#include <vector>
+
+#include "support/lots.h"
 
 namespace ridgeline::reports {
 
-class Drawn {
+class Drawn : public testing::Lots {
  public:
-  explicit Drawn(std::uint64_t seed) : random_(seed) {}
-
-  /// 0 to n - 1.
-  std::size_t below(std::size_t n) { return static_cast<std::size_t>(random_() % n); }
-  bool one_in(std::size_t n) { return below(n) == 0; }
-  template <typename List>
-  auto of(const List& list) {
-    return list[below(std::size(list))];
-  }
+  using Lots::Lots;
 
   /// Words, long ones, wide and combined characters, controls, commands of logs, broken UTF-8; parts of them.
   std::string text(std::size_t max_pieces) {
@@ -197,8 +189,6 @@ class Drawn {
     }
     return out;
   }
-
-  std::mt19937_64 random_;
 };
 
 }  // namespace ridgeline::reports
