@@ -178,7 +178,7 @@ endfunction()
 # and should begin early. With RIDGELINE_UNITY_TESTS several files are compiled as one, which halves the time of building
 # all of them: names in a module's unnamed namespaces differ. APART: each case has a process of its own whatever
 # RIDGELINE_TEST_ENTRIES says, for what is once per process. GPU: label gpu, and a process for each file, which keeps start-up cheap and
-# a device error in its file; scripts/gpu-verify runs them.
+# a device error in its file; scripts/gpu-verify runs them. TIMEOUT: seconds of a case; a file has three times as long.
 function(ridgeline_add_tests module)
   cmake_parse_arguments(ARG "APART;GPU" "PROGRAM;TIMEOUT;COST" "FILES;TEXT;LINK;INCLUDE;DEFINE;DEPENDS" ${ARGN})
   if(NOT ARG_PROGRAM)

@@ -84,8 +84,10 @@ def main():
     text = "".join(lines)
     if not options.output.is_file() or options.output.read_text() != text:
         options.output.write_text(text)
-    if options.by_file:
-        Path(f"{options.program}.files").write_text("".join(f"{file} {cases}\n" for file, cases in filters.items()))
+    beside = Path(f"{options.program}.files")
+    beside.unlink(missing_ok=True)
+    if options.by_file and filters:
+        beside.write_text("".join(f"{file} {cases}\n" for file, cases in filters.items()))
 
 
 if __name__ == "__main__":

@@ -104,5 +104,5 @@ if(programs AND TARGET ridgeline_agent)
   target_link_libraries(agent_gauntlet PRIVATE CUDA::cublasLt CUDA::cuda_driver Threads::Threads ${CMAKE_DL_LIBS})
 
   ridgeline_add_tests(collector PROGRAM collector.agent_gpu FILES agent_gpu LINK ridgeline::spool DEPENDS agent_exerciser ridgeline_agent
-    TIMEOUT 300 GPU)
+    TIMEOUT 100 GPU)
 endif()

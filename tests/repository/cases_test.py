@@ -51,6 +51,17 @@ class Cases(unittest.TestCase):
         self.assertIn("Own.*", entries["thing.first"].split(":"), "short where a suite is of one source")
         self.assertEqual({f"thing.{file}": cases for file, cases in self.beside.items()}, entries)
 
+    def test_a_program_that_cannot_be_listed_has_no_list_beside_it_and_is_run_whole(self):
+        with tempfile.TemporaryDirectory() as folder:
+            program, output = Path(folder) / "test_thing", Path(folder) / "cases.cmake"
+            program.write_text("#!/bin/sh\nexit 3\n")
+            program.chmod(0o755)
+            beside = Path(f"{program}.files")
+            beside.write_text("first Own.*\n")  # of an earlier build
+            subprocess.run([sys.executable, "-B", LIST_CASES, program, output, "--module", "thing", "--label", "gpu", "--timeout", "1", "--by-file"], check=True)
+            self.assertIn("all of its cases", output.read_text())
+            self.assertFalse(beside.exists())
+
 
 if __name__ == "__main__":
     unittest.main()
