@@ -1,4 +1,4 @@
-// The pieces in which gradients are added up, and each rank's sequences of a batch.
+// The pieces in which gradients are added up and parameters handed on, and each rank's sequences of a batch.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -11,6 +11,7 @@
 
 #include "gpt2/model/config.h"
 #include "gpt2/model/device_layout.h"
+#include "gpt2/model/gather_plan.h"
 #include "gpt2/model/gradient_buckets.h"
 #include "gpt2/model/gradient_places.h"
 #include "gpt2/model/shards.h"
@@ -295,6 +296,166 @@ TEST(Shards, ARangeIsCutWhereItsKeepersChange) {
   EXPECT_EQ(cut(10, 18), (std::vector<Piece>{{2, 10, 12, 6}, {0, 12, 16, 0}, {1, 16, 18, 0}}));
   EXPECT_TRUE(cut(7, 7).empty());
   EXPECT_THROW(Shards({{0, 10, 0}}, 3), std::invalid_argument);
+}
+
+constexpr GatherPlace kPlaces[] = {GatherPlace::update, GatherPlace::forward};
+
+// Where a layer's matrices end.
+std::int64_t matrices_end(const DeviceLayout& layout, int layers, int layer) {
+  return layer + 1 < layers ? layout.offset(Tensor::qkvw, layer + 1) : layout.vectors_start();
+}
+
+// Steps of several ranks on the host, in which each element is the number of the step that has updated it. A gather
+// arrives as late as it may: when it is waited for.
+class GatheredParameters {
+ public:
+  GatheredParameters(const ModelConfig& config, std::int64_t bucket_bytes, int ranks, GatherPlace place)
+      : config_(config),
+        layout_(config),
+        buckets_(gradient_buckets(layout_, config.layers, bucket_bytes, ranks)),
+        plan_(gather_plan(layout_, config.layers, buckets_, place)),
+        shards_(buckets_, ranks),
+        ranks_(ranks),
+        updated_(static_cast<std::size_t>(ranks),
+                 std::vector<int>(static_cast<std::size_t>(padded_elements(layout_, ranks)), 0)),
+        gathers_(buckets_.size(), 0) {}
+
+  void step() {
+    gathers_.assign(buckets_.size(), 0);
+    forward();
+    ++step_;
+    update();
+    for (const int gathers : gathers_) EXPECT_EQ(gathers, 1) << "in a step";
+  }
+  void complete() {
+    for (const std::size_t bucket : plan_.order)
+      if (!plan_.at_once[bucket]) gather(bucket);
+    expect_read(0, layout_.total());
+  }
+
+ private:
+  void forward() {
+    expect_read(0, layout_.embeddings_end());
+    expect_read(layout_.vectors_start(), layout_.total());
+    auto next = plan_.order.begin();
+    for (int layer = 0; layer < config_.layers; ++layer) {
+      if (const auto& until = plan_.before_layer[static_cast<std::size_t>(layer)]) {
+        for (bool reached = false; !reached; ++next) {
+          ASSERT_NE(next, plan_.order.end())
+              << "layer " << layer << " waits for what has come, or never comes";
+          reached = *next == *until;
+          if (!plan_.at_once[*next]) gather(*next);
+        }
+      }
+      expect_read(layout_.offset(Tensor::qkvw, layer), matrices_end(layout_, config_.layers, layer));
+    }
+  }
+  void update() {
+    for (const std::size_t bucket : plan_.order) {
+      for (int rank = 0; rank < ranks_; ++rank) {
+        const Shards::Part part = shards_.parts(rank)[bucket];
+        std::fill_n(updated_[static_cast<std::size_t>(rank)].begin() + part.begin, part.count(), step_);
+      }
+      if (plan_.at_once[bucket]) gather(bucket);
+    }
+  }
+  void gather(std::size_t bucket) {
+    for (int rank = 0; rank < ranks_; ++rank) {
+      const Shards::Part part = shards_.parts(rank)[bucket];
+      const auto own = updated_[static_cast<std::size_t>(rank)].begin() + part.begin;
+      for (auto& of_rank : updated_) std::copy_n(own, part.count(), of_rank.begin() + part.begin);
+    }
+    ++gathers_[bucket];
+  }
+  void expect_read(std::int64_t begin, std::int64_t end) const {
+    for (const auto& of_rank : updated_)
+      EXPECT_EQ(std::count(of_rank.begin() + begin, of_rank.begin() + end, step_), end - begin)
+          << "of elements " << begin << " to " << end << " in step " << step_;
+  }
+
+  ModelConfig config_;
+  DeviceLayout layout_;
+  std::vector<GradientBucket> buckets_;
+  GatherPlan plan_;
+  Shards shards_;
+  int ranks_;
+  std::vector<std::vector<int>> updated_;  // of each rank
+  std::vector<int> gathers_;               // of each bucket, since a step began
+  int step_ = 0;
+};
+
+TEST(GatherPlan, EveryElementIsGatheredOnceAStepBeforeItIsRead) {
+  for (const GatherPlace place : kPlaces) {
+    for (const int ranks : {1, 2, 3, 4, 5}) {
+      for (const std::int64_t bytes : {std::int64_t{1}, std::int64_t{100'000}, kMib}) {
+        SCOPED_TRACE(std::to_string(ranks) + " ranks, buckets of " + std::to_string(bytes) + " under the " +
+                     (place == GatherPlace::update ? "update" : "forward pass"));
+        GatheredParameters parameters(uneven_config(), bytes, ranks, place);
+        for (int step = 0; step < 3; ++step) parameters.step();
+        parameters.complete();
+        parameters.step();
+      }
+    }
+  }
+}
+
+// Every bucket once, the first ones where no layer waits for them, and layers in the order of what they wait for.
+TEST(GatherPlan, ALayerWaitsForWhatItReadsAndNoMore) {
+  for (const std::string& model : model_names()) {
+    const ModelConfig config = model_config(model);
+    const DeviceLayout layout(config);
+    for (const int ranks : {1, 2, 3, 5, 8}) {
+      for (const std::int64_t mib : {1, 25, 40, 100, 10000}) {
+        SCOPED_TRACE(model + ", " + std::to_string(ranks) + " ranks, " + std::to_string(mib) + " MiB");
+        const std::vector<GradientBucket> buckets = buckets_of(model, mib * kMib, ranks);
+        const GatherPlan plan = gather_plan(layout, config.layers, buckets, GatherPlace::forward);
+        std::vector<std::size_t> sorted = plan.order;
+        std::sort(sorted.begin(), sorted.end());
+        std::vector<std::size_t> each(buckets.size());
+        std::iota(each.begin(), each.end(), std::size_t{0});
+        EXPECT_EQ(sorted, each);
+        std::int64_t gathered = layout.embeddings_end();
+        bool may_be_at_once = true;
+        for (const std::size_t bucket : plan.order) {
+          if (!plan.at_once[bucket]) may_be_at_once = false;
+          EXPECT_EQ(plan.at_once[bucket], may_be_at_once) << "those that are come first";
+        }
+        for (int layer = 0; layer < config.layers; ++layer) {
+          const auto& bucket = plan.before_layer[static_cast<std::size_t>(layer)];
+          if (bucket) {
+            EXPECT_LT(buckets[*bucket].begin, matrices_end(layout, config.layers, layer))
+                << "layer " << layer;
+            EXPECT_GT(buckets[*bucket].end, gathered) << "layer " << layer << " waits again";
+            gathered = buckets[*bucket].end;
+          }
+        }
+      }
+    }
+  }
+}
+
+TEST(GatherPlan, UnderTheUpdateNothingIsLeftForTheForwardPass) {
+  const ModelConfig config = model_config("124M");
+  const GatherPlan plan =
+      gather_plan(DeviceLayout(config), config.layers, buckets_of("124M", 40 * kMib, 2), GatherPlace::update);
+  EXPECT_EQ(std::count(plan.at_once.begin(), plan.at_once.end(), true), 6 + 2);
+  for (const auto& bucket : plan.before_layer) EXPECT_FALSE(bucket.has_value());
+}
+
+// Two layers of 124M are a bucket: the first of each two waits, and the embeddings and vectors are apart.
+TEST(GatherPlan, UnderTheForwardPassTheFirstLayerOfABucketWaits) {
+  const ModelConfig config = model_config("124M");
+  const std::vector<GradientBucket> buckets = buckets_of("124M", 40 * kMib, 2);
+  const GatherPlan plan = gather_plan(DeviceLayout(config), config.layers, buckets, GatherPlace::forward);
+  EXPECT_EQ(plan.order, (std::vector<std::size_t>{7, 6, 5, 4, 3, 2, 1, 0}));
+  EXPECT_EQ(std::count(plan.at_once.begin(), plan.at_once.end(), true), 2);
+  for (int layer = 0; layer < config.layers; ++layer) {
+    const auto& bucket = plan.before_layer[static_cast<std::size_t>(layer)];
+    EXPECT_EQ(bucket.has_value(), layer % 2 == 0) << layer;
+    if (bucket) {
+      EXPECT_EQ(*bucket, static_cast<std::size_t>(5 - layer / 2));
+    }
+  }
 }
 
 TEST(BatchSlice, RanksTogetherReadWhatOneProcessReads) {

@@ -6,12 +6,14 @@ usage: ranks.py --trainer GPT2_TRAIN [--out DIR] [--json FILE] [--only NAME,...]
 
 Cases: one (a communicator of one rank changes no bit; nor does ZeRO-2 beside ZeRO-1 there), losses (1 and 2 ranks, 20 steps, in four precisions, with
 micro-batches, with ZeRO-1, with ZeRO-2 with and without micro-batches, with BF16 on the wire), bits (with --deterministic nothing that only moves work
-changes a bit; ZeRO-2 has those of ZeRO-1), memory (what 124M and 774M hold by ZeRO's stage, beside what is announced), launched (by a launcher's
+changes a bit; ZeRO-2 has those of ZeRO-1), gathers (parameters handed on beside the forward pass give the bits of those handed on beside the update: losses,
+validation, samples, checkpoints and what goes on from one), memory (what 124M and 774M hold by ZeRO's stage, beside what is announced), launched (by a launcher's
 variables), resume (from 2 ranks to 1, from 1 to 2, with ZeRO-1 and without), lost (a rank killed, a rank stopped), refused (more ranks than GPUs, a batch that cannot be
 divided), sanitizer (two steps of two ranks of the tiny model under compute-sanitizer's memcheck, which must be in both: a minute at most), speed
-(tokens/s of one rank and two, overlapped, not, with ZeRO-1 and with ZeRO-2: 124M at B = 4, 8, 32 a rank and 774M at 4 and 8, or what --speed says, as in
-`--speed 774M:4`). All but `one` and `refused` need two GPUs: with one they are not run, which is said. About six minutes.
+(tokens/s of one rank and two, overlapped, not, with ZeRO-1 and its gathers beside the update and beside the forward pass, and with ZeRO-2: 124M at B = 4, 8, 32 a rank and 774M at 4 and 8, or what --speed says, as in
+`--speed 774M:4`). All but `one` and `refused` need two GPUs: with one they are not run, which is said. About eight minutes.
 """
+import filecmp
 import json
 import math
 import os
@@ -38,8 +40,9 @@ EXPECTED_OVERLAPPED = 0.95
 LEAST_EFFICIENCY = 0.75
 MOST_OFF_MEMORY = 0.05  # of what ZeRO saves, and what the driver's own pieces of memory add to that
 MEMORY_GRAIN_BYTES = 64e6
-VARIANTS = (("one", 0, []), ("overlap", 2, []), ("no_overlap", 2, ["--no-overlap"]), ("zero1", 2, ["--zero", "1"]),
-            ("zero2", 2, ["--zero", "2"]))
+VARIANTS = (("one", 0, []), ("overlap", 2, []), ("no_overlap", 2, ["--no-overlap"]), ("zero1", 2, ["--zero", "1", "--gather", "update"]),
+            ("forward", 2, ["--zero", "1", "--gather", "forward"]), ("zero2", 2, ["--zero", "2", "--gather", "update"]))
+HEADS = {"one": "1 rank", "overlap": "2 overlapped", "no_overlap": "2 one after the other", "zero1": "2 ZeRO-1", "forward": "2 ZeRO-1, gathers forward", "zero2": "2 ZeRO-2"}
 SANITIZER_S = 60  # for both ways of starting ranks
 SANITIZER_STEPS = 2
 
@@ -65,13 +68,20 @@ class Trainer:
     def run(self, ranks, *arguments, timeout=120):
         """A run of `ranks` (0: one process without any) and the rows of its log."""
         self.runs += 1
-        log = os.path.join(self.folder, f"run{self.runs}.jsonl")
-        result = run(self.command(ranks, *arguments, "--log", log), timeout=timeout)
-        rows = []
-        if os.path.exists(log):
-            with open(log) as file:
-                rows = [row for row in map(json.loads, file) if "loss" in row]
-        return result, rows
+        result = run(self.command(ranks, *arguments, "--log", self.log()), timeout=timeout)
+        return result, logged(self.log(), "loss")
+
+    def log(self):
+        """Of the latest run."""
+        return os.path.join(self.folder, f"run{self.runs}.jsonl")
+
+
+def logged(log, key):
+    """The rows of a log, where there is one, that have a value of that name."""
+    if not os.path.exists(log):
+        return []
+    with open(log) as file:
+        return [row for row in map(json.loads, file) if key in row]
 
 
 def curve(rows):
@@ -112,8 +122,8 @@ def check_one(checks, trainer):
 
 
 def without_ranks_own(arguments):
-    """A run of one process has no --zero and no --wire."""
-    own = {at + more for at, word in enumerate(arguments) if word in ("--zero", "--wire") for more in (0, 1)}
+    """A run of one process has no --zero, --wire and --gather."""
+    own = {at + more for at, word in enumerate(arguments) if word in ("--zero", "--wire", "--gather") for more in (0, 1)}
     return tuple(word for at, word in enumerate(arguments) if at not in own)
 
 
@@ -181,6 +191,80 @@ def check_zero_bits(checks, trainer):
         f"differs from ZeRO-1 with {', '.join(differ)}" if differ else "has the bits of ZeRO-1, also without overlap, without a graph and with other buckets"))
 
 
+# Arguments of pairs that differ in --gather alone, and whether they leave files that are compared too.
+GATHERS = (
+    ("gathers-graph", ["--zero", "1", "--cuda-graph"], True),
+    ("gathers-launches", ["--zero", "1", "--no-cuda-graph"], False),
+    ("gathers-no-overlap", ["--zero", "1", "--no-overlap"], False),
+    ("gathers-buckets", ["--zero", "1", "--bucket-mib", "100"], False),
+    ("gathers-accum", ["--zero", "1", "--grad-accum", "3"], False),
+    ("gathers-zero2", ["--zero", "2", "--grad-accum", "2"], True),
+    ("gathers-fp32", ["--zero", "1", "--precision", "fp32"], True),
+)
+# What reads parameters between steps, in all ranks or in rank 0 alone.
+BETWEEN = ["--val-every", "3", "--val-batches", "2", "--sample-every", "4", "--sample-tokens", "5"]
+
+
+def check_gathers(checks, trainer):
+    """124M, whose layers are in several buckets."""
+    half = STEPS // 2
+    base = ["--model", "124M", "-B", "4", "-T", "256", "--steps", STEPS, "--warmup", "3", "--deterministic", *BETWEEN]
+    for name, more, leaves in GATHERS:
+        seen = {}
+        for place in ("update", "forward"):
+            path = os.path.join(trainer.folder, f"{name}-{place}")
+            files = ["--checkpoint-dir", path, "--checkpoint-every", half, "--keep", "2", "--save", f"{path}.bin"] if leaves else []
+            result, rows = trainer.run(2, *base, *more, "--gather", place, *files)
+            seen[place] = (result, curve(rows), logged(trainer.log(), "val_loss"), logged(trainer.log(), "sample"))
+        checks.add(name, *gathers_verdict(seen, differing_files(trainer.folder, name, half) if leaves else None))
+        remove(trainer.folder, name)
+    check_gathers_resume(checks, trainer, [*base, "--zero", "1", "--cuda-graph", "--stochastic-rounding"], half)
+
+
+def differing_files(folder, name, half):
+    """What a pair has left in `folder` that is not the same in both, and what one of them lacks."""
+    files = [f"{name}-{{}}.bin", *(os.path.join(f"{name}-{{}}", f"step_{step:08}", file) for step in (half, STEPS) for file in ("model.bin", "state.bin"))]
+    differ = []
+    for file in files:
+        pair = [os.path.join(folder, file.format(place)) for place in ("update", "forward")]
+        if not all(map(os.path.exists, pair)) or not filecmp.cmp(*pair, shallow=False):
+            differ.append(file.format("forward"))
+    return differ
+
+
+def remove(folder, name):
+    for place in ("update", "forward"):
+        shutil.rmtree(os.path.join(folder, f"{name}-{place}"), ignore_errors=True)
+        if os.path.exists(model := os.path.join(folder, f"{name}-{place}.bin")):
+            os.remove(model)
+
+
+def gathers_verdict(seen, files):
+    """`seen`: of each place the run, losses with norms, validations and samples; `files`: those that differ, None: they leave none."""
+    (first, *expected), (second, *got) = seen["update"], seen["forward"]
+    if bad := failure(first, second):
+        return False, bad
+    differ = [what for what, a, b in zip(("losses", "validations", "samples"), expected, got) if a != b] + (files or [])
+    empty = [what for what, a in zip(("losses", "validations", "samples"), expected) if not a]
+    if differ or empty or len(expected[0]) != STEPS:
+        return False, "; ".join([f"differs: {', '.join(differ)}"] * bool(differ) + [f"none: {', '.join(empty)}"] * bool(empty)) or f"{len(expected[0])} steps"
+    return True, (f"2 ranks, gathers beside the forward pass and beside the update: the same bits in {STEPS} losses, {len(expected[1])} validations, "
+                  f"{len(expected[2])} samples{'' if files is None else ', two checkpoints and the model that is saved'}")
+
+
+def check_gathers_resume(checks, trainer, base, half):
+    """A run that is resumed from its middle, where BF16 parameters are no function of the master weights."""
+    kept, other = (os.path.join(trainer.folder, f"gathers-resume-{part}") for part in ("forward", "update"))
+    whole, a = trainer.run(2, *base, "--gather", "forward", "--checkpoint-dir", kept, "--checkpoint-every", half, "--keep", "2")
+    resumed, b = trainer.run(2, *base, "--gather", "forward", "--checkpoint-dir", other, "--resume", os.path.join(kept, f"step_{half:08}"))
+    bad = failure(whole, resumed)
+    same = not bad and len(b) == STEPS - half and curve(a)[half:] == curve(b) and all(
+        filecmp.cmp(*(os.path.join(folder, f"step_{STEPS:08}", file) for folder in (kept, other)), shallow=False) for file in ("model.bin", "state.bin"))
+    checks.add("gathers-resume", same, bad or f"gathers beside the forward pass: {half} steps, then resumed: losses, norms and the last checkpoint "
+               f"{'are those of the run that went on, to the last bit' if same else 'differ'}")
+    remove(trainer.folder, "gathers-resume")
+
+
 def check_memory(checks, trainer):
     """What a rank's device holds by ZeRO's stage, beside what was announced: differences of the two must agree, since libraries hold memory too."""
     for model, batch in (("124M", 8), ("774M", 4)):
@@ -217,10 +301,7 @@ def check_launched(checks, trainer):
                for rank in range(2)]
     results = [one.finish(60) for one in started]
     bad = failure(forked, *results)
-    rows = []
-    if not bad:
-        with open(log) as file:
-            rows = [row for row in map(json.loads, file) if "loss" in row]
+    rows = [] if bad else logged(log, "loss")
     same = not bad and curve(rows) == curve(expected) and len(rows) == 30 and not results[1].out
     checks.add("launched", same, bad or f"two processes by RANK and WORLD_SIZE: {'the bits of two that were forked' if same else 'differ'}; rank 1 printed "
                f"{len(results[1].out)} bytes")
@@ -328,10 +409,7 @@ def sanitized(trainer, tool, form, seconds):
             traced |= traced_ranks(one.process.pid, trainer.program)
         time.sleep(0.05)
     results = [one.finish(0.1) for one in started]
-    rows = []
-    if os.path.exists(log):
-        with open(log) as file:
-            rows = [row for row in map(json.loads, file) if "loss" in row]
+    rows = logged(log, "loss")
     return {"form": form, "traced": len(traced), "status": [result.status for result in results], "text": "\n".join(result.out for result in results),
             "tail": " / ".join(result.tail() for result in results), "losses": [row["loss"] for row in rows], "seconds": time.monotonic() - begin}
 
@@ -399,8 +477,8 @@ def measure_speed(trainer, model, batch, steps):
         row[name] = {key: summary[key] for key in ("median_ms", "p10_ms", "p90_ms", "tokens_per_s", "host_late_steps", "final_loss")}
     if "one" in row:
         row["expected_no_overlap"] = expected_one_after_the_other(model, row["one"]["median_ms"])
-        for name in ("overlap", "no_overlap", "zero1", "zero2"):
-            if name in row:
+        for name in HEADS:
+            if name in row and name != "one":
                 row[f"efficiency_{name}"] = row["one"]["median_ms"] / row[name]["median_ms"]
     return row, bad
 
@@ -410,21 +488,20 @@ def judge_speed(checks, row, bad):
     if bad:
         return checks.add(name, False, bad)
     on, off = row["efficiency_overlap"], row["efficiency_no_overlap"]
-    checks.add(name, on >= LEAST_EFFICIENCY and on >= 0.98 * off,
+    update, forward = row["efficiency_zero1"], row["efficiency_forward"]
+    checks.add(name, on >= LEAST_EFFICIENCY and on >= 0.98 * off and forward >= 0.98 * update,
                f"two ranks at {on:.3f} of twice one rank's tokens/s (at least {LEAST_EFFICIENCY}, and no less than without overlap; expected {EXPECTED_OVERLAPPED}), "
-               f"{off:.3f} without overlap (expected {row['expected_no_overlap']:.3f}), {row['efficiency_zero1']:.3f} with ZeRO-1, {row['efficiency_zero2']:.3f} with ZeRO-2; one rank {row['one']['median_ms']:.2f} ms")
+               f"{off:.3f} without overlap (expected {row['expected_no_overlap']:.3f}), {update:.3f} with ZeRO-1, {forward:.3f} with its gathers beside the forward pass (no less), {row['efficiency_zero2']:.3f} with ZeRO-2; one rank {row['one']['median_ms']:.2f} ms")
 
 
 def print_speed(table):
-    print("model  B a rank   1 rank ms   2 overlapped ms   2 one after the other ms   2 ZeRO-1 ms   2 ZeRO-2 ms   tokens/s of each           efficiency of each pair   expected: overlapped, not")
+    print(f"model  B a rank   {'   '.join(f'{head} ms' for head in HEADS.values())}   tokens/s of each   efficiency of each pair   expected: overlapped, not")
     for row in table:
-        if not all(name in row for name, _, _ in VARIANTS):
+        if not all(name in row for name in HEADS):
             continue
-        one, on, off, zero, zero2 = (row[name] for name, _, _ in VARIANTS)
-        print(f"{row['model']:<5}  {row['batch_per_rank']:>8}   {one['median_ms']:>9.2f}   {on['median_ms']:>15.2f}   {off['median_ms']:>24.2f}   {zero['median_ms']:>11.2f}   {zero2['median_ms']:>11.2f}   "
-              f"{one['tokens_per_s']:.0f}, {on['tokens_per_s']:.0f}, {off['tokens_per_s']:.0f}, {zero['tokens_per_s']:.0f}, {zero2['tokens_per_s']:.0f}   "
-              f"{row['efficiency_overlap']:.3f}, {row['efficiency_no_overlap']:.3f}, {row['efficiency_zero1']:.3f}, {row['efficiency_zero2']:.3f}   "
-              f"{EXPECTED_OVERLAPPED}, {row['expected_no_overlap']:.3f}")
+        print(f"{row['model']:<5}  {row['batch_per_rank']:>8}   " + "   ".join(f"{row[name]['median_ms']:>{len(head) + 3}.2f}" for name, head in HEADS.items()) + "   "
+              + ", ".join(f"{row[name]['tokens_per_s']:.0f}" for name in HEADS) + "   "
+              + ", ".join(f"{row[f'efficiency_{name}']:.3f}" for name in HEADS if name != "one") + f"   {EXPECTED_OVERLAPPED}, {row['expected_no_overlap']:.3f}")
 
 
 def check_speed(checks, trainer, wanted, steps, table):
@@ -437,7 +514,7 @@ def check_speed(checks, trainer, wanted, steps, table):
 
 
 def main():
-    cases = ["one", "refused", "losses", "bits", "memory", "launched", "resume", "lost", "sanitizer", "speed"]
+    cases = ["one", "refused", "losses", "bits", "gathers", "memory", "launched", "resume", "lost", "sanitizer", "speed"]
     parser = options_of(__doc__, "trainer", only=cases)
     parser.add_argument("--nccl-library")
     parser.add_argument("--speed", action="append", metavar="MODEL:B,...", help="what `speed` measures: a model at these batches of a rank; may be repeated")
@@ -459,7 +536,7 @@ def main():
         elif name == "speed":
             check_speed(checks, trainer, wanted, options.speed_steps, table)
         else:
-            {"one": check_one, "losses": check_losses, "bits": check_bits, "memory": check_memory, "launched": check_launched, "resume": check_resume, "lost": check_lost,
+            {"one": check_one, "losses": check_losses, "bits": check_bits, "gathers": check_gathers, "memory": check_memory, "launched": check_launched, "resume": check_resume, "lost": check_lost,
              "sanitizer": check_sanitizer}[name](checks, trainer)
         seconds[name] = round(time.monotonic() - begin, 1)
     if not_run:

@@ -109,12 +109,13 @@ class MadeTrainer:
     """Milliseconds of a step by number of ranks and switch; None: it fails."""
 
     def __init__(self, **milliseconds):
-        self.milliseconds = {"one": 40.0, "overlap": 42.0, "no_overlap": 49.0, "zero1": 43.0, "zero2": 44.0, **milliseconds}
+        self.milliseconds = {"one": 40.0, "overlap": 42.0, "no_overlap": 49.0, "zero1": 43.0, "forward": 42.5, "zero2": 44.0, **milliseconds}
         self.commands = []
 
     def run(self, count, *arguments):
         self.commands.append(arguments)
         name = f"zero{arguments[arguments.index('--zero') + 1]}" if "--zero" in arguments else "no_overlap" if "--no-overlap" in arguments else "overlap" if count else "one"
+        name = "forward" if "forward" in arguments else name
         ms = self.milliseconds[name]
         if ms is None:
             return Run(1, 1, "", "gpt2_train: out of memory\n"), []
@@ -139,6 +140,47 @@ class Memory(unittest.TestCase):
         self.assertEqual(ranks.without_ranks_own(["-B", "4", "--zero", "2", "--wire", "bf16", "--model", "124M"]), ("-B", "4", "--model", "124M"))
 
 
+class Gathers(unittest.TestCase):
+    def verdict(self, files=None, **forward):
+        run = {"status": 0, "losses": [(step, 9.0 - step, 1.0) for step in range(ranks.STEPS)], "validations": [{"val_loss": 9.5}], "samples": [{"sample": [1, 2]}]}
+
+        def of(place):
+            return (Run(place["status"], 1, "", "out of memory\n"), place["losses"], place["validations"], place["samples"])
+
+        return ranks.gathers_verdict({"update": of(run), "forward": of({**run, **forward})}, files)
+
+    def test_equal_runs_pass(self):
+        passed, detail = self.verdict()
+        self.assertTrue(passed, detail)
+        self.assertIn("the same bits in 20 losses, 1 validations, 1 samples", detail)
+        self.assertNotIn("checkpoints", detail)
+        self.assertIn("two checkpoints", self.verdict([])[1])
+
+    def test_each_fault_fails(self):
+        for faults, says in (({"losses": [(0, 9.0, 1.0)]}, "differs: losses"), ({"validations": [{"val_loss": 9.4}]}, "differs: validations"), ({"samples": []}, "differs: samples"),
+                             ({"files": ["gathers-fp32-forward.bin"]}, "differs: gathers-fp32-forward.bin"), ({"status": 1}, "exit 1: out of memory")):
+            passed, detail = self.verdict(**faults)
+            self.assertFalse(passed, faults)
+            self.assertIn(says, detail)
+
+    def test_a_file_that_one_lacks_differs(self):
+        with tempfile.TemporaryDirectory() as folder:
+            names = ["a-update.bin", "a-forward.bin", *(os.path.join(f"a-{place}", f"step_{step:08}", file) for place in ("update", "forward")
+                                                        for step in (10, ranks.STEPS) for file in ("model.bin", "state.bin"))]
+            for name in names:
+                path = os.path.join(folder, name)
+                os.makedirs(os.path.dirname(path), exist_ok=True)
+                with open(path, "w") as file:
+                    file.write("same")
+            self.assertEqual(ranks.differing_files(folder, "a", 10), [])
+            os.remove(os.path.join(folder, "a-forward.bin"))
+            with open(os.path.join(folder, names[-1]), "w") as file:
+                file.write("else")
+            self.assertEqual(ranks.differing_files(folder, "a", 10), ["a-forward.bin", os.path.join("a-forward", f"step_{ranks.STEPS:08}", "state.bin")])
+            ranks.remove(folder, "a")
+            self.assertEqual(os.listdir(folder), [])
+
+
 class Speed(unittest.TestCase):
     def rows(self, wanted=None, **milliseconds):
         checks, table, trainer = Quiet(), [], MadeTrainer(**milliseconds)
@@ -152,11 +194,11 @@ class Speed(unittest.TestCase):
         self.assertEqual([(row["check"], row["passed"]) for row in rows], [("speed-774m-b4", True)])
         self.assertAlmostEqual(table[0]["expected_no_overlap"], 40 / (40 + 9.01), places=3)
         self.assertAlmostEqual(table[0]["efficiency_overlap"], 40 / 42)
-        self.assertIn("0.952, 0.816, 0.930, 0.909   0.95, 0.816", printed[1])
-        self.assertEqual([command[3] for command in trainer.commands], [4, 8, 8, 8, 8], "the same batch a rank")
+        self.assertIn("0.952, 0.816, 0.930, 0.941, 0.909   0.95, 0.816", printed[1])
+        self.assertEqual([command[3] for command in trainer.commands], [4, 8, 8, 8, 8, 8], "the same batch a rank")
 
     def test_each_fault_fails(self):
-        for milliseconds, says in (({"overlap": 54.0, "no_overlap": 60.0}, "0.741"), ({"overlap": 45.0, "no_overlap": 43.0}, "0.889"),
+        for milliseconds, says in (({"overlap": 54.0, "no_overlap": 60.0}, "0.741"), ({"overlap": 45.0, "no_overlap": 43.0}, "0.889"), ({"forward": 44.0}, "0.909 with its gathers"),
                                    ({"overlap": None}, "overlap: exit 1: gpt2_train: out of memory"), ({"one": None}, "one: exit 1")):
             rows, _, printed, _ = self.rows(**milliseconds)
             self.assertEqual([row["passed"] for row in rows], [False], milliseconds)

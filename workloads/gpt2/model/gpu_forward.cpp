@@ -68,7 +68,9 @@ void GpuModelOf<P>::forward_layer(int l) {
 }
 
 template <class P>
-void GpuModelOf<P>::forward_to_logits(const std::int32_t* inputs) {
+void GpuModelOf<P>::forward_to_logits(const std::int32_t* inputs, bool gathers) {
+  ParameterGathers* begun = gathers && gathers_ ? &*gathers_ : nullptr;
+  if (begun != nullptr) begun->begin_forward();
   const Layer& first = layer(0);
   const LayerTensors<const T> p = weights(0);
   launch_encoder_forward(first.residual.data, inputs, parameter(Tensor::wte), parameter(Tensor::wpe),
@@ -76,7 +78,10 @@ void GpuModelOf<P>::forward_to_logits(const std::int32_t* inputs) {
   launch_layernorm_forward(linear_->begin_ln1(0), first.ln1_mean, first.ln1_rstd,
                            static_cast<const T*>(first.residual.data), p.ln1w, p.ln1b, rows_, c_,
                            stream_.get(), switches().kernels);
-  for (int l = 0; l < options_.config.layers; ++l) forward_layer(l);
+  for (int l = 0; l < options_.config.layers; ++l) {
+    if (begun != nullptr) begun->before_layer(l);
+    forward_layer(l);
+  }
   linear_->logits();
 }
 
@@ -111,7 +116,7 @@ void GpuModelOf<P>::micro_step(const std::int32_t* inputs, const std::int32_t* t
   linear_->set_recording(true);
   {
     const NvtxRange range("forward");
-    forward_to_logits(inputs);
+    forward_to_logits(inputs, !accumulate);
     classifier(targets, scale);
     launch_loss_sum(&result_.data()->loss, act_.losses, rows_, scale, accumulate, stream_.get());
   }
@@ -127,7 +132,7 @@ template <class P>
 void GpuModelOf<P>::evaluate(const std::int32_t* inputs, const std::int32_t* targets) {
   const NvtxRange range("evaluate");
   linear_->set_recording(false);
-  forward_to_logits(inputs);
+  forward_to_logits(inputs, true);
   classifier_loss(targets);
   launch_loss_sum(&result_.data()->loss, act_.losses, rows_, loss_scale(1), false, stream_.get());
   if (options_.communicator != nullptr) {
@@ -136,7 +141,7 @@ void GpuModelOf<P>::evaluate(const std::int32_t* inputs, const std::int32_t* tar
 }
 
 #define RIDGELINE_INSTANTIATE(P)                                                          \
-  template void GpuModelOf<P>::forward_to_logits(const std::int32_t*);                    \
+  template void GpuModelOf<P>::forward_to_logits(const std::int32_t*, bool);              \
   template void GpuModelOf<P>::micro_step(const std::int32_t*, const std::int32_t*, int); \
   template void GpuModelOf<P>::evaluate(const std::int32_t*, const std::int32_t*);
 RIDGELINE_INSTANTIATE(float)

@@ -211,6 +211,10 @@ GpuModelOf<P>::GpuModelOf(const GpuModelOptions& o)
                        stream_.get());
   }
   if (!shards_.empty()) {
+    const std::vector<GradientBucket>& buckets = reduction_->buckets();
+    gathers_.emplace(*o.communicator, buckets,
+                     gather_plan(layout_, o.config.layers, buckets, o.reduction.gather),
+                     GatheredData{parameters_.data(), sizeof(T)}, stream_.get(), reduction_->stream());
     own_parts_ = shards_.parts(o.communicator->rank());
     for (Shards::Part& part : own_parts_)
       part.end = std::max(part.begin, std::min(part.end, layout_.total()));

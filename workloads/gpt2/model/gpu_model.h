@@ -105,6 +105,11 @@ class GpuModel : public TrainingState {
   /// Synchronises. Leaves parameters, gradients and result() alone.
   virtual std::vector<float> logits(const std::int32_t* inputs, std::int64_t row) = 0;
 
+  /// Where ranks hand on parameters beside the next forward pass (GatherPlace::forward), an optimizer_step leaves each
+  /// with its own part of the matrices alone: all ranks call this, in place of that pass, before any calls logits,
+  /// download_parameters or download_state. micro_step and evaluate see to it themselves.
+  virtual void complete_parameters() = 0;
+
   /// Device address of the latest StepResult: copy it in stream order.
   virtual const StepResult* device_result() const = 0;
 

@@ -25,6 +25,7 @@
 #include "gpt2/model/gradient_places.h"
 #include "gpt2/model/l2_window.h"
 #include "gpt2/model/linear.h"
+#include "gpt2/model/parameter_gathers.h"
 #include "gpt2/model/shards.h"
 #include "gpt2/ops/bias/partial_sums.h"
 
@@ -42,6 +43,7 @@ class GpuModelOf final : public GpuModel {
   void micro_step(const std::int32_t* inputs, const std::int32_t* targets, int micro) override;
   void optimizer_step(const OptimizerOptions& options) override;
   void evaluate(const std::int32_t* inputs, const std::int32_t* targets) override;
+  void complete_parameters() override;
   std::vector<float> logits(const std::int32_t* inputs, std::int64_t row) override;
   std::int64_t state_bytes(StatePart part) const override;
   void download_state(StatePart part, std::int64_t begin, std::span<std::byte> out) const override;
@@ -57,7 +59,8 @@ class GpuModelOf final : public GpuModel {
   using Operand = typename Linear<Precision>::Operand;
 
   /// Forward.
-  void forward_to_logits(const std::int32_t* inputs);
+  /// With what ranks hand on beside it, if they do and it is to begin that.
+  void forward_to_logits(const std::int32_t* inputs, bool gathers);
   void forward_layer(int l);
   /// What attproj and fcproj yield, inp x weight^T + bias: in narrow, or residual = in1 + that
   void project(T* residual, const T* in1, const Operand& inp, const Weight& weight, const T* bias);
@@ -167,6 +170,7 @@ class GpuModelOf final : public GpuModel {
   std::optional<Attention<T>> attention_;
   std::optional<Linear<Precision>> linear_;
   std::optional<GradientReduction> reduction_;  // with other ranks
+  std::optional<ParameterGathers> gathers_;     // of shards
   std::vector<Shards::Part> own_parts_;         // without what lies beyond the parameters
   DeviceBuffer<double> squared_sum_;            // of the shards' gradients
   mutable DeviceBuffer<std::byte> staging_;     // for shards on their way to rank 0

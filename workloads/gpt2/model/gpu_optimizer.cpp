@@ -43,8 +43,7 @@ void GpuModelOf<P>::optimizer_step_multi(const OptimizerOptions& o, GradientNorm
                {switches().kernels, rounding, 0});
 }
 
-// Buckets in the order in which the next forward pass reads them, so that one's parameters travel while the next is
-// updated.
+// In the order of the gathers, so that one bucket's parameters travel while the next is updated.
 template <class P>
 void GpuModelOf<P>::optimizer_step_sharded(const OptimizerOptions& o, GradientNorm* norm,
                                            const StochasticRounding& rounding) {
@@ -59,7 +58,7 @@ void GpuModelOf<P>::optimizer_step_sharded(const OptimizerOptions& o, GradientNo
   launch_norm_of_squares(norm, squared_sum_.data(), o.clip, stream_.get());
 
   const std::int64_t decay_begin = o.decay_embeddings ? 0 : layout_.embeddings_end();
-  for (std::size_t bucket = own_parts_.size(); bucket-- > 0;) {
+  for (const std::size_t bucket : gathers_->plan().order) {
     const Shards::Part& part = own_parts_[bucket];
     const std::int64_t first = std::clamp(decay_begin, part.begin, part.end) - part.begin;
     const std::int64_t last = std::clamp(layout_.vectors_start(), part.begin, part.end) - part.begin;
@@ -69,9 +68,9 @@ void GpuModelOf<P>::optimizer_step_sharded(const OptimizerOptions& o, GradientNo
     launch_adamw(parameters, master, m_.data() + part.packed, v_.data() + part.packed,
                  gradients_.data() + own[bucket].begin, norm, part.count(), {&decayed, 1}, o.adamw,
                  stream_.get(), o.step_factors, {switches().kernels, rounding, part.begin});
-    reduction_->updated(bucket, parameters_.data(), sizeof(T));
+    gathers_->updated(bucket);
   }
-  reduction_->finish_update();
+  gathers_->finish_update();
 }
 
 template <class P>

@@ -154,10 +154,16 @@ void GpuModelOf<P>::convert_parameters() {
       const Shards::Part& part = own_parts_[bucket];
       launch_convert(parameters_.data() + part.begin, master_.data() + part.packed, part.count(),
                      stream_.get());
-      reduction_->updated(bucket, parameters_.data(), sizeof(T));
+      gathers_->updated(bucket);
     }
-    reduction_->finish_update();
+    gathers_->finish_update();
+    gathers_->complete();
   }
+}
+
+template <class P>
+void GpuModelOf<P>::complete_parameters() {
+  if (gathers_) gathers_->complete();
 }
 
 template <class P>
@@ -205,7 +211,7 @@ std::vector<float> GpuModelOf<P>::logits(const std::int32_t* inputs, std::int64_
   const NvtxRange range("logits");
   if (row < 0 || row >= rows_) throw std::out_of_range("GpuModel::logits: no such position");
   linear_->set_recording(false);
-  forward_to_logits(inputs);
+  forward_to_logits(inputs, false);
   std::vector<T> stored(static_cast<std::size_t>(options_.config.vocab));
   const Matrix<T> logits = act_.logits.template get<T>(live::logits);
   RIDGELINE_CUDA_CHECK(cudaMemcpyAsync(stored.data(), logits.data + row * logits.columns,
@@ -223,6 +229,7 @@ std::vector<float> GpuModelOf<P>::logits(const std::int32_t* inputs, std::int64_
   template void GpuModelOf<P>::download_state(StatePart, std::int64_t, std::span<std::byte>) const; \
   template void GpuModelOf<P>::upload_state(StatePart, std::int64_t, std::span<const std::byte>);   \
   template void GpuModelOf<P>::convert_parameters();                                                \
+  template void GpuModelOf<P>::complete_parameters();                                               \
   template void GpuModelOf<P>::load(const std::vector<float>&);                                     \
   template std::vector<float> GpuModelOf<P>::download_parameters() const;                           \
   template std::vector<float> GpuModelOf<P>::download_gradients() const;                            \

@@ -75,7 +75,7 @@ void GradientReduction::empty_slot(std::size_t bucket, bool first) {
                                          static_cast<std::size_t>(count) * sizeof(float),
                                          cudaMemcpyDeviceToDevice, stream));
   };
-  const cudaStream_t stream = overlap_ ? stream_.get() : compute_;
+  const cudaStream_t stream = this->stream();
   if (overlap_) wait_for_compute(bucket);
   reduce(bucket, stream);
   const std::int64_t share = place.count / communicator_.size();
@@ -118,22 +118,6 @@ void GradientReduction::finish(float* loss, MicroStep micro) {
   if (sent != buckets_.size()) throw std::logic_error("GradientReduction: a bucket was not completed");
   communicator_.all_reduce_sum(loss, 1, stream_.get());
   wait_for_sums();
-}
-
-void GradientReduction::updated(std::size_t bucket, void* data, std::int64_t element_bytes) {
-  const NvtxRange range("gather parameters");
-  const GradientBucket& b = buckets_.at(bucket);
-  cudaStream_t stream = compute_;
-  if (overlap_) {
-    stream = stream_.get();
-    wait_for_compute(bucket);
-  }
-  communicator_.all_gather(static_cast<std::byte*>(data) + b.begin * element_bytes,
-                           b.count() / communicator_.size() * element_bytes, stream);
-}
-
-void GradientReduction::finish_update() {
-  if (overlap_) wait_for_sums();
 }
 
 }  // namespace ridgeline::gpt2

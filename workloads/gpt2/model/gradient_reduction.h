@@ -13,6 +13,7 @@
 #include "gpt2/common/cuda_raii.h"
 #include "gpt2/common/dtype.h"
 #include "gpt2/libs/communicator.h"
+#include "gpt2/model/gather_plan.h"
 #include "gpt2/model/gradient_buckets.h"
 #include "gpt2/model/gradient_places.h"
 
@@ -33,6 +34,7 @@ struct ReductionOptions {
   /// micro-step.
   int zero = 0;
   WireType wire = WireType::fp32;
+  GatherPlace gather = GatherPlace::update;            // with zero 1 and 2
   std::int64_t bucket_bytes = std::int64_t{40} << 20;  // of FP32 gradients: gradient_buckets.h has the rule
 };
 
@@ -56,14 +58,10 @@ class GradientReduction {
   /// In the last micro-step: adds up `loss` too; what is enqueued on `compute` from now on sees all sums.
   void finish(float* loss, MicroStep micro);
 
-  /// With zero 1, after the update of this rank's part of bucket `bucket`: what is enqueued on `compute` so far
-  /// completes it. `data` has the buckets' elements, of `element_bytes` each.
-  void updated(std::size_t bucket, void* data, std::int64_t element_bytes);
-  /// What is enqueued on `compute` from now on sees the parts of all ranks.
-  void finish_update();
-
   [[nodiscard]] Communicator& communicator() { return communicator_; }
   [[nodiscard]] const std::vector<GradientBucket>& buckets() const { return buckets_; }
+  /// On which sums are made: of the highest priority, or `compute` without overlap.
+  [[nodiscard]] cudaStream_t stream() const { return overlap_ ? stream_.get() : compute_; }
 
  private:
   void reduce(std::size_t bucket, cudaStream_t stream);

@@ -239,6 +239,11 @@ void add_ranks(CLI::App& app, RankOptions& o) {
   app.add_option("--wire", o.wire, "What gradients travel and are added up as: fp32 or bf16 [fp32]")
       ->transform(choice<WireType>({{"fp32", WireType::fp32}, {"bf16", WireType::bf16}}))
       ->group("Ranks");
+  app.add_option("--gather", o.gather,
+                 "With --zero: hand on the layers' matrices beside the update of others, or beside the next "
+                 "forward pass: update or forward [update]")
+      ->transform(choice<GatherPlace>({{"update", GatherPlace::update}, {"forward", GatherPlace::forward}}))
+      ->group("Ranks");
   app.add_option("--bucket-mib", o.bucket_mib, "MiB of FP32 gradients that are added up at a time, at least")
       ->capture_default_str()
       ->check(CLI::Range(1, 1 << 20))

@@ -84,12 +84,15 @@ void Progress::ranks_line() {
   if (job_.nccl_version.empty()) return;
   const RankOptions& o = options_.ranks;
   const std::string ctas = o.ctas > 0 ? fmt::format(", at most {} blocks each", o.ctas) : std::string();
+  const char* gathers = o.zero == 0                        ? ""
+                        : o.gather == GatherPlace::forward ? ", gathers under the forward pass"
+                                                           : ", gathers under the update";
   say(fmt::format(
       "ranks     {}, B={} each, ZeRO-{}, NCCL {}: gradients in {}, {} buckets of {} MiB at least, {} "
       "the backward "
-      "pass{}",
+      "pass{}{}",
       job_.ranks, job_.sequences, o.zero, job_.nccl_version, o.wire == WireType::fp32 ? "FP32" : "BF16",
-      job_.buckets, o.bucket_mib, o.overlap ? "beside" : "after", ctas));
+      job_.buckets, o.bucket_mib, o.overlap ? "beside" : "after", gathers, ctas));
 }
 
 void Progress::header(const MemoryPlan& memory, const DataIdentity& data) {
@@ -222,6 +225,7 @@ void Progress::summary(std::int64_t held_bytes) {
       {"zero", options_.ranks.zero},
       {"overlap", options_.ranks.overlap},
       {"wire", options_.ranks.wire == WireType::fp32 ? "fp32" : "bf16"},
+      {"gather", options_.ranks.gather == GatherPlace::update ? "update" : "forward"},
       {"bucket_mib", options_.ranks.bucket_mib},
       {"buckets", job_.buckets},
       {"nccl_ctas", options_.ranks.ctas},

@@ -193,6 +193,7 @@ Prepared prepare(const Options& given, const RankPlace& place) {
              .reduction = {.overlap = o.ranks.overlap,
                            .zero = o.ranks.zero,
                            .wire = o.ranks.wire,
+                           .gather = o.ranks.gather,
                            .bucket_bytes = static_cast<std::int64_t>(o.ranks.bucket_mib) << 20}};
   p.model.matmul.search = o.matmul_search;
   p.model.matmul.cache_path = matmul_cache_path(o);
@@ -384,6 +385,7 @@ void run(Prepared& prepared, GpuModel& model, Progress& progress, RankLink* link
     finish_all(step + 1);
     place.enter(RankPhase::aside);
     if (validates) progress.validation(step, validation->loss(model));
+    if (samples || saves) model.complete_parameters();
     if (samples && prepared.leads()) progress.sample(step + 1, prepared.sampler->write(model, step + 1));
     if (saves && prepared.leads()) {
       save_checkpoint(options, prepared.header, step + 1, steps.position(), model, progress);
@@ -435,6 +437,7 @@ void train_model(Prepared& prepared, Progress& progress, RankLink* link, std::in
     progress.summary(held_since(free_bytes));
     if (options.matmul_report && prepared.leads()) print_choices(options.switches.matmul, model->matmul());
     if (!options.save.empty()) {
+      model->complete_parameters();
       const std::vector<float> parameters = model->download_parameters();
       if (prepared.leads()) write_model_file(options.save, prepared.config, options.save_type, parameters);
     }
