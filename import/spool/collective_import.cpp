@@ -4,31 +4,24 @@
 
 #include <algorithm>
 #include <cstring>
+#include <span>
 
 #include "ridgeline/base/collective_name.h"
 #include "ridgeline/store/collectives.h"
+#include "spool/nccl_calls.h"
 
 namespace ridgeline::import {
 
 namespace {
 
 constexpr std::string_view kNcclDomain = "NCCL";
-constexpr std::string_view kNcclKernel = "nccl";
 // A payload of NCCL's is a few numbers.
 constexpr std::size_t kLongestNcclPayloadBytes = 64;
 constexpr std::size_t kMaxCallsOfGroup = 4096;
-constexpr std::uint64_t kMaxMessageBytes = std::uint64_t{1} << 50;
 constexpr std::int64_t kMaxRanksOfGroup = 1'000'000;
 
-constexpr std::pair<std::string_view, CollectiveFunction> kNcclCalls[] = {
-    {"ncclAllReduce", CollectiveFunction::all_reduce},
-    {"ncclAllGather", CollectiveFunction::all_gather},
-    {"ncclReduceScatter", CollectiveFunction::reduce_scatter},
-    {"ncclBroadcast", CollectiveFunction::broadcast},
-    {"ncclReduce", CollectiveFunction::reduce},
-    {"ncclAlltoAll", CollectiveFunction::all_to_all},
-    {"ncclSend", CollectiveFunction::send_receive},
-    {"ncclRecv", CollectiveFunction::send_receive}};
+// Its kernels for buffers that all ranks have at the same places: none of its algorithms and protocols.
+constexpr std::string_view kSymmetricKernel = "ncclSym";
 
 // These hand over the message's size of one rank; the array is as many times as long as the group has ranks.
 bool message_is_a_part(CollectiveFunction function) {
@@ -67,7 +60,7 @@ void RecordedCollectives::know_paths() {
     } else if (name.starts_with("ncclCommInitRank")) {
       known.kind = PathKind::makes_group;
     }
-    for (const auto& [call, function] : kNcclCalls) {
+    for (const auto& [call, function] : kNcclFunctions) {
       if (name == call) known = {PathKind::call, function};
     }
     if (known.kind != PathKind::other) paths_[id] = known;
@@ -78,31 +71,52 @@ void RecordedCollectives::scan() {
   know_paths();
   if (paths_.empty()) return;
   using spool::RecordType;
-  visit_records(
-      reader_, {RecordType::launch, RecordType::nvtx_range, RecordType::nvtx_payload, RecordType::graph_node},
-      {}, [this](const spool::RecordView& view) {
-        if (const auto* launch = view.as<spool::LaunchRecord>()) {
-          on_launch(*launch);
-        } else if (const auto* payload = view.as<spool::NvtxPayloadRecord>()) {
-          if (payload->position == 0 && payload->length_bytes <= kLongestNcclPayloadBytes)
-            payloads_[payload->range_id] = std::string(view.trailing_bytes());
-        } else if (const auto* range = view.as<spool::NvtxRangeRecord>()) {
-          on_range_end(*range);
-        } else if (const auto* node = view.as<spool::GraphNodeRecord>()) {
-          if (node->graph != last_graph_) captured_until_here();
-          last_graph_ = node->graph;
-        }
-      });
+  visit_records(reader_,
+                {RecordType::launch, RecordType::nvtx_range, RecordType::nvtx_payload, RecordType::graph_node,
+                 RecordType::collective_detail},
+                {}, [this](const spool::RecordView& view) {
+                  if (const auto* launch = view.as<spool::LaunchRecord>()) {
+                    on_launch(*launch);
+                  } else if (const auto* payload = view.as<spool::NvtxPayloadRecord>()) {
+                    if (payload->position == 0 && payload->length_bytes <= kLongestNcclPayloadBytes)
+                      payloads_[payload->range_id] = std::string(view.trailing_bytes());
+                  } else if (const auto* range = view.as<spool::NvtxRangeRecord>()) {
+                    on_range_end(*range);
+                  } else if (const auto* node = view.as<spool::GraphNodeRecord>()) {
+                    if (node->graph != last_graph_) captured_until_here();
+                    last_graph_ = node->graph;
+                  } else if (const auto* detail = view.as<spool::CollectiveDetailRecord>()) {
+                    details_.add(*detail);
+                  }
+                });
   captured_until_here();
+  resolve_graphs();
 }
 
 // What was captured since the last graph was made is in this one.
 void RecordedCollectives::captured_until_here() {
-  if (captured_.empty()) return;
-  std::vector<NcclCall> calls;
-  for (const Launched& launched : captured_) calls.push_back(bytes_if_alone(launched));
-  graphs_.push_back(std::move(calls));
+  if (!captured_.empty()) captured_graphs_.push_back(std::move(captured_));
   captured_.clear();
+}
+
+// Of graphs with the same calls it does not matter which one ran.
+void RecordedCollectives::resolve_graphs() {
+  for (const std::vector<Launched>& captured : captured_graphs_) {
+    std::vector<Known> calls;
+    for (const Launched& launched : captured) {
+      if (std::optional<Known> known = known_of(launched)) calls.push_back(std::move(*known));
+    }
+    const auto same = std::find_if(graphs_.begin(), graphs_.end(), [&](const std::vector<Known>& graph) {
+      return std::equal(graph.begin(), graph.end(), calls.begin(), calls.end(),
+                        [](const Known& a, const Known& b) { return a.call == b.call; });
+    });
+    if (same == graphs_.end()) {
+      graphs_.push_back(std::move(calls));
+      continue;
+    }
+    for (std::size_t i = 0; i < calls.size(); ++i) (*same)[i].detail.keep_what_agrees(calls[i].detail);
+  }
+  captured_graphs_.clear();
 }
 
 void RecordedCollectives::on_launch(const spool::LaunchRecord& launch) {
@@ -111,20 +125,26 @@ void RecordedCollectives::on_launch(const spool::LaunchRecord& launch) {
   if (path == paths_.end()) return;
   Launched launched;
   launched.range = launch.nvtx_range_id;
+  launched.correlation_id = launch.correlation_id;
   if (path->second.kind == PathKind::call) {
     launched.call = call_in(path->second.function, launch.nvtx_range_id);
   } else if (path->second.kind == PathKind::group_ends) {
-    const std::optional<NcclCall> call = as_one(groups_of_threads_[launch.thread_id].calls);
-    if (!call) return;
-    launched.call = *call;
+    const ThreadGroup& group = groups_of_threads_[launch.thread_id];
+    launched.call = as_one(group.calls);
+    launched.calls = group.ranges;
+    launched.moves_messages = std::any_of(group.calls.begin(), group.calls.end(), [](const NcclCall& call) {
+      return call.function == CollectiveFunction::send_receive ||
+             call.function == CollectiveFunction::all_to_all;
+    });
   } else {
     return;
   }
+  calls_ = true;
   ++launches_of_range_[launched.range];
   if ((launch.header.flags & spool::kLaunchCaptured) != 0) {
-    captured_.push_back(launched);
+    captured_.push_back(std::move(launched));
   } else {
-    launched_[launch.correlation_id] = launched;
+    launched_[launch.correlation_id] = std::move(launched);
   }
 }
 
@@ -138,12 +158,17 @@ void RecordedCollectives::on_range_end(const spool::NvtxRangeRecord& range) {
         break;
       case PathKind::group_ends:
         group.depth = std::max(group.depth - 1, 0);
-        if (group.depth == 0) group.calls.clear();
+        if (group.depth == 0) {
+          group.calls.clear();
+          group.ranges.clear();
+        }
         break;
       case PathKind::call:
         if (group.depth > 0 && !launches_of_range_.contains(range.range_id) &&
-            group.calls.size() < kMaxCallsOfGroup)
+            group.calls.size() < kMaxCallsOfGroup) {
           group.calls.push_back(call_in(path->second.function, range.range_id));
+          group.ranges.push_back(range.range_id);
+        }
         break;
       case PathKind::makes_group:
         note_group(range.range_id);
@@ -225,34 +250,87 @@ void RecordedCollectives::write_groups() {
 }
 
 // Whose bytes they are is known of one kernel alone.
-RecordedCollectives::NcclCall RecordedCollectives::bytes_if_alone(const Launched& launched) const {
-  NcclCall call = launched.call;
+bool RecordedCollectives::is_alone(const Launched& launched) const {
   const auto launches = launches_of_range_.find(launched.range);
-  if (launches == launches_of_range_.end() || launches->second != 1) call.bytes.reset();
-  return call;
+  return launches != launches_of_range_.end() && launches->second == 1;
+}
+
+// Of calls whose launch is not known it holds for a launch of them all what they agree on, if it is known of all.
+std::optional<CollectiveDetail> RecordedCollectives::said_of(const Launched& launched) const {
+  if (const CollectiveDetail* said = details_.of_launch(launched.correlation_id)) return *said;
+  const std::span<const std::uint64_t> calls =
+      launched.calls.empty() ? std::span(&launched.range, 1) : std::span(launched.calls);
+  std::optional<CollectiveDetail> all;
+  for (const std::uint64_t range : calls) {
+    const CollectiveDetail* said = details_.of_call(range);
+    if (said == nullptr) return std::nullopt;
+    if (all) {
+      all->keep_what_agrees(*said);
+    } else {
+      all = *said;
+    }
+    all->message_bytes.reset();
+  }
+  return all;
+}
+
+std::optional<RecordedCollectives::Known> RecordedCollectives::known_of(const Launched& launched) const {
+  const auto differ = [](const auto& a, const auto& b) { return a && b && *a != *b; };
+  std::optional<CollectiveDetail> said = said_of(launched);
+  Known known;
+  if (launched.call) {
+    known.call = *launched.call;
+    if (!is_alone(launched)) known.call.bytes.reset();
+    if (said &&
+        (differ(said->function, std::optional(known.call.function)) || differ(said->group, known.call.group)))
+      said.reset();
+    if (said && !known.call.bytes && said->function) {
+      known.call.bytes = said->message_bytes;
+      known.bytes_source = CollectiveSource::plugin;
+    }
+  } else if (said && said->function && !launched.moves_messages) {
+    known.call = {*said->function, said->group, said->message_bytes};
+    known.source = known.bytes_source = CollectiveSource::plugin;
+  } else {
+    return std::nullopt;
+  }
+  if (said) known.detail = *said;
+  return known;
+}
+
+RecordedCollectives::KernelFacts RecordedCollectives::facts_of(const Execution& execution,
+                                                               std::string_view kernel) {
+  constexpr std::int64_t kMaxBlocks = INT32_MAX;
+  const auto& [x, y, z] = execution.grid;
+  KernelFacts facts{collective_in_name(kernel), element_in_name(kernel), 0,
+                    kernel.find(kSymmetricKernel) != std::string_view::npos};
+  if (x > 0 && x <= kMaxBlocks && y == 1 && z == 1) facts.blocks = x;
+  return facts;
 }
 
 void RecordedCollectives::ran(const Execution& execution, store::Id launch_id, std::string_view kernel) {
-  if (paths_.empty() || kernel.find(kNcclKernel) == std::string_view::npos) return;
+  if (paths_.empty() || kernel.find(kNcclPrefix) == std::string_view::npos) return;
   if (execution.graph_node) {
     graph_launches_[execution.correlation_id].push_back(
-        {execution.start_ns, launch_id, collective_in_name(kernel)});
+        {execution.start_ns, launch_id, facts_of(execution, kernel)});
     return;
   }
   const auto launched = launched_.find(execution.correlation_id);
-  if (launched != launched_.end()) write(launch_id, bytes_if_alone(launched->second));
+  if (launched == launched_.end()) return;
+  if (const std::optional<Known> known = known_of(launched->second))
+    write(launch_id, *known, facts_of(execution, kernel));
 }
 
-// Of one graph alone, or of several that say the same.
-const std::vector<RecordedCollectives::NcclCall>* RecordedCollectives::calls_of(
+// Of one graph alone.
+const std::vector<RecordedCollectives::Known>* RecordedCollectives::calls_of(
     const std::vector<NodeRun>& runs) const {
-  const std::vector<NcclCall>* found = nullptr;
-  for (const std::vector<NcclCall>& calls : graphs_) {
-    if (calls.size() != runs.size()) continue;
-    const bool fits = std::equal(
-        calls.begin(), calls.end(), runs.begin(),
-        [](const NcclCall& call, const NodeRun& run) { return !run.named || *run.named == call.function; });
-    if (!fits || (found != nullptr && *found == calls)) continue;
+  const std::vector<Known>* found = nullptr;
+  for (const std::vector<Known>& calls : graphs_) {
+    const bool fits = std::equal(calls.begin(), calls.end(), runs.begin(), runs.end(),
+                                 [](const Known& known, const NodeRun& run) {
+                                   return !run.kernel.function || *run.kernel.function == known.call.function;
+                                 });
+    if (!fits) continue;
     if (found != nullptr) return nullptr;
     found = &calls;
   }
@@ -264,25 +342,41 @@ void RecordedCollectives::finish() {
     std::sort(runs.begin(), runs.end(), [](const NodeRun& a, const NodeRun& b) {
       return std::pair(a.start_ns, a.launch_id) < std::pair(b.start_ns, b.launch_id);
     });
-    const std::vector<NcclCall>* calls = calls_of(runs);
+    const std::vector<Known>* calls = calls_of(runs);
     if (calls == nullptr) continue;
-    for (std::size_t i = 0; i < runs.size(); ++i) write(runs[i].launch_id, (*calls)[i]);
+    for (std::size_t i = 0; i < runs.size(); ++i) write(runs[i].launch_id, (*calls)[i], runs[i].kernel);
   }
 }
 
-void RecordedCollectives::write(store::Id launch_id, const NcclCall& call) {
+void RecordedCollectives::write(store::Id launch_id, const Known& known, const KernelFacts& kernel) {
+  const NcclCall& call = known.call;
   store::Collective row;
   row.launch_id = launch_id;
   row.function = call.function;
   row.bytes = call.bytes;
-  row.source = CollectiveSource::nvtx;
-  if (call.group) {
-    const NcclGroup& group = groups_.at(*call.group);
-    if (group.id != 0) row.communicator_id = group.id;
-    if (row.bytes && message_is_a_part(call.function)) row.bytes = whole_array(*row.bytes, group.ranks);
+  row.source = known.source;
+  const auto group = call.group ? groups_.find(*call.group) : groups_.end();
+  if (group != groups_.end()) {
+    if (group->second.id != 0) row.communicator_id = group->second.id;
+    if (row.bytes && message_is_a_part(call.function))
+      row.bytes = whole_array(*row.bytes, group->second.ranks);
   } else if (message_is_a_part(call.function)) {
     row.bytes.reset();
   }
+  if (row.bytes) row.bytes_source = known.bytes_source;
+  const CollectiveDetail& said = known.detail;
+  // A kernel's name has the type that it computes with: of signed integers their sum is that of unsigned ones.
+  row.element_type = said.element_type ? said.element_type : kernel.element_type;
+  if (row.element_type)
+    row.element_type_source = said.element_type ? CollectiveSource::plugin : CollectiveSource::kernel;
+  row.channels = said.channels;
+  if (!row.channels && kernel.blocks > 0) row.channels = kernel.blocks;
+  if (row.channels) row.channels_source = said.channels ? CollectiveSource::plugin : CollectiveSource::kernel;
+  if (!kernel.symmetric) {
+    row.algorithm = said.algorithm;
+    row.protocol = said.protocol;
+  }
+  if (row.algorithm || row.protocol) row.algorithm_source = CollectiveSource::plugin;
   rows_.writer().add(row);
   rows_.row_written();
 }

@@ -1,8 +1,11 @@
-// collective_import.h: what NCCL says of its collectives by NVTX, joined to the kernels that ran them.
+// collective_import.h: what NCCL says of its collectives by NVTX and by its profiler plugin, joined to the kernels that
+// ran them.
 //
 // NCCL opens a range round each of its calls, with the communicator's hash and the bytes as a payload. A kernel is of
 // the call in whose range it was launched, or of the calls of the group that launched it. In a CUDA graph the calls are
-// made once, at its capture: a launch of the graph runs their kernels in the order of the calls.
+// made once, at its capture: a launch of the graph runs their kernels in the order of the calls. The plugin says of
+// each launch what it does, by its correlation id, and of calls whose kernels need a thread of the host's by the call.
+// Where the two contradict each other, the plugin's word is left.
 #pragma once
 
 #include <cstdint>
@@ -16,6 +19,7 @@
 #include "recording/events.h"
 #include "recording/process_rows.h"
 #include "ridgeline/base/collective_words.h"
+#include "spool/collective_details.h"
 #include "spool/spool_scan.h"
 
 namespace ridgeline::import {
@@ -26,12 +30,14 @@ class RecordedCollectives {
  public:
   /// Keeps references to all.
   RecordedCollectives(const spool::Reader& reader, const ScannedSpool& spool, ProcessRows& rows)
-      : reader_(reader), spool_(spool), rows_(rows) {}
+      : reader_(reader), spool_(spool), rows_(rows), details_(reader) {}
 
   /// One pass over ranges and launches; none where the program has no range of NCCL.
   void scan();
   /// The process's rank in its largest group of several; none: no group said it.
   [[nodiscard]] std::optional<int> rank() const;
+  /// NCCL was called, and no plugin of ours heard of it.
+  [[nodiscard]] bool without_details() const { return calls_ && details_.empty(); }
   void write_groups();
   /// `kernel`: its name, mangled.
   void ran(const Execution& execution, store::Id launch_id, std::string_view kernel);
@@ -50,12 +56,29 @@ class RecordedCollectives {
     bool operator==(const NcclCall&) const = default;
   };
   struct Launched {
+    std::optional<NcclCall> call;      // none: of a group of different calls
+    std::uint64_t range = 0;           // of the call, or of the end of the group
+    std::vector<std::uint64_t> calls;  // ranges of the group's calls; none: of the call itself
+    std::uint32_t correlation_id = 0;
+    bool moves_messages =
+        false;  // sends and receives are among the group's calls, of which the plugin does not tell
+  };
+  struct Known {
     NcclCall call;
-    std::uint64_t range = 0;  // of the call, or of the end of the group
+    CollectiveSource source = CollectiveSource::nvtx;        // of the call
+    CollectiveSource bytes_source = CollectiveSource::nvtx;  // of its bytes
+    CollectiveDetail detail;                                 // what else the plugin says
+  };
+  struct KernelFacts {
+    std::optional<CollectiveFunction> function;
+    std::optional<ElementType> element_type;
+    std::int64_t blocks = 0;
+    bool symmetric = false;  // none of the library's algorithms
   };
   struct ThreadGroup {
     int depth = 0;
     std::vector<NcclCall> calls;
+    std::vector<std::uint64_t> ranges;  // of the calls
   };
   struct NcclGroup {
     store::Id id = 0;  // 0: has no row
@@ -64,7 +87,7 @@ class RecordedCollectives {
   struct NodeRun {
     std::int64_t start_ns = 0;
     store::Id launch_id = 0;
-    std::optional<CollectiveFunction> named;
+    KernelFacts kernel;
   };
 
   void know_paths();
@@ -74,20 +97,27 @@ class RecordedCollectives {
   [[nodiscard]] static std::optional<NcclCall> as_one(const std::vector<NcclCall>& calls);
   void note_group(std::uint64_t range_id);
   void captured_until_here();
-  [[nodiscard]] NcclCall bytes_if_alone(const Launched& launched) const;
-  [[nodiscard]] const std::vector<NcclCall>* calls_of(const std::vector<NodeRun>& runs) const;
-  void write(store::Id launch_id, const NcclCall& call);
+  void resolve_graphs();
+  [[nodiscard]] std::optional<CollectiveDetail> said_of(const Launched& launched) const;
+  [[nodiscard]] std::optional<Known> known_of(const Launched& launched) const;
+  [[nodiscard]] bool is_alone(const Launched& launched) const;
+  [[nodiscard]] const std::vector<Known>* calls_of(const std::vector<NodeRun>& runs) const;
+  [[nodiscard]] static KernelFacts facts_of(const Execution& execution, std::string_view kernel);
+  void write(store::Id launch_id, const Known& known, const KernelFacts& kernel);
 
   const spool::Reader& reader_;
   const ScannedSpool& spool_;
   ProcessRows& rows_;
+  CollectiveDetails details_;
+  bool calls_ = false;
   std::unordered_map<std::uint32_t, NcclPath> paths_;
   std::unordered_map<std::uint64_t, std::string> payloads_;           // of ranges that have not ended
   std::unordered_map<std::uint32_t, ThreadGroup> groups_of_threads_;  // by thread
   std::unordered_map<std::uint64_t, std::uint32_t> launches_of_range_;
   std::unordered_map<std::uint32_t, Launched> launched_;  // by correlation id
   std::vector<Launched> captured_;                        // since the last graph was made
-  std::vector<std::vector<NcclCall>> graphs_;             // of each graph, in the order of the calls
+  std::vector<std::vector<Launched>> captured_graphs_;    // of each graph
+  std::vector<std::vector<Known>> graphs_;                // of each that differs, in the order of the calls
   std::uint32_t last_graph_ = 0;
   std::map<std::uint64_t, NcclGroup> groups_;                               // by hash
   std::unordered_map<std::uint32_t, std::vector<NodeRun>> graph_launches_;  // by correlation id

@@ -52,6 +52,9 @@ class Process {
     collectives_.scan();
     write_process();
     collectives_.write_groups();
+    if (in_.manifest && !in_.manifest->nccl_profiler.empty() && collectives_.without_details())
+      rows_.say(Severity::info,
+                Reason(ReasonCode::nccl_profiler_taken, {{"by", one_line(in_.manifest->nccl_profiler)}}));
     write_versions();
     for (const auto& [ordinal, device] : spool_.devices)
       rows_.add_device(ordinal, device_of(reader_, device));

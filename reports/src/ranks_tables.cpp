@@ -245,6 +245,11 @@ void show_links(Table& table, const std::vector<Row>& rows) {
                                      [&](const Row& row) { return (row.link_bytes.*link.of).has_value(); }));
 }
 
+template <typename E>
+Cell word_or_missing(std::optional<E> word) {
+  return word ? Cell::text(std::string(to_string(*word))) : Cell::missing();
+}
+
 // Which collective it is.
 void add_collective(std::vector<Column<CollectiveCost>>& columns) {
   using Row = CollectiveCost;
@@ -256,10 +261,7 @@ void add_collective(std::vector<Column<CollectiveCost>>& columns) {
                       .help = "`all_reduce`, `all_gather`, `reduce_scatter`, `broadcast`, `reduce`, "
                               "`all_to_all`, `send_receive`; not known: missing",
                       .align = Align::left},
-                     [](const Row& row) {
-                       return row.function ? Cell::text(std::string(to_string(*row.function)))
-                                           : Cell::missing();
-                     }});
+                     [](const Row& row) { return word_or_missing(row.function); }});
   columns.push_back(
       {{.key = "bytes", .header = "size", .unit = "MB", .help = "of the whole array; not known: missing"},
        [](const Row& row) {
@@ -268,19 +270,31 @@ void add_collective(std::vector<Column<CollectiveCost>>& columns) {
   columns.push_back(
       {{.key = "element_type",
         .header = "type",
-        .help = "of its elements, by its kernel's name: `fp32`, `bf16` and the like; missing: the name "
-                "says none, as that of a gather, which moves bytes, or calls differ",
+        .help =
+            "of its elements, by NCCL's profiler plugin, else by its kernel's name: `fp32`, `bf16` and "
+            "the like; missing: neither says it, as of a gather, whose kernel moves bytes, or calls differ",
         .align = Align::left,
         .shown = false},
-       [](const Row& row) {
-         return row.element_type ? Cell::text(std::string(to_string(*row.element_type))) : Cell::missing();
-       }});
+       [](const Row& row) { return word_or_missing(row.element_type); }});
   columns.push_back(
       {{.key = "blocks",
         .header = "blocks",
         .help = "thread blocks of its kernel on a rank, for NCCL its channels; missing: calls differ",
         .shown = false},
        [](const Row& row) { return row.blocks ? Cell::number(*row.blocks, Form::plain) : Cell::missing(); }});
+  columns.push_back({{.key = "algorithm",
+                      .header = "algorithm",
+                      .help = "by NCCL's profiler plugin: `ring`, `tree`, `collnet_direct`, `collnet_chain`, "
+                              "`nvls`, `nvls_tree`, `pat`; missing: not known, or calls differ",
+                      .align = Align::left,
+                      .shown = false},
+                     [](const Row& row) { return word_or_missing(row.algorithm); }});
+  columns.push_back({{.key = "protocol",
+                      .header = "protocol",
+                      .help = "likewise: `ll`, `ll128`, `simple`",
+                      .align = Align::left,
+                      .shown = false},
+                     [](const Row& row) { return word_or_missing(row.protocol); }});
   columns.push_back({{.key = "communicator",
                       .header = "communicator",
                       .help = "its hash, or the stream where it is not known",
@@ -560,10 +574,7 @@ Table interference_table(const JobAnalysis& analysis) {
                       .header = "function",
                       .help = "of the collective that a launch is longest beside; not known: missing",
                       .align = Align::left},
-                     [](const Row& row) {
-                       return row.function ? Cell::text(std::string(to_string(*row.function)))
-                                           : Cell::missing();
-                     }});
+                     [](const Row& row) { return word_or_missing(row.function); }});
   columns.push_back(
       {{.key = "factor_ratio",
         .header = "slower",

@@ -69,6 +69,12 @@ std::string process_text(const Reason& reason) {
           "the program nests its NVTX ranges in more than {} different ways (numbered names?): launches "
           "after that have no range; name ranges alike in every step",
           number("limit"));
+    case Code::nccl_profiler_taken:
+      return fmt::format(
+          "algorithm and protocol of NCCL's collectives are not known: NCCL takes one profiler plugin, and "
+          "it "
+          "has another ({})",
+          reason.word("by"));
     case Code::ranges_unbalanced:
       return fmt::format(
           "{} NVTX calls could not be followed (an end without a begin, or too deeply nested): ranges of "
@@ -421,6 +427,7 @@ std::string reason_text(const Reason& reason) {
     case Code::names_lost:
     case Code::range_paths_full:
     case Code::ranges_unbalanced:
+    case Code::nccl_profiler_taken:
     case Code::part_of_capture:
       return process_text(reason);
     case Code::no_steps:

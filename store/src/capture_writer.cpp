@@ -334,8 +334,10 @@ Id CaptureWriter::add(const Communicator& row) {
                         row.process_id, row.hash, row.ranks, row.rank, row.name);
 }
 void CaptureWriter::add(const Collective& row) {
-  state_->insert("INSERT OR REPLACE INTO collective VALUES (?,?,?,?,?,?)", row.launch_id, row.communicator_id,
-                 row.ordinal, row.function, row.bytes, row.source);
+  state_->insert("INSERT OR REPLACE INTO collective VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?)", row.launch_id,
+                 row.communicator_id, row.ordinal, row.function, row.bytes, row.source, row.bytes_source,
+                 row.element_type, row.element_type_source, row.channels, row.channels_source, row.algorithm,
+                 row.protocol, row.algorithm_source);
 }
 
 void CaptureWriter::set_host(Id process_id, std::string_view host_name) {

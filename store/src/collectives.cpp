@@ -1,5 +1,7 @@
 #include "ridgeline/store/collectives.h"
 
+#include <fmt/format.h>
+
 #include "capture_file.h"
 #include "ridgeline/store/schema.h"
 
@@ -37,16 +39,29 @@ std::vector<Collective> collectives(const Capture& capture) {
   std::vector<Collective> rows;
   const auto database = with_jobs(capture);
   if (!database) return rows;
+  const bool detailed = database->scalar_int64("PRAGMA user_version") >= kCollectiveDetailsAreKept;
   Statement row = database->prepare(
-      "SELECT launch_id, communicator_id, ordinal, function, bytes, source FROM collective ORDER BY "
-      "launch_id");
+      fmt::format("SELECT launch_id, communicator_id, ordinal, function, bytes, source, {} FROM collective "
+                  "ORDER BY launch_id",
+                  detailed ? "bytes_source, element_type, element_type_source, channels, channels_source, "
+                             "algorithm, protocol, algorithm_source"
+                           : "NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL"));
   while (row.step())
-    rows.push_back({.launch_id = row.int64(0),
-                    .communicator_id = row.optional_int64(1),
-                    .ordinal = row.optional_int64(2),
-                    .function = row.word<CollectiveFunction>(3, "collective.function"),
-                    .bytes = row.optional_int64(4),
-                    .source = row.word<CollectiveSource>(5, "collective.source")});
+    rows.push_back(
+        {.launch_id = row.int64(0),
+         .communicator_id = row.optional_int64(1),
+         .ordinal = row.optional_int64(2),
+         .function = row.word<CollectiveFunction>(3, "collective.function"),
+         .bytes = row.optional_int64(4),
+         .source = row.word<CollectiveSource>(5, "collective.source"),
+         .bytes_source = row.optional_word<CollectiveSource>(6, "collective.bytes_source"),
+         .element_type = row.optional_word<ElementType>(7, "collective.element_type"),
+         .element_type_source = row.optional_word<CollectiveSource>(8, "collective.element_type_source"),
+         .channels = row.optional_int64(9),
+         .channels_source = row.optional_word<CollectiveSource>(10, "collective.channels_source"),
+         .algorithm = row.optional_word<CollectiveAlgorithm>(11, "collective.algorithm"),
+         .protocol = row.optional_word<CollectiveProtocol>(12, "collective.protocol"),
+         .algorithm_source = row.optional_word<CollectiveSource>(13, "collective.algorithm_source")});
   return rows;
 }
 

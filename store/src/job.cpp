@@ -43,12 +43,6 @@ Lengths spans_of(const std::string& text) {
   return spans;
 }
 
-template <typename E>
-std::optional<E> optional_word(const Statement& row, int column, std::string_view where) {
-  if (row.is_null(column)) return std::nullopt;
-  return row.word<E>(column, where);
-}
-
 void read_names(const Database& database, Job& job) {
   Statement rank = database.prepare(
       "SELECT rank, host, program, world_size, device, file, process_id FROM job_rank ORDER BY rank");
@@ -66,15 +60,17 @@ void read_names(const Database& database, Job& job) {
   while (group.step())
     job.communicators.push_back(
         {group.int64(0), group.text(1), group.optional_int64(2), group.optional_text(3)});
-  const bool typed = database.scalar_int64("PRAGMA user_version") >= kElementTypesAreKept;
+  const std::int64_t version = database.scalar_int64("PRAGMA user_version");
   Statement site = database.prepare(
-      fmt::format("SELECT id, communicator_id, function, bytes, {} FROM job_site ORDER BY id",
-                  typed ? "element_type, blocks" : "NULL, NULL"));
+      fmt::format("SELECT id, communicator_id, function, bytes, {}, {} FROM job_site ORDER BY id",
+                  version >= kElementTypesAreKept ? "element_type, blocks" : "NULL, NULL",
+                  version >= kCollectiveDetailsAreKept ? "algorithm, protocol" : "NULL, NULL"));
   while (site.step())
-    job.sites.push_back({site.int64(0), site.int64(1),
-                         optional_word<CollectiveFunction>(site, 2, "job_site.function"),
-                         site.optional_int64(3), optional_word<ElementType>(site, 4, "job_site.element_type"),
-                         site.optional_int64(5)});
+    job.sites.push_back(
+        {site.int64(0), site.int64(1), site.optional_word<CollectiveFunction>(2, "job_site.function"),
+         site.optional_int64(3), site.optional_word<ElementType>(4, "job_site.element_type"),
+         site.optional_int64(5), site.optional_word<CollectiveAlgorithm>(6, "job_site.algorithm"),
+         site.optional_word<CollectiveProtocol>(7, "job_site.protocol")});
   Statement kernel = database.prepare("SELECT id, name FROM job_kernel ORDER BY id");
   while (kernel.step()) job.kernels.push_back({kernel.int64(0), kernel.text(1)});
 }
@@ -148,7 +144,7 @@ void read_interference(const Database& database, Job& job) {
       "FROM job_interference ORDER BY rank, kernel_id, function");
   while (of.step())
     job.interference.push_back({of.int64(0), of.int64(1),
-                                optional_word<CollectiveFunction>(of, 2, "job_interference.function"),
+                                of.optional_word<CollectiveFunction>(2, "job_interference.function"),
                                 of.int64(3), of.int64(4), of.int64(5), of.int64(6), of.int64(7), of.real(8)});
 }
 
@@ -177,9 +173,11 @@ void insert_names(Database& database, const Job& job) {
   Statement group = database.prepare("INSERT INTO job_communicator VALUES (?,?,?,?)");
   for (const JobCommunicator& row : job.communicators)
     group.bind_all(row.id, row.hash, row.ranks, row.name).run();
-  Statement site = database.prepare("INSERT INTO job_site VALUES (?,?,?,?,?,?)");
+  Statement site = database.prepare("INSERT INTO job_site VALUES (?,?,?,?,?,?,?,?)");
   for (const JobSite& row : job.sites)
-    site.bind_all(row.id, row.communicator_id, row.function, row.bytes, row.element_type, row.blocks).run();
+    site.bind_all(row.id, row.communicator_id, row.function, row.bytes, row.element_type, row.blocks,
+                  row.algorithm, row.protocol)
+        .run();
   Statement kernel = database.prepare("INSERT INTO job_kernel VALUES (?,?)");
   for (const JobKernel& row : job.kernels) kernel.bind_all(row.id, row.name).run();
 }

@@ -226,7 +226,9 @@ SELECT l.launch_id, l.process_id, p.rank, n.host_name AS host, l.device_id, l.st
          AS ordinal,               -- among those of its stream, in the order in which they were launched
        l.kernel, l.step_index, l.ordinal_in_step, l.start_ns, l.end_ns, l.duration_ns, l.nvtx_path,
        c.function, c.bytes,        -- as in the table collective; NULL: not known
-       g.hash AS communicator, c.ordinal AS ordinal_in_communicator
+       g.hash AS communicator, c.ordinal AS ordinal_in_communicator,
+       c.element_type, c.channels, c.algorithm, c.protocol,
+       c.source, c.bytes_source, c.element_type_source, c.channels_source, c.algorithm_source  -- who said so
 FROM v_launch l
 JOIN process p ON p.id = l.process_id
 LEFT JOIN node n ON n.id = p.node_id
@@ -241,7 +243,7 @@ SELECT s.rank, r.host, s.step_index, s.start_ns, s.duration_ns,
 FROM job_step s JOIN job_rank r ON r.rank = s.rank;
 
 CREATE VIEW v_job_collective AS    -- one row a collective as one rank of a merged job ran it
-SELECT c.rank, r.host, c.step_index, c.position, g.hash AS communicator, t.function, t.bytes, t.element_type, t.blocks, c.ordinal,
+SELECT c.rank, r.host, c.step_index, c.position, g.hash AS communicator, t.function, t.bytes, t.element_type, t.blocks, t.algorithm, t.protocol, c.ordinal,
        s.start_ns + c.start_offset_ns AS start_ns,                 -- on the rank's own clock
        s.start_ns + c.start_offset_ns + c.duration_ns AS end_ns, c.duration_ns
 FROM job_call c

@@ -505,7 +505,9 @@ TEST(ManyRanks, WhatKernelsOfACollectiveDoNotAgreeOnIsNotSaid) {
   for (const std::string& file : truth.files) parts.push_back(ranks_of(file).value());
   ASSERT_EQ(parts[1].sites.size(), 2U);
   parts[1].sites[0].blocks = parts[0].sites[0].blocks.value() + 1;
+  parts[1].sites[0].protocol = CollectiveProtocol::ll;
   parts[1].sites[1].element_type = ElementType::bf16;
+  parts[1].sites[1].algorithm = CollectiveAlgorithm::tree;
   const std::optional<std::int64_t> blocks = parts[0].sites[1].blocks;
   store::Job all = merged(std::move(parts)).value();
   align_clocks(all);
@@ -515,6 +517,10 @@ TEST(ManyRanks, WhatKernelsOfACollectiveDoNotAgreeOnIsNotSaid) {
   for (const CollectiveCost& row : analysis.collectives) {
     EXPECT_EQ(row.blocks.value_or(*blocks), *blocks);
     EXPECT_EQ(row.element_type.value_or(ElementType::fp32), ElementType::fp32);
+    EXPECT_EQ(row.algorithm.value_or(CollectiveAlgorithm::ring), CollectiveAlgorithm::ring);
+    EXPECT_EQ(row.protocol.value_or(CollectiveProtocol::simple), CollectiveProtocol::simple);
+    EXPECT_EQ(row.protocol.has_value(), row.blocks.has_value());
+    EXPECT_EQ(row.algorithm.has_value(), row.element_type.has_value());
     without_blocks += row.blocks ? 0 : 1;
     without_type += row.element_type ? 0 : 1;
   }
@@ -554,6 +560,8 @@ TEST(ManyRanks, MergingInPartsGivesTheSameAsMergingAtOnce) {
   for (std::size_t i = 0; i < at_once.sites.size(); ++i) {
     EXPECT_EQ(in_parts.sites[i].bytes, at_once.sites[i].bytes);
     EXPECT_EQ(in_parts.sites[i].element_type, ElementType::fp32);
+    EXPECT_EQ(in_parts.sites[i].algorithm, CollectiveAlgorithm::ring);
+    EXPECT_EQ(in_parts.sites[i].protocol, CollectiveProtocol::simple);
     EXPECT_EQ(in_parts.sites[i].blocks, at_once.sites[i].blocks);
     EXPECT_GT(at_once.sites[i].blocks.value_or(0), 0);
   }

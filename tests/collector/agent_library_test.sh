@@ -1,12 +1,16 @@
 #!/bin/sh
-# The agent lives in other people's processes: it shows three symbols and needs the C library alone, so that no
-# SQLite, protobuf or C++ runtime of theirs can meet one of ours.
+# The agent lives in other people's processes: it shows what CUDA, NVTX and NCCL ask for, stays where it is loaded, and
+# needs the C library alone, so that no SQLite, protobuf or C++ runtime of theirs can meet one of ours.
 # usage: agent_library_test.sh LIBRARY
 set -eu
 library=$1
 shown=$(nm -D --defined-only "$library" | awk '{print $3}' | sort | tr '\n' ' ')
-if [ "$shown" != "InitializeInjection InitializeInjectionNvtx2 InitializeInjectionNvtxExtension " ]; then
+if [ "$shown" != "InitializeInjection InitializeInjectionNvtx2 InitializeInjectionNvtxExtension ncclProfiler_v3 ncclProfiler_v4 ncclProfiler_v5 " ]; then
   echo "$library shows: $shown"
+  exit 1
+fi
+if ! readelf -d "$library" | grep -q NODELETE; then
+  echo "$library is unloaded by whoever closes it"
   exit 1
 fi
 needed=$(readelf -d "$library" | sed -n 's/.*(NEEDED).*\[\(.*\)\]/\1/p')

@@ -922,6 +922,7 @@ class FakeProgram {
     std::vector<spool::MemoryCallRecord> memory;
     std::vector<spool::LeftOutRecord> left_out;
     std::vector<spool::StepBlockRecord> blocks;
+    std::vector<spool::CollectiveDetailRecord> details;
     spool::CompletenessRecord totals{};
     std::map<spool::StringId, std::string> strings;
     std::string text(spool::StringId id) const {
@@ -983,6 +984,7 @@ class FakeProgram {
       take(c.memory);
       take(c.left_out);
       take(c.blocks);
+      take(c.details);
       if (const auto* t = r.as<spool::CompletenessRecord>()) c.totals = *t;
       if (const auto* s = r.as<spool::StringRecord>()) c.strings[s->id] = r.trailing_bytes();
     });

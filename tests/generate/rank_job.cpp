@@ -340,7 +340,11 @@ class RankCapture {
                                   .ordinal = next_call_,
                                   .function = CollectiveFunction::all_reduce,
                                   .bytes = launch.bytes,
-                                  .source = CollectiveSource::program});
+                                  .source = CollectiveSource::program,
+                                  .bytes_source = CollectiveSource::program,
+                                  .algorithm = CollectiveAlgorithm::ring,
+                                  .protocol = CollectiveProtocol::simple,
+                                  .algorithm_source = CollectiveSource::program});
   }
   void add_copy(const RanCopy& copy) {
     store::Memcpy row;

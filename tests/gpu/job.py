@@ -3,15 +3,16 @@
 
 usage: job.py --ridgeline RIDGELINE --trainer GPT2_TRAIN [--out DIR] [--json FILE] [--only NAME,...] [--nccl-library FILE]
 
-Cases: trainer (gpt2_train --ranks 2, with and without overlap: the bytes of its all-reduces are those of its gradients, overlap hides what the
-run without it exposes, nobody is late), healthy (PyTorch's DistributedDataParallel: nobody is late; the bus bandwidth of a large all-reduce is
+Cases: ways (gpt2_train with NCCL_ALGO=Ring NCCL_PROTO=Simple: its all-reduces say so, and its losses are to the last bit those of the same
+recording with NCCL_PROFILER_PLUGIN=none, which knows neither), trainer (gpt2_train --ranks 2, with and without overlap: the bytes of its all-reduces are those of its gradients, overlap hides what the
+run without it exposes, nobody is late; here and in the next of each collective algorithm and protocol are known), healthy (PyTorch's DistributedDataParallel: nobody is late; the bus bandwidth of a large all-reduce is
 the program's own), host-gaps, more-work, copies (the same with a rank that is late by a known time: named, with its cause and that time; after
 `healthy`, how the kernels of both ranks differ from those there), fsdp2 (PyTorch's FSDP2 by torchrun: gathers and scatters joined across the
 ranks, their bytes and bus bandwidth, exposed and hidden), curve (all-reduces from 64 KiB to 8 GiB with nothing beside them: the bus bandwidth of
 each is the program's own), merge (a capture of ranks merged by itself says the same; with another run's it is
 refused), traffic (NVLink and PCIe bytes of healthy's program, sampled: what was
 sent while a collective ran beside what it has a rank send), sweep (the trainer with buckets of 1 MiB; what `ranks --what-if` says of larger ones beside runs with them). All need two GPUs. About
-150 seconds, and 70 more for sweep.
+190 seconds, and 70 more for sweep.
 """
 import json
 import os
@@ -26,7 +27,7 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 PARAMETERS = 124_475_904  # of the model 124M as it is trained, vocabulary padded
 LEAST_BUS_BYTES_PER_S = 300e9  # of a large all-reduce between two GPUs with all their NVLinks
 CAUSES = {"host-gaps": "host_gaps", "more-work": "more_work", "copies": "copies"}
-CASES = ["trainer", "healthy", *CAUSES, "fsdp2", "curve", "traffic", "merge", "sweep"]
+CASES = ["ways", "trainer", "healthy", *CAUSES, "fsdp2", "curve", "traffic", "merge", "sweep"]
 LATE_MS = 6.0
 CURVE_MIB = (0.0625, 0.25, 1, 4, 16, 64, 256, 1024, 2048, 4096, 8192)
 MOST_OFF_BUS = 0.1
@@ -104,6 +105,7 @@ def collective_problems(answer, functions, ranks=2):
             wrong.append(f"no {function}")
         elif without := sum(not row["bytes"] or not row["bus_bytes_per_s"] for row in of):
             wrong.append(f"{without} of {len(of)} {function} have no bus bandwidth")
+    wrong += unknown_ways(answer, functions)
     if any((row["bus_bytes_per_s"] or 0) > MOST_LINK_BYTES_PER_S for row in rows):
         wrong.append(f"a bus bandwidth beyond the links' {MOST_LINK_BYTES_PER_S / 1e9:.0f} GB/s")
     if apart := sum(row["ranks"] != ranks for row in rows):
@@ -118,6 +120,45 @@ def collective_problems(answer, functions, ranks=2):
     if not account_adds_up(answer):
         wrong.append("the account does not add up")
     return wrong
+
+
+def unknown_ways(answer, functions):
+    """Of which collectives NCCL's profiler plugin did not say how they are done."""
+    of = [row for row in answer["collectives"] if row["function"] in functions]
+    return [f"{without} of {len(of)} have no {what}" for key, what in (("algorithm", "algorithm"), ("protocol", "protocol"), ("element_type", "type"))
+            if (without := sum(row[key] is None for row in of))]
+
+
+def ways_problems(forced, without, forced_losses, without_losses):
+    """`forced`, `without`: answers with NCCL's algorithm given, and without the plugin; the losses of both runs."""
+    of = [row for row in forced["collectives"] if row["function"] == "all_reduce"]
+    wrong = unknown_ways(forced, ("all_reduce",)) if of else ["no all_reduce"]
+    wrong += [f"{len(others)} of {len(of)} {key} are {', '.join(sorted(others))}" for key, given in (("algorithm", "ring"), ("protocol", "simple"))
+              if (others := [row[key] for row in of if row[key] not in (given, None)])]
+    if any(row["algorithm"] or row["protocol"] for row in without["collectives"]):
+        wrong.append("an algorithm or protocol without the plugin")
+    if not forced_losses or forced_losses != without_losses:
+        wrong.append("losses differ with the plugin" if forced_losses else "no losses")
+    return wrong
+
+
+def check_ways(checks, options):
+    nccl = ["--nccl-library", options.nccl_library] if options.nccl_library else []
+    answers, losses = [], []
+    for name, plugin in (("ways", {}), ("ways-without", {"NCCL_PROFILER_PLUGIN": "none"})):
+        log = os.path.join(options.out, f"job-{name}.jsonl")
+        program = [options.trainer, "--model", "124M", "-B", "4", "-T", "256", "--steps", "40", "--ranks", "2", "--deterministic", "--matmul-cache", "none",
+                   "--log", log, *nccl]
+        _, _, answer = recorded(options, name, program, 10, 20, env={"NCCL_ALGO": "Ring", "NCCL_PROTO": "Simple", **plugin})
+        if isinstance(answer, str):
+            return checks.add("ways", False, f"{name}: {answer}")
+        answers.append(answer)
+        with open(log) as file:
+            losses.append([(row["step"], row["loss"], row["norm"]) for row in map(json.loads, file) if "loss" in row])
+    wrong = ways_problems(*answers, *losses)
+    seen = sorted({(row["function"], row["algorithm"], row["protocol"], row["element_type"], row["blocks"]) for row in answers[0]["collectives"]}, key=str)
+    checks.add("ways", not wrong, ("; ".join(wrong) + "; " if wrong else "") + f"{len(losses[0])} losses; " + ", ".join(
+        f"{function} by {algorithm}/{protocol}, {kind}, {blocks} blocks" for function, algorithm, protocol, kind, blocks in seen))
 
 
 def check_trainer(checks, options):
@@ -137,6 +178,7 @@ def check_trainer(checks, options):
             wrong.append(f"{name}: all-reduces of {reduced / 1e6:.1f} MB a step, gradients of {4 * PARAMETERS / 1e6:.1f}")
         if answer["job"]["ranks"] != 2 or answer["job"]["world_size"] != 2:
             wrong.append(f"{name}: {answer['job']['ranks']} ranks of {answer['job']['world_size']}")
+        wrong += [f"{name}: {problem}" for problem in unknown_ways(answer, ("all_reduce",))]
         if said := invented(answer):
             wrong.append(f"{name}: {said}")
         if not account_adds_up(answer):
@@ -411,7 +453,9 @@ def main():
         sys.exit(1)
     for name in names:
         begin = time.monotonic()
-        if name == "trainer":
+        if name == "ways":
+            check_ways(checks, options)
+        elif name == "trainer":
             check_trainer(checks, options)
         elif name == "healthy":
             capture, healthy = check_healthy(checks, options)

@@ -68,8 +68,31 @@ class Collectives(unittest.TestCase):
                              (lambda answer: answer["collectives"][2].update(ranks=1), "1 of 7 collectives are not joined"),
                              (lambda answer: answer["mismatches"].append({"rank": 1, "step_index": 3, "kind": "lost"}), "1 mismatches, first: rank 1, step 3, lost"),
                              (scaled("hidden_ns", 0.9), "exposed_ns + hidden_ns are"), (set_all("exposed_transfer_ns", 0), "exposed_wait_ns + exposed_transfer_ns are"),
+                             (set_all("protocol", None), "7 of 7 have no protocol"), (lambda answer: answer["collectives"][1].update(element_type=None), "1 of 7 have no type"),
                              (lambda answer: answer["account"][0].update(time_ns=0), "account")):
             self.assertIn(says, "; ".join(self.wrong(change)))
+
+
+class Ways(unittest.TestCase):
+    LOSSES = [(0, 11.0, 2.0), (1, 10.5, 1.9)]
+
+    def wrong(self, change=lambda answer: None, change_without=lambda answer: None, losses=LOSSES):
+        forced, without = copy.deepcopy(HEALTHY), copy.deepcopy(HEALTHY)
+        set_all("algorithm", None)(without)
+        set_all("protocol", None)(without)
+        change(forced)
+        change_without(without)
+        return job.ways_problems(forced, without, losses, self.LOSSES)
+
+    def test_rings_with_the_same_losses_pass_and_each_fault_is_found(self):
+        self.assertEqual(self.wrong(), [])
+        self.assertEqual(self.wrong(set_all("function", "all_gather")), ["no all_reduce"])
+        self.assertEqual(self.wrong(set_all("algorithm", None)), ["7 of 7 have no algorithm"])
+        self.assertEqual(self.wrong(lambda answer: answer["collectives"][0].update(algorithm="tree")), ["1 of 7 algorithm are tree"])
+        self.assertEqual(self.wrong(lambda answer: answer["collectives"][0].update(protocol="ll")), ["1 of 7 protocol are ll"])
+        self.assertEqual(self.wrong(change_without=set_all("protocol", "ll")), ["an algorithm or protocol without the plugin"])
+        self.assertEqual(self.wrong(losses=[(0, 11.0, 2.0)]), ["losses differ with the plugin"])
+        self.assertEqual(self.wrong(losses=[]), ["no losses"])
 
 
 class Traffic(unittest.TestCase):

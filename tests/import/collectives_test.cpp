@@ -3,6 +3,7 @@
 
 #include "import/import_testing.h"
 #include "ridgeline/base/collective_name.h"
+#include "ridgeline/spool/manifest.h"
 
 namespace ridgeline::import::testing {
 namespace {
@@ -10,7 +11,7 @@ namespace {
 constexpr std::uint64_t kHash = 0xc0ffee12345678;
 constexpr std::uint32_t kAllReducePath = 10, kAllGatherPath = 11, kGroupStartPath = 12, kGroupEndPath = 13,
                         kInitPath = 14, kSendPath = 15, kRecvPath = 16;
-constexpr std::uint32_t kAllReduceKernel = 20, kAllGatherKernel = 21, kSendKernel = 22;
+constexpr std::uint32_t kAllReduceKernel = 20, kAllGatherKernel = 21, kSendKernel = 22, kSymmetricKernel = 23;
 
 // A program that calls NCCL, as the agent records it.
 class NcclSpool : public FakeSpool {
@@ -34,7 +35,8 @@ class NcclSpool : public FakeSpool {
     const std::pair<std::uint32_t, const char*> kernels[] = {
         {kAllReduceKernel, "_Z42ncclDevKernel_AllReduce_Sum_f32_RING_LL24ncclDevKernelArgsStorage"},
         {kAllGatherKernel, "_Z31ncclDevKernel_AllGather_RING_LL24ncclDevKernelArgsStorage"},
-        {kSendKernel, "_Z22ncclDevKernel_SendRecv24ncclDevKernelArgsStorage"}};
+        {kSendKernel, "_Z22ncclDevKernel_SendRecv24ncclDevKernelArgsStorage"},
+        {kSymmetricKernel, "_Z44ncclSymkDevKernel_AllReduce_AGxLL_R_sum_f3224ncclDevKernelArgsStorage"}};
     for (const auto& [id, name] : kernels) {
       spool::KernelFunctionRecord function{};
       function.kernel_id = id;
@@ -62,6 +64,7 @@ class NcclSpool : public FakeSpool {
     record.nvtx_path_id = path;
     record.nvtx_range_id = range_;
     put(record);
+    launched_ = record.correlation_id;
     advance(2000);
     if ((flags & spool::kLaunchCaptured) != 0) return;
     auto ran = kernel_of(record);
@@ -83,8 +86,33 @@ class NcclSpool : public FakeSpool {
     ended(path);
   }
 
+  struct Said {
+    const char* function = "AllReduce";
+    const char* type = "ncclFloat32";
+    const char* algorithm = "RING";
+    const char* protocol = "SIMPLE";
+    std::uint64_t bytes = 0;
+    std::uint32_t channels = 0;
+    std::uint64_t communicator = kHash;
+  };
+  /// What the plugin says of the last launch, or of the call that was begun last.
+  void detail(const Said& said, bool of_launch = true) {
+    spool::CollectiveDetailRecord record{};
+    record.communicator = said.communicator;
+    record.call_range_id = range_;
+    record.message_bytes = said.bytes;
+    record.correlation_id = of_launch ? launched_ : 0;
+    record.function = text(said.function);
+    record.element_type = text(said.type);
+    record.algorithm = text(said.algorithm);
+    record.protocol = text(said.protocol);
+    record.channels = said.channels;
+    put(record);
+  }
+
  private:
   std::uint64_t range_ = 1000;
+  std::uint32_t launched_ = 0;
 };
 
 class Collectives : public Importer {
@@ -95,6 +123,15 @@ class Collectives : public Importer {
         capture,
         "SELECT group_concat(function || ':' || coalesce(bytes, '-') || ':' || coalesce(communicator, "
         "'-'), ' ') FROM (SELECT * FROM v_collective WHERE function IS NOT NULL ORDER BY start_ns)");
+  }
+  // Likewise: type, channels, algorithm and protocol, each with its source, then the sources of function and bytes.
+  [[nodiscard]] static std::string details(const store::Capture& capture) {
+    return scalar(capture,
+                  "SELECT group_concat(coalesce(element_type || '/' || element_type_source, '-') || ' ' || "
+                  "coalesce(channels || '/' || channels_source, '-') || ' ' || coalesce(algorithm, '-') || "
+                  "' ' || coalesce(protocol, '-') || ' ' || coalesce(algorithm_source, '-') || ' ' || source "
+                  "|| ' ' || coalesce(bytes_source, '-'), ', ') FROM (SELECT * FROM v_collective WHERE "
+                  "function IS NOT NULL ORDER BY start_ns)");
   }
 };
 
@@ -276,6 +313,211 @@ TEST_F(Collectives, AGraphWhoseKernelsFitNoCaptureOrTwoSaysNothing) {
   spool.end_step();
   spool.end();
   EXPECT_EQ(scalar(import(), "SELECT count(*) FROM collective"), "0");
+}
+
+TEST_F(Collectives, WhatThePluginSaysOfALaunchIsKeptWithItsSource) {
+  NcclSpool spool(directory_.path());
+  spool.init(4, 3);
+  spool.begin_step(0, Phase::timeline);
+  spool.payload({kHash, 1 << 20, 0}, 24);
+  spool.launch_in(kAllReducePath, kAllReduceKernel);
+  spool.detail({.type = "ncclInt32", .channels = 24});  // the kernel adds floats, says its name
+  spool.ended(kAllReducePath);
+  spool.payload({kHash, 1000}, 16);
+  spool.launch_in(kAllGatherPath, kAllGatherKernel);
+  spool.detail(
+      {.function = "AllGather", .type = "ncclBfloat16", .algorithm = "NVLS_TREE", .protocol = "LL128"});
+  spool.ended(kAllGatherPath);
+  spool.all_reduce(64);
+  spool.end_step();
+  spool.end();
+  const store::Capture capture = import();
+  EXPECT_EQ(said(capture),
+            "all_reduce:1048576:00c0ffee12345678 all_gather:4000:00c0ffee12345678 "
+            "all_reduce:64:00c0ffee12345678");
+  EXPECT_EQ(details(capture),
+            "int32/plugin 24/plugin ring simple plugin nvtx nvtx, "
+            "bf16/plugin 101/kernel nvls_tree ll128 plugin nvtx nvtx, "
+            "fp32/kernel 102/kernel - - - nvtx nvtx")
+      << "of the last the plugin said nothing";
+}
+
+TEST_F(Collectives, OfACallWhoseLaunchIsNotKnownThePluginSaysWhatItDoes) {
+  NcclSpool spool(directory_.path());
+  spool.begin_step(0, Phase::timeline);
+  spool.payload({kHash, 64, 0}, 24);
+  for (int launch = 0; launch < 3; ++launch) spool.detail({.bytes = 64, .channels = 2}, false);
+  spool.launch_in(kAllReducePath, kAllReduceKernel);
+  spool.ended(kAllReducePath);
+  // Of both calls of a group, then of one of them.
+  for (const bool both : {true, false}) {
+    spool.plain(kGroupStartPath);
+    for (const bool first : {true, false}) {
+      spool.payload({kHash, 8, 0}, 24);
+      if (first || both) spool.detail({.algorithm = first ? "RING" : "TREE", .channels = 4}, false);
+      spool.ended(kAllReducePath);
+    }
+    spool.plain(kGroupEndPath + 1000);
+    spool.launch_in(kGroupEndPath, kAllReduceKernel);
+    spool.ended(kGroupEndPath);
+  }
+  spool.end_step();
+  spool.end();
+  EXPECT_EQ(details(import()),
+            "fp32/plugin 2/plugin ring simple plugin nvtx nvtx, fp32/plugin 4/plugin - simple plugin nvtx "
+            "nvtx, fp32/kernel 102/kernel - - - nvtx nvtx");
+}
+
+// Which kernel does which of its calls the ranges do not say.
+TEST_F(Collectives, OfAMixedGroupThePluginSaysWhichKernelIsWhose) {
+  NcclSpool spool(directory_.path());
+  spool.init(2, 0);
+  spool.begin_step(0, Phase::timeline);
+  for (const bool with_messages : {false, true}) {
+    spool.plain(kGroupStartPath);
+    for (int i = 0; i < 2; ++i) {
+      spool.payload({kHash, 100, 0}, 24);
+      spool.ended(kAllReducePath);
+    }
+    spool.payload({kHash, 7}, 16);
+    spool.ended(kAllGatherPath);
+    if (with_messages) {
+      spool.payload({kHash, 512, 1}, 24);
+      spool.ended(kSendPath);
+    }
+    spool.plain(kGroupEndPath + 1000);
+    spool.launch_in(kGroupEndPath, kAllReduceKernel);
+    spool.detail({.algorithm = "TREE", .bytes = 100, .channels = 3});
+    spool.detail({.algorithm = "TREE", .protocol = "LL", .bytes = 100, .channels = 3});
+    spool.launch_in(kGroupEndPath, kAllGatherKernel);
+    spool.detail({.function = "AllGather", .type = "", .bytes = 7, .channels = 1});
+    spool.ended(kGroupEndPath);
+  }
+  spool.end_step();
+  spool.end();
+  const store::Capture capture = import();
+  EXPECT_EQ(said(capture), "all_reduce:200:00c0ffee12345678 all_gather:14:00c0ffee12345678")
+      << "the plugin does not tell of sends";
+  EXPECT_EQ(details(capture),
+            "fp32/plugin 3/plugin tree - plugin plugin plugin, - 1/plugin ring simple plugin plugin plugin");
+}
+
+TEST_F(Collectives, OfTwoKernelsOfACallThePluginKnowsTheBytes) {
+  NcclSpool spool(directory_.path());
+  spool.begin_step(0, Phase::timeline);
+  spool.plain(kGroupStartPath);
+  for (const std::uint64_t bytes : {100, 28}) {
+    spool.payload({kHash, bytes, 0}, 24);
+    spool.ended(kAllReducePath);
+  }
+  spool.plain(kGroupEndPath + 1000);
+  for (const std::uint64_t bytes : {100, 28}) {
+    spool.launch_in(kGroupEndPath, kAllReduceKernel);
+    spool.detail({.bytes = bytes, .channels = 1});
+  }
+  spool.ended(kGroupEndPath);
+  spool.end_step();
+  spool.end();
+  const store::Capture capture = import();
+  EXPECT_EQ(said(capture), "all_reduce:100:00c0ffee12345678 all_reduce:28:00c0ffee12345678");
+  EXPECT_EQ(details(capture),
+            "fp32/plugin 1/plugin ring simple plugin nvtx plugin, fp32/plugin 1/plugin ring simple plugin "
+            "nvtx plugin");
+}
+
+TEST_F(Collectives, WhatThePluginContradictsAndWordsThatNobodyKnowsAreLeft) {
+  NcclSpool spool(directory_.path());
+  spool.begin_step(0, Phase::timeline);
+  const NcclSpool::Said wrong[] = {{.function = "Broadcast"},
+                                   {.communicator = 7},
+                                   {.function = "",
+                                    .type = "ncclFloat4",
+                                    .algorithm = "",
+                                    .protocol = "NONE",
+                                    .bytes = UINT64_MAX,
+                                    .channels = UINT32_MAX,
+                                    .communicator = 0},
+                                   {.algorithm = "STAR", .bytes = UINT64_MAX / 2}};
+  for (const NcclSpool::Said& said : wrong) {
+    spool.payload({kHash, 64, 0}, 24);
+    spool.launch_in(kAllReducePath, kAllReduceKernel);
+    spool.detail(said);
+    spool.ended(kAllReducePath);
+  }
+  // Kernels for symmetric buffers have no algorithm, whatever was said.
+  spool.payload({kHash, 64, 0}, 24);
+  spool.launch_in(kAllReducePath, kSymmetricKernel);
+  spool.detail({});
+  spool.ended(kAllReducePath);
+  spool.end_step();
+  spool.end();
+  EXPECT_EQ(details(import()),
+            "fp32/kernel 100/kernel - - - nvtx nvtx, fp32/kernel 101/kernel - - - nvtx nvtx, fp32/kernel "
+            "102/kernel - - - nvtx nvtx, fp32/plugin 103/kernel - simple plugin nvtx nvtx, fp32/plugin "
+            "104/kernel - - - nvtx nvtx");
+}
+
+TEST_F(Collectives, OfAGraphEachLaunchHasWhatWasSaidAtItsCapture) {
+  NcclSpool spool(directory_.path());
+  spool.init(2, 0);
+  for (const std::uint32_t graph : {1, 2}) {  // the same calls: what the two agree on
+    spool.payload({kHash, 100, 0}, 24);
+    spool.launch_in(kAllReducePath, kAllReduceKernel, spool::kLaunchCaptured);
+    spool.detail({.algorithm = "NVLS", .channels = 16});
+    spool.ended(kAllReducePath);
+    spool.payload({kHash, 8}, 16);
+    spool.launch_in(kAllGatherPath, kAllGatherKernel, spool::kLaunchCaptured);
+    spool.detail({.function = "AllGather",
+                  .type = "ncclFloat8e4m3",
+                  .algorithm = "PAT",
+                  .protocol = graph == 1 ? "LL" : "SIMPLE",
+                  .channels = 2});
+    spool.ended(kAllGatherPath);
+    spool.graph_node(graph, 500 + graph, GraphNodeKind::kernel);
+  }
+  spool.begin_step(0, Phase::timeline);
+  replay(spool, {kAllReduceKernel, kAllGatherKernel});
+  spool.end_step();
+  spool.end();
+  const store::Capture capture = import();
+  EXPECT_EQ(said(capture), "all_reduce:100:00c0ffee12345678 all_gather:16:00c0ffee12345678");
+  EXPECT_EQ(details(capture),
+            "fp32/plugin 16/plugin nvls simple plugin nvtx nvtx, fp8_e4m3/plugin 2/plugin pat - plugin nvtx "
+            "nvtx");
+}
+
+TEST_F(Collectives, WhereNcclHasAnotherPluginTheCaptureSaysSo) {
+  for (const bool told : {false, true}) {
+    SCOPED_TRACE(told);
+    const TemporaryDirectory directory;
+    NcclSpool spool(directory.path());
+    spool.begin_step(0, Phase::timeline);
+    spool.payload({kHash, 64, 0}, 24);
+    spool.launch_in(kAllReducePath, kAllReduceKernel);
+    if (told) spool.detail({});
+    spool.ended(kAllReducePath);
+    spool.end_step();
+    spool.end();
+    spool::LaunchManifest manifest;
+    manifest.program = {"./train"};
+    manifest.nccl_profiler = "NCCL_PROFILER_PLUGIN";
+    ASSERT_TRUE(spool::write_manifest(directory.path(), manifest).ok());
+    const std::string output = directory / "out.ridge";
+    ASSERT_TRUE(import_spools(directory.path(), output, {}).ok());
+    const store::Capture capture = open_capture(output);
+    std::vector<std::string> lines;
+    for (const store::Message& message : capture.messages()) {
+      if (message.what.code == ReasonCode::nccl_profiler_taken) {
+        EXPECT_EQ(message.severity, Severity::info);
+        EXPECT_EQ(message.what.word("by"), "NCCL_PROFILER_PLUGIN");
+        lines.push_back(reports::reason_text(message.what));
+      }
+    }
+    ASSERT_EQ(lines.size(), told ? 0U : 1U);
+    if (!lines.empty()) {
+      EXPECT_NE(lines.front().find("(NCCL_PROFILER_PLUGIN)"), std::string::npos) << lines.front();
+    }
+  }
 }
 
 TEST(CollectiveNames, AreReadOfKernels) {

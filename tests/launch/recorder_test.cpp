@@ -198,6 +198,72 @@ TEST_F(Recorder, TheAgentIsToldEverythingByEnvironment) {
   EXPECT_FALSE(kept.contains("CUDA_INJECTION64_PATH"));
 }
 
+// NCCL takes one profiler plugin.
+class NcclsProfiler : public Recorder {
+ protected:
+  NcclsProfiler() {
+    fs::create_directory(directory_ / "libraries");
+    unsetenv("NCCL_PROFILER_PLUGIN");
+    setenv("NCCL_CONF_FILE", (directory_ / "nccl.conf").c_str(), 1);
+    setenv("LD_LIBRARY_PATH", (directory_ / "libraries").c_str(), 1);
+  }
+  ~NcclsProfiler() override {
+    for (const char* name : {"NCCL_PROFILER_PLUGIN", "NCCL_CONF_FILE", "LD_LIBRARY_PATH"}) unsetenv(name);
+  }
+  /// What a recorded program has for it, "-": nothing; then what the manifest says is in the way.
+  std::string of_program(const std::optional<std::string>& agent = {}) {
+    RecordOptions given = options(script(
+        directory_, "plugin",
+        leave_spool_ + "echo \"${NCCL_PROFILER_PLUGIN--}\" > '" + directory_.path() + "/plugin.txt'\n"));
+    given.overwrite = true;
+    given.keep_spool = true;
+    if (agent) given.agent_library = *agent;
+    const Result<RecordSummary> recorded = record(given);
+    EXPECT_TRUE(recorded.ok()) << (recorded.ok() ? "" : recorded.failure().message);
+    if (!recorded.ok()) return "";
+    std::string line = file_text(directory_ / "plugin.txt");
+    line.pop_back();
+    const auto manifest = spool::read_manifest(recorded.value().spool_directory.value());
+    return line + " " + manifest.value().value().nccl_profiler;
+  }
+};
+
+TEST_F(NcclsProfiler, IsTheAgentIfThereIsNone) {
+  const std::string agent = directory_ / "agent.so";
+  EXPECT_EQ(of_program(), agent + " ");
+  setenv("NCCL_PROFILER_PLUGIN", "", 1);
+  EXPECT_EQ(of_program(), agent + " ");
+  std::ofstream(directory_ / "nccl.conf")
+      << "# NCCL_PROFILER_PLUGIN=x\nNCCL_DEBUG=WARN\nNCCL_PROFILER_PLUGINS=x\n";
+  EXPECT_EQ(of_program(), agent + " ");
+  EXPECT_EQ(open_capture(directory_ / "out.ridge").environment().at("NCCL_PROFILER_PLUGIN"), "")
+      << "the agent is none of the user's";
+}
+
+TEST_F(NcclsProfiler, OfTheUserStays) {
+  const std::string library = directory_ / "libraries/libnccl-profiler.so";
+  std::ofstream(library) << "x";
+  EXPECT_EQ(of_program(), "- " + library);
+  const std::string file = directory_ / "nccl.conf";
+  std::ofstream(file) << "NCCL_DEBUG=WARN\nNCCL_PROFILER_PLUGIN=theirs\n";
+  EXPECT_EQ(of_program(), "- " + file);
+  for (const char* value : {"/opt/theirs.so", "none"}) {
+    setenv("NCCL_PROFILER_PLUGIN", value, 1);
+    EXPECT_EQ(of_program(), std::string(value) + " NCCL_PROFILER_PLUGIN");
+  }
+}
+
+TEST_F(NcclsProfiler, IsNotLookedForWhereNcclWouldNotFindTheAgent) {
+  std::string deep = directory_.path();
+  for (int i = 0; i < 5; ++i) {
+    deep += "/" + std::string(60, 'd');
+    fs::create_directory(deep);
+  }
+  const std::string agent = deep + "/agent.so";
+  fs::copy_file(directory_ / "agent.so", agent);
+  EXPECT_EQ(of_program(agent), "- ");
+}
+
 TEST_F(Recorder, AProgramWithoutCudaIsNoData) {
   const Result<RecordSummary> recorded = record(options(script(directory_, "idle", "exit 7\n")));
   ASSERT_FALSE(recorded.ok());

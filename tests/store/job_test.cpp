@@ -20,7 +20,8 @@ Job small_job() {
   job.clocks = {{"alpha", ClockStatus::reference, 0, 0.0, 10, 0, 0, 0},
                 {"rank 1", ClockStatus::aligned, -500, 1.5, 10, -20, 30, 7}};
   job.communicators = {{1, "c0ffee", 2, "world"}};
-  job.sites = {{1, 1, CollectiveFunction::all_reduce, 4096, ElementType::bf16, 24},
+  job.sites = {{1, 1, CollectiveFunction::all_reduce, 4096, ElementType::bf16, 24, CollectiveAlgorithm::tree,
+                CollectiveProtocol::ll128},
                {2, 1, std::nullopt, std::nullopt}};
   job.kernels = {{1, "gemm"}};
   job.steps = {{0, 4, 1000, 100, 60, 30, 6, 4, 40, 2, 3, 1.7e9, 1},
@@ -46,6 +47,12 @@ Job small_job() {
   }
   return job;
 }
+
+// Takes off what version 18 adds to job_site.
+constexpr const char* kWithoutDetails =
+    "DROP VIEW v_job_collective; ALTER TABLE job_site DROP COLUMN algorithm; ALTER TABLE job_site DROP "
+    "COLUMN "
+    "protocol; ";
 
 // The file of it after this SQL.
 std::string changed_job(const TemporaryDirectory& directory, const std::string& change) {
@@ -96,6 +103,10 @@ TEST(StoredJobs, ComeBackAsTheyWere) {
   EXPECT_EQ(job.sites[0].blocks, 24);
   EXPECT_EQ(job.sites[1].element_type, std::nullopt);
   EXPECT_EQ(job.sites[1].blocks, std::nullopt);
+  EXPECT_EQ(job.sites[0].algorithm, CollectiveAlgorithm::tree);
+  EXPECT_EQ(job.sites[0].protocol, CollectiveProtocol::ll128);
+  EXPECT_EQ(job.sites[1].algorithm, std::nullopt);
+  EXPECT_EQ(job.sites[1].protocol, std::nullopt);
   EXPECT_EQ(job.calls[0].hidden_ns, (Lengths{0, 10, 30}));
   EXPECT_EQ(job.calls[0].kernels_before_end, 5);
   EXPECT_EQ(job.calls[0].ready_offset_ns, 12);
@@ -164,6 +175,8 @@ TEST(StoredJobs, WhatCannotBeIsDamage) {
         "PRAGMA foreign_keys = OFF; UPDATE job_site SET communicator_id = 99",
         "UPDATE job_site SET element_type = 'fp3'",
         "UPDATE job_site SET blocks = -1",
+        "UPDATE job_site SET algorithm = 'star'",
+        "UPDATE job_site SET protocol = 'RING'",
         "PRAGMA foreign_keys = OFF; UPDATE job_kernel_step SET kernel_id = 99 WHERE rank = 0",
         "UPDATE job_clock SET drift_ppb = 1e300 WHERE status = 'aligned'"}) {
     SCOPED_TRACE(change);
@@ -174,13 +187,25 @@ TEST(StoredJobs, WhatCannotBeIsDamage) {
   }
 }
 
+TEST(StoredJobs, OfVersion17HaveNoAlgorithms) {
+  const TemporaryDirectory directory;
+  const std::string path = changed_job(directory, std::string(kWithoutDetails) + "PRAGMA user_version = " +
+                                                      std::to_string(kCollectiveDetailsAreKept - 1));
+  const Job job = read_job(path).value();
+  ASSERT_EQ(job.sites.size(), 2U);
+  EXPECT_EQ(job.sites[0].element_type, ElementType::bf16);
+  EXPECT_EQ(job.sites[0].algorithm, std::nullopt);
+  EXPECT_EQ(job.sites[0].protocol, std::nullopt);
+}
+
 TEST(StoredJobs, OfVersion16HaveNoTypesOfElements) {
   const TemporaryDirectory directory;
-  const std::string path =
-      changed_job(directory,
-                  "DROP VIEW v_job_collective; ALTER TABLE job_site DROP COLUMN element_type; ALTER TABLE "
-                  "job_site DROP COLUMN blocks; PRAGMA user_version = " +
-                      std::to_string(kElementTypesAreKept - 1));
+  const std::string path = changed_job(
+      directory,
+      std::string(kWithoutDetails) +
+          "ALTER TABLE job_site DROP COLUMN element_type; ALTER TABLE job_site DROP COLUMN blocks; "
+          "PRAGMA user_version = " +
+          std::to_string(kElementTypesAreKept - 1));
   const Job job = read_job(path).value();
   ASSERT_EQ(job.sites.size(), 2U);
   EXPECT_EQ(job.sites[0].bytes, small_job().sites[0].bytes);
@@ -237,7 +262,15 @@ TEST(StoredCollectives, ComeBackAndAreNoneBeforeTheirVersion) {
                                   .ordinal = 12,
                                   .function = CollectiveFunction::reduce_scatter,
                                   .bytes = 1 << 20,
-                                  .source = CollectiveSource::nvtx});
+                                  .source = CollectiveSource::nvtx,
+                                  .bytes_source = CollectiveSource::plugin,
+                                  .element_type = ElementType::int8,
+                                  .element_type_source = CollectiveSource::plugin,
+                                  .channels = 12,
+                                  .channels_source = CollectiveSource::kernel,
+                                  .algorithm = CollectiveAlgorithm::pat,
+                                  .protocol = CollectiveProtocol::ll,
+                                  .algorithm_source = CollectiveSource::program});
     writer.value().finish();
   }
   {
@@ -247,6 +280,14 @@ TEST(StoredCollectives, ComeBackAndAreNoneBeforeTheirVersion) {
     ASSERT_EQ(collectives(capture).size(), 1U);
     EXPECT_EQ(collectives(capture)[0].function, CollectiveFunction::reduce_scatter);
     EXPECT_EQ(collectives(capture)[0].source, CollectiveSource::nvtx);
+    EXPECT_EQ(collectives(capture)[0].bytes_source, CollectiveSource::plugin);
+    EXPECT_EQ(collectives(capture)[0].element_type, ElementType::int8);
+    EXPECT_EQ(collectives(capture)[0].element_type_source, CollectiveSource::plugin);
+    EXPECT_EQ(collectives(capture)[0].channels, 12);
+    EXPECT_EQ(collectives(capture)[0].channels_source, CollectiveSource::kernel);
+    EXPECT_EQ(collectives(capture)[0].algorithm, CollectiveAlgorithm::pat);
+    EXPECT_EQ(collectives(capture)[0].protocol, CollectiveProtocol::ll);
+    EXPECT_EQ(collectives(capture)[0].algorithm_source, CollectiveSource::program);
     const std::string part_path = directory.file("part.ridge");
     ASSERT_TRUE(write_part(capture, {150, 350}, part_path).ok());
     const Capture part = Capture::open(part_path).value();

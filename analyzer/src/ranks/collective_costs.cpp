@@ -306,6 +306,8 @@ class Costs {
     cost.bytes = site.bytes;
     cost.element_type = site.element_type;
     cost.blocks = site.blocks;
+    cost.algorithm = site.algorithm;
+    cost.protocol = site.protocol;
     cost.communicator = groups_.at(site.communicator_id).hash;
     cost.steps = static_cast<std::int64_t>(values.duration.size());
     cost.ranks = values.ranks;

@@ -298,8 +298,12 @@ class Extraction {
     std::optional<std::string> name;
     std::optional<CollectiveFunction> function;
     std::optional<std::int64_t> bytes;
+    store::JobSite site;
     const auto known = collectives_.find(launch.id);
     if (known != collectives_.end()) {
+      site.element_type = known->second.element_type;
+      site.algorithm = known->second.algorithm;
+      site.protocol = known->second.protocol;
       function = known->second.function;
       bytes = known->second.bytes;
       ordinal = known->second.ordinal;
@@ -315,12 +319,12 @@ class Extraction {
     const auto group = groups_.try_emplace(hash, static_cast<store::Id>(groups_.size() + 1));
     if (group.second) job_.communicators.push_back({group.first->second, hash, group_ranks, name});
     const auto at = sites_.try_emplace({group.first->second, function, bytes}, job_.sites.size());
-    const store::JobSite site{static_cast<store::Id>(at.first->second + 1),
-                              group.first->second,
-                              function,
-                              bytes,
-                              element_of(launch),
-                              blocks_of(launch.grid)};
+    site.id = static_cast<store::Id>(at.first->second + 1);
+    site.communicator_id = group.first->second;
+    site.function = function;
+    site.bytes = bytes;
+    if (!site.element_type) site.element_type = element_of(launch);
+    site.blocks = blocks_of(launch.grid);
     if (at.second) {
       job_.sites.push_back(site);
     } else {

@@ -60,6 +60,8 @@ ThreadState* this_thread(std::uint32_t session_generation) noexcept {
     state->launches_inside = 0;
     state->others_inside = 0;
     state->graph_node_created = false;
+    state->last_launch_range = 0;
+    state->last_launch_id = 0;
     state->wait_enter_ns = 0;
     state->name_noted = false;
     state->default_streams = 0;

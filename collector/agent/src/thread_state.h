@@ -41,7 +41,12 @@ struct ThreadState {
   std::uint32_t launch_kernel_id = 0;  // 0: a graph, or outside steps
   bool launch_collective = false;
   std::uint8_t launch_verdict = 0;  // Verdict
-  /// The delay in front of that launch (session/interventions.h).
+
+  /// The last launch of a kernel that returned, and the innermost range it was in; 0 and 0: none.
+  std::uint64_t last_launch_range = 0;
+  std::uint32_t last_launch_id = 0;  // correlation id
+
+  /// The delay in front of the launch (session/interventions.h).
   bool delaying = false;           // it is being launched
   std::uint32_t delay_target = 0;  // number of the target from 1; 0: no delay
   std::uint32_t delay_correlation_id = 0;

@@ -16,6 +16,7 @@
 #include "child_process.h"
 #include "doctor_probe.h"
 #include "mapped_libraries.h"
+#include "nccl_profiler.h"
 #include "program_environment.h"
 #include "ridgeline/base/secrets.h"
 #include "ridgeline/base/text.h"
@@ -137,7 +138,7 @@ Result<void> check_other_tools(const std::vector<std::string>& program) {
 
 std::vector<std::string> program_environment(const RecordOptions& options, const std::string& spool,
                                              const std::string& agent,
-                                             const std::optional<std::string>& cupti) {
+                                             const std::optional<std::string>& cupti, bool is_nccl_profiler) {
   // What is set for the program takes the place of what was there; the agent's tuning variables pass through.
   const auto replaced = [&](const std::string& entry) {
     const std::string name = entry.substr(0, entry.find('='));
@@ -150,7 +151,8 @@ std::vector<std::string> program_environment(const RecordOptions& options, const
            name == variables::kBudgetMs || name == variables::kAloneSteps ||
            (name == variables::kSampleIntervalNs && options.sample_interval_ns > 0) ||
            (name == variables::kSampleBufferBytes && options.sample_buffer_bytes > 0) ||
-           name == variables::kReplayExclude || name.rfind(variables::kMetricsPrefix, 0) == 0;
+           (name == kNcclProfiler && is_nccl_profiler) || name == variables::kReplayExclude ||
+           name.rfind(variables::kMetricsPrefix, 0) == 0;
   };
   std::vector<std::string> environment = current_environment();
   std::erase_if(environment, replaced);
@@ -159,6 +161,7 @@ std::vector<std::string> program_environment(const RecordOptions& options, const
   };
   set(kCudaInjection, agent);
   set(kNvtxInjection, agent);
+  if (is_nccl_profiler) set(kNcclProfiler, agent);
   set(variables::kSpoolDirectory, spool);
   set(variables::kSchedule, to_string(options.schedule));
   set(variables::kStepRange, options.step_range);
@@ -247,9 +250,11 @@ class Recording {
     const auto begin = Steady::now();
     std::optional<SchedulerSignalsIgnored> ended;
     {
-      Result<RunningProgram> started =
-          RunningProgram::start(options_.program, program_environment(options_, spool_.path(), agent, cupti),
-                                options_.working_directory.value_or(""));
+      Result<RunningProgram> started = RunningProgram::start(
+          options_.program,
+          program_environment(options_, spool_.path(), agent, cupti,
+                              manifest_.nccl_profiler.empty() && nccl_takes_path(agent)),
+          options_.working_directory.value_or(""));
       if (!started.ok()) {
         spool_.remove();
         return started.failure();
@@ -508,6 +513,7 @@ Result<RecordSummary> record(const RecordOptions& options) {
   manifest.window = window_options(options);
   manifest.environment =
       relevant_environment(current_environment(), options.keep_environment, options.redact);
+  manifest.nccl_profiler = nccl_profiler_in_place(current_environment(), options.program);
   manifest.launcher_pid = getpid();
   manifest.start_ns = now_ns();
 

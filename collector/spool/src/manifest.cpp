@@ -79,6 +79,7 @@ Result<void> write_manifest(const std::string& directory, const LaunchManifest& 
       {"step_range", clean_text(manifest.step_range)},
       {"tiers", manifest.tiers ? words_of(*manifest.tiers) : Json::array()},
       {"window", manifest.window},
+      {"nccl_profiler", clean_text(manifest.nccl_profiler)},
       {"environment", cleaned(manifest.environment)},
       {"launcher_pid", manifest.launcher_pid},
       {"start_ns", manifest.start_ns},
@@ -145,6 +146,7 @@ Result<std::optional<LaunchManifest>> read_manifest(const std::string& directory
     get(json, "step_range", manifest.step_range);
     manifest.tiers = tiers_of(json);
     get(json, "window", manifest.window);
+    get(json, "nccl_profiler", manifest.nccl_profiler);
     get(json, "environment", manifest.environment);
     get(json, "redact", manifest.redact);
     get(json, "launcher_pid", manifest.launcher_pid);

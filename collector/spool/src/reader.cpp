@@ -49,6 +49,8 @@ std::uint32_t min_size(RecordType type) {
       return sizeof(NvtxRangeRecord);
     case RecordType::nvtx_payload:
       return sizeof(NvtxPayloadRecord);
+    case RecordType::collective_detail:
+      return sizeof(CollectiveDetailRecord);
     case RecordType::step_start:
       return sizeof(StepStartRecord);
     case RecordType::step_end:

@@ -32,10 +32,25 @@ enum class ElementType : std::uint8_t {
   uint8,
 };
 
+/// By which way a collective's data goes. In captures; NCCL's.
+enum class CollectiveAlgorithm : std::uint8_t {
+  ring,
+  tree,
+  collnet_direct,
+  collnet_chain,
+  nvls,
+  nvls_tree,
+  pat
+};
+
+/// How a step of it tells the next rank that its data is there. In captures; NCCL's.
+enum class CollectiveProtocol : std::uint8_t { ll, ll128, simple };
+
 /// Who said what a collective is. In captures.
 enum class CollectiveSource : std::uint8_t {
   nvtx,     ///< payloads of the library's ranges
   plugin,   ///< the library's profiler plugin
+  kernel,   ///< name and grid of its kernel
   program,  ///< whoever wrote the capture knew it
 };
 
@@ -71,10 +86,30 @@ struct Vocabulary<ElementType> {
       {ElementType::uint32, "uint32"},     {ElementType::uint8, "uint8"}};
 };
 template <>
+struct Vocabulary<CollectiveAlgorithm> {
+  static constexpr std::string_view kName = "algorithm of a collective";
+  static constexpr Word<CollectiveAlgorithm> kWords[] = {
+      {CollectiveAlgorithm::ring, "ring"},
+      {CollectiveAlgorithm::tree, "tree"},
+      {CollectiveAlgorithm::collnet_direct, "collnet_direct"},
+      {CollectiveAlgorithm::collnet_chain, "collnet_chain"},
+      {CollectiveAlgorithm::nvls, "nvls"},
+      {CollectiveAlgorithm::nvls_tree, "nvls_tree"},
+      {CollectiveAlgorithm::pat, "pat"}};
+};
+template <>
+struct Vocabulary<CollectiveProtocol> {
+  static constexpr std::string_view kName = "protocol of a collective";
+  static constexpr Word<CollectiveProtocol> kWords[] = {{CollectiveProtocol::ll, "ll"},
+                                                        {CollectiveProtocol::ll128, "ll128"},
+                                                        {CollectiveProtocol::simple, "simple"}};
+};
+template <>
 struct Vocabulary<CollectiveSource> {
   static constexpr std::string_view kName = "source of a collective";
   static constexpr Word<CollectiveSource> kWords[] = {{CollectiveSource::nvtx, "nvtx"},
                                                       {CollectiveSource::plugin, "plugin"},
+                                                      {CollectiveSource::kernel, "kernel"},
                                                       {CollectiveSource::program, "program"}};
 };
 template <>

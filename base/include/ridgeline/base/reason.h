@@ -68,6 +68,7 @@ enum class ReasonCode : std::uint8_t {
   names_lost,            ///< `names`
   range_paths_full,      ///< `limit`
   ranges_unbalanced,     ///< `calls`
+  nccl_profiler_taken,   ///< `by`: what NCCL has for a profiler plugin already
   part_of_capture,       ///< `name`, `steps`, `of_steps`, `launches`, `of_launches`, `duration_ns`
 
   /// Steps.
@@ -187,6 +188,7 @@ struct Vocabulary<ReasonCode> {
       {Code::names_lost, "names_lost"},
       {Code::range_paths_full, "range_paths_full"},
       {Code::ranges_unbalanced, "ranges_unbalanced"},
+      {Code::nccl_profiler_taken, "nccl_profiler_taken"},
       {Code::part_of_capture, "part_of_capture"},
       {Code::no_steps, "no_steps"},
       {Code::range_seen, "range_seen"},

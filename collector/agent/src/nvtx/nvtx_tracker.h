@@ -55,9 +55,10 @@ class NvtxTracker {
   void mark(spool::StringId domain_name, spool::StringId name, const NvtxAttributes& attributes,
             std::int64_t now_ns, std::uint32_t thread_id, std::uint32_t step_index) noexcept;
 
-  /// Path and range that a launch of this thread belongs to; 0 and 0 outside every range.
   /// Muted, ranges are followed but not written. Any thread.
   void mute(bool muted) noexcept { muted_.store(muted, std::memory_order_relaxed); }
+  [[nodiscard]] bool muted() const noexcept { return muted_.load(std::memory_order_relaxed); }
+  /// Path and range that a launch of this thread belongs to; 0 and 0 outside every range.
   static std::uint32_t path_of(const ThreadState& thread) noexcept {
     return thread.depth > 0 ? thread.frames[thread.depth - 1].path_id : 0;
   }

@@ -241,6 +241,10 @@ void LaunchRecorder::launch_exit(ThreadState& thread, CUpti_CallbackId id,
     session_.interventions->launch_exit(thread, record, failed || captured || graph);
   if (!failed && !captured) order_.on_launch(thread, stream_of(id, data.functionParams), data);
   if (!failed && !captured) session_.device_launches.note(device_of(data), data.correlationId);
+  if (!failed && !graph) {
+    thread.last_launch_range = record.nvtx_range_id;
+    thread.last_launch_id = data.correlationId;
+  }
   session_.writer.put(record);
 }
 

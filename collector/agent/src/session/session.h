@@ -26,6 +26,7 @@
 
 #include "session/alone_steps.h"
 #include "session/call_switch.h"
+#include "session/collective_recorder.h"
 #include "session/devices.h"
 #include "session/graph_recorder.h"
 #include "session/interventions.h"
@@ -68,6 +69,9 @@ class Session {
   void nvtx_mark(spool::StringId domain_name, std::string_view name,
                  const NvtxAttributes& attributes) noexcept;
   void nvtx_name_thread(std::uint32_t thread_id, std::string_view name) noexcept;
+
+  /// What NCCL says of its collectives; any thread.
+  CollectiveRecorder& collectives() noexcept { return collectives_; }
 
   /// For tests: another driver, and another way to end the process than by this signal.
   void replace_driver(DriverApi (*load)() noexcept, void (*end_process)(int signal)) noexcept {
@@ -135,6 +139,7 @@ class Session {
   LaunchRecorder launches_{session_, period_, stretches_, order_, alone_};
   WaitRecorder waits_{session_, order_};
   StreamCalls stream_calls_{session_, alone_};
+  CollectiveRecorder collectives_{session_};
   CallSwitch calls_{session_};
   WindowControl window_{session_, calls_, period_, launches_, waits_, order_};
   Devices devices_{session_};

@@ -27,12 +27,21 @@ struct Collective {
   std::optional<std::int64_t> ordinal;  ///< of the calls on the communicator since it was made
   CollectiveFunction function = CollectiveFunction::all_reduce;
   std::optional<std::int64_t> bytes;  ///< of the whole array, of all ranks together
+  /// Of the function and the communicator: nvtx, plugin or program.
   CollectiveSource source = CollectiveSource::program;
+  std::optional<CollectiveSource> bytes_source = {};  ///< empty: bytes are, or the capture is older
+  std::optional<ElementType> element_type = {};
+  std::optional<CollectiveSource> element_type_source = {};  ///< empty: the type is
+  std::optional<std::int64_t> channels = {};                 ///< on which the rank sends and receives
+  std::optional<CollectiveSource> channels_source = {};      ///< empty: they are
+  std::optional<CollectiveAlgorithm> algorithm = {};
+  std::optional<CollectiveProtocol> protocol = {};
+  std::optional<CollectiveSource> algorithm_source = {};  ///< of algorithm and protocol; empty: both are
 };
 
 /// By id; none before schema version kJobsAreKept. Throw Error(corrupt).
 [[nodiscard]] std::vector<Communicator> communicators(const Capture& capture);
-/// By launch; likewise.
+/// By launch; likewise. From the bytes' source on they are empty before kCollectiveDetailsAreKept.
 [[nodiscard]] std::vector<Collective> collectives(const Capture& capture);
 
 }  // namespace ridgeline::store

@@ -90,6 +90,12 @@ class Statement {
     if (const std::optional<E> value = parse_word<E>(text)) return *value;
     throw_unknown_word(text, where, Vocabulary<E>::kName);
   }
+  /// The same; none for NULL.
+  template <Worded E>
+  [[nodiscard]] std::optional<E> optional_word(int column, std::string_view where) const {
+    if (is_null(column)) return std::nullopt;
+    return word<E>(column, where);
+  }
 
  private:
   [[nodiscard]] std::string_view text_view(int column) const;  // until the next step; "" for NULL

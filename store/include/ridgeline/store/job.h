@@ -47,9 +47,12 @@ struct JobSite {
   Id id = 0;
   Id communicator_id = 0;
   std::optional<CollectiveFunction> function;
-  std::optional<std::int64_t> bytes;             ///< of the whole array
-  std::optional<ElementType> element_type = {};  ///< empty: the kernel's name says none, or calls differ
-  std::optional<std::int64_t> blocks = {};       ///< of a rank's kernel, NCCL's channels; empty: calls differ
+  std::optional<std::int64_t> bytes;  ///< of the whole array
+  /// What calls do not agree on is empty, as is what is not known.
+  std::optional<ElementType> element_type = {};
+  std::optional<std::int64_t> blocks = {};  ///< of a rank's kernel, NCCL's channels
+  std::optional<CollectiveAlgorithm> algorithm = {};
+  std::optional<CollectiveProtocol> protocol = {};
 };
 
 struct JobKernel {

@@ -49,6 +49,9 @@ inline constexpr int kJobTrafficIsKept = 15;
 inline constexpr int kInterferenceIsKept = 16;
 /// From this version on a collective of a job has the type of its elements and its blocks.
 inline constexpr int kElementTypesAreKept = 17;
+/// From this version on a collective has the type of its elements, its channels, algorithm and protocol, and who said
+/// so; one of a job has its algorithm and protocol.
+inline constexpr int kCollectiveDetailsAreKept = 18;
 
 /// The version this build writes: the last migration's.
 [[nodiscard]] int schema_version();

@@ -82,6 +82,8 @@ struct CollectiveCost {
   std::optional<std::int64_t> bytes;  ///< of the whole array
   std::optional<ElementType> element_type;
   std::optional<std::int64_t> blocks;  ///< of a rank's kernel: NCCL's channels
+  std::optional<CollectiveAlgorithm> algorithm;
+  std::optional<CollectiveProtocol> protocol;
   std::string communicator;
   std::int64_t steps = 0;  ///< in which it was found
   std::int64_t ranks = 0;  ///< of its calls, the fewest

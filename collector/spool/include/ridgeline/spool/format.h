@@ -109,6 +109,7 @@ enum class RecordType : std::uint16_t {
   step_block = 51,
   intervention = 52,
   delay = 53,
+  collective_detail = 54,
 };
 
 struct RecordHeader {
@@ -488,6 +489,22 @@ struct NvtxPayloadRecord {
   std::uint32_t length_bytes;
 };
 static_assert(sizeof(NvtxPayloadRecord) == 32);
+
+/// What NCCL says of a collective by its profiler interface, in its own words. There may be several of a launch, which
+/// then does all of them, and the same one again.
+struct CollectiveDetailRecord {
+  RecordHeader header;
+  std::uint64_t communicator;    // hash, 0: not said
+  std::uint64_t call_range_id;   // range of the program's call for it, 0: not said
+  std::uint64_t message_bytes;   // of one rank, 0: not known
+  std::uint32_t correlation_id;  // of the LaunchRecord, 0: only the call is known
+  StringId function;             // "AllReduce"
+  StringId element_type;         // "ncclFloat32", 0: not known
+  StringId algorithm;            // "RING"
+  StringId protocol;             // "SIMPLE"
+  std::uint32_t channels;        // 0: not said
+};
+static_assert(sizeof(CollectiveDetailRecord) == 56);
 
 inline constexpr std::uint16_t kStepByPeriod = 1;  // StepStart: found by the period of the launch sequence
 inline constexpr std::uint16_t kStepUnmeasured =
@@ -937,5 +954,7 @@ template <>
 inline constexpr RecordType kTypeOf<MemoryCallRecord> = RecordType::memory_call;
 template <>
 inline constexpr RecordType kTypeOf<LeftOutRecord> = RecordType::left_out;
+template <>
+inline constexpr RecordType kTypeOf<CollectiveDetailRecord> = RecordType::collective_detail;
 
 }  // namespace ridgeline::spool
