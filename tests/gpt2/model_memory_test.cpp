@@ -98,6 +98,23 @@ TEST(MemoryPlan, Fp8KeepsTransposedBytesAndWeightsTwice) {
   EXPECT_EQ(classifier.activations_bytes, plan.activations_bytes + std::int64_t{4} * 1024 * (50304 + 768));
 }
 
+TEST(MemoryPlan, RanksThatCastAPartOfTheWeightsKeepAllBytes) {
+  GpuModelOptions options = options_of(Precision::bf16);
+  options.switches.gelu = GeluKind::separate;
+  options.ranks = 2;
+  options.reduction.zero = 1;
+  const MemoryPlan bf16_plan = GpuModel::memory_plan(options);
+  options.switches.precision = Precision::fp8;
+  options.switches.fp8_classifier = Fp8Classifier::none;
+  const MemoryPlan plan = GpuModel::memory_plan(options);
+  const std::int64_t weights = std::int64_t{12} * 12 * 768 * 768;
+  const std::int64_t scales = (12 * 5 * 6 + (12 * 10 + 1) * 24 + 1 + 1) * 4;
+  // Of twelve layers a rank casts six, in parts of 8192 elements with 24 bytes of where they lie.
+  const std::int64_t parts = 6 * (12 * 768 * 768 / 8192) * 24;
+  EXPECT_EQ(plan.parameters_bytes, bf16_plan.parameters_bytes + 2 * weights + scales + parts);
+  EXPECT_EQ(plan.optimizer_bytes, bf16_plan.optimizer_bytes);
+}
+
 TEST(MemoryPlan, CublasBringsItsWorkspaceInPlaceOfCublasLts) {
   GpuModelOptions options = options_of(Precision::bf16);
   const std::int64_t lt = GpuModel::memory_plan(options).workspace_bytes;

@@ -295,6 +295,30 @@ TEST_F(Fp8Cast, BytesAreTransposedAsTheyAre) {
   }
 }
 
+TEST_F(Fp8Cast, SeveralAreTransposedInOneLaunch) {
+  Stream stream;
+  std::mt19937 random(21);
+  for (const std::size_t count : {std::size_t{1}, std::size_t{3}, kFp8TransposesAtOnce}) {
+    std::vector<DeviceBuffer<std::uint8_t>> inputs, expected, outputs;
+    std::vector<Fp8Transpose> tensors;
+    for (std::size_t i = 0; i < count; ++i) {
+      const Size size = kSizes[(i + count) % std::size(kSizes)];
+      std::vector<std::uint8_t> bytes(static_cast<std::size_t>(size.rows * size.columns));
+      for (std::uint8_t& byte : bytes) byte = static_cast<std::uint8_t>(random());
+      for (auto* buffers : {&inputs, &expected, &outputs}) buffers->emplace_back(size.rows * size.columns);
+      inputs.back().upload(bytes);
+      launch_fp8_transpose(expected.back().data(), inputs.back().data(), size.rows, size.columns,
+                           stream.get());
+      tensors.push_back({outputs.back().data(), inputs.back().data(), size.rows, size.columns});
+    }
+    launch_fp8_transpose(tensors, stream.get());
+    stream.synchronize();
+    for (std::size_t i = 0; i < count; ++i) EXPECT_EQ(outputs[i].download(), expected[i].download()) << i;
+  }
+  const std::vector<Fp8Transpose> many(kFp8TransposesAtOnce + 1);
+  EXPECT_THROW(launch_fp8_transpose(many, stream.get()), std::invalid_argument);
+}
+
 TEST_F(Fp8Cast, ATransposedTensorThatNobodyWantsIsLeftOut) {
   Stream stream;
   const auto inp = random_values<bf16>(144 * 272, 14);

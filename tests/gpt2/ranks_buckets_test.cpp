@@ -1,9 +1,11 @@
-// The pieces in which gradients are added up and parameters handed on, and each rank's sequences of a batch.
+// The pieces in which gradients are added up and parameters cast and handed on, and each rank's sequences of a batch.
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cmath>
 #include <memory>
 #include <numeric>
+#include <random>
 #include <span>
 #include <stdexcept>
 #include <string>
@@ -11,6 +13,7 @@
 
 #include "gpt2/model/config.h"
 #include "gpt2/model/device_layout.h"
+#include "gpt2/model/fp8_shards.h"
 #include "gpt2/model/gather_plan.h"
 #include "gpt2/model/gradient_buckets.h"
 #include "gpt2/model/gradient_places.h"
@@ -454,6 +457,150 @@ TEST(GatherPlan, UnderTheForwardPassTheFirstLayerOfABucketWaits) {
     EXPECT_EQ(bucket.has_value(), layer % 2 == 0) << layer;
     if (bucket) {
       EXPECT_EQ(*bucket, static_cast<std::size_t>(5 - layer / 2));
+    }
+  }
+}
+
+// Sizes that FP8 takes; edges of buckets lie beside those of layers with three and five ranks.
+ModelConfig fp8_config() {
+  ModelConfig config = model_config("tiny");
+  config.layers = 3;
+  config.channels = 48;
+  config.heads = 3;
+  config.vocab = 61;
+  config.padded_vocab = 64;
+  config.max_t = 16;
+  return config;
+}
+
+// Weights in FP8 on the host, each rank its part, from masters that all could see.
+class CastWeights {
+ public:
+  CastWeights(bool classifier, std::int64_t bucket_bytes, int ranks, GatherPlace place)
+      : config_(fp8_config()),
+        layout_(config_),
+        buckets_(gradient_buckets(layout_, config_.layers, bucket_bytes, ranks)),
+        shards_(buckets_, ranks),
+        fp8_(layout_, config_.layers, classifier, buckets_, ranks, place),
+        classifier_(classifier),
+        ranks_(ranks),
+        master_(static_cast<std::size_t>(padded_elements(layout_, ranks))) {
+    std::mt19937 random(7);
+    std::normal_distribution<float> normal(0, 0.02F);
+    for (float& value : master_) value = normal(random);
+  }
+
+  // As Fp8Layers does in each rank, with the maximum and the gathers of the communicator.
+  void cast() {
+    std::vector<float> amax(kFp8Weights.size() * static_cast<std::size_t>(config_.layers));
+    for (int rank = 0; rank < ranks_; ++rank)
+      fp8_amax_parts_cpu(amax.data(), packed(rank).data(), fp8_.parts(rank));
+    scales_.clear();
+    for (const float largest : amax) {
+      const float scale = fp8_scale(largest, Fp8Format::e4m3);
+      scales_.push_back(scale == 0 ? 1 : scale);
+    }
+    gathered_.assign(static_cast<std::size_t>(fp8_.bytes()), 0);
+    for (int rank = 0; rank < ranks_; ++rank) {
+      std::vector<std::uint8_t> own(gathered_.size(), 0);
+      fp8_cast_parts_cpu(own.data(), packed(rank).data(), scales_.data(), fp8_.parts(rank));
+      for (const std::size_t bucket : fp8_.plan().order) {
+        const GradientBucket& bytes = fp8_.buckets()[bucket];
+        const std::int64_t share = bytes.count() / ranks_;
+        const std::int64_t begin = bytes.begin + rank * share;
+        ASSERT_GE(begin, 0);
+        ASSERT_LE(begin + share, fp8_.bytes());
+        std::copy_n(own.begin() + begin, share, gathered_.begin() + begin);
+      }
+    }
+  }
+
+  // Every weight by itself, of all its master weights.
+  void expect_those_of_one_process() const {
+    for (std::size_t i = 0; i < kFp8Weights.size() - (classifier_ ? 0 : 1); ++i) {
+      const Tensor tensor = kFp8Weights[i];
+      for (int layer = 0; layer < (tensor == Tensor::wte ? 1 : config_.layers); ++layer) {
+        const auto begin = master_.begin() + layout_.offset(tensor, layer);
+        float largest = 0;
+        for (std::int64_t e = 0; e < layout_.count(tensor); ++e)
+          largest = std::max(largest, std::fabs(begin[e]));
+        const float scale = fp8_scale(largest, Fp8Format::e4m3);
+        EXPECT_EQ(scales_[i * static_cast<std::size_t>(config_.layers) + static_cast<std::size_t>(layer)],
+                  scale);
+        std::int64_t wrong = 0;
+        for (std::int64_t e = 0; e < layout_.count(tensor); ++e) {
+          const std::uint8_t got = gathered_.at(static_cast<std::size_t>(fp8_.at(tensor, layer) + e));
+          if (got != fp8_bits(begin[e] * scale, Fp8Format::e4m3)) ++wrong;
+        }
+        EXPECT_EQ(wrong, 0) << "tensor " << i << " of layer " << layer;
+      }
+    }
+  }
+
+ private:
+  std::vector<float> packed(int rank) const {
+    std::vector<float> values(static_cast<std::size_t>(shards_.packed_elements()));
+    for (const Shards::Part& part : shards_.parts(rank))
+      std::copy_n(master_.begin() + part.begin, part.count(), values.begin() + part.packed);
+    return values;
+  }
+
+  ModelConfig config_;
+  DeviceLayout layout_;
+  std::vector<GradientBucket> buckets_;
+  Shards shards_;
+  Fp8Shards fp8_;
+  bool classifier_;
+  int ranks_;
+  std::vector<float> master_;  // in the device layout's order
+  std::vector<float> scales_;
+  std::vector<std::uint8_t> gathered_;
+};
+
+TEST(Fp8Shards, RanksTogetherCastWhatOneProcessCasts) {
+  for (const bool classifier : {false, true}) {
+    for (const GatherPlace place : kPlaces) {
+      for (const int ranks : {1, 2, 3, 4, 5}) {
+        for (const std::int64_t bytes : {std::int64_t{1}, std::int64_t{200'000}, kMib}) {
+          SCOPED_TRACE(std::to_string(ranks) + " ranks, buckets of " + std::to_string(bytes));
+          CastWeights weights(classifier, bytes, ranks, place);
+          weights.cast();
+          weights.expect_those_of_one_process();
+        }
+      }
+    }
+  }
+}
+
+// A layer's bytes, and the classifier's, have all been gathered when they are read, bucket by bucket in one order.
+TEST(Fp8Shards, BytesAreGatheredBeforeTheyAreRead) {
+  const ModelConfig config = fp8_config();
+  const DeviceLayout layout(config);
+  for (const bool classifier : {false, true}) {
+    for (const int ranks : {1, 2, 3, 5}) {
+      for (const std::int64_t bytes : {std::int64_t{1}, std::int64_t{200'000}, kMib}) {
+        const auto buckets = gradient_buckets(layout, config.layers, bytes, ranks);
+        const GatherPlan plan =
+            fp8_gather_plan(layout, config.layers, buckets, GatherPlace::forward, classifier);
+        std::vector<bool> gathered(static_cast<std::size_t>(padded_elements(layout, ranks)));
+        auto next = plan.order.begin();
+        const auto read = [&](std::size_t place, std::int64_t begin, std::int64_t end) {
+          if (const auto& until = plan.before_layer.at(place)) {
+            for (bool reached = false; !reached; ++next) {
+              ASSERT_NE(next, plan.order.end());
+              reached = *next == *until;
+              std::fill(gathered.begin() + buckets[*next].begin, gathered.begin() + buckets[*next].end, true);
+            }
+          }
+          EXPECT_EQ(std::count(gathered.begin() + begin, gathered.begin() + end, false), 0)
+              << place << " of " << ranks << " ranks, buckets of " << bytes;
+        };
+        for (int layer = 0; layer < config.layers; ++layer)
+          read(static_cast<std::size_t>(layer), layout.offset(Tensor::qkvw, layer),
+               matrices_end(layout, config.layers, layer));
+        if (classifier) read(plan.before_layer.size() - 1, 0, layout.count(Tensor::wte));
+        EXPECT_EQ(next, plan.order.end()) << "what nobody reads is not sent";
+      }
     }
   }
 }

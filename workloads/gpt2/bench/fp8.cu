@@ -1,10 +1,14 @@
 // The kernels that write FP8, what they take the place of, and forms of the casting kernel: rows in flight, blocks a
 // multiprocessor, loads together or as the compiler likes.
+#include <utility>
+#include <vector>
+
 #include "gpt2/bench/bench.h"
 #include "gpt2/common/dtype.h"
 #include "gpt2/libs/device_fill.h"
 #include "gpt2/ops/bias/partial_sums.h"
 #include "gpt2/ops/fp8/cast_kernel.cuh"
+#include "gpt2/ops/fp8/cast_parts.h"
 #include "gpt2/ops/fp8/cast_transpose.h"
 #include "gpt2/ops/norm/layernorm.h"
 
@@ -127,6 +131,38 @@ void bench_casts(Bench& bench, Tensors& t) {
   bench.measure();
 }
 
+// What a rank does with its part of a layer's weights, and with all of them once they have been gathered.
+void bench_weights(Bench& bench, std::int64_t c) {
+  const std::int64_t elements = 12 * c * c;
+  DeviceBuffer<float> master(elements), scale(4);
+  DeviceBuffer<std::uint8_t> bytes(elements), transposed(elements);
+  DeviceBuffer<std::uint32_t> amax(4);
+  launch_fill_normal(master.data(), elements, 0.02F, 6, nullptr);
+  scale.upload(std::vector<float>(4, 4096.0F));
+  amax.upload(std::vector<std::uint32_t>(4, 0U));
+  std::vector<Fp8Part> list;
+  std::vector<Fp8Transpose> tensors;
+  std::int64_t at = 0;
+  for (const auto& [rows, columns] :
+       {std::pair{3 * c, c}, std::pair{c, c}, std::pair{4 * c, c}, std::pair{c, 4 * c}}) {
+    append_fp8_parts(list, at, at, rows * columns, static_cast<std::int32_t>(tensors.size()));
+    tensors.push_back({transposed.data() + at, bytes.data() + at, rows, columns});
+    at += rows * columns;
+  }
+  DeviceBuffer<Fp8Part> memory(static_cast<std::int64_t>(list.size()));
+  memory.upload(list);
+  const Fp8Parts parts{memory.data(), memory.size(), elements};
+  bench.add("fp8_amax_parts", fp8_amax_parts_bytes(parts.count, elements), elements,
+            [&](int, cudaStream_t st) { launch_fp8_amax_parts(amax.data(), master.data(), parts, st); });
+  bench.add("fp8_cast_parts", fp8_cast_parts_bytes(parts.count, elements), elements,
+            [&](int, cudaStream_t st) {
+              launch_fp8_cast_parts(bytes.data(), master.data(), scale.data(), parts, st);
+            });
+  bench.add("fp8_transpose of a layer", fp8_transpose_bytes(elements, 1), 0,
+            [&](int, cudaStream_t st) { launch_fp8_transpose(tensors, st); });
+  bench.measure();
+}
+
 }  // namespace
 
 void bench_fp8(Bench& bench) {
@@ -134,6 +170,7 @@ void bench_fp8(Bench& bench) {
   Tensors tensors(bench.settings().rows(), bench.settings().channels);
   bench_layernorms(bench, tensors);
   bench_casts(bench, tensors);
+  bench_weights(bench, bench.settings().channels);
 }
 
 }  // namespace ridgeline::gpt2::bench

@@ -55,6 +55,8 @@ class Communicator {
   void reduce_scatter_sum(bf16* data, std::int64_t count, cudaStream_t stream);
   /// In place: each rank's part rank() of `bytes` each goes to all others.
   void all_gather(void* data, std::int64_t bytes, cudaStream_t stream);
+  /// In place: rank `from`'s bytes go to all others.
+  void broadcast(void* data, std::int64_t bytes, int from, cudaStream_t stream);
   /// The one rank calls the first, the other the second.
   void send(const void* data, std::int64_t bytes, int to, cudaStream_t stream);
   void receive(void* data, std::int64_t bytes, int from, cudaStream_t stream);

@@ -49,6 +49,9 @@ void Communicator::reduce_scatter_sum(bf16*, std::int64_t, cudaStream_t) {
 void Communicator::all_gather(void*, std::int64_t, cudaStream_t) {
   never();
 }
+void Communicator::broadcast(void*, std::int64_t, int, cudaStream_t) {
+  never();
+}
 void Communicator::send(const void*, std::int64_t, int, cudaStream_t) {
   never();
 }

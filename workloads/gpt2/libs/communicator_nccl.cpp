@@ -27,6 +27,7 @@ struct NcclCalls {
   decltype(&ncclAllReduce) all_reduce;
   decltype(&ncclReduceScatter) reduce_scatter;
   decltype(&ncclAllGather) all_gather;
+  decltype(&ncclBroadcast) broadcast;
   decltype(&ncclSend) send;
   decltype(&ncclRecv) receive;
   decltype(&ncclGroupStart) group_start;
@@ -95,6 +96,7 @@ std::string load_nccl(const NcclOptions& options) {
     resolve(library, found.all_reduce, "ncclAllReduce");
     resolve(library, found.reduce_scatter, "ncclReduceScatter");
     resolve(library, found.all_gather, "ncclAllGather");
+    resolve(library, found.broadcast, "ncclBroadcast");
     resolve(library, found.send, "ncclSend");
     resolve(library, found.receive, "ncclRecv");
     resolve(library, found.group_start, "ncclGroupStart");
@@ -168,6 +170,11 @@ void Communicator::reduce_scatter_sum(bf16* data, std::int64_t count, cudaStream
 void Communicator::all_gather(void* data, std::int64_t bytes, cudaStream_t stream) {
   RIDGELINE_NCCL_CHECK(calls.all_gather(static_cast<const char*>(data) + rank_ * bytes, data,
                                         static_cast<std::size_t>(bytes), ncclInt8, nccl_->handle, stream));
+}
+
+void Communicator::broadcast(void* data, std::int64_t bytes, int from, cudaStream_t stream) {
+  RIDGELINE_NCCL_CHECK(
+      calls.broadcast(data, data, static_cast<std::size_t>(bytes), ncclInt8, from, nccl_->handle, stream));
 }
 
 void Communicator::send(const void* data, std::int64_t bytes, int to, cudaStream_t stream) {

@@ -4,28 +4,42 @@
 // Activations and gradients have delayed scales (ops/fp8/scaling.h): the kernel that writes one notes its largest
 // magnitude, and update() makes the next step's scale of it. A GEMM that writes one overwrites the
 // magnitude that the GEMM before it left, so that the kernel that reads the tensor notes it. Weights have
-// current scales: cast_weights() reads their largest magnitudes first.
+// current scales: cast_weights() reads their largest magnitudes first. Where ranks keep a part of the master weights
+// each, each casts that part, with the scales of all, and the bytes are gathered; the transposed copy is made of them.
 #pragma once
 
 #include <cuda_runtime_api.h>
 
 #include <cstdint>
+#include <optional>
 
 #include "gpt2/common/cuda_raii.h"
+#include "gpt2/libs/communicator.h"
 #include "gpt2/libs/matmul.h"
 #include "gpt2/model/device_layout.h"
 #include "gpt2/model/fp8_scaling.h"
+#include "gpt2/model/fp8_shards.h"
+#include "gpt2/model/parameter_gathers.h"
 #include "gpt2/ops/fp8/cast_transpose.h"
 
 namespace ridgeline::gpt2 {
 
+/// With other ranks that keep parts of the master weights.
+struct Fp8Sharing {
+  Communicator* communicator = nullptr;
+  Fp8Shards shards;
+  cudaStream_t beside = nullptr;  // as in ParameterGathers
+};
+
 class Fp8Layers {
  public:
-  /// tokens: of a whole step, over which the loss is a mean. classifier: with wte among the weights. Enqueues reset().
-  Fp8Layers(const ModelConfig& config, std::int64_t tokens, bool classifier, cudaStream_t stream);
+  /// tokens: of a whole step, over which the loss is a mean. classifier: with wte among the weights. `stream`: that of
+  /// the passes. sharing: none: this process casts all weights. Enqueues reset().
+  Fp8Layers(const ModelConfig& config, std::int64_t tokens, bool classifier, cudaStream_t stream,
+            std::optional<Fp8Sharing> sharing);
 
-  /// Device memory that an object has.
-  static std::int64_t device_bytes(const ModelConfig& config, bool classifier);
+  /// Device memory that an object has; shards: null: nothing is shared out.
+  static std::int64_t device_bytes(const ModelConfig& config, bool classifier, const Fp8Shards* shards);
 
   /// Whether what is written from now on is noted for the next scales: an evaluation leaves them alone.
   void set_recording(bool recording) { recording_ = recording; }
@@ -50,8 +64,14 @@ class Fp8Layers {
   Fp8Operand weight(Tensor tensor, int layer) const;
   Fp8Operand weight_transposed(Tensor tensor, int layer) const;
 
-  /// All weights from `master`, the FP32 parameters in DeviceLayout's order.
+  /// All weights from `master`, the FP32 parameters in DeviceLayout's order; with other ranks, which call it too, from
+  /// the packed ones, and what gathers() makes of it.
   void cast_weights(const float* master, cudaStream_t stream);
+  /// Hands the weights' bytes on; null: nothing is shared out.
+  ParameterGathers* gathers() { return shared_ ? &shared_->gathers : nullptr; }
+  /// After the gathers, before weight_transposed: a layer's transposed copies; the number of layers stands for wte.
+  /// Nothing is done where cast_weights has made them.
+  void transpose_weights(int layer, cudaStream_t stream);
   /// The step is over.
   void update(cudaStream_t stream);
   /// Nothing is remembered: scales are what a model at its beginning needs.
@@ -67,13 +87,24 @@ class Fp8Layers {
     Tensor tensor;
     std::int64_t rows;
     std::int64_t columns;
-    std::int64_t offset;  // of layer 0 in weights_ and weights_transposed_
+    std::int64_t offset;  // of layer 0 in weights_transposed_, and in weights_ where nothing is shared out
     int layers;
   };
-  static constexpr int kWeights = 5;
+  static constexpr int kWeights = static_cast<int>(kFp8Weights.size());
+  struct Shared {
+    Communicator& communicator;
+    Fp8Shards shards;
+    DeviceBuffer<Fp8Part> parts_memory;
+    Fp8Parts parts;
+    ParameterGathers gathers;
+  };
 
   int which(Tensor tensor) const;
-  Fp8Operand weight_in(const DeviceBuffer<std::uint8_t>& memory, Tensor tensor, int layer) const;
+  /// Where a weight begins as it is, and transposed.
+  std::int64_t place(int index, int layer) const;
+  std::int64_t place_transposed(int index, int layer) const;
+  Fp8Operand weight_at(const std::uint8_t* data, int index, int layer) const;
+  void cast_shared_weights(const float* master, cudaStream_t stream);
 
   ModelConfig config_;
   DeviceLayout layout_;
@@ -91,6 +122,7 @@ class Fp8Layers {
   float dlogits_scale_;
   DeviceBuffer<float> dlogits_inverse_;
   DeviceBuffer<float> found_amax_;  // by the last GEMM with a result in FP8
+  std::optional<Shared> shared_;
 };
 
 }  // namespace ridgeline::gpt2

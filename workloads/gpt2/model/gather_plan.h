@@ -22,17 +22,21 @@ enum class GatherPlace {
 
 /// Buckets are named by their index.
 struct GatherPlan {
-  /// All, in the order in which they are updated and gathered: that in which a forward pass reads them.
+  /// In the order in which they are updated and gathered: that in which a forward pass reads them.
   std::vector<std::size_t> order;
   /// Of each bucket: it is gathered once it has been updated.
   std::vector<bool> at_once;
-  /// Of each layer: what must have been gathered before its forward pass, with all that come before it in `order`; none
-  /// where the layers below have waited for as much.
+  /// Of each layer, then of the classifier: what must have been gathered before its forward pass, with all that come
+  /// before it in `order`; none where the layers below have waited for as much.
   std::vector<std::optional<std::size_t>> before_layer;
 };
 
-/// `buckets` as gradient_buckets() has them.
+/// Of all parameters; `buckets` as gradient_buckets() has them.
 GatherPlan gather_plan(const DeviceLayout& layout, int layers, const std::vector<GradientBucket>& buckets,
                        GatherPlace place);
+/// Of the weights in FP8: the layers' matrices and, with `classifier`, wte, which the forward pass then reads last.
+/// Buckets that hold none are left out of the order.
+GatherPlan fp8_gather_plan(const DeviceLayout& layout, int layers, const std::vector<GradientBucket>& buckets,
+                           GatherPlace place, bool classifier);
 
 }  // namespace ridgeline::gpt2

@@ -33,6 +33,7 @@ void GpuModelOf<P>::backward_layer(int l, bool accumulate) {
   const L2Window kept = keep(dres);
   const bool adds = accumulate && !places_.has_slot(l);
 
+  if (micro_step_.first) linear_->transpose_weights(l);
   linear_->backward_weight(g.fcprojw, linear_->dfcproj(l), linear_->gelu_again(l), adds);
   const Operand dfc = linear_->hidden_gradient(l, accumulate);
   linear_->backward_input(dfc, {Tensor::fcw, l});
@@ -64,6 +65,7 @@ void GpuModelOf<P>::backward(const std::int32_t* inputs, bool accumulate) {
   cudaStream_t s = stream_.get();
   const ModelConfig& config = options_.config;
   const int last = config.layers - 1;
+  if (micro_step_.first) linear_->transpose_weights(config.layers);
   linear_->classifier_backward(accumulate);
   linear_->layernorm_backward(
       {nullptr, gradient(Tensor::lnfw), gradient(Tensor::lnfb), gradients(last).fcprojb,

@@ -69,7 +69,7 @@ void GpuModelOf<P>::forward_layer(int l) {
 
 template <class P>
 void GpuModelOf<P>::forward_to_logits(const std::int32_t* inputs, bool gathers) {
-  ParameterGathers* begun = gathers && gathers_ ? &*gathers_ : nullptr;
+  ParameterGathers* begun = gathers ? layer_gathers() : nullptr;
   if (begun != nullptr) begun->begin_forward();
   const Layer& first = layer(0);
   const LayerTensors<const T> p = weights(0);
@@ -82,7 +82,9 @@ void GpuModelOf<P>::forward_to_logits(const std::int32_t* inputs, bool gathers) 
     if (begun != nullptr) begun->before_layer(l);
     forward_layer(l);
   }
+  if (begun != nullptr) begun->before_layer(options_.config.layers);
   linear_->logits();
+  if (begun != nullptr) begun->before_backward();
 }
 
 template <class P>

@@ -43,14 +43,7 @@ void check_fp8(const GpuModelOptions& o) {
 
 // What works on all parameters at once cannot on a rank's part of them.
 void check_zero(const GpuModelOptions& o) {
-  if (o.reduction.zero == 0) return;
-  if (o.switches.precision == Precision::fp8) {
-    throw InputError(fmt::format(
-        "--zero {} cannot go with --precision fp8, whose weights are cast from all master weights: "
-        "use --zero 0",
-        o.reduction.zero));
-  }
-  if (o.switches.optimizer == OptimizerKind::per_tensor) {
+  if (o.reduction.zero > 0 && o.switches.optimizer == OptimizerKind::per_tensor) {
     throw InputError(
         fmt::format("--zero {} cannot go with --optimizer per-tensor: a rank's part ends within tensors: use "
                     "--zero 0",
@@ -197,10 +190,6 @@ GpuModelOf<P>::GpuModelOf(const GpuModelOptions& o)
     gemms_ = std::make_unique<CublasLtGemms<T>>(matmul_);
   }
   attention_.emplace(options_, cublas_ ? &*cublas_ : nullptr, scratch_.data(), stream_.get());
-  const LinearContext<T> context{
-      options_,    layout_, parameters_.data(), gradients_.data(), places_, act_, matmul_, *gemms_,
-      *attention_, sums_,   scratch_.data(),    stream_.get()};
-  linear_.emplace(context);
   if (o.communicator != nullptr) {
     // What lies beyond the parameters is added up too.
     launch_zero(
@@ -210,11 +199,30 @@ GpuModelOf<P>::GpuModelOf(const GpuModelOptions& o)
     reduction_.emplace(*o.communicator, o.reduction, layout_, o.config.layers, places_, gradients_.data(),
                        stream_.get());
   }
+  const LinearContext<T> context{options_,
+                                 layout_,
+                                 parameters_.data(),
+                                 gradients_.data(),
+                                 places_,
+                                 act_,
+                                 matmul_,
+                                 *gemms_,
+                                 *attention_,
+                                 sums_,
+                                 scratch_.data(),
+                                 stream_.get(),
+                                 shards_,
+                                 reduction_ ? reduction_->stream() : stream_.get()};
+  linear_.emplace(context);
   if (!shards_.empty()) {
     const std::vector<GradientBucket>& buckets = reduction_->buckets();
-    gathers_.emplace(*o.communicator, buckets,
-                     gather_plan(layout_, o.config.layers, buckets, o.reduction.gather),
-                     GatheredData{parameters_.data(), sizeof(T)}, stream_.get(), reduction_->stream());
+    // The layers multiply bytes of their own in FP8: their BF16 matrices are for checkpoints, but for attproj's.
+    const GatherPlace place = std::is_same_v<P, fp8> ? GatherPlace::forward : o.reduction.gather;
+    const GatheredData all{parameters_.data(), sizeof(T)};
+    gathers_.emplace(*o.communicator, buckets, gather_plan(layout_, o.config.layers, buckets, place), all,
+                     stream_.get(), reduction_->stream());
+    if (linear_->gathers() != nullptr && linear_->value_bias_after_projection())
+      linear_->gathers()->add_pieces(all, pieces_of(Tensor::attprojw));
     own_parts_ = shards_.parts(o.communicator->rank());
     for (Shards::Part& part : own_parts_)
       part.end = std::max(part.begin, std::min(part.end, layout_.total()));
@@ -225,6 +233,18 @@ GpuModelOf<P>::GpuModelOf(const GpuModelOptions& o)
     launch_zero(parameters_.data(), parameters_.size_bytes(), stream_.get());
   }
   stream_.synchronize();
+}
+
+template <class P>
+std::vector<GatheredPiece> GpuModelOf<P>::pieces_of(Tensor tensor) const {
+  std::vector<GatheredPiece> pieces;
+  for (int l = 0; l < options_.config.layers; ++l) {
+    const std::int64_t begin = layout_.offset(tensor, l);
+    shards_.for_segments(begin, begin + layout_.count(tensor), [&](int rank, const Shards::Part& part) {
+      pieces.push_back({part.begin, part.count(), rank});
+    });
+  }
+  return pieces;
 }
 
 template class GpuModelOf<float>;

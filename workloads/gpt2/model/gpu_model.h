@@ -107,7 +107,8 @@ class GpuModel : public TrainingState {
 
   /// Where ranks hand on parameters beside the next forward pass (GatherPlace::forward), an optimizer_step leaves each
   /// with its own part of the matrices alone: all ranks call this, in place of that pass, before any calls logits,
-  /// download_parameters or download_state. micro_step and evaluate see to it themselves.
+  /// download_parameters or download_state. With FP8 it does so in either place, since that pass does not need the
+  /// matrices in BF16. micro_step and evaluate see to what they need themselves.
   virtual void complete_parameters() = 0;
 
   /// Device address of the latest StepResult: copy it in stream order.

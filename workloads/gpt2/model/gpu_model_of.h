@@ -91,8 +91,16 @@ class GpuModelOf final : public GpuModel {
   /// Each rank its own part.
   void optimizer_step_sharded(const OptimizerOptions& options, GradientNorm* norm,
                               const StochasticRounding& rounding);
-  /// T's copies of all parameters, from what the ranks keep of the FP32 ones.
+  /// T's copies of all parameters, from what the ranks keep of the FP32 ones; where those are shared out, of what is
+  /// gathered at once.
   void convert_parameters();
+  /// Of what the layers multiply; null: nothing is shared out.
+  ParameterGathers* layer_gathers() {
+    ParameterGathers* own = linear_->gathers();
+    return own != nullptr || !gathers_ ? own : &*gathers_;
+  }
+  /// Of all layers' instances: who keeps what.
+  std::vector<GatheredPiece> pieces_of(Tensor tensor) const;
 
   /// The FP32 parameters, which T's copies follow.
   float* master() const;

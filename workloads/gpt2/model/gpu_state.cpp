@@ -157,13 +157,13 @@ void GpuModelOf<P>::convert_parameters() {
       gathers_->updated(bucket);
     }
     gathers_->finish_update();
-    gathers_->complete();
   }
 }
 
 template <class P>
 void GpuModelOf<P>::complete_parameters() {
   if (gathers_) gathers_->complete();
+  if (ParameterGathers* of_weights = linear_->gathers()) of_weights->complete();
 }
 
 template <class P>
@@ -174,6 +174,7 @@ void GpuModelOf<P>::load(const std::vector<float>& parameters) {
   upload_state(StatePart::master, 0, std::as_bytes(std::span(parameters)));
   convert_parameters();
   linear_->load(master());
+  complete_parameters();
   launch_zero(m_.data(), m_.size_bytes(), stream_.get());
   launch_zero(v_.data(), v_.size_bytes(), stream_.get());
   stream_.synchronize();

@@ -18,6 +18,8 @@
 #include "gpt2/model/device_layout.h"
 #include "gpt2/model/fp8_layers.h"
 #include "gpt2/model/gradient_places.h"
+#include "gpt2/model/parameter_gathers.h"
+#include "gpt2/model/shards.h"
 #include "gpt2/ops/bias/partial_sums.h"
 
 namespace ridgeline::gpt2 {
@@ -58,6 +60,8 @@ struct LinearContext {
   PartialSums& sums;
   std::byte* scratch;
   cudaStream_t stream;
+  const Shards& shards;        // empty: each rank keeps all master weights
+  cudaStream_t beside_stream;  // of what ranks send beside the passes
 
   std::int64_t rows() const { return static_cast<std::int64_t>(options.batch) * options.sequence; }
   int c() const { return options.config.channels; }
@@ -105,6 +109,8 @@ class Linear {
   void cast_weights(const float*) {}
   void share_magnitudes(Communicator&) {}
   void end_step(const float*) {}
+  ParameterGathers* gathers() { return nullptr; }
+  void transpose_weights(int) {}
   const void* state() const { return nullptr; }
   static std::int64_t state_bytes(const ModelConfig&) { return 0; }
 
@@ -185,6 +191,9 @@ class Linear<fp8> {
   void set_recording(bool recording) { state_.set_recording(recording); }
   void load(const float* master);
   void cast_weights(const float* master) { state_.cast_weights(master, x_.stream); }
+  /// Of the weights in FP8, as in Fp8Layers.
+  ParameterGathers* gathers() { return state_.gathers(); }
+  void transpose_weights(int l) { state_.transpose_weights(l, x_.stream); }
   /// Before end_step: every rank goes on with the scales of the largest magnitudes of all.
   void share_magnitudes(Communicator& communicator);
   void end_step(const float* master);

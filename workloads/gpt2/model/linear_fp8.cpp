@@ -20,6 +20,22 @@ bool classifier_too(const GpuModelOptions& options) {
   return options.switches.fp8_classifier == Fp8Classifier::all;
 }
 
+// Where ranks keep parts of the master weights.
+Fp8Shards fp8_shards(const GpuModelOptions& o) {
+  const DeviceLayout layout(o.config);
+  return {layout,
+          o.config.layers,
+          classifier_too(o),
+          gradient_buckets(layout, o.config.layers, o.reduction.bucket_bytes, o.ranks),
+          o.ranks,
+          o.reduction.gather};
+}
+
+std::optional<Fp8Sharing> fp8_sharing(const LinearContext<bf16>& x) {
+  if (x.shards.empty()) return std::nullopt;
+  return Fp8Sharing{x.options.communicator, fp8_shards(x.options), x.beside_stream};
+}
+
 // Of scratch.h.
 std::string_view live_name(Fp8Tensor tensor) {
   switch (tensor) {
@@ -50,10 +66,13 @@ std::string_view live_name(Fp8Tensor tensor) {
 Linear<fp8>::Linear(const LinearContext<T>& context)
     : x_(context),
       state_(x_.options.config, x_.rows() * x_.options.grad_accum * x_.options.ranks,
-             classifier_too(x_.options), x_.stream) {}
+             classifier_too(x_.options), x_.stream, fp8_sharing(x_)) {}
 
 std::int64_t Linear<fp8>::device_bytes(const GpuModelOptions& options) {
-  return Fp8Layers::device_bytes(options.config, classifier_too(options));
+  const bool classifier = classifier_too(options);
+  if (options.reduction.zero == 0) return Fp8Layers::device_bytes(options.config, classifier, nullptr);
+  const Fp8Shards shards = fp8_shards(options);
+  return Fp8Layers::device_bytes(options.config, classifier, &shards);
 }
 
 void Linear<fp8>::load(const float* master) {

@@ -21,8 +21,23 @@ ParameterGathers::ParameterGathers(Communicator& communicator, std::vector<Gradi
 void ParameterGathers::gather(std::size_t bucket) {
   const NvtxRange range("gather parameters");
   const GradientBucket& b = buckets_.at(bucket);
-  communicator_.all_gather(static_cast<std::byte*>(parameters_.data) + b.begin * parameters_.element_bytes,
+  communicator_.all_gather(parameters_.at(b.begin),
                            b.count() / communicator_.size() * parameters_.element_bytes, beside_);
+}
+
+void ParameterGathers::add_pieces(GatheredData data, std::vector<GatheredPiece> pieces) {
+  pieces_of_ = data;
+  pieces_ = std::move(pieces);
+}
+
+void ParameterGathers::gather_pieces() {
+  const NvtxRange range("gather parameters");
+  communicator_.begin_group();
+  for (const GatheredPiece& piece : pieces_)
+    communicator_.broadcast(pieces_of_.at(piece.begin), piece.count * pieces_of_.element_bytes, piece.rank,
+                            beside_);
+  communicator_.end_group();
+  if (overlaps()) pieces_gathered_.record(beside_);
 }
 
 void ParameterGathers::let_wait(cudaStream_t waiting, cudaStream_t other) {
@@ -49,12 +64,20 @@ void ParameterGathers::begin_forward() {
     gather(bucket);
     if (overlaps()) gathered_[bucket].record(beside_);
   }
+  if (pieces_.empty()) return;
+  if (!begun) let_wait(beside_, compute_);
+  gather_pieces();
 }
 
 void ParameterGathers::before_layer(int layer) {
   const std::optional<std::size_t>& bucket = plan_.before_layer.at(static_cast<std::size_t>(layer));
   if (!bucket || !overlaps()) return;
   RIDGELINE_CUDA_CHECK(cudaStreamWaitEvent(compute_, gathered_[*bucket].get(), 0));
+}
+
+void ParameterGathers::before_backward() {
+  if (pieces_.empty() || !overlaps()) return;
+  RIDGELINE_CUDA_CHECK(cudaStreamWaitEvent(compute_, pieces_gathered_.get(), 0));
 }
 
 void ParameterGathers::complete() {

@@ -1,7 +1,8 @@
 // parameter_gathers.h: hands the parameters that each rank has updated on to all others (ZeRO-1, ZeRO-2).
 //
-// Lifecycle: construct -> { begin_forward -> before_layer of every layer, from the first -> updated() of every bucket
-// in the plan's order -> finish_update }*. complete() in place of the first two where no forward pass goes on.
+// Lifecycle: construct -> { begin_forward -> before_layer of every layer, from the first -> before_backward ->
+// updated() of every bucket in the plan's order -> finish_update }*. complete() in place of the first three where no
+// forward pass goes on.
 // Only enqueues, so that a step with it can be captured; a replayed step runs no host code, so that no state is kept
 // from one step to the next. One thread.
 #pragma once
@@ -23,6 +24,17 @@ namespace ridgeline::gpt2 {
 struct GatheredData {
   void* data = nullptr;
   std::int64_t element_bytes = 0;
+
+  [[nodiscard]] std::byte* at(std::int64_t element) const {
+    return static_cast<std::byte*>(data) + element * element_bytes;
+  }
+};
+
+/// Elements that one rank keeps, for what is handed on without the rest of its bucket.
+struct GatheredPiece {
+  std::int64_t begin = 0;
+  std::int64_t count = 0;
+  int rank = 0;
 };
 
 class ParameterGathers {
@@ -33,6 +45,9 @@ class ParameterGathers {
 
   [[nodiscard]] const GatherPlan& plan() const { return plan_; }
 
+  /// From now on hands on pieces of another buffer too, after all else, for the backward pass.
+  void add_pieces(GatheredData data, std::vector<GatheredPiece> pieces);
+
   /// After the update of this rank's part of `bucket`: what is enqueued on `compute` so far completes it.
   void updated(std::size_t bucket);
   /// What is enqueued on `compute` from now on sees the parts of all ranks of what is gathered at once.
@@ -40,14 +55,18 @@ class ParameterGathers {
 
   /// Begins to gather the rest.
   void begin_forward();
-  /// What is enqueued on `compute` from now on sees all parameters of layers up to this one.
+  /// What is enqueued on `compute` from now on sees all parameters of layers up to this one; the number of layers
+  /// stands for the classifier.
   void before_layer(int layer);
+  /// What is enqueued on `compute` from now on sees the pieces.
+  void before_backward();
   /// What is enqueued on `compute` from now on sees all parameters.
   void complete();
 
  private:
   [[nodiscard]] bool overlaps() const { return beside_ != compute_; }
   void gather(std::size_t bucket);
+  void gather_pieces();
   /// What is enqueued on one stream from now on sees what is enqueued on the other so far.
   void let_wait(cudaStream_t waiting, cudaStream_t other);
 
@@ -59,6 +78,9 @@ class ParameterGathers {
   cudaStream_t beside_;
   Event reached_{cudaEventDisableTiming};
   std::vector<Event> gathered_;  // one a bucket
+  GatheredData pieces_of_;
+  std::vector<GatheredPiece> pieces_;
+  Event pieces_gathered_{cudaEventDisableTiming};
 };
 
 }  // namespace ridgeline::gpt2

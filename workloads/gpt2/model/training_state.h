@@ -23,8 +23,8 @@ class TrainingState {
   /// Bytes of a part; 0: there is none (narrow of a model that computes in FP32, scaling of one without FP8).
   virtual std::int64_t state_bytes(StatePart part) const = 0;
 
-  /// Whether each rank keeps a piece of the part only. Then all ranks call download_state alike, and rank 0 gets the
-  /// bytes; each gives upload_state the bytes of all.
+  /// Whether each rank keeps a piece of the part only. Then all ranks call the two alike: rank 0 gets the bytes of
+  /// download_state, each gives upload_state the bytes of all.
   virtual bool is_shared_out(StatePart) const { return false; }
 
   /// Bytes [begin, begin + out.size()) of a part. Both wait for the work that is enqueued.

@@ -21,10 +21,8 @@
 namespace ridgeline::gpt2 {
 namespace {
 
-__global__ void __launch_bounds__(kTransposeBlock, 3)
-    fp8_transpose_kernel(std::uint8_t* transposed, const std::uint8_t* inp, std::int64_t rows,
-                         std::int64_t columns, std::int64_t column_tiles) {
-  const TransposeTile tile = transpose_tile(blockIdx.x, static_cast<int>(threadIdx.x), column_tiles);
+__device__ inline void transpose_piece(std::uint8_t* transposed, const std::uint8_t* inp, std::int64_t rows,
+                                       std::int64_t columns, const TransposeTile& tile) {
   if (tile.row >= rows || tile.column >= columns) return;
   const std::uint8_t* from = inp + tile.row * columns + tile.column;
   uint2 x[kTransposeRows];
@@ -49,6 +47,34 @@ __global__ void __launch_bounds__(kTransposeBlock, 3)
     *reinterpret_cast<uint4*>(column + k * rows) =
         make_uint4(turned[k][0], turned[k][1], turned[k][2], turned[k][3]);
   }
+}
+
+__global__ void __launch_bounds__(kTransposeBlock, 3)
+    fp8_transpose_kernel(std::uint8_t* transposed, const std::uint8_t* inp, std::int64_t rows,
+                         std::int64_t columns, std::int64_t column_tiles) {
+  transpose_piece(transposed, inp, rows, columns,
+                  transpose_tile(blockIdx.x, static_cast<int>(threadIdx.x), column_tiles));
+}
+
+struct Transposes {
+  Fp8Transpose of[kFp8TransposesAtOnce];
+  std::int64_t column_tiles[kFp8TransposesAtOnce];
+  unsigned end[kFp8TransposesAtOnce];  // the first block that is not the tensor's
+};
+
+__global__ void __launch_bounds__(kTransposeBlock, 3)
+    fp8_transposes_kernel(const __grid_constant__ Transposes all) {
+  int at = 0;
+  unsigned begin = 0;
+#pragma unroll
+  for (int i = 0; i + 1 < static_cast<int>(kFp8TransposesAtOnce); ++i) {
+    if (blockIdx.x < all.end[i]) break;
+    begin = all.end[i];
+    at = i + 1;
+  }
+  const Fp8Transpose& tensor = all.of[at];
+  transpose_piece(tensor.transposed, tensor.inp, tensor.rows, tensor.columns,
+                  transpose_tile(blockIdx.x - begin, static_cast<int>(threadIdx.x), all.column_tiles[at]));
 }
 
 void check(const char* what, const Fp8Output& out, const void* inp, const void* dout, std::int64_t rows,
@@ -113,6 +139,30 @@ void launch_fp8_transpose(std::uint8_t* transposed, const std::uint8_t* inp, std
   const std::int64_t column_tiles = transpose_column_tiles(columns);
   fp8_transpose_kernel<<<static_cast<unsigned>(column_tiles * transpose_row_tiles(rows)), kTransposeBlock, 0,
                          stream>>>(transposed, inp, rows, columns, column_tiles);
+  RIDGELINE_CUDA_CHECK_LAUNCH();
+}
+
+void launch_fp8_transpose(std::span<const Fp8Transpose> tensors, cudaStream_t stream) {
+  if (tensors.size() > kFp8TransposesAtOnce) throw std::invalid_argument("fp8_transpose: too many tensors");
+  Transposes all{};
+  unsigned blocks = 0;
+  std::int64_t bytes = 0;
+  for (std::size_t i = 0; i < kFp8TransposesAtOnce; ++i) {
+    if (i < tensors.size()) {
+      const Fp8Transpose& tensor = tensors[i];
+      Fp8Output out;
+      out.transposed = tensor.transposed;
+      check("fp8_transpose", out, tensor.inp, nullptr, tensor.rows, tensor.columns);
+      all.of[i] = tensor;
+      all.column_tiles[i] = transpose_column_tiles(tensor.columns);
+      blocks += static_cast<unsigned>(all.column_tiles[i] * transpose_row_tiles(tensor.rows));
+      bytes += fp8_transpose_bytes(tensor.rows, tensor.columns);
+    }
+    all.end[i] = blocks;
+  }
+  const NvtxRange range("fp8_transpose", {bytes, 0});
+  if (blocks == 0) return;
+  fp8_transposes_kernel<<<blocks, kTransposeBlock, 0, stream>>>(all);
   RIDGELINE_CUDA_CHECK_LAUNCH();
 }
 

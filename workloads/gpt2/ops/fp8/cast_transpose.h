@@ -7,7 +7,9 @@
 
 #include <cuda_runtime_api.h>
 
+#include <cstddef>
 #include <cstdint>
+#include <span>
 
 #include "gpt2/common/dtype.h"
 #include "gpt2/ops/fp8/fp8.h"
@@ -59,6 +61,17 @@ constexpr std::int64_t fp8_transpose_bytes(std::int64_t rows, std::int64_t colum
 }
 void launch_fp8_transpose(std::uint8_t* transposed, const std::uint8_t* inp, std::int64_t rows,
                           std::int64_t columns, cudaStream_t stream);
+
+/// Several in one launch, for tensors too small to fill a device; at most kFp8TransposesAtOnce, or
+/// std::invalid_argument.
+struct Fp8Transpose {
+  std::uint8_t* transposed = nullptr;
+  const std::uint8_t* inp = nullptr;
+  std::int64_t rows = 0;
+  std::int64_t columns = 0;
+};
+inline constexpr std::size_t kFp8TransposesAtOnce = 4;
+void launch_fp8_transpose(std::span<const Fp8Transpose> tensors, cudaStream_t stream);
 
 /// out = inp in E4M3, of `tensors` tensors: those of inp `stride` elements apart, a multiple of 4, those of out one
 /// after the other. out.scale.scale has one per tensor; no amax.

@@ -341,6 +341,7 @@ void run(Prepared& prepared, GpuModel& model, Progress& progress, RankLink* link
   }
   if (options.steps == 0) {
     if (validation) progress.validation(-1, validation->loss(model));
+    model.complete_parameters();
     if (prepared.leads()) progress.sample(first, prepared.sampler->write(model, first));
     return;
   }
