@@ -95,6 +95,9 @@ void add_record_options(Command app, RecordArguments& options) {
   app.add_flag(
       "--cold", options.cold,
       "Measure two more steps with the caches emptied before each kernel (adds cold=2 to the schedule)");
+  app.add_flag("--nccl-profiler", options.nccl_profiler,
+               "Algorithm, protocol and type of NCCL's collectives, by its profiler plugin, if the program "
+               "has no other");
   app.add_option(
          "--alone-steps", options.alone_steps,
          "Steps in a row that run without being recorded, in a timeline of 20 steps or more, to measure what "
@@ -200,6 +203,7 @@ launch::RecordOptions record_options(const RecordArguments& options,
   how.intervention_seed = options.intervene_seed;
   how.intervention_blocks = static_cast<std::uint32_t>(options.intervene_blocks);
   how.intervention_block = std::chrono::milliseconds(std::llround(options.intervene_block_s * 1000));
+  how.nccl_profiler = options.nccl_profiler;
   how.alone_steps = static_cast<std::uint32_t>(options.alone_steps);
   how.sample_buffer_bytes = options.sample_buffer_mib << 20;
   how.replay_exclude = split(options.replay_exclude, ',');

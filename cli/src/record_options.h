@@ -21,6 +21,7 @@ struct RecordArguments {
   std::string tiers = to_string(kAllTiers);
   double sample_interval_us = 0;
   double budget_s = 10;
+  bool nccl_profiler = false;
   std::int64_t alone_steps = 3;
   std::uint64_t sample_buffer_mib = 0;
   std::string directory;

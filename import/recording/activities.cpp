@@ -109,7 +109,8 @@ void RecordedActivities::add(const Copy& copy) {
   if (copy.kind) {
     auto row = copy_row<store::Memcpy>(copy);
     row.kind = *copy.kind;
-    rows_.writer().add(row);
+    const store::Id id = rows_.writer().add(row);
+    if (told_of_copy_) told_of_copy_(copy, id);
   } else {
     rows_.writer().add(copy_row<store::Memset>(copy));
   }

@@ -39,6 +39,8 @@ class RecordedActivities {
   void finish();
   /// Told of each execution once it has its row.
   void on_launch(std::function<void(const Execution&, store::Id)> told) { told_ = std::move(told); }
+  /// Likewise of each copy.
+  void on_copy(std::function<void(const Copy&, store::Id)> told) { told_of_copy_ = std::move(told); }
   /// As LaunchJoin says it, once finish() was called.
   [[nodiscard]] std::int64_t kernels_of_one_call() const { return join_.kernels_of_one_call(); }
   /// Rows of executions so far.
@@ -65,6 +67,7 @@ class RecordedActivities {
   SampledWindows& samples_;
   CodeOf code_of_;
   std::function<void(const Execution&, store::Id)> told_;
+  std::function<void(const Copy&, store::Id)> told_of_copy_;
   StepFinder finder_;
   LaunchJoin join_;
   std::int64_t launches_ = 0;

@@ -95,6 +95,7 @@ void RecordedCollectives::scan() {
 
 // What was captured since the last graph was made is in this one.
 void RecordedCollectives::captured_until_here() {
+  copies_.graph_made();
   if (!captured_.empty()) captured_graphs_.push_back(std::move(captured_));
   captured_.clear();
 }
@@ -120,7 +121,10 @@ void RecordedCollectives::resolve_graphs() {
 }
 
 void RecordedCollectives::on_launch(const spool::LaunchRecord& launch) {
-  if ((launch.header.flags & (spool::kLaunchFailed | spool::kLaunchIsGraph)) != 0) return;
+  if ((launch.header.flags & spool::kLaunchFailed) != 0) return;
+  copies_.launched(launch.thread_id, launch.correlation_id,
+                   (launch.header.flags & spool::kLaunchCaptured) != 0);
+  if ((launch.header.flags & spool::kLaunchIsGraph) != 0) return;
   const auto path = paths_.find(launch.nvtx_path_id);
   if (path == paths_.end()) return;
   Launched launched;
@@ -158,14 +162,18 @@ void RecordedCollectives::on_range_end(const spool::NvtxRangeRecord& range) {
         break;
       case PathKind::group_ends:
         group.depth = std::max(group.depth - 1, 0);
-        if (group.depth == 0) {
-          group.calls.clear();
-          group.ranges.clear();
+        if (group.depth > 0) break;
+        if (!launches_of_range_.contains(range.range_id)) {
+          for (const NcclCall& call : group.calls) without_kernel(range.thread_id, call);
         }
+        group.calls.clear();
+        group.ranges.clear();
         break;
       case PathKind::call:
-        if (group.depth > 0 && !launches_of_range_.contains(range.range_id) &&
-            group.calls.size() < kMaxCallsOfGroup) {
+        if (launches_of_range_.contains(range.range_id)) break;
+        if (group.depth == 0) {
+          without_kernel(range.thread_id, call_in(path->second.function, range.range_id));
+        } else if (group.calls.size() < kMaxCallsOfGroup) {
           group.calls.push_back(call_in(path->second.function, range.range_id));
           group.ranges.push_back(range.range_id);
         }
@@ -198,6 +206,14 @@ RecordedCollectives::NcclCall RecordedCollectives::call_in(CollectiveFunction fu
   const auto size = number_at<std::uint64_t>(bytes, has_hash ? 8 : 0);
   if (size <= kMaxMessageBytes) call.bytes = static_cast<std::int64_t>(size);
   return call;
+}
+
+// Engines add nothing up.
+void RecordedCollectives::without_kernel(std::uint32_t thread_id, const NcclCall& call) {
+  const bool copies =
+      call.function == CollectiveFunction::all_gather || call.function == CollectiveFunction::all_to_all;
+  if (copies && call.group && call.bytes)
+    copies_.called(thread_id, {call.function, *call.group, *call.bytes});
 }
 
 // What one kernel does for several calls: they must be alike.
@@ -346,6 +362,28 @@ void RecordedCollectives::finish() {
     if (calls == nullptr) continue;
     for (std::size_t i = 0; i < runs.size(); ++i) write(runs[i].launch_id, (*calls)[i], runs[i].kernel);
   }
+  write_copies();
+}
+
+void RecordedCollectives::write_copies() {
+  const auto other_ranks = [this](std::uint64_t hash) -> std::optional<std::int64_t> {
+    const auto group = groups_.find(hash);
+    return group != groups_.end() && group->second.ranks ? std::optional(*group->second.ranks - 1)
+                                                         : std::nullopt;
+  };
+  copies_.finish(
+      other_ranks, [this](const CopyCollectives::Call& call, const std::vector<store::Id>& copies) {
+        const NcclGroup& group = groups_.at(call.group);
+        for (const store::Id copy : copies) {
+          rows_.writer().add(store::CopiedCollective{.copy_id = copy,
+                                                     .first_copy_id = copies.front(),
+                                                     .communicator_id = group.id,
+                                                     .function = call.function,
+                                                     .bytes = whole_array(call.part_bytes, group.ranks),
+                                                     .source = CollectiveSource::nvtx});
+          rows_.row_written();
+        }
+      });
 }
 
 void RecordedCollectives::write(store::Id launch_id, const Known& known, const KernelFacts& kernel) {

@@ -20,12 +20,13 @@
 #include "recording/process_rows.h"
 #include "ridgeline/base/collective_words.h"
 #include "spool/collective_details.h"
+#include "spool/copy_collectives.h"
 #include "spool/spool_scan.h"
 
 namespace ridgeline::import {
 
-/// Order: 1. scan(), before the process has its row  2. write_groups(), after  3. ran() of each kernel that has a row
-/// 4. finish().
+/// Order: 1. scan(), before the process has its row  2. write_groups(), after  3. ran() of each kernel and copied() of
+/// each copy that has a row  4. finish().
 class RecordedCollectives {
  public:
   /// Keeps references to all.
@@ -41,6 +42,7 @@ class RecordedCollectives {
   void write_groups();
   /// `kernel`: its name, mangled.
   void ran(const Execution& execution, store::Id launch_id, std::string_view kernel);
+  void copied(const Copy& copy, store::Id copy_id) { copies_.copied(copy, copy_id); }
   void finish();
 
  private:
@@ -103,7 +105,9 @@ class RecordedCollectives {
   [[nodiscard]] bool is_alone(const Launched& launched) const;
   [[nodiscard]] const std::vector<Known>* calls_of(const std::vector<NodeRun>& runs) const;
   [[nodiscard]] static KernelFacts facts_of(const Execution& execution, std::string_view kernel);
+  void without_kernel(std::uint32_t thread_id, const NcclCall& call);
   void write(store::Id launch_id, const Known& known, const KernelFacts& kernel);
+  void write_copies();
 
   const spool::Reader& reader_;
   const ScannedSpool& spool_;
@@ -121,6 +125,7 @@ class RecordedCollectives {
   std::uint32_t last_graph_ = 0;
   std::map<std::uint64_t, NcclGroup> groups_;                               // by hash
   std::unordered_map<std::uint32_t, std::vector<NodeRun>> graph_launches_;  // by correlation id
+  CopyCollectives copies_;
 };
 
 }  // namespace ridgeline::import

@@ -185,6 +185,7 @@ class Process {
       if (kernel != spool_.kernels.end())
         collectives_.ran(execution, id, reader_.string_or(kernel->second.name, ""));
     });
+    activities.on_copy([this](const Copy& copy, store::Id id) { collectives_.copied(copy, id); });
     RecordedOrder order(rows_, spool_);
     const auto copy = [&](const Copy& event, std::uint32_t executable) {
       if (event.graph_node) order.ran(*event.graph_node, executable);

@@ -295,6 +295,13 @@ void add_collective(std::vector<Column<CollectiveCost>>& columns) {
                       .align = Align::left,
                       .shown = false},
                      [](const Row& row) { return word_or_missing(row.protocol); }});
+  columns.push_back(
+      {{.key = "copies",
+        .header = "copies",
+        .help = "between devices that are the call on a rank, where the copy engines do it; missing: a "
+                "kernel does, or calls differ",
+        .shown = false},
+       [](const Row& row) { return row.copies ? Cell::number(*row.copies, Form::plain) : Cell::missing(); }});
   columns.push_back({{.key = "communicator",
                       .header = "communicator",
                       .help = "its hash, or the stream where it is not known",

@@ -86,8 +86,10 @@ constexpr std::string_view kTables[] = {"run",
                                         "job_call",
                                         "job_kernel_step",
                                         "job_traffic",
-                                        "job_interference"};
+                                        "job_interference",
+                                        "collective_copy"};
 // The last: not of all versions that are read in place.
+constexpr std::size_t kTablesOfCopies = 1;
 constexpr std::size_t kTablesOfInterference = 1;
 constexpr std::size_t kTablesOfTraffic = 1;
 constexpr std::size_t kTablesOfJobs = 10;
@@ -173,7 +175,8 @@ void require_tables(const Database& database) {
   Statement entry = database.prepare("SELECT name, type = 'table' AND rootpage > 0 FROM sqlite_schema");
   while (entry.step()) stored[entry.text(0)] = entry.int64(1) != 0;
   const auto version = database.scalar_int64("PRAGMA user_version");
-  const std::size_t later = (version >= kInterferenceIsKept ? 0 : kTablesOfInterference) +
+  const std::size_t later = (version >= kCopiedCollectivesAreKept ? 0 : kTablesOfCopies) +
+                            (version >= kInterferenceIsKept ? 0 : kTablesOfInterference) +
                             (version >= kJobTrafficIsKept ? 0 : kTablesOfTraffic) +
                             (version >= kJobsAreKept ? 0 : kTablesOfJobs) +
                             (version >= kInterventionsAreKept ? 0 : kTablesOfInterventions) +

@@ -205,7 +205,11 @@ class PartWriter {
     row.device_id = row_of(devices_, copy.device_id);
     row.step_id = found(steps_, copy.step_id);
     row.nvtx_path_id = string(copy.nvtx_path_id);
-    out_.add(row);
+    if constexpr (std::is_same_v<Copy, Memcpy>) {
+      copies_[copy.id] = out_.add(row);
+    } else {
+      out_.add(row);
+    }
   }
   bool write_copies() {
     return activity_.for_each_memcpy(
@@ -226,6 +230,15 @@ class PartWriter {
       call.launch_id = launch->second;
       call.communicator_id = found(groups, call.communicator_id);
       out_.add(call);
+    }
+    Ids first_of;  // of each call, its first copy that is kept
+    for (CopiedCollective copied : copied_collectives(whole_)) {
+      const auto copy = copies_.find(copied.copy_id);
+      if (copy == copies_.end()) continue;
+      copied.first_copy_id = first_of.try_emplace(copied.first_copy_id, copy->second).first->second;
+      copied.copy_id = copy->second;
+      copied.communicator_id = found(groups, copied.communicator_id);
+      out_.add(copied);
     }
   }
 
@@ -371,7 +384,7 @@ class PartWriter {
   std::map<Id, std::string> strings_;
   std::unordered_map<Id, Kernel> kernels_;
   std::map<Id, Metric> metrics_;
-  Ids processes_, devices_, configurations_, steps_, ranges_, launches_;
+  Ids processes_, devices_, configurations_, steps_, ranges_, launches_, copies_;
   std::set<Id> touched_;  // steps that are kept for their time
   bool ran_ = false;      // a kernel did in that time, or in a step that it touches
   std::map<Id, std::int64_t> kept_alone_, kept_of_graphs_;  // launches of a process

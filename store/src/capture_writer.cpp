@@ -340,6 +340,11 @@ void CaptureWriter::add(const Collective& row) {
                  row.protocol, row.algorithm_source);
 }
 
+void CaptureWriter::add(const CopiedCollective& row) {
+  state_->insert("INSERT OR REPLACE INTO collective_copy VALUES (?,?,?,?,?,?)", row.copy_id,
+                 row.first_copy_id, row.communicator_id, row.function, row.bytes, row.source);
+}
+
 void CaptureWriter::set_host(Id process_id, std::string_view host_name) {
   state_->insert("INSERT OR IGNORE INTO node(host_name) VALUES (?)", host_name);
   state_->insert("UPDATE process SET node_id = (SELECT id FROM node WHERE host_name = ?) WHERE id = ?",

@@ -9,11 +9,11 @@ namespace ridgeline::store {
 
 namespace {
 
-// Of captures that have the tables.
-std::optional<Database> with_jobs(const Capture& capture) {
+// Of captures that have the tables, which came with a version.
+std::optional<Database> with_tables(const Capture& capture, int version) {
   auto database = open_capture_file(capture.path());
   if (!database.ok()) throw Error(database.failure().kind, database.failure().message);
-  if (database.value().scalar_int64("PRAGMA user_version") < kJobsAreKept) return std::nullopt;
+  if (database.value().scalar_int64("PRAGMA user_version") < version) return std::nullopt;
   return std::move(database).value();
 }
 
@@ -21,7 +21,7 @@ std::optional<Database> with_jobs(const Capture& capture) {
 
 std::vector<Communicator> communicators(const Capture& capture) {
   std::vector<Communicator> rows;
-  const auto database = with_jobs(capture);
+  const auto database = with_tables(capture, kJobsAreKept);
   if (!database) return rows;
   Statement row =
       database->prepare("SELECT id, process_id, hash, ranks, rank, name FROM communicator ORDER BY id");
@@ -37,7 +37,7 @@ std::vector<Communicator> communicators(const Capture& capture) {
 
 std::vector<Collective> collectives(const Capture& capture) {
   std::vector<Collective> rows;
-  const auto database = with_jobs(capture);
+  const auto database = with_tables(capture, kJobsAreKept);
   if (!database) return rows;
   const bool detailed = database->scalar_int64("PRAGMA user_version") >= kCollectiveDetailsAreKept;
   Statement row = database->prepare(
@@ -62,6 +62,24 @@ std::vector<Collective> collectives(const Capture& capture) {
          .algorithm = row.optional_word<CollectiveAlgorithm>(11, "collective.algorithm"),
          .protocol = row.optional_word<CollectiveProtocol>(12, "collective.protocol"),
          .algorithm_source = row.optional_word<CollectiveSource>(13, "collective.algorithm_source")});
+  return rows;
+}
+
+std::vector<CopiedCollective> copied_collectives(const Capture& capture) {
+  std::vector<CopiedCollective> rows;
+  const auto database = with_tables(capture, kCopiedCollectivesAreKept);
+  if (!database) return rows;
+  Statement row = database->prepare(
+      "SELECT memcpy_id, first_memcpy_id, communicator_id, function, bytes, source FROM collective_copy "
+      "ORDER BY "
+      "memcpy_id");
+  while (row.step())
+    rows.push_back({.copy_id = row.int64(0),
+                    .first_copy_id = row.int64(1),
+                    .communicator_id = row.optional_int64(2),
+                    .function = row.word<CollectiveFunction>(3, "collective_copy.function"),
+                    .bytes = row.optional_int64(4),
+                    .source = row.word<CollectiveSource>(5, "collective_copy.source")});
   return rows;
 }
 

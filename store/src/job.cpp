@@ -62,15 +62,16 @@ void read_names(const Database& database, Job& job) {
         {group.int64(0), group.text(1), group.optional_int64(2), group.optional_text(3)});
   const std::int64_t version = database.scalar_int64("PRAGMA user_version");
   Statement site = database.prepare(
-      fmt::format("SELECT id, communicator_id, function, bytes, {}, {} FROM job_site ORDER BY id",
+      fmt::format("SELECT id, communicator_id, function, bytes, {}, {}, {} FROM job_site ORDER BY id",
                   version >= kElementTypesAreKept ? "element_type, blocks" : "NULL, NULL",
-                  version >= kCollectiveDetailsAreKept ? "algorithm, protocol" : "NULL, NULL"));
+                  version >= kCollectiveDetailsAreKept ? "algorithm, protocol" : "NULL, NULL",
+                  version >= kCopiedCollectivesAreKept ? "copies" : "NULL"));
   while (site.step())
     job.sites.push_back(
         {site.int64(0), site.int64(1), site.optional_word<CollectiveFunction>(2, "job_site.function"),
          site.optional_int64(3), site.optional_word<ElementType>(4, "job_site.element_type"),
          site.optional_int64(5), site.optional_word<CollectiveAlgorithm>(6, "job_site.algorithm"),
-         site.optional_word<CollectiveProtocol>(7, "job_site.protocol")});
+         site.optional_word<CollectiveProtocol>(7, "job_site.protocol"), site.optional_int64(8)});
   Statement kernel = database.prepare("SELECT id, name FROM job_kernel ORDER BY id");
   while (kernel.step()) job.kernels.push_back({kernel.int64(0), kernel.text(1)});
 }
@@ -173,10 +174,10 @@ void insert_names(Database& database, const Job& job) {
   Statement group = database.prepare("INSERT INTO job_communicator VALUES (?,?,?,?)");
   for (const JobCommunicator& row : job.communicators)
     group.bind_all(row.id, row.hash, row.ranks, row.name).run();
-  Statement site = database.prepare("INSERT INTO job_site VALUES (?,?,?,?,?,?,?,?)");
+  Statement site = database.prepare("INSERT INTO job_site VALUES (?,?,?,?,?,?,?,?,?)");
   for (const JobSite& row : job.sites)
     site.bind_all(row.id, row.communicator_id, row.function, row.bytes, row.element_type, row.blocks,
-                  row.algorithm, row.protocol)
+                  row.algorithm, row.protocol, row.copies)
         .run();
   Statement kernel = database.prepare("INSERT INTO job_kernel VALUES (?,?)");
   for (const JobKernel& row : job.kernels) kernel.bind_all(row.id, row.name).run();
@@ -255,6 +256,7 @@ void check_names(const Job& job, const std::unordered_set<Id>& communicators) {
   for (const JobSite& site : job.sites) {
     require(communicators.contains(site.communicator_id), "a communicator");
     require(!site.blocks || (*site.blocks >= 0 && *site.blocks < kMaxBlocks), "blocks of a collective");
+    require(!site.copies || (*site.copies > 0 && *site.copies < kMaxBlocks), "copies of a collective");
   }
 }
 

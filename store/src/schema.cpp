@@ -19,6 +19,7 @@
 #include "schema_tables_v16.h"
 #include "schema_tables_v17.h"
 #include "schema_tables_v18.h"
+#include "schema_tables_v19.h"
 #include "schema_tables_v3.h"
 #include "schema_tables_v4.h"
 #include "schema_tables_v6.h"
@@ -38,7 +39,8 @@ constexpr std::array kMigrations = {
     Migration{7, kTablesV7},   Migration{8, "", convert_to_v8}, Migration{9, kTablesV9, convert_to_v9},
     Migration{10, kTablesV10}, Migration{11, kTablesV11},       Migration{12, kTablesV12},
     Migration{13, kTablesV13}, Migration{14, kTablesV14},       Migration{15, kTablesV15},
-    Migration{16, kTablesV16}, Migration{17, kTablesV17},       Migration{18, kTablesV18}};
+    Migration{16, kTablesV16}, Migration{17, kTablesV17},       Migration{18, kTablesV18},
+    Migration{19, kTablesV19}};
 
 bool has_nothing(const Database& database) {
   return database.scalar_int64("SELECT count(*) FROM sqlite_master") == 0;

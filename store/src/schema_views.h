@@ -236,6 +236,20 @@ LEFT JOIN collective c ON c.launch_id = l.launch_id
 LEFT JOIN communicator g ON g.id = c.communicator_id
 WHERE l.class = 'communication';
 
+CREATE VIEW v_copied_collective AS -- one row a collective that the copy engines did, without a kernel
+SELECT m.process_id, p.rank, n.host_name AS host, m.device_id, m.stream_id, s.step_index,
+       min(m.start_ns) AS start_ns, max(m.end_ns) AS end_ns, max(m.end_ns) - min(m.start_ns) AS duration_ns,
+       count(*) AS copies,         -- between devices; what a rank copies within its own is not among them
+       c.function, c.bytes,        -- as in the table collective_copy
+       g.hash AS communicator
+FROM collective_copy c
+JOIN memcpy m ON m.id = c.memcpy_id
+JOIN process p ON p.id = m.process_id
+LEFT JOIN node n ON n.id = p.node_id
+LEFT JOIN step s ON s.id = m.step_id
+LEFT JOIN communicator g ON g.id = c.communicator_id
+GROUP BY c.first_memcpy_id;
+
 CREATE VIEW v_job_step AS          -- one row a step of a rank of a merged job
 SELECT s.rank, r.host, s.step_index, s.start_ns, s.duration_ns,
        s.compute_ns, s.exposed_ns, s.copy_ns, s.idle_ns,  -- they add up to duration_ns
@@ -243,7 +257,8 @@ SELECT s.rank, r.host, s.step_index, s.start_ns, s.duration_ns,
 FROM job_step s JOIN job_rank r ON r.rank = s.rank;
 
 CREATE VIEW v_job_collective AS    -- one row a collective as one rank of a merged job ran it
-SELECT c.rank, r.host, c.step_index, c.position, g.hash AS communicator, t.function, t.bytes, t.element_type, t.blocks, t.algorithm, t.protocol, c.ordinal,
+SELECT c.rank, r.host, c.step_index, c.position, g.hash AS communicator, t.function, t.bytes, t.element_type, t.blocks, t.algorithm, t.protocol,
+       t.copies, c.ordinal,
        s.start_ns + c.start_offset_ns AS start_ns,                 -- on the rank's own clock
        s.start_ns + c.start_offset_ns + c.duration_ns AS end_ns, c.duration_ns
 FROM job_call c
@@ -314,10 +329,30 @@ SELECT m.range_id, w.name, w.bytes, w.flops, w.tokens, w.samples, w.m, w.n, w.k
 FROM range_work m JOIN declared_work w ON w.id = m.work_id;
 )sql";
 
-inline constexpr const char* kViewNames[] = {
-    "v_job_step",      "v_job_collective",  "v_job_kernel",  "v_ceiling",   "v_collective", "v_memory_use",
-    "v_graph_edge",    "v_host_function",   "v_stream_wait", "v_stream",    "v_process",    "v_message",
-    "v_tier",          "v_synchronisation", "v_stall",       "v_pm_sample", "v_rank",       "v_kernel_step",
-    "v_launch_metric", "v_launch",          "v_step",        "launch",      "nvtx_range",   "annotation"};
+inline constexpr const char* kViewNames[] = {"v_job_step",
+                                             "v_copied_collective",
+                                             "v_job_collective",
+                                             "v_job_kernel",
+                                             "v_ceiling",
+                                             "v_collective",
+                                             "v_memory_use",
+                                             "v_graph_edge",
+                                             "v_host_function",
+                                             "v_stream_wait",
+                                             "v_stream",
+                                             "v_process",
+                                             "v_message",
+                                             "v_tier",
+                                             "v_synchronisation",
+                                             "v_stall",
+                                             "v_pm_sample",
+                                             "v_rank",
+                                             "v_kernel_step",
+                                             "v_launch_metric",
+                                             "v_launch",
+                                             "v_step",
+                                             "launch",
+                                             "nvtx_range",
+                                             "annotation"};
 
 }  // namespace ridgeline::store

@@ -100,6 +100,35 @@ TEST_P(PlantedStragglers, ThatRotateAreToldFromOneRank) {
 INSTANTIATE_TEST_SUITE_P(Causes, PlantedStragglers, ::testing::ValuesIn(kPlanted),
                          [](const auto& parameters) { return parameters.param.name; });
 
+TEST(ManyRanks, CollectivesOfTheCopyEnginesAreCollectives) {
+  RankJob job;
+  job.ranks = 3;
+  job.steps = 8;
+  job.cause = RankCause::host_gaps;
+  const Made kernels = made(job);
+  job.by_engines = true;
+  const Made copies = made(job);
+  ASSERT_EQ(copies.analysis.collectives.size(), kernels.analysis.collectives.size());
+  for (std::size_t i = 0; i < copies.analysis.collectives.size(); ++i) {
+    const CollectiveCost& by_kernel = kernels.analysis.collectives[i];
+    const CollectiveCost& by_copies = copies.analysis.collectives[i];
+    EXPECT_EQ(by_copies.function, CollectiveFunction::all_gather);
+    EXPECT_EQ(by_copies.copies, 2);
+    EXPECT_EQ(by_copies.blocks, std::nullopt);
+    EXPECT_EQ(by_kernel.copies, std::nullopt);
+    EXPECT_EQ(by_copies.bytes, by_kernel.bytes);
+    EXPECT_EQ(by_copies.communicator, by_kernel.communicator);
+    EXPECT_EQ(by_copies.steps, by_kernel.steps);
+    EXPECT_NEAR(by_copies.duration_ns, by_kernel.duration_ns, 2);
+    EXPECT_NEAR(by_copies.hidden_ns, by_kernel.hidden_ns, 2);
+    EXPECT_NEAR(by_copies.exposed_ns, by_kernel.exposed_ns, 2);
+    EXPECT_NEAR(by_copies.wait_ns, by_kernel.wait_ns, 2);
+  }
+  EXPECT_EQ(copies.analysis.recurrence, Recurrence::same_rank);
+  EXPECT_EQ(copies.analysis.straggler, kernels.analysis.straggler);
+  EXPECT_EQ(copies.analysis.cause, LatenessCause::host_gaps);
+}
+
 // Three steps of ten are a habit, two are not.
 TEST(ManyRanks, OneThatIsLateInFewStepsIsNoStraggler) {
   for (const int late_steps : {1, 2, 3}) {

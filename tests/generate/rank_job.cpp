@@ -261,7 +261,11 @@ class RankCapture {
     int calls = 0;
     for (const RanLaunch& launch : step.launches) {
       const bool lost = launch.communicates && index == 4 && rank_ == job_.lost_calls && ++calls <= 2;
-      if (!lost) add_launch(launch, ordinal++);
+      if (!lost && launch.communicates && job_.by_engines) {
+        add_gather(launch);
+      } else if (!lost) {
+        add_launch(launch, ordinal++);
+      }
       if (launch.communicates) ++next_call_;
     }
     correlation_ += static_cast<std::int64_t>(step.launches.size());
@@ -313,6 +317,33 @@ class RankCapture {
         std::swap(first->bytes, launch.bytes);
         return;
       }
+    }
+  }
+  void add_gather(const RanLaunch& launch) {
+    const int others = job_.ranks - 1;
+    store::Id first = 0;
+    for (int i = 0; i < others; ++i) {
+      store::Memcpy row;
+      row.process_id = process_;
+      row.device_id = device_;
+      row.context_id = 1;
+      row.stream_id = kCommunicationStream;
+      row.correlation_id = correlation_ + 1 + launch.call;
+      row.kind = CopyKind::peer_to_peer;
+      row.bytes = launch.bytes / job_.ranks;
+      const double each_ns = (launch.end_ns - launch.start_ns) / others;
+      row.start_ns = at(launch.start_ns + each_ns * i);
+      row.end_ns = i + 1 == others ? at(launch.end_ns) : at(launch.start_ns + each_ns * (i + 1));
+      row.step_id = step_;
+      const store::Id id = writer_.add(row);
+      if (i == 0) first = id;
+      if (!job_.bytes_known) continue;
+      writer_.add(store::CopiedCollective{.copy_id = id,
+                                          .first_copy_id = first,
+                                          .communicator_id = communicator_,
+                                          .function = CollectiveFunction::all_gather,
+                                          .bytes = launch.bytes,
+                                          .source = CollectiveSource::program});
     }
   }
   void add_launch(const RanLaunch& launch, std::int64_t ordinal) {

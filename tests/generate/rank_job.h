@@ -37,10 +37,12 @@ struct RankJob {
   double clock_drift_ppb = 0;      // and run faster or slower by up to this
   double clock_sample_ns = 100e6;  // between samples of the SM clock; 0: none
   bool bytes_known = true;         // communicators, functions and bytes are in the captures
-  int sampled_steps = 0;           // behind the others, with samples of NVLink and PCIe bytes (T1)
-  std::vector<int> lost;           // ranks without a capture
-  int reordered = -1;              // this rank runs two buckets of step 3 the other way round; -1: none
-  int lost_calls = -1;             // of this rank two collectives of step 4 have no record; -1: none
+  /// Collectives are gathers that the copy engines do: a copy to each other rank, one after the other, and no kernel.
+  bool by_engines = false;
+  int sampled_steps = 0;  // behind the others, with samples of NVLink and PCIe bytes (T1)
+  std::vector<int> lost;  // ranks without a capture
+  int reordered = -1;     // this rank runs two buckets of step 3 the other way round; -1: none
+  int lost_calls = -1;    // of this rank two collectives of step 4 have no record; -1: none
   std::string communicator = "c0ffee";
   std::string command_line = "train --layers 6";
   std::uint64_t seed = 1;

@@ -54,7 +54,7 @@ def recorded(options, name, program, warm, steps, env=None, sampled=0):
     capture = os.path.join(options.out, f"job-{name}.ridge")
     how = ["--tiers", "T0,T1", "--schedule", f"warmup={warm},timeline={steps},sample={sampled}"] if sampled else [
         "--tiers", "T0", "--schedule", f"warmup={warm},timeline={steps}"]
-    done = run([options.ridgeline, "record", "-q", "--force", *how, "-o", capture, "--", *program], env=env, timeout=90)
+    done = run([options.ridgeline, "record", "-q", "--force", "--nccl-profiler", *how, "-o", capture, "--", *program], env=env, timeout=90)
     if done.status != 0:
         return done, capture, f"exit {done.status}: {done.tail()}"
     asked = run([options.ridgeline, "ranks", capture, "--format", "json"], timeout=60)

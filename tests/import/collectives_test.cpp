@@ -85,6 +85,27 @@ class NcclSpool : public FakeSpool {
     ++range_;
     ended(path);
   }
+  /// A gather that launches nothing; by engines outside of a graph, as these copies to other devices.
+  void gather_without_kernel(std::uint64_t bytes, const std::vector<std::int64_t>& copies = {}) {
+    payload({kHash, bytes}, 16);
+    engines(call().correlation_id, copies);
+    ended(kAllGatherPath);
+  }
+  /// Copies that one call made; `node`: of a launch of a graph.
+  void engines(std::uint32_t correlation, const std::vector<std::int64_t>& copies, std::uint64_t node = 0) {
+    for (std::size_t i = copies.size(); i-- > 0;) {  // records come in any order
+      spool::MemcpyRecord record{};
+      record.header.flags = node != 0 ? spool::kGraphNode : std::uint16_t{0};
+      record.correlation_id = correlation;
+      record.kind = copies[i] < 0 ? spool::MemcpyKind::device_to_device : spool::MemcpyKind::peer_to_peer;
+      record.bytes = std::abs(copies[i]);
+      record.start_ns = kOrigin + now() + 100 * static_cast<std::int64_t>(i);
+      record.end_ns = record.start_ns + 80;
+      record.graph_node_id = node == 0 ? 0 : node + i;
+      put(record);
+    }
+    advance(1000);
+  }
 
   struct Said {
     const char* function = "AllReduce";
@@ -235,6 +256,126 @@ TEST_F(Collectives, RangesOfThatNameInAnotherDomainSayNothing) {
   spool.end();
   const store::Capture capture = import();
   EXPECT_EQ(scalar(capture, "SELECT count(*) FROM collective"), "0");
+}
+
+// Of each call, in the order of time: function, bytes, copies, length.
+std::string copied(const store::Capture& capture) {
+  return scalar(capture,
+                "SELECT group_concat(function || ':' || coalesce(bytes, '-') || ':' || copies || ':' || "
+                "duration_ns, ' ') "
+                "FROM (SELECT * FROM v_copied_collective ORDER BY start_ns)");
+}
+
+TEST_F(Collectives, WithoutAKernelAreTheCopiesThatTheirCallMade) {
+  NcclSpool spool(directory_.path());
+  spool.init(3, 1);
+  spool.begin_step(0, Phase::timeline);
+  spool.engines(spool.call().correlation_id, {512, 512});  // of no call of NCCL
+  spool.launch();
+  spool.gather_without_kernel(512, {-512, 512, 512});
+  spool.launch();
+  spool.gather_without_kernel(512, {300, 212, 512});  // a part in pieces
+  spool.gather_without_kernel(100, {100, 100});       // with no launch between
+  spool.launch();
+  spool.end_step();
+  spool.end();
+  const store::Capture capture = import();
+  EXPECT_EQ(copied(capture), "all_gather:1536:2:180 all_gather:1536:3:280 all_gather:300:2:180");
+  EXPECT_EQ(scalar(capture,
+                   "SELECT group_concat(DISTINCT communicator || ':' || rank || ':' || step_index) FROM "
+                   "v_copied_collective"),
+            "00c0ffee12345678:1:0");
+  EXPECT_EQ(
+      scalar(capture, "SELECT count(*) FROM memcpy WHERE id NOT IN (SELECT memcpy_id FROM collective_copy)"),
+      "3")
+      << "those of no call, and what a rank copies within its own memory";
+}
+
+TEST_F(Collectives, CopiesOfOtherBytesOrPlacesAreNone) {
+  NcclSpool spool(directory_.path());
+  spool.init(3, 1);
+  spool.begin_step(0, Phase::timeline);
+  spool.gather_without_kernel(512, {512});  // one rank gets nothing
+  spool.launch();
+  spool.gather_without_kernel(512, {512, 512, 512});  // one more than there are
+  spool.launch();
+  spool.gather_without_kernel(512, {500, 524});  // bytes beyond a call's, in pieces that fit none
+  spool.launch();
+  spool.gather_without_kernel(0, {});
+  spool.gather_without_kernel(64, {});
+  spool.launch();
+  spool.engines(spool.call().correlation_id, {64, 64});  // behind the launch that ended the call's time
+  spool.all_gather(64);                                  // a kernel's
+  spool.end_step();
+  spool.end();
+  const store::Capture capture = import();
+  EXPECT_EQ(copied(capture), "all_gather:1536:2:180") << "a call's bytes may be cut in any pieces";
+  EXPECT_EQ(said(capture), "all_gather:192:00c0ffee12345678");
+}
+
+TEST_F(Collectives, WithoutTheGroupsSizeCopiesAreOfNoCall) {
+  NcclSpool spool(directory_.path());
+  spool.begin_step(0, Phase::timeline);
+  spool.gather_without_kernel(512, {512});
+  spool.launch();
+  spool.end_step();
+  spool.end();
+  const store::Capture capture = import();
+  EXPECT_EQ(scalar(capture, "SELECT count(*) FROM collective_copy"), "0");
+}
+
+TEST_F(Collectives, OfAGroupEachCallHasItsCopies) {
+  NcclSpool spool(directory_.path());
+  spool.init(2, 0);
+  spool.begin_step(0, Phase::timeline);
+  spool.launch();
+  spool.plain(kGroupStartPath);
+  for (const std::uint64_t bytes : {40u, 24u}) {
+    spool.payload({kHash, bytes}, 16);
+    spool.ended(kAllGatherPath);
+  }
+  spool.engines(spool.call().correlation_id, {40});
+  spool.engines(spool.call().correlation_id, {24});
+  spool.plain(kGroupEndPath);
+  spool.launch();
+  spool.end_step();
+  spool.end();
+  EXPECT_EQ(copied(import()), "all_gather:80:1:80 all_gather:48:1:80");
+}
+
+// Two graphs, each captured with two gathers by copies between kernels, and launches with copies that fit or do not.
+void launch_graphs_of_gathers(NcclSpool& spool, std::uint64_t first_of_second) {
+  spool.init(2, 0);
+  for (const std::uint32_t graph : {1u, 2u}) {
+    const std::uint64_t first = graph == 1 ? 40 : first_of_second;
+    spool.all_reduce(100, spool::kLaunchCaptured);
+    spool.gather_without_kernel(first);
+    spool.gather_without_kernel(64 - first);
+    spool.all_reduce(100, spool::kLaunchCaptured);
+    spool.graph_node(graph, 500 * graph, GraphNodeKind::kernel);
+  }
+  spool.begin_step(0, Phase::timeline);
+  spool.launch();
+  for (const std::vector<std::int64_t>& copies :
+       std::vector<std::vector<std::int64_t>>{{40, 24}, {24, 40}, {40}, {40, 24, 8}}) {
+    const auto graph = spool.call(spool::kLaunchIsGraph);
+    spool.put(graph);
+    spool.engines(graph.correlation_id, copies, 500);
+  }
+  spool.end_step();
+  spool.end();
+}
+
+TEST_F(Collectives, OfAGraphCopiesAreOfTheCallsOfItsCapture) {
+  NcclSpool spool(directory_.path());
+  launch_graphs_of_gathers(spool, 24);
+  EXPECT_EQ(copied(import()), "all_gather:80:1:80 all_gather:48:1:80 all_gather:48:1:80 all_gather:80:1:80");
+}
+
+TEST_F(Collectives, GraphsWithTheSameGathersAreOne) {
+  NcclSpool spool(directory_.path());
+  launch_graphs_of_gathers(spool, 40);
+  EXPECT_EQ(copied(import()), "all_gather:80:1:80 all_gather:48:1:80");
 }
 
 // A launch of a graph runs the kernels of the calls that its capture made, in their order.

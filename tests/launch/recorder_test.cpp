@@ -211,12 +211,13 @@ class NcclsProfiler : public Recorder {
     for (const char* name : {"NCCL_PROFILER_PLUGIN", "NCCL_CONF_FILE", "LD_LIBRARY_PATH"}) unsetenv(name);
   }
   /// What a recorded program has for it, "-": nothing; then what the manifest says is in the way.
-  std::string of_program(const std::optional<std::string>& agent = {}) {
+  std::string of_program(const std::optional<std::string>& agent = {}, bool asked = true) {
     RecordOptions given = options(script(
         directory_, "plugin",
         leave_spool_ + "echo \"${NCCL_PROFILER_PLUGIN--}\" > '" + directory_.path() + "/plugin.txt'\n"));
     given.overwrite = true;
     given.keep_spool = true;
+    given.nccl_profiler = asked;
     if (agent) given.agent_library = *agent;
     const Result<RecordSummary> recorded = record(given);
     EXPECT_TRUE(recorded.ok()) << (recorded.ok() ? "" : recorded.failure().message);
@@ -238,6 +239,12 @@ TEST_F(NcclsProfiler, IsTheAgentIfThereIsNone) {
   EXPECT_EQ(of_program(), agent + " ");
   EXPECT_EQ(open_capture(directory_ / "out.ridge").environment().at("NCCL_PROFILER_PLUGIN"), "")
       << "the agent is none of the user's";
+}
+
+TEST_F(NcclsProfiler, IsNothingOfRidgelinesUnlessAsked) {
+  EXPECT_EQ(of_program({}, false), "- ");
+  setenv("NCCL_PROFILER_PLUGIN", "/opt/theirs.so", 1);
+  EXPECT_EQ(of_program({}, false), "/opt/theirs.so ") << "and nobody is told of a conflict that there is not";
 }
 
 TEST_F(NcclsProfiler, OfTheUserStays) {

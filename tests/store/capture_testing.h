@@ -81,10 +81,10 @@ inline std::string write_file(const TemporaryDirectory& directory, const std::st
 inline void drop_jobs(Database& database) {
   database.execute(
       "DROP VIEW IF EXISTS v_job_step; DROP VIEW IF EXISTS v_job_collective; DROP VIEW IF EXISTS "
-      "v_job_kernel");
+      "v_job_kernel; DROP VIEW IF EXISTS v_copied_collective");
   for (const char* table :
-       {"job_interference", "job_traffic", "collective", "communicator", "job_kernel_step", "job_call",
-        "job_step", "job_kernel", "job_site", "job_communicator", "job_clock", "job_rank"})
+       {"collective_copy", "job_interference", "job_traffic", "collective", "communicator", "job_kernel_step",
+        "job_call", "job_step", "job_kernel", "job_site", "job_communicator", "job_clock", "job_rank"})
     database.execute(std::string("DROP TABLE ") + table);
 }
 

@@ -23,6 +23,7 @@ Job small_job() {
   job.sites = {{1, 1, CollectiveFunction::all_reduce, 4096, ElementType::bf16, 24, CollectiveAlgorithm::tree,
                 CollectiveProtocol::ll128},
                {2, 1, std::nullopt, std::nullopt}};
+  job.sites[1].copies = 3;
   job.kernels = {{1, "gemm"}};
   job.steps = {{0, 4, 1000, 100, 60, 30, 6, 4, 40, 2, 3, 1.7e9, 1},
                {1, 4, 990, 100, 60, 30, 6, 4, 40, 0, 3, std::nullopt, 0}};
@@ -48,11 +49,12 @@ Job small_job() {
   return job;
 }
 
-// Takes off what version 18 adds to job_site.
+// Takes off what version 19 adds to job_site, and what 18 does.
+constexpr const char* kWithoutCopies =
+    "DROP VIEW v_job_collective; ALTER TABLE job_site DROP COLUMN copies; ";
 constexpr const char* kWithoutDetails =
-    "DROP VIEW v_job_collective; ALTER TABLE job_site DROP COLUMN algorithm; ALTER TABLE job_site DROP "
-    "COLUMN "
-    "protocol; ";
+    "DROP VIEW v_job_collective; ALTER TABLE job_site DROP COLUMN copies; ALTER TABLE job_site DROP COLUMN "
+    "algorithm; ALTER TABLE job_site DROP COLUMN protocol; ";
 
 // The file of it after this SQL.
 std::string changed_job(const TemporaryDirectory& directory, const std::string& change) {
@@ -101,12 +103,14 @@ TEST(StoredJobs, ComeBackAsTheyWere) {
   EXPECT_EQ(job.sites[1].function, std::nullopt);
   EXPECT_EQ(job.sites[0].element_type, ElementType::bf16);
   EXPECT_EQ(job.sites[0].blocks, 24);
+  EXPECT_EQ(job.sites[0].copies, std::nullopt);
   EXPECT_EQ(job.sites[1].element_type, std::nullopt);
   EXPECT_EQ(job.sites[1].blocks, std::nullopt);
   EXPECT_EQ(job.sites[0].algorithm, CollectiveAlgorithm::tree);
   EXPECT_EQ(job.sites[0].protocol, CollectiveProtocol::ll128);
   EXPECT_EQ(job.sites[1].algorithm, std::nullopt);
   EXPECT_EQ(job.sites[1].protocol, std::nullopt);
+  EXPECT_EQ(job.sites[1].copies, 3);
   EXPECT_EQ(job.calls[0].hidden_ns, (Lengths{0, 10, 30}));
   EXPECT_EQ(job.calls[0].kernels_before_end, 5);
   EXPECT_EQ(job.calls[0].ready_offset_ns, 12);
@@ -177,6 +181,7 @@ TEST(StoredJobs, WhatCannotBeIsDamage) {
         "UPDATE job_site SET blocks = -1",
         "UPDATE job_site SET algorithm = 'star'",
         "UPDATE job_site SET protocol = 'RING'",
+        "UPDATE job_site SET copies = 0",
         "PRAGMA foreign_keys = OFF; UPDATE job_kernel_step SET kernel_id = 99 WHERE rank = 0",
         "UPDATE job_clock SET drift_ppb = 1e300 WHERE status = 'aligned'"}) {
     SCOPED_TRACE(change);
@@ -211,6 +216,16 @@ TEST(StoredJobs, OfVersion16HaveNoTypesOfElements) {
   EXPECT_EQ(job.sites[0].bytes, small_job().sites[0].bytes);
   EXPECT_EQ(job.sites[0].element_type, std::nullopt);
   EXPECT_EQ(job.sites[0].blocks, std::nullopt);
+}
+
+TEST(StoredJobs, OfVersion18HaveNoCopies) {
+  const TemporaryDirectory directory;
+  const std::string path = changed_job(directory, std::string(kWithoutCopies) + "PRAGMA user_version = " +
+                                                      std::to_string(kCopiedCollectivesAreKept - 1));
+  const Job job = read_job(path).value();
+  ASSERT_EQ(job.sites.size(), 2U);
+  EXPECT_EQ(job.sites[0].blocks, 24);
+  EXPECT_EQ(job.sites[1].copies, std::nullopt);
 }
 
 TEST(StoredJobs, OfVersion13HaveNoTimesOfReadiness) {

@@ -131,8 +131,8 @@ TEST_F(OrderRows, AnOlderCaptureHasNoneAndIsReadAsItIs) {
   writer_.reset();
   {
     Database database(path_, OpenMode::read_write);
-    for (const char* view : {"v_collective", "v_memory_use", "v_graph_edge", "v_host_function",
-                             "v_stream_wait", "v_stream", "v_process"})
+    for (const char* view : {"v_collective", "v_copied_collective", "v_memory_use", "v_graph_edge",
+                             "v_host_function", "v_stream_wait", "v_stream", "v_process"})
       database.execute(std::string("DROP VIEW ") + view);
     drop_order(database);
     database.execute("DELETE FROM table_rows; PRAGMA user_version = 9");

@@ -308,6 +308,7 @@ class Costs {
     cost.blocks = site.blocks;
     cost.algorithm = site.algorithm;
     cost.protocol = site.protocol;
+    cost.copies = site.copies;
     cost.communicator = groups_.at(site.communicator_id).hash;
     cost.steps = static_cast<std::int64_t>(values.duration.size());
     cost.ranks = values.ranks;

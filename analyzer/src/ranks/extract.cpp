@@ -68,6 +68,8 @@ class Extraction {
       : file_(std::move(file)), capture_(capture), activity_(capture) {
     for (const store::Kernel& kernel : capture.kernels()) kernels_[kernel.id] = kernel;
     for (const store::Collective& call : store::collectives(capture)) collectives_[call.launch_id] = call;
+    for (const store::CopiedCollective& copied : store::copied_collectives(capture))
+      copied_[copied.copy_id] = copied;
     for (const store::Communicator& group : store::communicators(capture)) communicators_[group.id] = group;
     for (const store::Device& device : capture.devices()) devices_[device.id] = device.name;
     job_.links = store::nvlink_of(capture.ceilings());
@@ -123,6 +125,15 @@ class Extraction {
   struct Window {
     Span time;
     std::int64_t step_index = 0;
+  };
+  /// A collective as it ran: a kernel, or copies between devices.
+  struct Communicating {
+    Span time;
+    store::Id step_id = 0;
+    const store::Launch* launch = nullptr;            // null: copies
+    const store::CopiedCollective* copied = nullptr;  // then
+    std::int64_t copies = 0;
+    std::int64_t stream_id = 0;
   };
 
   std::optional<std::int64_t> world_size(store::Id process) const {
@@ -291,30 +302,64 @@ class Extraction {
     if (count > 0) row.sm_clock_hz = sum / static_cast<double>(count);
   }
 
+  // Those of these steps, by their start: the launches that communicate, and calls of the copy engines.
+  [[nodiscard]] std::vector<Communicating> communicating(const store::ActivityFilter& filter,
+                                                         const std::vector<store::Launch>& launches) const {
+    std::vector<Communicating> all;
+    for (const store::Launch& launch : launches) {
+      if (communicates(launch))
+        all.push_back(
+            {{launch.start_ns, launch.end_ns}, *launch.step_id, &launch, nullptr, 0, launch.stream_id});
+    }
+    std::unordered_map<store::Id, std::size_t> calls;  // by first copy
+    activity_.for_each_memcpy(filter, [&](const store::Memcpy& copy) {
+      const auto copied = copied_.find(copy.id);
+      if (copied == copied_.end() || !copy.step_id || !usable(copy.start_ns, copy.end_ns)) return;
+      const auto [at, fresh] = calls.try_emplace(copied->second.first_copy_id, all.size());
+      if (fresh) {
+        all.push_back(
+            {{copy.start_ns, copy.end_ns}, *copy.step_id, nullptr, &copied->second, 1, copy.stream_id});
+        return;
+      }
+      Communicating& call = all[at->second];
+      call.time.start_ns = std::min(call.time.start_ns, copy.start_ns);
+      call.time.end_ns = std::max(call.time.end_ns, copy.end_ns);
+      ++call.copies;
+    });
+    std::stable_sort(all.begin(), all.end(), [](const Communicating& a, const Communicating& b) {
+      return a.time.start_ns < b.time.start_ns;
+    });
+    return all;
+  }
+
   // Which site a call is of: groups of ranks, functions and sizes are numbered once for the job.
-  store::Id site_of(const store::Launch& launch, std::optional<std::int64_t>& ordinal) {
-    std::string hash = fmt::format("stream {}", launch.stream_id);
+  store::Id site_of(const Communicating& call, std::optional<std::int64_t>& ordinal) {
+    std::string hash = fmt::format("stream {}", call.stream_id);
     std::optional<std::int64_t> group_ranks;
     std::optional<std::string> name;
     std::optional<CollectiveFunction> function;
     std::optional<std::int64_t> bytes;
     store::JobSite site;
-    const auto known = collectives_.find(launch.id);
-    if (known != collectives_.end()) {
+    std::optional<store::Id> communicator;
+    if (call.copied != nullptr) {
+      function = call.copied->function;
+      bytes = call.copied->bytes;
+      communicator = call.copied->communicator_id;
+    } else if (const auto known = collectives_.find(call.launch->id); known != collectives_.end()) {
       site.element_type = known->second.element_type;
       site.algorithm = known->second.algorithm;
       site.protocol = known->second.protocol;
       function = known->second.function;
       bytes = known->second.bytes;
       ordinal = known->second.ordinal;
-      const auto group = communicators_.find(known->second.communicator_id.value_or(0));
-      if (group != communicators_.end()) {
-        if (group->second.hash) hash = *group->second.hash;
-        group_ranks = group->second.ranks;
-        name = group->second.name;
-      }
+      communicator = known->second.communicator_id;
     } else {
-      function = function_of(launch);
+      function = function_of(*call.launch);
+    }
+    if (const auto group = communicators_.find(communicator.value_or(0)); group != communicators_.end()) {
+      if (group->second.hash) hash = *group->second.hash;
+      group_ranks = group->second.ranks;
+      name = group->second.name;
     }
     const auto group = groups_.try_emplace(hash, static_cast<store::Id>(groups_.size() + 1));
     if (group.second) job_.communicators.push_back({group.first->second, hash, group_ranks, name});
@@ -323,8 +368,12 @@ class Extraction {
     site.communicator_id = group.first->second;
     site.function = function;
     site.bytes = bytes;
-    if (!site.element_type) site.element_type = element_of(launch);
-    site.blocks = blocks_of(launch.grid);
+    if (call.launch != nullptr) {
+      if (!site.element_type) site.element_type = element_of(*call.launch);
+      site.blocks = blocks_of(call.launch->grid);
+    } else {
+      site.copies = call.copies;
+    }
     if (at.second) {
       job_.sites.push_back(site);
     } else {
@@ -354,24 +403,27 @@ class Extraction {
     std::unordered_map<store::Id, std::int64_t> index;
     for (const store::Step& step : steps) index[step.id] = step.step_index;
     std::map<std::int64_t, std::vector<store::JobCall>> by_step;
-    for (const store::Launch& launch : launches) {
-      if (!communicates(launch)) continue;
+    for (Communicating& one : communicating(filter_of(process.id, steps), launches)) {
+      // A step begins with its first kernel: copies before it are the time of the step before.
+      const auto start = starts_.find(one.step_id);
+      if (start == starts_.end() || one.time.end_ns <= start->second) continue;
+      one.time.start_ns = std::max(one.time.start_ns, start->second);
       store::JobCall call;
       call.rank = *process.rank;
-      call.step_index = index.at(*launch.step_id);
-      call.site_id = site_of(launch, call.ordinal);
-      call.start_offset_ns = launch.start_ns - starts_.at(*launch.step_id);
-      call.duration_ns = launch.end_ns - launch.start_ns;
-      if (const auto ready = readiness.ready_ns(launch))
-        call.ready_offset_ns = *ready - starts_.at(*launch.step_id);
-      std::int64_t at = launch.start_ns;
-      for (const Span& span : ranks::clipped(compute_, {launch.start_ns, launch.end_ns})) {
+      call.step_index = index.at(one.step_id);
+      call.site_id = site_of(one, call.ordinal);
+      call.start_offset_ns = one.time.start_ns - start->second;
+      call.duration_ns = one.time.end_ns - one.time.start_ns;
+      if (const auto ready = one.launch != nullptr ? readiness.ready_ns(*one.launch) : std::nullopt)
+        call.ready_offset_ns = *ready - start->second;
+      std::int64_t at = one.time.start_ns;
+      for (const Span& span : ranks::clipped(compute_, one.time)) {
         call.hidden_ns.push_back(span.start_ns - at);
         call.hidden_ns.push_back(span.end_ns - span.start_ns);
         at = span.end_ns;
       }
       call.hidden_ns.shrink_to_fit();
-      call.kernels_before_end = kernels_before(launch.end_ns) - kernels_before(starts_.at(*launch.step_id));
+      call.kernels_before_end = kernels_before(one.time.end_ns) - kernels_before(start->second);
       auto& of_step = by_step[call.step_index];
       call.position = static_cast<std::int64_t>(of_step.size());
       of_step.push_back(std::move(call));
@@ -435,8 +487,11 @@ class Extraction {
       computing.push_back(one);
     }
     activity_.for_each_memcpy(filter, [&](const store::Memcpy& copy) {
-      if (copy.kind == CopyKind::peer_to_peer && usable(copy.start_ns, copy.end_ns))
-        collectives.push_back({{copy.start_ns, copy.end_ns}, std::nullopt});
+      if (copy.kind != CopyKind::peer_to_peer || !usable(copy.start_ns, copy.end_ns)) return;
+      const auto copied = copied_.find(copy.id);
+      collectives.push_back(
+          {{copy.start_ns, copy.end_ns},
+           copied == copied_.end() ? std::nullopt : std::optional(copied->second.function)});
     });
     ranks::Interference found = ranks::interference_of(computing, std::move(collectives));
     for (auto step = job_.steps.rbegin(); step != job_.steps.rend() && step->rank == rank; ++step) {
@@ -468,24 +523,21 @@ class Extraction {
     whole.rank = *process.rank;
     for (const Window& window : windows(steps, launches)) add_bytes(samples, window.time, whole);
     if (whole.count > 0) job_.traffic.push_back(whole);
-    std::vector<const store::Launch*> calls;
-    for (const store::Launch& launch : launches) {
-      if (communicates(launch)) calls.push_back(&launch);
-    }
+    const std::vector<Communicating> calls = communicating(filter_of(process.id, steps), launches);
     std::map<store::Id, store::JobTraffic> of_sites;
     std::int64_t busy_until = 0;
     for (std::size_t i = 0; i < calls.size(); ++i) {
-      const store::Launch& call = *calls[i];
+      const Span& time = calls[i].time;
       const bool alone =
-          busy_until <= call.start_ns && (i + 1 == calls.size() || calls[i + 1]->start_ns >= call.end_ns);
-      busy_until = std::max(busy_until, call.end_ns);
-      if (!alone || call.end_ns - call.start_ns < kMinCallSamples * samples.interval_ns()) continue;
+          busy_until <= time.start_ns && (i + 1 == calls.size() || calls[i + 1].time.start_ns >= time.end_ns);
+      busy_until = std::max(busy_until, time.end_ns);
+      if (!alone || time.end_ns - time.start_ns < kMinCallSamples * samples.interval_ns()) continue;
       std::optional<std::int64_t> ordinal;
-      const store::Id site = site_of(call, ordinal);
+      const store::Id site = site_of(calls[i], ordinal);
       store::JobTraffic& row = of_sites[site];
       row.rank = *process.rank;
       row.site_id = site;
-      add_bytes(samples, {call.start_ns, call.end_ns}, row);
+      add_bytes(samples, time, row);
     }
     for (const auto& [site, row] : of_sites) {
       if (row.count > 0) job_.traffic.push_back(row);
@@ -505,6 +557,7 @@ class Extraction {
   store::Activity activity_;
   std::unordered_map<store::Id, store::Kernel> kernels_;
   std::unordered_map<store::Id, store::Collective> collectives_;
+  std::unordered_map<store::Id, store::CopiedCollective> copied_;
   std::map<store::Id, store::Communicator> communicators_;
   std::unordered_map<store::Id, std::string> devices_;
   std::unordered_map<store::Id, std::vector<store::ClockSample>> clocks_;

@@ -252,8 +252,9 @@ class Recording {
     {
       Result<RunningProgram> started = RunningProgram::start(
           options_.program,
-          program_environment(options_, spool_.path(), agent, cupti,
-                              manifest_.nccl_profiler.empty() && nccl_takes_path(agent)),
+          program_environment(
+              options_, spool_.path(), agent, cupti,
+              options_.nccl_profiler && manifest_.nccl_profiler.empty() && nccl_takes_path(agent)),
           options_.working_directory.value_or(""));
       if (!started.ok()) {
         spool_.remove();
@@ -513,7 +514,8 @@ Result<RecordSummary> record(const RecordOptions& options) {
   manifest.window = window_options(options);
   manifest.environment =
       relevant_environment(current_environment(), options.keep_environment, options.redact);
-  manifest.nccl_profiler = nccl_profiler_in_place(current_environment(), options.program);
+  if (options.nccl_profiler)
+    manifest.nccl_profiler = nccl_profiler_in_place(current_environment(), options.program);
   manifest.launcher_pid = getpid();
   manifest.start_ns = now_ns();
 

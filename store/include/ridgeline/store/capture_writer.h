@@ -16,6 +16,7 @@
 namespace ridgeline::store {
 
 struct Collective;
+struct CopiedCollective;
 struct Communicator;
 struct GraphEdge;
 struct GraphNode;
@@ -93,9 +94,10 @@ class CaptureWriter {
   void add(const GraphEdge&);
   void add(const MemoryUse&);
   void add(const LeftOutCount&);
-  Id add(const Communicator&);    // collectives.h
-  void add(const Collective&);    // the same launch again replaces
-  void add(const Intervention&);  // interventions.h; the same (step, target) again replaces
+  Id add(const Communicator&);        // collectives.h
+  void add(const Collective&);        // the same launch again replaces
+  void add(const CopiedCollective&);  // the same copy again replaces
+  void add(const Intervention&);      // interventions.h; the same (step, target) again replaces
 
   void checkpoint();
   /// checkpoint, sums over steps, indexes, statistics for the query planner; one file (no -wal beside it).

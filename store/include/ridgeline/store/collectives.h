@@ -39,9 +39,21 @@ struct Collective {
   std::optional<CollectiveSource> algorithm_source = {};  ///< of algorithm and protocol; empty: both are
 };
 
+/// A copy between devices that is, alone or with others, a collective which the copy engines do.
+struct CopiedCollective {
+  Id copy_id = 0;
+  Id first_copy_id = 0;  ///< of the same call: equal in all its copies
+  std::optional<Id> communicator_id;
+  CollectiveFunction function = CollectiveFunction::all_gather;
+  std::optional<std::int64_t> bytes;  ///< of the whole array of the call, of all ranks together
+  CollectiveSource source = CollectiveSource::nvtx;
+};
+
 /// By id; none before schema version kJobsAreKept. Throw Error(corrupt).
 [[nodiscard]] std::vector<Communicator> communicators(const Capture& capture);
 /// By launch; likewise. From the bytes' source on they are empty before kCollectiveDetailsAreKept.
 [[nodiscard]] std::vector<Collective> collectives(const Capture& capture);
+/// By copy; none before schema version kCopiedCollectivesAreKept. Throws Error(corrupt).
+[[nodiscard]] std::vector<CopiedCollective> copied_collectives(const Capture& capture);
 
 }  // namespace ridgeline::store

@@ -53,6 +53,8 @@ struct JobSite {
   std::optional<std::int64_t> blocks = {};  ///< of a rank's kernel, NCCL's channels
   std::optional<CollectiveAlgorithm> algorithm = {};
   std::optional<CollectiveProtocol> protocol = {};
+  std::optional<std::int64_t> copies =
+      {};  ///< between devices, on a rank, where the copy engines do the call
 };
 
 struct JobKernel {

@@ -52,6 +52,8 @@ inline constexpr int kElementTypesAreKept = 17;
 /// From this version on a collective has the type of its elements, its channels, algorithm and protocol, and who said
 /// so; one of a job has its algorithm and protocol.
 inline constexpr int kCollectiveDetailsAreKept = 18;
+/// From this version on collectives that the copy engines do are kept, and how many copies those of a job are.
+inline constexpr int kCopiedCollectivesAreKept = 19;
 
 /// The version this build writes: the last migration's.
 [[nodiscard]] int schema_version();

@@ -84,6 +84,7 @@ struct CollectiveCost {
   std::optional<std::int64_t> blocks;  ///< of a rank's kernel: NCCL's channels
   std::optional<CollectiveAlgorithm> algorithm;
   std::optional<CollectiveProtocol> protocol;
+  std::optional<std::int64_t> copies;  ///< of a rank between devices, where the copy engines do the call
   std::string communicator;
   std::int64_t steps = 0;  ///< in which it was found
   std::int64_t ranks = 0;  ///< of its calls, the fewest

@@ -72,7 +72,9 @@ struct RecordOptions {
   std::int64_t sample_interval_ns = 0;       // T1; 0: chosen
   std::uint64_t sample_buffer_bytes = 0;     // T1; 0: chosen
   std::chrono::milliseconds budget{10'000};  // T2: what it may take on top of the program
-  std::uint32_t alone_steps = 3;             // in a row without being recorded; 0 to 3
+  /// The agent is NCCL's profiler plugin where the user has none: algorithm, protocol and type of collectives.
+  bool nccl_profiler = false;
+  std::uint32_t alone_steps = 3;  // in a row without being recorded; 0 to 3
   /// Delays in front of launches, in the schedule's last phase: each PATTERN or PATTERN=MICROSECONDS,… as the agent
   /// reads them (docs/design/047); none: no launch is delayed.
   std::vector<std::string> interventions;

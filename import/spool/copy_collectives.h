@@ -1,0 +1,81 @@
+// copy_collectives.h: calls of NCCL that the copy engines do, joined to their copies between devices.
+//
+// Such a call launches no kernel: its range is empty, and CUPTI tells of copies and not of the call that made them.
+// What joins the two is the order of calls: correlation ids rise from call to call, so that the copies' id lies between
+// those of the launches before and behind the range on its thread. In a CUDA graph the calls were made once, at its
+// capture, between launches that were captured, and each launch of the graph has copies of all of them, in their order.
+// Bytes decide in both: the copies of a call send a rank's part to each other rank.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <optional>
+#include <unordered_map>
+#include <vector>
+
+#include "recording/events.h"
+#include "ridgeline/base/collective_words.h"
+#include "ridgeline/store/capture.h"
+
+namespace ridgeline::import {
+
+class CopyCollectives {
+ public:
+  struct Call {
+    CollectiveFunction function = CollectiveFunction::all_gather;
+    std::uint64_t group = 0;      // hash of its communicator
+    std::int64_t part_bytes = 0;  // that a rank sends to each other one; more than none
+    bool operator==(const Call&) const = default;
+  };
+  /// Other ranks of a communicator; none: its size is not known, and nothing is joined.
+  using OtherRanks = std::function<std::optional<std::int64_t>(std::uint64_t group)>;
+  /// Told of the copies of a call, in the order in which they started.
+  using Found = std::function<void(const Call& call, const std::vector<store::Id>& copies)>;
+
+  /// In a thread's own order: launches, and calls whose range had none. `captured`: into a graph.
+  void launched(std::uint32_t thread_id, std::uint32_t correlation_id, bool captured);
+  void called(std::uint32_t thread_id, const Call& call);
+  /// What was captured so far is in the graph that was made now.
+  void graph_made();
+
+  /// Each copy that has a row; others than between devices are left out.
+  void copied(const Copy& copy, store::Id row);
+  /// Once, at the end.
+  void finish(const OtherRanks& other_ranks, const Found& found);
+
+ private:
+  struct Waiting {
+    Call call;
+    std::uint32_t after = 0, before = UINT32_MAX;  // correlation ids of the launches beside it
+    bool captured = false;                         // one of them is
+  };
+  struct Thread {
+    std::uint32_t last = 0;
+    bool captured = false;
+    std::vector<std::size_t> open;  // calls with no launch behind them as yet
+  };
+  struct Sent {
+    std::int64_t start_ns = 0;
+    std::int64_t bytes = 0;
+    store::Id row = 0;
+  };
+  using Copies = std::vector<Sent>;
+  struct OfGraph {
+    Call call;
+    std::vector<store::Id> copies;
+  };
+
+  [[nodiscard]] static std::optional<std::vector<OfGraph>> shared_out(const std::vector<Call>& calls,
+                                                                      const Copies& copies,
+                                                                      const OtherRanks& other_ranks);
+
+  std::unordered_map<std::uint32_t, Thread> threads_;
+  std::vector<Waiting> calls_;
+  std::size_t first_of_graph_ = 0;         // calls_ from here on were made since the last graph was
+  std::vector<std::vector<Call>> graphs_;  // calls of each, in their order
+  std::map<std::uint32_t, Copies> eager_;  // by correlation id
+  std::map<std::uint32_t, Copies> of_graph_launches_;
+};
+
+}  // namespace ridgeline::import
