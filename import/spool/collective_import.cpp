@@ -105,7 +105,7 @@ void RecordedCollectives::resolve_graphs() {
   for (const std::vector<Launched>& captured : captured_graphs_) {
     std::vector<Known> calls;
     for (const Launched& launched : captured) {
-      if (std::optional<Known> known = known_of(launched)) calls.push_back(std::move(*known));
+      if (const std::optional<Known> known = known_of(launched)) calls.push_back(*known);
     }
     const auto same = std::find_if(graphs_.begin(), graphs_.end(), [&](const std::vector<Known>& graph) {
       return std::equal(graph.begin(), graph.end(), calls.begin(), calls.end(),
