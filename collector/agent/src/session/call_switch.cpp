@@ -35,7 +35,10 @@ void CallSwitch::enters(CUpti_CallbackId id) noexcept {
   ThreadState* thread = this_thread(session_.generation);
   if (thread == nullptr) return;
   auto& inside = kind == Kind::launch ? thread->launches_inside : thread->others_inside;
-  inside.store(inside.load(std::memory_order_relaxed) + 1, std::memory_order_release);
+  inside.store(inside.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
+  // Of this thread and one that switches, one sees the other: here and in try_off() what was written comes before what
+  // is read, which without the fences no processor promises.
+  std::atomic_thread_fence(std::memory_order_seq_cst);
   if (switching_.load(std::memory_order_acquire)) {
     const auto until = Clock::now() + kLongestWait;
     while (switching_.load(std::memory_order_acquire) && Clock::now() < until)
@@ -78,20 +81,27 @@ bool CallSwitch::anyone_inside(bool launches_too, const ThreadState* own) const 
   });
 }
 
+// What says that they are off is there as long as one of them may be: a thread that comes to an entry meanwhile waits
+// in came_late() for the mutex, and goes on with all of them on.
 void CallSwitch::set(bool on, bool launches_too) noexcept {
-  others_off_.store(!on, std::memory_order_release);
-  if (launches_too) launches_off_.store(!on, std::memory_order_release);
+  const auto say = [&] {
+    others_off_.store(!on, std::memory_order_release);
+    if (launches_too) launches_off_.store(!on, std::memory_order_release);
+  };
+  if (!on) say();
   for (std::size_t id = 0; id < kinds_.size(); ++id) {
     const auto call = static_cast<CUpti_CallbackId>(id);
     if (kinds_[id] == Kind::none || (kinds_[id] == Kind::launch && !launches_too)) continue;
     if (!on && is_graph_launch(call) && session_.host_waits.in_graphs()) continue;
     session_.api->enable_callback(on ? 1 : 0, subscriber_, CUPTI_CB_DOMAIN_DRIVER_API, call);
   }
+  if (on) say();
 }
 
 bool CallSwitch::try_off(bool launches_too, const ThreadState* own) noexcept {
   if (anyone_inside(launches_too, own)) return false;
-  switching_.store(true, std::memory_order_seq_cst);
+  switching_.store(true, std::memory_order_relaxed);
+  std::atomic_thread_fence(std::memory_order_seq_cst);
   bool quiet = !anyone_inside(launches_too, own);
   if (quiet) {
     set(false, launches_too);
