@@ -72,8 +72,7 @@ std::string process_text(const Reason& reason) {
     case Code::nccl_profiler_taken:
       return fmt::format(
           "algorithm and protocol of NCCL's collectives are not known: NCCL takes one profiler plugin, and "
-          "it "
-          "has another ({})",
+          "it has another ({})",
           reason.word("by"));
     case Code::ranges_unbalanced:
       return fmt::format(

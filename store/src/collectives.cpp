@@ -71,8 +71,7 @@ std::vector<CopiedCollective> copied_collectives(const Capture& capture) {
   if (!database) return rows;
   Statement row = database->prepare(
       "SELECT memcpy_id, first_memcpy_id, communicator_id, function, bytes, source FROM collective_copy "
-      "ORDER BY "
-      "memcpy_id");
+      "ORDER BY memcpy_id");
   while (row.step())
     rows.push_back({.copy_id = row.int64(0),
                     .first_copy_id = row.int64(1),

@@ -311,6 +311,8 @@ class Extraction {
         all.push_back(
             {{launch.start_ns, launch.end_ns}, *launch.step_id, &launch, nullptr, 0, launch.stream_id});
     }
+    // By their start, as launches are; copies are looked at only where some of them are calls.
+    if (copied_.empty()) return all;
     std::unordered_map<store::Id, std::size_t> calls;  // by first copy
     activity_.for_each_memcpy(filter, [&](const store::Memcpy& copy) {
       const auto copied = copied_.find(copy.id);

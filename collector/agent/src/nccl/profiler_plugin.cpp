@@ -1,4 +1,5 @@
-// The agent as NCCL's profiler plugin: `record` names it in NCCL_PROFILER_PLUGIN, and NCCL asks for the tables below.
+// The agent as NCCL's profiler plugin: `record --nccl-profiler` names it in NCCL_PROFILER_PLUGIN, and NCCL asks for the
+// tables below.
 //
 // Nothing here may change what the program does. Of all events only those of collectives on the host are asked for: the
 // others need a proxy thread, or are written by the kernels. Nothing is allocated for a communicator or an event.

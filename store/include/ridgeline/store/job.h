@@ -53,8 +53,7 @@ struct JobSite {
   std::optional<std::int64_t> blocks = {};  ///< of a rank's kernel, NCCL's channels
   std::optional<CollectiveAlgorithm> algorithm = {};
   std::optional<CollectiveProtocol> protocol = {};
-  std::optional<std::int64_t> copies =
-      {};  ///< between devices, on a rank, where the copy engines do the call
+  std::optional<std::int64_t> copies = {};  ///< of a rank between devices, where copy engines do the call
 };
 
 struct JobKernel {

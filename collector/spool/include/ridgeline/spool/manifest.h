@@ -31,7 +31,7 @@ struct LaunchManifest {
   std::optional<TierSet> tiers;  // that were asked for; none if the manifest does not say
   std::string window;  // options that delay recording, e.g. "--after 5m"; "": recorded from the start
   std::map<std::string, std::string> environment;  // what the program's behaviour may depend on; no secrets
-  /// What NCCL has for a profiler plugin already, so that the agent is none; "": nothing, it is.
+  /// What NCCL has for a profiler plugin already, so that the agent is none; "": nothing, or it was not asked for.
   std::string nccl_profiler;
   std::vector<std::string> redact;  // patterns of words that the capture must not hold
   std::int64_t launcher_pid = 0;
