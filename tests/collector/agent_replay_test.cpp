@@ -497,17 +497,32 @@ TEST(Replay, FiltersCuptisOwnKernels) {
   r.program.pop();
   // Outside a session an unknown kernel is the program's, but for the one that runs before counting is on.
   const auto later = static_cast<std::uint64_t>(cupti.clock_ns) + 1'000'000;
-  const std::uint32_t waits = r.program.launch("WaitNs");
+  const std::uint32_t between = r.program.launch("k1");  // of which no name is known
   r.program.deliver({FakeProgram::kernel(1'000'000, "unseen", later, later + 5),
                      FakeProgram::kernel(ours, "WaitNs", later, later + 80),
-                     FakeProgram::kernel(waits, "WaitNs", later + 90, later + 99)});
+                     FakeProgram::kernel(between, "WaitNs", later + 90, later + 99),
+                     FakeProgram::kernel(between, "k1", later + 7'000'000, later + 7'000'001)});
   r.program.tick();
   const auto c = measured(r.program);
-  EXPECT_EQ(c.totals.own_kernel_records, 3u) << "two share our correlation id, one has its own";
+  EXPECT_EQ(c.totals.own_kernel_records, 4u) << "three share a launch's correlation id, one has its own";
   ASSERT_EQ(c.kernels.size(), 3u);
   EXPECT_EQ(c.kernels[0].correlation_id, ours);
   EXPECT_EQ(c.kernels[1].correlation_id, 1'000'000u);
-  EXPECT_EQ(c.kernels[2].correlation_id, waits) << "a program's own of that name";
+  EXPECT_EQ(c.kernels[2].correlation_id, between);
+}
+
+TEST(Replay, KeepsAProgramsKernelThatIsCalledAsCuptisOwn) {
+  FakeCupti cupti;
+  Ready r(cupti);
+  r.program.push("step");
+  const auto now = static_cast<std::uint64_t>(cupti.clock_ns);
+  const std::uint32_t in_step = r.program.launch("WaitNs");
+  r.program.pop();
+  const std::uint32_t behind = r.program.launch("WaitNs");
+  r.program.deliver({FakeProgram::kernel(in_step, "WaitNs", now, now + 5),
+                     FakeProgram::kernel(behind, "WaitNs", now + 1'000'000, now + 1'000'005)});
+  r.program.tick();
+  EXPECT_EQ(measured(r.program).kernels.size(), 2u);
 }
 
 TEST(Replay, FinishesOnTheNextLaunchIfTheStepEndsElsewhere) {

@@ -22,6 +22,19 @@ TEST(SamplingPlan, IsFineEnoughForStepsOfSixtyMilliseconds) {
   EXPECT_LE(plan.buffer_bytes, 2 * kGiB);
 }
 
+TEST(SamplingPlan, WindowsByTimeAreTheLongerTheLongerKernelsTake) {
+  EXPECT_EQ(window_by_time_ns(0, 0), 90 * kMillisecond);
+  EXPECT_EQ(window_by_time_ns(0, kMillisecond), 90 * kMillisecond) << "the first one is fine";
+  EXPECT_EQ(window_by_time_ns(1, 0), 180 * kMillisecond);
+  EXPECT_EQ(window_by_time_ns(7, 1000), 270 * kMillisecond);
+  EXPECT_EQ(window_by_time_ns(2, 60'000), 420 * kMillisecond);
+  EXPECT_EQ(window_by_time_ns(3, kMillisecond), 1000 * kMillisecond);
+  EXPECT_EQ(window_by_time_ns(3, std::int64_t{1} << 62), 1000 * kMillisecond);
+  // Two samples a kernel, but for the room for steps that take longer.
+  const SamplingPlan plan = plan_sampling(1, window_by_time_ns(2, 60'000), 30 * kGiB, {});
+  EXPECT_LE(plan.interval_ns, 40'000);
+}
+
 TEST(SamplingPlan, IsNeverFinerThanTwoMicroseconds) {
   EXPECT_EQ(plan_sampling(6, kMillisecond, 30 * kGiB, {}).interval_ns, 2000);
 }

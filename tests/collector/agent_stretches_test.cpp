@@ -37,7 +37,7 @@ struct WithoutSteps {
       const auto start = static_cast<std::uint64_t>(cupti.clock_ns);
       const std::uint32_t correlation = program.launch(name, grid);
       records.push_back(
-          FakeProgram::kernel(correlation, name, start, start + (name == kNames[0] ? 100'000 : 10'000)));
+          FakeProgram::kernel(correlation, name, start, start + (name == kNames[0] ? longest_ns : 10'000)));
       records.back().gridX = static_cast<int>(grid);
       records.back().gridY = records.back().gridZ = 1;
       records.back().streamId = 7;
@@ -61,6 +61,7 @@ struct WithoutSteps {
   }
   bool in_order = false;  // the same launches each time
   std::string_view spinning;
+  std::uint64_t longest_ns = 100'000;  // k0
   static constexpr std::array<const char*, 5> kNames = {"k0", "k1", "k2", "k3", "k4"};
   FakeCupti& cupti;
   FakeProgram program;
@@ -240,25 +241,39 @@ TEST(Stretches, AProgramThatLaunchesOtherThingsEachTimeIsNotSampledWithoutEnd) {
     cupti.clock_ns += 100'000'000;
   }
   EXPECT_GT(cupti.pm_windows, 2);
-  EXPECT_LE(cupti.pm_windows, 4);
+  EXPECT_LE(cupti.pm_windows, 8);
 }
 
 TEST(Stretches, LaterWindowsAreLongerAndCoarser) {
   FakeCupti cupti;
   WithoutSteps p(cupti, {{"RIDGELINE_SCHEDULE", "timeline=2,sample=3"}});
   std::vector<std::int64_t> intervals_ns;
-  for (unsigned i = 0; i < 60; ++i) {
+  for (unsigned i = 0; i < 120; ++i) {
     p.launches(600, 1u << (i % 28));
     p.wait(2);
     cupti.clock_ns += 100'000'000;
     if (static_cast<std::size_t>(cupti.pm_windows) > intervals_ns.size())
       intervals_ns.push_back(cupti.pm_interval_ns);
   }
-  ASSERT_EQ(intervals_ns.size(), 4u);
+  ASSERT_EQ(intervals_ns.size(), 8u);
   EXPECT_GT(intervals_ns[1], intervals_ns[0]);
   EXPECT_GT(intervals_ns[2], intervals_ns[1]);
-  EXPECT_EQ(intervals_ns[3], intervals_ns[2]);
+  EXPECT_EQ(intervals_ns[3], intervals_ns[2]) << "the kernels are short";
+  EXPECT_LE(intervals_ns[7], intervals_ns[2]);
   EXPECT_LE(cupti.pm_buffer_bytes, std::size_t{512} << 20) << "as dear as the first";
+}
+
+TEST(Stretches, WindowsAreTheLongerTheLongerKernelsTake) {
+  FakeCupti cupti;
+  WithoutSteps p(cupti, {{"RIDGELINE_SCHEDULE", "timeline=2,sample=3"}});
+  p.longest_ns = 10'000'000;
+  for (unsigned i = 0; i < 30 && cupti.pm_windows < 2; ++i) {
+    p.launches(600, 1u << (i % 28));
+    p.wait(2);
+    cupti.clock_ns += 100'000'000;
+  }
+  ASSERT_EQ(cupti.pm_windows, 2);
+  EXPECT_GT(cupti.pm_interval_ns, 70'000) << "a second in 14,000 samples";
 }
 
 // 0.3 s each, as setting one up takes; what is left is too little for a third.

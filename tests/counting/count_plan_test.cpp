@@ -168,6 +168,19 @@ TEST(LaunchTimes, AddsUpByKind) {
   EXPECT_EQ(all, (std::set<Kind>{kernel(1), kernel(2)}));
 }
 
+TEST(LaunchTimes, TellsBelowWhichDurationAShareOfTheTimeLies) {
+  LaunchTimes times;
+  EXPECT_EQ(times.duration_at_ns(0.5), 0);
+  for (int i = 0; i < 1000; ++i) times.add(kernel(1), 3000);  // 3 ms
+  times.add(kernel(2), 7'000'000);
+  EXPECT_EQ(times.duration_at_ns(0.25), 2048);
+  EXPECT_EQ(times.duration_at_ns(0.5), 4'194'304);
+  EXPECT_EQ(times.duration_at_ns(1), 4'194'304);
+  LaunchTimes none;
+  none.add(kernel(1), 0);
+  EXPECT_EQ(none.duration_at_ns(0.5), 0);
+}
+
 TEST(LaunchTimes, KeepsItsBounds) {
   LaunchTimes times;
   for (std::uint32_t i = 0; i < 2 * LaunchTimes::kMaxKinds; ++i) times.add(kernel(i), 1);

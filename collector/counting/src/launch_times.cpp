@@ -1,5 +1,8 @@
 #include "ridgeline/counting/launch_times.h"
 
+#include <array>
+#include <bit>
+
 namespace ridgeline::counting {
 
 void LaunchTimes::add(Kind kind, std::int64_t duration_ns) noexcept {
@@ -28,6 +31,26 @@ LaunchTimes::Times LaunchTimes::of(Kind kind) const noexcept {
     if (there == kind) return read(slots_[i]);
     if (there == 0) return {};
   }
+}
+
+std::int64_t LaunchTimes::duration_at_ns(double share) const noexcept {
+  std::array<double, 64> time_ns{};  // by the logarithm of the duration
+  double all_ns = 0;
+  for_each([&](Kind, Times times) {
+    if (times.time_ns <= 0 || times.launches == 0) return;
+    const auto mean_ns = static_cast<std::uint64_t>(times.time_ns) / times.launches;
+    if (mean_ns == 0) return;
+    time_ns[std::bit_width(mean_ns) - 1u] += static_cast<double>(times.time_ns);
+    all_ns += static_cast<double>(times.time_ns);
+  });
+  if (all_ns <= 0) return 0;
+  double below_ns = 0;
+  std::size_t power = 0;
+  for (std::size_t i = 0; i < time_ns.size() && below_ns < share * all_ns; ++i) {
+    below_ns += time_ns[i];
+    power = i;
+  }
+  return std::int64_t{1} << power;
 }
 
 }  // namespace ridgeline::counting

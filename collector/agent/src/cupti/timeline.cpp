@@ -334,6 +334,19 @@ void Timeline::note_start(std::uint32_t device_id, std::uint32_t correlation_id,
   }
 }
 
+// CUPTI's helper kernels carry the correlation id of the launch they accompany, or of the program's next, but another
+// name. Of a launch outside of steps no name is known. The one that runs before counting is on, or as late as 7 ms before
+// such a launch, is told by its own name then, unless the program was seen to launch a kernel that is called so.
+bool Timeline::is_helper(const KnownName& name, std::uint32_t correlation_id,
+                         std::int64_t start_ns) noexcept {
+  if (name.helper && intervals_.any()) {
+    const bool launched = seen_.in_step(correlation_id, name.kernel_id);
+    has_own_of_that_name_ = has_own_of_that_name_ || launched;
+    if (!launched && !has_own_of_that_name_) return true;
+  }
+  return !seen_.seen(correlation_id, name.kernel_id) && (name.helper || intervals_.contains(start_ns));
+}
+
 void Timeline::take_kernel(const CUpti_ActivityKernel9& k) noexcept {
   if (delays_ && k.name != nullptr && std::strcmp(k.name, DelayKernel::kName) == 0) {
     take_delay(k);
@@ -343,10 +356,7 @@ void Timeline::take_kernel(const CUpti_ActivityKernel9& k) noexcept {
   const bool zero = k.start == 0 || k.end == 0;
   const KnownName& name = look_up(k.name != nullptr ? k.name : "");
   const std::uint32_t kernel_id = name.kernel_id;
-  // CUPTI's helper kernels carry the correlation id of the launch they accompany, or of the program's next, but another
-  // name. One runs before counting is on.
-  if (k.graphNodeId == 0 && !seen_.seen(k.correlationId, kernel_id) &&
-      (name.helper || intervals_.contains(start_ns))) {
+  if (k.graphNodeId == 0 && is_helper(name, k.correlationId, start_ns)) {
     totals_.add(&Count::own_kernel_records);
     return;
   }

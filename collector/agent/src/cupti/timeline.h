@@ -67,6 +67,7 @@ class CounterIntervals {
   void open(std::int64_t now_ns) noexcept;
   void close(std::int64_t now_ns) noexcept;
   bool contains(std::int64_t time_ns) const noexcept;
+  bool any() const noexcept { return count_.load(std::memory_order_acquire) > 0; }
 
  private:
   static constexpr std::uint32_t kMax = 1024;
@@ -174,6 +175,7 @@ class Timeline {
   }
   void take_delay(const CUpti_ActivityKernel9& k) noexcept;
   void note_start(std::uint32_t device_id, std::uint32_t correlation_id, std::int64_t start_ns) noexcept;
+  bool is_helper(const KnownName& name, std::uint32_t correlation_id, std::int64_t start_ns) noexcept;
   void take_kernel(const CUpti_ActivityKernel9& k) noexcept;
   void take(const CUpti_Activity* record) noexcept;
   bool in_window(std::uint64_t start_ns) const noexcept;
@@ -193,6 +195,7 @@ class Timeline {
   std::atomic_flag draining_ = ATOMIC_FLAG_INIT;
   std::vector<KnownName> names_;                               // with draining_, as what follows
   KnownName other_name_;                                       // that found no memory
+  bool has_own_of_that_name_ = false;                          // the program, of a helper's
   std::uint64_t kernels_taken_ = 0, graph_kernels_taken_ = 0;  // not in the totals yet
   bool delays_ = false;
   std::atomic<bool> windowed_{false}, unnoted_{false};

@@ -1,7 +1,8 @@
 #include "session/stretches.h"
 
 #include <algorithm>
-#include <iterator>
+
+#include "tiers/sampling_plan.h"
 
 namespace ridgeline::agent {
 namespace {
@@ -18,11 +19,10 @@ constexpr std::uint32_t kMaxLaunches = 20'000;
 constexpr std::uint32_t kRounds = 3;
 constexpr std::uint32_t kMaxFailures = 3;
 constexpr std::uint32_t kMaxMissedWindows = 3;
-// A window takes 0.3 s to set up and as many samples to read as any other, beside the program: later ones are longer,
-// coarser, and see more of the program for the same price. What they saw of the time by then is enough.
-constexpr std::int64_t kWindowsNs[] = {90 * kMillisecond, 180 * kMillisecond, 270 * kMillisecond,
-                                       270 * kMillisecond};
-constexpr std::uint32_t kMaxWindows = std::size(kWindowsNs);
+// What they saw of the time by then is enough.
+constexpr std::uint32_t kMaxWindows = 8;
+// Of the kernels' time, in shorter ones than windows are made for.
+constexpr double kShareOfShortKernels = 0.25;
 constexpr std::int64_t kSetUpNs = 300 * kMillisecond;
 constexpr std::int64_t kBetweenWindowsNs = 700 * kMillisecond;
 // While streams wait for the host. After that it makes room for steps, and is due again later.
@@ -180,7 +180,8 @@ void Stretches::begin_counting(const StepTracker::Step& step, ThreadState& threa
 }
 
 void Stretches::begin_sampling(const StepTracker::Step& step, ThreadState& thread) noexcept {
-  window_ns_ = kWindowsNs[std::min(windows_.load(std::memory_order_relaxed), kMaxWindows - 1)];
+  window_ns_ = window_by_time_ns(windows_.load(std::memory_order_relaxed),
+                                 session_.times.by_size.duration_at_ns(kShareOfShortKernels));
   late_ns_ = session_.sampling->allowance_ns();
   window_ns_ += late_ns_;
   unsampled_ = 0;

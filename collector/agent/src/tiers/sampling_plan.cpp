@@ -26,6 +26,8 @@ constexpr std::int64_t kWantedIntervalNs = 6500;
 constexpr std::int64_t kCoarsestIntervalNs = 1'000'000;
 constexpr std::uint64_t kSmallestBuffer = 64ull << 20;
 constexpr std::int64_t kMillisecond = 1'000'000;
+// By time: 6.5 us a sample, as is wanted; while one lasts no step is noted.
+constexpr std::int64_t kWindowNs = 90 * kMillisecond, kLongestWindowNs = 1000 * kMillisecond;
 
 }  // namespace
 
@@ -75,6 +77,14 @@ SamplingPlan plan_sampling(std::uint32_t phase_steps, std::int64_t step_ns, std:
         std::min(static_cast<std::uint64_t>(lead.spare_ns / plan.interval_ns) * kFullBytesPerSample * 4 / 3,
                  memory_bytes / 4);
   return plan;
+}
+
+std::int64_t window_by_time_ns(std::uint32_t number, std::int64_t duration_ns) noexcept {
+  if (number == 0) return kWindowNs;
+  const std::int64_t least_ns = kWindowNs * std::min<std::int64_t>(std::int64_t{number} + 1, 3);
+  const std::int64_t two_a_kernel_ns =
+      std::clamp<std::int64_t>(duration_ns, 0, kCoarsestIntervalNs) / 2 * std::int64_t{kMaxSamples};
+  return std::clamp(two_a_kernel_ns, least_ns, kLongestWindowNs);
 }
 
 std::int64_t capacity_ns(const SamplingPlan& plan) noexcept {

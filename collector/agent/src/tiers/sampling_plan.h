@@ -33,6 +33,12 @@ inline constexpr std::int64_t kStopSlackNs = 15'000'000;
 SamplingPlan plan_sampling(std::uint32_t phase_steps, std::int64_t step_ns, std::uint64_t memory_bytes,
                            const SamplingLimits& limits, const SamplingLead& lead = {}) noexcept;
 
+/// How long a window by time is to be, the one of this `number`, from 0. A window takes as long to set up and as many
+/// samples to read as any other, beside the program: the first ones are fine, and later ones the coarser, and see the
+/// more of the program for the same price, the longer its kernels take. `duration_ns`: of all but its short kernels,
+/// 0 if unknown.
+std::int64_t window_by_time_ns(std::uint32_t number, std::int64_t duration_ns) noexcept;
+
 /// For how long the plan's hardware buffer takes samples without being more than three quarters full.
 std::int64_t capacity_ns(const SamplingPlan& plan) noexcept;
 

@@ -29,6 +29,9 @@ class LaunchTimes {
 
   void add(Kind kind, std::int64_t duration_ns) noexcept;
   [[nodiscard]] Times of(Kind kind) const noexcept;
+  /// At most as long as the launches, by the means of their kinds, below which this share (0 to 1) of the time lies,
+  /// and more than half of that; 0: no time is known.
+  [[nodiscard]] std::int64_t duration_at_ns(double share) const noexcept;
   /// visit(kind, times) of each kind known so far.
   template <typename Visit>
   void for_each(Visit&& visit) const {
