@@ -319,6 +319,30 @@ TEST(Stretches, StepsThatVaryAreFollowedByThem) {
   EXPECT_GT(counted, 10u);
 }
 
+TEST(Stretches, OfStepsThatVaryTheScheduleSamplesMore) {
+  const auto sampled = [](bool alike) {
+    FakeCupti cupti;
+    WithoutSteps p(cupti, {{"RIDGELINE_SCHEDULE", "timeline=14,sample=6"}});
+    p.in_order = alike;
+    p.longest_ns = 10'000'000;
+    p.wait(1);
+    for (int i = 0; i < 22; ++i) {
+      p.program.push("step");
+      p.launches(200);
+      cupti.clock_ns += 90'000'000;
+      p.program.pop();
+      p.program.session().tick(cupti.clock_ns += 1'000'000);
+    }
+    const auto c = measured(p.program);
+    return std::count_if(c.begins.begin(), c.begins.end(), [](const auto& begin) {
+      return begin.phase == Phase::sample && begin.step_index < spool::kFirstStretch &&
+             (begin.header.flags & spool::kStepUnmeasured) == 0;
+    });
+  };
+  EXPECT_EQ(sampled(true), 1);
+  EXPECT_EQ(sampled(false), 4);
+}
+
 TEST(Stretches, StepsThatAreAlikeAreNot) {
   FakeCupti cupti;
   WithoutSteps p(cupti, {{"RIDGELINE_SCHEDULE", "timeline=14,sample=2,replay=3"}});

@@ -50,13 +50,20 @@ bool StepConductor::affords_another_window() noexcept {
   return !session_.replay || session_.replay->affords(2 * kWindowNs);
 }
 
+// Of steps that launch other things each time as many are sampled as the durations of their kernels allow.
+std::int64_t StepConductor::wanted_interval_ns(const StepTracker::Step& step) const noexcept {
+  if (!session_.steps.vary() || session_.sampling->phase_goes_on(step)) return 0;
+  return coarse_interval_ns(session_.times.by_size.duration_at_ns(kShareOfShortKernels));
+}
+
 // Flags of the step's start.
 std::uint16_t StepConductor::prepare_sampling(StepTracker::Step& step) noexcept {
   if (!session_.sampling) return 0;
   const std::int64_t since_ns = session_.now_ns();
   if (step.phase == Phase::sample) {
     sampled_ = session_.sampling->begin_step(step, usual_step_ns(),
-                                             !keeps_step_with_peers() && affords_another_window());
+                                             !keeps_step_with_peers() && affords_another_window(),
+                                             wanted_interval_ns(step));
     if (session_.sampling->in_use_elsewhere()) {
       const bool again = session_.turns.refused(session_.now_ns());
       session_.sampling->settle_refusal(again);

@@ -69,6 +69,7 @@ class StepConductor {
   void sample_again(StepTracker::Step& step) noexcept;
   bool keeps_step_with_peers() const noexcept;
   bool affords_another_window() noexcept;
+  std::int64_t wanted_interval_ns(const StepTracker::Step& step) const noexcept;
   std::uint16_t prepare_sampling(StepTracker::Step& step) noexcept;
   std::uint32_t prepare_replay(const StepTracker::Step& step, const ThreadState& thread,
                                bool by_period) noexcept;

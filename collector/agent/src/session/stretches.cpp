@@ -21,8 +21,6 @@ constexpr std::uint32_t kMaxFailures = 3;
 constexpr std::uint32_t kMaxMissedWindows = 3;
 // What they saw of the time by then is enough.
 constexpr std::uint32_t kMaxWindows = 8;
-// Of the kernels' time, in shorter ones than windows are made for.
-constexpr double kShareOfShortKernels = 0.25;
 constexpr std::int64_t kSetUpNs = 300 * kMillisecond;
 constexpr std::int64_t kBetweenWindowsNs = 700 * kMillisecond;
 // While streams wait for the host. After that it makes room for steps, and is due again later.

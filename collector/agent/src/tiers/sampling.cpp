@@ -65,7 +65,8 @@ void Sampling::rule_out(spool::Topic topic, const std::string& reason, Refusal r
   devices_[0]->rule_out(topic, reason, refusal);
 }
 
-bool Sampling::begin_step(const StepTracker::Step& step, std::int64_t step_ns, bool another) noexcept {
+bool Sampling::begin_step(const StepTracker::Step& step, std::int64_t step_ns, bool another,
+                          std::int64_t wanted_interval_ns) noexcept {
   const bool new_phase = !phase_goes_on(step);
   if (new_phase) {
     close_now();  // the windows of another sample phase just before
@@ -76,7 +77,10 @@ bool Sampling::begin_step(const StepTracker::Step& step, std::int64_t step_ns, b
     const bool again = (step.flags & spool::kStepSamplesAgain) != 0;
     windows_of_phase_ = again ? windows_of_phase_ + 1 : 1;
     given_up_ = given_up_ && again;
-    for (std::uint32_t i = 0; i < taking_part_; ++i) devices_[i]->expect_more(again);
+    for (std::uint32_t i = 0; i < taking_part_; ++i) {
+      devices_[i]->expect_more(again);
+      devices_[i]->want_interval(wanted_interval_ns);
+    }
   }
   may_repeat(another);
   if (new_phase) {

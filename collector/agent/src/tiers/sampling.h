@@ -33,7 +33,9 @@ class Sampling {
 
   /// A step of a sample phase begins on this thread. True if it is a measured one, on one device at least.
   /// `step_ns`: length of the steps before, 0 if unknown. `another`: there may be further windows for what is missed.
-  bool begin_step(const StepTracker::Step& step, std::int64_t step_ns, bool another) noexcept;
+  /// `wanted_interval_ns`: as SamplingLimits has it.
+  bool begin_step(const StepTracker::Step& step, std::int64_t step_ns, bool another,
+                  std::int64_t wanted_interval_ns = 0) noexcept;
   void step_end(const StepTracker::Step& step) noexcept;
   /// Steps that the phase is to have once more, beside the schedule, so that those are sampled that were not: sampling
   /// had not started in time, or its buffer had no room left for them. 0: none, no window is over, or they were tried

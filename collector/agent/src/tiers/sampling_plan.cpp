@@ -54,10 +54,10 @@ SamplingPlan plan_sampling(std::uint32_t phase_steps, std::int64_t step_ns, std:
     const std::int64_t finest = (window_ns(steps) + max_samples - 1) / max_samples;
     return std::clamp((finest + 499) / 500 * 500, finest_ns, kCoarsestIntervalNs);
   };
+  const std::int64_t usual_ns = std::max(kWantedIntervalNs, limits.wanted_interval_ns);
   // What starting takes is there whatever the steps are: those beside it cost little more.
-  const std::int64_t wanted_ns = lead.start_ns > 0 || plan.lead_steps > 0
-                                     ? std::max(kWantedIntervalNs, interval_for(1) * 3 / 2)
-                                     : kWantedIntervalNs;
+  const std::int64_t wanted_ns =
+      lead.start_ns > 0 || plan.lead_steps > 0 ? std::max(usual_ns, interval_for(1) * 3 / 2) : usual_ns;
   if (limits.interval_ns > 0) {
     plan.interval_ns = limits.interval_ns;
     while (plan.sampled_steps > 1 && window_ns(plan.sampled_steps) / plan.interval_ns > max_samples)
@@ -82,9 +82,11 @@ SamplingPlan plan_sampling(std::uint32_t phase_steps, std::int64_t step_ns, std:
 std::int64_t window_by_time_ns(std::uint32_t number, std::int64_t duration_ns) noexcept {
   if (number == 0) return kWindowNs;
   const std::int64_t least_ns = kWindowNs * std::min<std::int64_t>(std::int64_t{number} + 1, 3);
-  const std::int64_t two_a_kernel_ns =
-      std::clamp<std::int64_t>(duration_ns, 0, kCoarsestIntervalNs) / 2 * std::int64_t{kMaxSamples};
-  return std::clamp(two_a_kernel_ns, least_ns, kLongestWindowNs);
+  return std::clamp(coarse_interval_ns(duration_ns) * std::int64_t{kMaxSamples}, least_ns, kLongestWindowNs);
+}
+
+std::int64_t coarse_interval_ns(std::int64_t duration_ns) noexcept {
+  return std::clamp<std::int64_t>(duration_ns, 0, kLongestWindowNs / std::int64_t{kMaxSamples} * 2) / 2;
 }
 
 std::int64_t capacity_ns(const SamplingPlan& plan) noexcept {

@@ -5,9 +5,15 @@
 
 namespace ridgeline::agent {
 
+/// Of the kernels' time, in shorter ones than windows of what varies are made for.
+inline constexpr double kShareOfShortKernels = 0.25;
+
 struct SamplingLimits {
   std::int64_t interval_ns = 0;    // 0: chosen
   std::uint64_t buffer_bytes = 0;  // 0: chosen
+  /// Up to which further steps are worth more than a finer interval; 0: as where steps are alike. Where each launches
+  /// other things, what one step tells is of few kinds of launch.
+  std::int64_t wanted_interval_ns = 0;
 };
 
 /// How sampling started on this host so far: what the next window makes room for.
@@ -24,6 +30,9 @@ struct SamplingPlan {
   std::int64_t interval_ns = 0;
   std::uint64_t buffer_bytes = 0;
 };
+
+/// Two samples a kernel: `duration_ns` of all but the short ones. 0 if unknown.
+std::int64_t coarse_interval_ns(std::int64_t duration_ns) noexcept;
 
 /// From the device's end of a step until sampling is stopped.
 inline constexpr std::int64_t kStopSlackNs = 15'000'000;
