@@ -2,7 +2,7 @@
 """What a program does while its kernels are counted ends as it does alone: same output, same exit status.
 
 usage: gauntlet.py --ridgeline RIDGELINE --gauntlet AGENT_GAUNTLET [--out DIR] [--json FILE] [--runs N] [--seconds S] [--seed N]
-                   [--lanes N] [--no-python] [--stalls] [--later] [KIND...]
+                   [--lanes N] [--at-once N] [--no-python] [--stalls] [--later] [KIND...]
        gauntlet.py --add FILE... [--runs N] [--json FILE]
 
 Every run records one program with a schedule drawn at random, so that counters come on and go off at other moments each time:
@@ -14,6 +14,7 @@ counters, so that a gauntlet in which nothing was counted shows. What a wrong ru
 
 Every GPU has --lanes runs at once (half as many as there are cores a GPU, 12 at most), but its counters serve one process at a
 time, so that the programs take turns: one that has loaded its libraries waits for the device until the one before is done with it (turns.py).
+With --at-once N the device has N of them at a time, whose agents take turns with the counters themselves; fewer of their steps are counted.
 The seconds of a run's parts are in the JSON: until it wanted the device, waiting for it, its turn, and what came after.
 
 Results are compared to the bit, but where a compiler chose among algorithms by their time (`close`). A kind whose results differ alone, too,
@@ -340,6 +341,7 @@ def main(argv=None):
     parser.add_argument("--seconds", type=float, default=480)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--lanes", type=int, help="runs at once on each GPU")
+    parser.add_argument("--at-once", type=int, default=1, help="programs that have the device at once")
     parser.add_argument("--no-python", action="store_true")
     parser.add_argument("--stalls", action="store_true", help="sample stall reasons in every run")
     parser.add_argument("--later", action="store_true", help="begin every recording later")
@@ -368,7 +370,7 @@ def main(argv=None):
     gauntlet, uuids = Gauntlet(options, kinds), collectives.gpus() or [""]  # no GPU: the programs say so themselves
     options.lanes = options.lanes or min(max((os.cpu_count() or 1) // len(uuids) // 2, 3), 12)
     with ThreadPoolExecutor(len(uuids) * options.lanes) as pool:
-        lanes = [pool.submit(gauntlet.lane, uuid, turn) for uuid, turn in [(uuid, Turn()) for uuid in uuids] for _ in range(options.lanes)]
+        lanes = [pool.submit(gauntlet.lane, uuid, turn) for uuid, turn in [(uuid, Turn(options.at_once)) for uuid in uuids] for _ in range(options.lanes)]
         for lane in lanes:
             lane.result()
     checks.finish()

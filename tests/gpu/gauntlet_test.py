@@ -214,6 +214,26 @@ time.sleep(0.5)
                         time.sleep(0.001)
         self.assertEqual(came, list(range(20)))
 
+    def test_two_may_come_at_once_and_no_third(self):
+        lock, inside, most, guard = turns.InOrder(2), [], [], threading.Lock()
+
+        def owner(number):
+            with lock:
+                with guard:
+                    inside.append(number)
+                    most.append(len(inside))
+                time.sleep(0.05)
+                with guard:
+                    inside.remove(number)
+
+        threads = [threading.Thread(target=owner, args=(number,)) for number in range(6)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        self.assertEqual(max(most), 2)
+        self.assertEqual(len(most), 6)
+
     def test_one_that_does_not_end_is_ended(self):
         done = turns.Turn().run([sys.executable, "-c", "import subprocess; subprocess.call(['sleep', '60'])"], {}, 1, "unused", False)
         self.assertEqual(done.status, 124)

@@ -15,28 +15,28 @@ LEAST_WRITING_S = 60  # for the capture of a program that has ended
 
 
 class InOrder:
-    """A lock whose owners come in the order in which they asked: threading.Lock lets one wait for ever while others come and go."""
+    """A lock of so many owners at once, who come in the order in which they asked: threading.Lock lets one wait for ever while others come and go."""
 
-    def __init__(self):
-        self.changed, self.next, self.served = threading.Condition(), 0, 0
+    def __init__(self, at_once=1):
+        self.changed, self.next, self.may_come = threading.Condition(), 0, at_once
 
     def __enter__(self):
         with self.changed:
             mine = self.next
             self.next += 1
-            self.changed.wait_for(lambda: self.served == mine)
+            self.changed.wait_for(lambda: mine < self.may_come)
 
     def __exit__(self, *_):
         with self.changed:
-            self.served += 1
+            self.may_come += 1
             self.changed.notify_all()
 
 
 class Turn:
-    """Of one GPU."""
+    """Of one GPU, on which so many programs run at once."""
 
-    def __init__(self):
-        self.lock = InOrder()
+    def __init__(self, at_once=1):
+        self.lock = InOrder(at_once)
 
     def run(self, command, env, timeout_s, stem, waits):
         """Runs a recording, a list of words. `timeout_s`: from the begin of its turn. `waits`: its program waits for its turn by itself,
