@@ -25,7 +25,7 @@ TEST(SamplingPlan, IsFineEnoughForStepsOfSixtyMilliseconds) {
 TEST(SamplingPlan, OfStepsThatVaryMoreAreSampledAndCoarser) {
   EXPECT_EQ(plan_sampling(6, 90 * kMillisecond, 30 * kGiB, {}).sampled_steps, 1u);
   const SamplingPlan plan =
-      plan_sampling(6, 90 * kMillisecond, 30 * kGiB, {.wanted_interval_ns = coarse_interval_ns(65'536)});
+      plan_sampling(6, 90 * kMillisecond, 30 * kGiB, {.wanted_interval_ns = coarse_interval_ns(131'072)});
   EXPECT_EQ(plan.sampled_steps, 4u);
   EXPECT_LE(plan.interval_ns, 32'768);
   EXPECT_EQ(plan_sampling(6, 90 * kMillisecond, 30 * kGiB, {.wanted_interval_ns = coarse_interval_ns(0)})
@@ -38,11 +38,11 @@ TEST(SamplingPlan, WindowsByTimeAreTheLongerTheLongerKernelsTake) {
   EXPECT_EQ(window_by_time_ns(0, kMillisecond), 90 * kMillisecond) << "the first one is fine";
   EXPECT_EQ(window_by_time_ns(1, 0), 180 * kMillisecond);
   EXPECT_EQ(window_by_time_ns(7, 1000), 270 * kMillisecond);
-  EXPECT_EQ(window_by_time_ns(2, 60'000), 420 * kMillisecond);
+  EXPECT_EQ(window_by_time_ns(2, 120'000), 420 * kMillisecond);
   EXPECT_NEAR(static_cast<double>(window_by_time_ns(3, kMillisecond)), 1e9, 1e5);
   EXPECT_NEAR(static_cast<double>(window_by_time_ns(3, std::int64_t{1} << 62)), 1e9, 1e5);
-  // Two samples a kernel, but for the room for steps that take longer.
-  const SamplingPlan plan = plan_sampling(1, window_by_time_ns(2, 60'000), 30 * kGiB, {});
+  // Four samples a kernel, but for the room for steps that take longer.
+  const SamplingPlan plan = plan_sampling(1, window_by_time_ns(2, 120'000), 30 * kGiB, {});
   EXPECT_LE(plan.interval_ns, 40'000);
 }
 

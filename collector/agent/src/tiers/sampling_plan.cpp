@@ -86,7 +86,7 @@ std::int64_t window_by_time_ns(std::uint32_t number, std::int64_t duration_ns) n
 }
 
 std::int64_t coarse_interval_ns(std::int64_t duration_ns) noexcept {
-  return std::clamp<std::int64_t>(duration_ns, 0, kLongestWindowNs / std::int64_t{kMaxSamples} * 2) / 2;
+  return std::clamp<std::int64_t>(duration_ns, 0, kLongestWindowNs / std::int64_t{kMaxSamples} * 4) / 4;
 }
 
 std::int64_t capacity_ns(const SamplingPlan& plan) noexcept {

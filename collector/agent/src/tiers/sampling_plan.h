@@ -6,7 +6,7 @@
 namespace ridgeline::agent {
 
 /// Of the kernels' time, in shorter ones than windows of what varies are made for.
-inline constexpr double kShareOfShortKernels = 0.25;
+inline constexpr double kShareOfShortKernels = 0.5;
 
 struct SamplingLimits {
   std::int64_t interval_ns = 0;    // 0: chosen
@@ -31,7 +31,7 @@ struct SamplingPlan {
   std::uint64_t buffer_bytes = 0;
 };
 
-/// Two samples a kernel: `duration_ns` of all but the short ones. 0 if unknown.
+/// Four samples a kernel: `duration_ns` of all but the short ones. 0 if unknown.
 std::int64_t coarse_interval_ns(std::int64_t duration_ns) noexcept;
 
 /// From the device's end of a step until sampling is stopped.
