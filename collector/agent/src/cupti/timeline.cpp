@@ -335,8 +335,8 @@ void Timeline::note_start(std::uint32_t device_id, std::uint32_t correlation_id,
 }
 
 // CUPTI's helper kernels carry the correlation id of the launch they accompany, or of the program's next, but another
-// name. Of a launch outside of steps no name is known. The one that runs before counting is on, or as late as 7 ms before
-// such a launch, is told by its own name then, unless the program was seen to launch a kernel that is called so.
+// name. Of a launch outside of steps no name is known. The one that runs before counting is on, or 7 ms before such a
+// launch, is told by its own name then, unless the program was seen to launch a kernel that is called so.
 bool Timeline::is_helper(const KnownName& name, std::uint32_t correlation_id,
                          std::int64_t start_ns) noexcept {
   if (name.helper && intervals_.any()) {

@@ -81,8 +81,8 @@ SamplingPlan plan_sampling(std::uint32_t phase_steps, std::int64_t step_ns, std:
 
 std::int64_t window_by_time_ns(std::uint32_t number, std::int64_t duration_ns) noexcept {
   if (number == 0) return kWindowNs;
-  const std::int64_t least_ns = kWindowNs * std::min<std::int64_t>(std::int64_t{number} + 1, 3);
-  return std::clamp(coarse_interval_ns(duration_ns) * std::int64_t{kMaxSamples}, least_ns, kLongestWindowNs);
+  const std::int64_t min_ns = kWindowNs * std::min<std::int64_t>(std::int64_t{number} + 1, 3);
+  return std::clamp(coarse_interval_ns(duration_ns) * std::int64_t{kMaxSamples}, min_ns, kLongestWindowNs);
 }
 
 std::int64_t coarse_interval_ns(std::int64_t duration_ns) noexcept {
