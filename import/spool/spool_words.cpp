@@ -2,7 +2,13 @@
 
 #include <fmt/format.h>
 
+#include <cctype>
+#include <cstddef>
+#include <string_view>
+#include <utility>
+
 #include "ridgeline/base/text.h"
+#include "ridgeline/store/kernel_identity.h"
 
 namespace ridgeline::import {
 
@@ -63,6 +69,30 @@ ReasonCode code_of(Topic topic) {
   return ReasonCode::collector;  // of another version
 }
 
+// The agent names kernels as the driver does, mangled; what is read is the kernel's family.
+std::string with_families(std::string_view text) {
+  const auto belongs = [](char c) {
+    return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_' || c == '$' || c == '.';
+  };
+  std::string readable;
+  for (std::size_t i = 0; i < text.size();) {
+    std::size_t end = i;
+    while (end < text.size() && belongs(text[end])) ++end;
+    if (end == i) {
+      readable += text[i++];
+      continue;
+    }
+    std::string word(text.substr(i, end - i));
+    if (word.starts_with("_Z")) {
+      if (std::string family = store::identify_kernel(word).normalised_name; !family.empty())
+        word = std::move(family);
+    }
+    readable += word;
+    i = end;
+  }
+  return readable;
+}
+
 constexpr std::string_view kCause = "cause", kResult = "cupti_result";
 
 }  // namespace
@@ -76,7 +106,7 @@ Reason words_of(const Reader& reader, ReasonCode code, StringId text) {
 Reason reason_of(const Reader& reader, const MessageRecord& message) {
   const ReasonCode code = code_of(message.topic);
   const auto words = reader.string(message.text);
-  Reason reason = Reason::said(code, words ? one_line(*words) : "");
+  Reason reason = Reason::said(code, words ? one_line(with_families(*words)) : "");
   // Records of older agents have zero there.
   if (is_known(message.cause) && message.cause != RefusalCause::none_given) {
     reason.values.emplace_back(kCause, to_string(message.cause));

@@ -10,7 +10,8 @@
 
 namespace ridgeline::import {
 
-/// What the agent says: the topic's code, the refusal's cause if it has one, the agent's words.
+/// What the agent says: the topic's code, the refusal's cause if it has one, the agent's words, in
+/// which kernels have the names of their families instead of mangled ones.
 [[nodiscard]] Reason reason_of(const spool::Reader& reader, const spool::MessageRecord& message);
 /// The words of a record that has no code of its own: of the code given, no_reason or text_lost without any.
 [[nodiscard]] Reason words_of(const spool::Reader& reader, ReasonCode code, spool::StringId text);

@@ -81,7 +81,9 @@ TEST(CounterRow, SumsOverStretchesAreThoseOfEachNanosecond) {
         known += 1;
       }
       ASSERT_EQ(bin.known, known > 0) << from << " to " << to;
-      if (bin.known) EXPECT_NEAR(bin.mean, sum / known, 1e-5) << from << " to " << to;
+      if (bin.known) {
+        EXPECT_NEAR(bin.mean, sum / known, 1e-5) << from << " to " << to;
+      }
     };
     for (int i = 0; i < 300; ++i) {
       const std::int64_t from = below(4000) - 20, to = from + 1 + below(i % 2 == 0 ? 20 : 3900);

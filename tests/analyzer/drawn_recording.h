@@ -8,7 +8,6 @@
 #include <limits>
 #include <map>
 #include <optional>
-#include <random>
 #include <string>
 #include <utility>
 #include <vector>
@@ -16,26 +15,14 @@
 #include "ridgeline/analyzer/model/nvtx_path.h"
 #include "ridgeline/store/capture_writer.h"
 #include "ridgeline/store/order.h"
+#include "support/lots.h"
 
 namespace ridgeline::testing {
 
-/// Numbers by lot, the same with every compiler.
-class Draw {
- public:
-  explicit Draw(std::uint64_t seed) : random_(seed * 7919 + 13) {}
-  std::int64_t below(std::int64_t n) {
-    return static_cast<std::int64_t>(random_() % static_cast<std::uint64_t>(std::max<std::int64_t>(n, 1)));
-  }
-  std::int64_t between(std::int64_t least, std::int64_t most) { return least + below(most - least + 1); }
-  bool chance(std::int64_t percent) { return below(100) < percent; }
-  template <typename List>
-  const auto& one_of(const List& list) {
-    return *(std::begin(list) + below(static_cast<std::int64_t>(std::size(list))));
-  }
-
- private:
-  std::mt19937_64 random_;
-};
+/// Each seed's own numbers.
+inline Lots lots_of(std::uint64_t seed) {
+  return Lots(seed * 7919 + 13);
+}
 
 inline constexpr std::int64_t kDrawnOrigin_ns = 1'795'000'000'000'000'000;
 inline constexpr std::int64_t kDrawnPeak = 4'800;  // of DRAM, bytes per ns
@@ -111,43 +98,43 @@ struct DrawnOperation {
 
 /// What is drawn for a recording as a whole.
 struct DrawnPlan {
-  explicit DrawnPlan(Draw& draw) {
+  explicit DrawnPlan(Lots& draw) {
     style = static_cast<int>(draw.below(4));
-    operations = draw.chance(75) ? draw.between(3, 18) : draw.between(30, 60);
-    noise_ppm = draw.chance(30) ? 0 : draw.chance(50) ? 5'000 : 60'000;
-    threads = draw.chance(70) ? 1 : 2;
+    operations = draw.percent(75) ? draw.between(3, 18) : draw.between(30, 60);
+    noise_ppm = draw.percent(30) ? 0 : draw.percent(50) ? 5'000 : 60'000;
+    threads = draw.percent(70) ? 1 : 2;
     streams = static_cast<int>(draw.between(1, 4));
-    devices = draw.chance(80) ? 1 : 2;
-    processes = draw.chance(75) ? 1 : 2;
-    one_device = draw.chance(50);
-    waits = draw.chance(85);
-    order = draw.chance(60);
-    ranges = draw.chance(80);
-    declared = ranges && draw.chance(60);
-    graphs = draw.chance(35);
-    calls = !draw.chance(8);
-    timeless = draw.chance(10);
-    steps = !draw.chance(8);
-    peaks = draw.chance(85);
-    roofs = draw.chance(45);
-    clocks = draw.chance(80);
-    limited = draw.chance(40);
+    devices = draw.percent(80) ? 1 : 2;
+    processes = draw.percent(75) ? 1 : 2;
+    one_device = draw.percent(50);
+    waits = draw.percent(85);
+    order = draw.percent(60);
+    ranges = draw.percent(80);
+    declared = ranges && draw.percent(60);
+    graphs = draw.percent(35);
+    calls = !draw.percent(8);
+    timeless = draw.percent(10);
+    steps = !draw.percent(8);
+    peaks = draw.percent(85);
+    roofs = draw.percent(45);
+    clocks = draw.percent(80);
+    limited = draw.percent(40);
     warmup = draw.below(3);
-    timeline = draw.chance(8) ? 0 : draw.between(1, 9);
-    sample = draw.chance(45) ? draw.between(1, 3) : 0;
-    replay = draw.chance(65) ? draw.between(1, 4) : 0;
-    cold = draw.chance(20) ? 1 : 0;
-    flops = draw.chance(20) ? 1 : 0;
-    stalls = draw.chance(25) ? 1 : 0;
-    after = draw.chance(50) ? draw.between(1, 5) : 0;
+    timeline = draw.percent(8) ? 0 : draw.between(1, 9);
+    sample = draw.percent(45) ? draw.between(1, 3) : 0;
+    replay = draw.percent(65) ? draw.between(1, 4) : 0;
+    cold = draw.percent(20) ? 1 : 0;
+    flops = draw.percent(20) ? 1 : 0;
+    stalls = draw.percent(25) ? 1 : 0;
+    after = draw.percent(50) ? draw.between(1, 5) : 0;
     if (timeline + warmup + sample + replay + after == 0) after = 2;
-    other_kind_every = draw.chance(25) ? draw.between(2, 3) : 0;
-    outlier_every = draw.chance(25) ? draw.between(3, 5) : 0;
-    lost = draw.chance(12);
-    price = draw.chance(35);
-    imported = draw.chance(10);
-    outside = draw.chance(10);
-    source = draw.chance(85) ? StepSource::nvtx : draw.chance(60) ? StepSource::period : StepSource::window;
+    other_kind_every = draw.percent(25) ? draw.between(2, 3) : 0;
+    outlier_every = draw.percent(25) ? draw.between(3, 5) : 0;
+    lost = draw.percent(12);
+    price = draw.percent(35);
+    imported = draw.percent(10);
+    outside = draw.percent(10);
+    source = draw.percent(85) ? StepSource::nvtx : draw.percent(60) ? StepSource::period : StepSource::window;
   }
   int style = 0;  // who sets the pace: GPU, CPU, either; kernels that are all brief
   std::int64_t operations = 10, noise_ppm = 0;
@@ -163,23 +150,23 @@ struct DrawnPlan {
 /// The operations of a step, by lot.
 class DrawnProgram {
  public:
-  DrawnProgram(const DrawnPlan& plan, Draw& draw) : plan_(plan), draw_(draw) {
+  DrawnProgram(const DrawnPlan& plan, Lots& draw) : plan_(plan), draw_(draw) {
     kernels_ = static_cast<std::size_t>(draw.between(2, 9));
     for (std::size_t i = 0; i < kernels_; ++i)
       kernel_of_.push_back(static_cast<std::size_t>(draw.below(std::size(kDrawnKernels))));
     layers_ = draw.between(1, 3);
-    if (draw.chance(40)) add_batch();
+    if (draw.percent(40)) add_batch();
     const std::int64_t count = plan.operations;
     for (std::int64_t i = 0; i < count; ++i) {
       add_one(i);
       // What follows each other on a stream is what most rules look at.
-      if (draw.chance(25)) operations.push_back(operations.back());
+      if (draw.percent(25)) operations.push_back(operations.back());
     }
     const bool launches = std::any_of(operations.begin(), operations.end(), [](const DrawnOperation& one) {
       return one.kind == DrawnOperation::Kind::launch;
     });
     if (!launches) operations.push_back(launch(count));
-    if (draw.chance(60)) add_wait();
+    if (draw.percent(60)) add_wait();
   }
 
   std::vector<DrawnOperation> operations;
@@ -191,65 +178,65 @@ class DrawnProgram {
     DrawnOperation made;
     made.kind = kind;
     made.thread = static_cast<int>(draw_.below(plan_.threads));
-    made.stream = draw_.chance(60) ? 0 : static_cast<int>(draw_.below(plan_.streams));
-    made.device = draw_.chance(80) ? 0 : static_cast<int>(draw_.below(plan_.devices));
-    const bool slow = plan_.style == 1 || (plan_.style == 2 && draw_.chance(30));
+    made.stream = draw_.percent(60) ? 0 : static_cast<int>(draw_.below(plan_.streams));
+    made.device = draw_.percent(80) ? 0 : static_cast<int>(draw_.below(plan_.devices));
+    const bool slow = plan_.style == 1 || (plan_.style == 2 && draw_.percent(30));
     made.own_ns = slow ? draw_.between(8'000, 60'000) : draw_.between(300, 3'000);
-    if (draw_.chance(3)) made.own_ns = draw_.between(100'000, 900'000);
-    made.call_ns = draw_.chance(2) ? draw_.between(900'000, 2'000'000) : draw_.between(1'800, 4'500);
+    if (draw_.percent(3)) made.own_ns = draw_.between(100'000, 900'000);
+    made.call_ns = draw_.percent(2) ? draw_.between(900'000, 2'000'000) : draw_.between(1'800, 4'500);
     return made;
   }
 
   std::vector<std::string> path_at(std::int64_t i) {
-    if (!plan_.ranges || draw_.chance(8)) return {};
+    if (!plan_.ranges || draw_.percent(8)) return {};
     static constexpr const char* kPhases[] = {"forward", "backward", "optimizer"};
     static constexpr const char* kOps[] = {"attention", "mlp", "norm", "adam"};
     std::vector<std::string> path = {"step"};
     path.emplace_back(
         kPhases[std::min<std::int64_t>(3 * i / std::max<std::int64_t>(plan_.operations, 1), 2)]);
-    if (draw_.chance(70)) path.push_back("layer " + std::to_string(draw_.below(layers_)));
-    if (draw_.chance(70)) path.emplace_back(draw_.one_of(kOps));
+    if (draw_.percent(70)) path.push_back("layer " + std::to_string(draw_.below(layers_)));
+    if (draw_.percent(70)) path.emplace_back(draw_.of(kOps));
     return path;
   }
 
   DrawnOperation launch(std::int64_t i) {
     DrawnOperation made = one(Kind::launch);
-    made.kernel = draw_.one_of(kernel_of_);
+    made.kernel = draw_.of(kernel_of_);
     static constexpr std::int64_t kGrids[] = {1, 16, 64, 99, 132, 133, 140, 264, 265, 396, 528, 1000, 5000};
     static constexpr std::int64_t kBlocks[] = {32, 64, 128, 256, 384, 512, 1024};
     static constexpr std::int64_t kRegisters[] = {16, 32, 40, 64, 128, 168, 255};
     static constexpr std::int64_t kShared[] = {0, 0, 0, 1024, 49'152, 100'000, 213'000};
-    made.grid.x = draw_.one_of(kGrids);
-    if (draw_.chance(20)) made.grid.y = draw_.between(2, 5);
-    if (draw_.chance(10)) made.grid.z = draw_.between(2, 3);
-    made.block.x = draw_.one_of(kBlocks);
-    if (made.block.x == 32 && draw_.chance(50)) made.block.y = draw_.between(2, 8);
-    if (draw_.chance(8)) made.cluster = store::Dim3{2, 1, 1};
-    made.registers = draw_.one_of(kRegisters);
-    made.dynamic_smem = draw_.one_of(kShared);
-    if (draw_.chance(20)) made.static_smem = draw_.between(128, 8192);
+    made.grid.x = draw_.of(kGrids);
+    if (draw_.percent(20)) made.grid.y = draw_.between(2, 5);
+    if (draw_.percent(10)) made.grid.z = draw_.between(2, 3);
+    made.block.x = draw_.of(kBlocks);
+    if (made.block.x == 32 && draw_.percent(50)) made.block.y = draw_.between(2, 8);
+    if (draw_.percent(8)) made.cluster = store::Dim3{2, 1, 1};
+    made.registers = draw_.of(kRegisters);
+    made.dynamic_smem = draw_.of(kShared);
+    if (draw_.percent(20)) made.static_smem = draw_.between(128, 8192);
     made.duration_ns = duration();
     made.path = path_at(i);
     made.read = draw_.between(0, 600);
-    made.written = draw_.chance(15) ? 0 : draw_.between(0, 500);
-    if (draw_.chance(5)) made.read = made.written = 0;
+    made.written = draw_.percent(15) ? 0 : draw_.between(0, 500);
+    if (draw_.percent(5)) made.read = made.written = 0;
     const std::string name = kDrawnKernels[made.kernel];
     const bool gemm = name.find("gemm") != std::string::npos || name.starts_with("nvjet");
-    made.tensor = gemm ? draw_.between(50, 980) : draw_.chance(10) ? draw_.between(1, 200) : 0;
+    made.tensor = gemm ? draw_.between(50, 980) : draw_.percent(10) ? draw_.between(1, 200) : 0;
     made.fma = draw_.between(0, 700);
-    made.fp64 = draw_.chance(10) ? draw_.between(1, 900) : 0;
+    made.fp64 = draw_.percent(10) ? draw_.between(1, 900) : 0;
     made.alu = draw_.between(0, 400);
     made.issue = draw_.between(5, 900);
-    made.active = draw_.chance(50) ? 1000 : draw_.between(300, 999);
-    made.replayed = draw_.chance(70) ? draw_.between(970, 1040) : draw_.between(700, 1500);
-    if (plan_.declared && draw_.chance(60)) made.work = declared(made, gemm);
+    made.active = draw_.percent(50) ? 1000 : draw_.between(300, 999);
+    made.replayed = draw_.percent(70) ? draw_.between(970, 1040) : draw_.between(700, 1500);
+    if (plan_.declared && draw_.percent(60)) made.work = declared(made, gemm);
     return made;
   }
 
   std::int64_t duration() {
     if (plan_.style == 3) return draw_.between(900, 7'000);
     if (plan_.style == 1) return draw_.between(1'500, 25'000);
-    return draw_.chance(15) ? draw_.between(1'000, 9'000) : draw_.between(9'000, 250'000);
+    return draw_.percent(15) ? draw_.between(1'000, 9'000) : draw_.between(9'000, 250'000);
   }
 
   store::Annotation declared(const DrawnOperation& made, bool gemm) {
@@ -258,12 +245,12 @@ class DrawnProgram {
     const std::int64_t moved = (made.read + made.written) * made.duration_ns * kDrawnPeak / 1000;
     const std::int64_t share = draw_.between(30, 110);
     work.bytes = static_cast<double>(moved * share / 100);
-    if (draw_.chance(70)) work.flops = static_cast<double>(made.duration_ns * draw_.between(100, 900'000));
-    if (gemm || draw_.chance(10)) {
+    if (draw_.percent(70)) work.flops = static_cast<double>(made.duration_ns * draw_.between(100, 900'000));
+    if (gemm || draw_.percent(10)) {
       static constexpr std::int64_t kSizes[] = {64, 768, 1000, 1023, 3072, 4096, 50'257};
-      work.m = draw_.one_of(kSizes);
-      work.n = draw_.one_of(kSizes);
-      work.k = draw_.one_of(kSizes);
+      work.m = draw_.of(kSizes);
+      work.n = draw_.of(kSizes);
+      work.k = draw_.of(kSizes);
     }
     return work;
   }
@@ -271,8 +258,8 @@ class DrawnProgram {
   void add_batch() {
     DrawnOperation pause = one(Kind::pause);
     pause.own_ns = draw_.between(20'000, 1'500'000);
-    if (plan_.ranges && draw_.chance(60))
-      pause.path = {"step", draw_.chance(50) ? "dataloader" : "next batch"};
+    if (plan_.ranges && draw_.percent(60))
+      pause.path = {"step", draw_.percent(50) ? "dataloader" : "next batch"};
     operations.push_back(pause);
     DrawnOperation copy = transfer();
     copy.copy = CopyKind::host_to_device;
@@ -284,15 +271,15 @@ class DrawnProgram {
                                           CopyKind::device_to_device, CopyKind::peer_to_peer,
                                           CopyKind::host_to_host,     CopyKind::unknown};
     DrawnOperation made = one(Kind::copy);
-    made.copy = draw_.one_of(kKinds);
+    made.copy = draw_.of(kKinds);
     made.duration_ns = draw_.between(1'000, 120'000);
     static constexpr std::int64_t kRates[] = {2, 8, 14, 15, 29, 31, 55};  // bytes per ns
-    made.bytes = draw_.chance(20) ? draw_.between(4, 70'000) : made.duration_ns * draw_.one_of(kRates);
-    made.held = draw_.chance(45);
+    made.bytes = draw_.percent(20) ? draw_.between(4, 70'000) : made.duration_ns * draw_.of(kRates);
+    made.held = draw_.percent(45);
     static constexpr SynchronisationCall kCalls[] = {
         SynchronisationCall::copy, SynchronisationCall::copy_to_device, SynchronisationCall::copy_to_host,
         SynchronisationCall::async_copy_to_device, SynchronisationCall::async_copy_to_host};
-    made.call = draw_.one_of(kCalls);
+    made.call = draw_.of(kCalls);
     return made;
   }
 
@@ -301,7 +288,7 @@ class DrawnProgram {
     static constexpr SynchronisationCall kCalls[] = {SynchronisationCall::device, SynchronisationCall::stream,
                                                      SynchronisationCall::event,
                                                      SynchronisationCall::free_device};
-    wait.call = draw_.one_of(kCalls);
+    wait.call = draw_.of(kCalls);
     operations.push_back(wait);
   }
 
@@ -323,7 +310,7 @@ class DrawnProgram {
     } else if (lot < 93) {
       DrawnOperation event = one(Kind::event);
       event.other = static_cast<int>(draw_.below(plan_.streams));
-      event.awaited = draw_.chance(15);
+      event.awaited = draw_.percent(15);
       operations.push_back(event);
     } else if (plan_.graphs) {
       operations.push_back(graph(i));
@@ -345,9 +332,9 @@ class DrawnProgram {
                                                 GraphNodeKind::graph, GraphNodeKind::conditional};
     for (std::int64_t n = 0; n < count; ++n) {
       DrawnOperation::Node node;
-      node.kernel = draw_.one_of(kernel_of_);
+      node.kernel = draw_.of(kernel_of_);
       node.duration_ns = duration();
-      if (draw_.chance(25)) node.kind = draw_.one_of(kOthers);
+      if (draw_.percent(25)) node.kind = draw_.of(kOthers);
       if (n == 0) node.kind = GraphNodeKind::kernel;
       const std::int64_t sources = n == 0 ? 0 : draw_.between(0, 2);
       for (std::int64_t s = 0; s < sources; ++s)
@@ -355,7 +342,7 @@ class DrawnProgram {
       for (std::size_t p = 0; p < made.nodes.size(); ++p) {
         const bool holds =
             made.nodes[p].kind == GraphNodeKind::graph || made.nodes[p].kind == GraphNodeKind::conditional;
-        if (holds && draw_.chance(60)) node.parent = p;
+        if (holds && draw_.percent(60)) node.parent = p;
       }
       made.nodes.push_back(node);
     }
@@ -363,7 +350,7 @@ class DrawnProgram {
   }
 
   const DrawnPlan& plan_;
-  Draw& draw_;
+  Lots& draw_;
   std::size_t kernels_ = 0;
   std::vector<std::size_t> kernel_of_;
   std::int64_t layers_ = 1, graphs_ = 0;
@@ -373,15 +360,15 @@ class DrawnProgram {
 class DrawnRecording {
  public:
   DrawnRecording(const std::string& path, std::uint64_t seed)
-      : draw_(seed), plan_(draw_), writer_(store::CaptureWriter::create(path).value()) {}
+      : draw_(lots_of(seed)), plan_(draw_), writer_(store::CaptureWriter::create(path).value()) {}
 
   void write() {
     write_run();
     for (int i = 0; i < plan_.processes; ++i) write_process(i);
     run_.end_ns = last_ns_ + 1'000'000;
-    if (draw_.chance(10)) run_.end_ns.reset();
-    if (draw_.chance(8)) run_.exit_status = 3;
-    if (draw_.chance(5)) run_.exit_signal = 9;
+    if (draw_.percent(10)) run_.end_ns.reset();
+    if (draw_.percent(8)) run_.exit_status = 3;
+    if (draw_.percent(5)) run_.exit_signal = 9;
     writer_.set_run(run_);
     writer_.finish();
   }
@@ -408,7 +395,7 @@ class DrawnRecording {
     run_.command_line = "./drawn";
     run_.ridgeline_version = "0.1.0";
     run_.clock = "cupti";
-    if (!draw_.chance(15)) run_.start_ns = kDrawnOrigin_ns - draw_.between(0, 3'000'000);
+    if (!draw_.percent(15)) run_.start_ns = kDrawnOrigin_ns - draw_.between(0, 3'000'000);
     run_.schedule = "warmup=2,timeline=7";
     run_.step_range = "step";
     writer_.set_run(run_);
@@ -420,26 +407,26 @@ class DrawnRecording {
     store::Device device;
     device.device_index = index;
     static constexpr const char* kNames[] = {"NVIDIA H200", "NVIDIA A100-SXM4-80GB", "Some GPU"};
-    const std::size_t model = draw_.chance(70) ? 0 : static_cast<std::size_t>(draw_.between(1, 2));
+    const std::size_t model = draw_.percent(70) ? 0 : static_cast<std::size_t>(draw_.between(1, 2));
     device.name = kNames[model];
     device.uuid = "GPU-" + std::to_string(index);
     if (model < 2) device.compute_capability = model == 0 ? "9.0" : "8.0";
-    if (!draw_.chance(10)) device.sm_count = model == 0 ? 132 : 108;
-    if (!draw_.chance(10)) device.max_sm_clock_hz = model == 0 ? 1'980'000'000 : 1'410'000'000;
-    if (!draw_.chance(20)) device.max_memory_clock_hz = 3'201'000'000;
-    if (!draw_.chance(20)) device.memory_bus_bits = 6144;
-    if (!draw_.chance(20)) device.l2_bytes = 62'914'560;
+    if (!draw_.percent(10)) device.sm_count = model == 0 ? 132 : 108;
+    if (!draw_.percent(10)) device.max_sm_clock_hz = model == 0 ? 1'980'000'000 : 1'410'000'000;
+    if (!draw_.percent(20)) device.max_memory_clock_hz = 3'201'000'000;
+    if (!draw_.percent(20)) device.memory_bus_bits = 6144;
+    if (!draw_.percent(20)) device.l2_bytes = 62'914'560;
     const Id id = writer_.add(device);
     devices_.push_back(id);
     if (plan_.peaks) {
       writer_.add(store::DevicePeak{id, Quantity::dram_bytes_per_s, PeakSource::spec, 4.8e12, "data sheet"});
       writer_.add(store::DevicePeak{id, Quantity::bf16_flops_per_s, PeakSource::spec, 9.89e14, "data sheet"});
-      if (draw_.chance(50))
+      if (draw_.percent(50))
         writer_.add(
             store::DevicePeak{id, Quantity::fp32_flops_per_s, PeakSource::spec, 66.9e12, "data sheet"});
-      if (draw_.chance(30))
+      if (draw_.percent(30))
         writer_.add(store::DevicePeak{id, Quantity::l2_bytes_per_s, PeakSource::counter, 11e12, "counter"});
-      if (draw_.chance(20))
+      if (draw_.percent(20))
         writer_.add(store::DevicePeak{id, Quantity::dram_bytes_per_s, PeakSource::measured, 4.2e12, "read"});
     }
     if (plan_.roofs) add_roofs(id);
@@ -448,7 +435,7 @@ class DrawnRecording {
   void add_roofs(Id device) {
     const auto add = [&](CeilingLevel level, const char* kind, CeilingState state, double value,
                          std::optional<double> share = {}) {
-      if (draw_.chance(15)) return;
+      if (draw_.percent(15)) return;
       store::Ceiling row;
       row.device_id = device;
       row.level = level;
@@ -457,13 +444,13 @@ class DrawnRecording {
       row.value = value * static_cast<double>(draw_.between(90, 110)) / 100;
       row.read_share = share;
       row.unit = level == CeilingLevel::energy ? "J" : "1/s";
-      if (draw_.chance(70)) row.spread_ratio = static_cast<double>(draw_.between(0, 40)) / 1000;
-      if (draw_.chance(60)) row.sm_clock_hz = 1.7e9;
+      if (draw_.percent(70)) row.spread_ratio = static_cast<double>(draw_.between(0, 40)) / 1000;
+      if (draw_.percent(60)) row.sm_clock_hz = 1.7e9;
       row.conditions = "drawn";
       writer_.add(row);
     };
     for (const CeilingState state : {CeilingState::burst, CeilingState::sustained}) {
-      if (draw_.chance(30)) continue;
+      if (draw_.percent(30)) continue;
       add(CeilingLevel::dram, "read", state, 4.3e12, 1.0);
       add(CeilingLevel::dram, "copy", state, 4.0e12, 0.5);
       add(CeilingLevel::dram, "write", state, 4.1e12, 0.0);
@@ -474,8 +461,8 @@ class DrawnRecording {
       add(CeilingLevel::compute, "fp32", state, 6e13);
       add(CeilingLevel::compute, "fp64", state, 5.9e13);
     }
-    if (draw_.chance(50)) add(CeilingLevel::launch, "graph", CeilingState::burst, 1300);
-    if (draw_.chance(60)) {
+    if (draw_.percent(50)) add(CeilingLevel::launch, "graph", CeilingState::burst, 1300);
+    if (draw_.percent(60)) {
       add(CeilingLevel::energy, "idle", CeilingState::sustained, 120);
       add(CeilingLevel::energy, "dram_byte", CeilingState::sustained, 3e-11);
       add(CeilingLevel::energy, "l2_byte", CeilingState::sustained, 1e-11);
@@ -489,7 +476,7 @@ class DrawnRecording {
   void write_process(int number) {
     store::Process process;
     process.pid = 4000 + number;
-    if (plan_.processes > 1 && draw_.chance(70)) process.rank = number;
+    if (plan_.processes > 1 && draw_.percent(70)) process.rank = number;
     process.command = "./drawn";
     process.start_ns = kDrawnOrigin_ns;
     process_ = writer_.add(process);
@@ -497,7 +484,7 @@ class DrawnRecording {
     for (int i = static_cast<int>(devices_.size()); i < first + plan_.devices; ++i) add_device(i);
     first_device_ = static_cast<std::size_t>(first);
     static constexpr std::int64_t kSizes[] = {0, 4096, 4097};
-    step_size_ = draw_.one_of(kSizes);
+    step_size_ = draw_.of(kSizes);
     program_.emplace(plan_, draw_);
     streams_.clear();
     ready_.clear();
@@ -565,7 +552,7 @@ class DrawnRecording {
         plan_.outlier_every > 0 && number % plan_.outlier_every == plan_.outlier_every - 1 ? 150 : 100;
     const bool other_kind =
         plan_.other_kind_every > 0 && number % plan_.other_kind_every == plan_.other_kind_every - 1;
-    const bool other_grid = draw_.chance(6);
+    const bool other_grid = draw_.percent(6);
     ran_.clear();
     copies_.clear();
     sets_.clear();
@@ -581,14 +568,14 @@ class DrawnRecording {
     step.source = plan_.source;
     step.host_start_ns = threads_ns_.front();
     if (phase == Phase::replay) step.configuration_id = configurations_[static_cast<std::size_t>(number % 2)];
-    if (phase == Phase::timeline && draw_.chance(2)) step.configuration_id = configurations_[0];
+    if (phase == Phase::timeline && draw_.percent(2)) step.configuration_id = configurations_[0];
     draw_status(step);
     std::size_t count = program_->operations.size();
     if (other_kind) count = (count + 1) / 2;
     for (std::size_t i = 0; i < count; ++i) run(program_->operations[i], other_grid && i == count / 2);
     for (std::size_t thread = 0; thread < open_.size(); ++thread) close_to(thread, 0);
     step.host_end_ns = threads_ns_.front();
-    if (draw_.chance(3)) step.host_start_ns.reset();
+    if (draw_.percent(3)) step.host_start_ns.reset();
     std::int64_t start_ns = std::numeric_limits<std::int64_t>::max(), end_ns = 0;
     for (const Ran& one : ran_) {
       if (one.launch.start_ns == 0) continue;
@@ -601,17 +588,17 @@ class DrawnRecording {
     }
     write_rows(step, number);
     for (std::int64_t& now : threads_ns_) {
-      if (draw_.chance(50)) now += draw_.between(500, 30'000);
+      if (draw_.percent(50)) now += draw_.between(500, 30'000);
     }
     last_ns_ = std::max(last_ns_, latest());
   }
 
   void draw_status(store::Step& step) {
-    if (!draw_.chance(4)) return;
+    if (!draw_.percent(4)) return;
     static constexpr StepStatus kStatuses[] = {StepStatus::mismatch, StepStatus::failed,
                                                StepStatus::interrupted};
-    step.status = draw_.one_of(kStatuses);
-    if (draw_.chance(60)) step.reason = Reason("drawn so");
+    step.status = draw_.of(kStatuses);
+    if (draw_.percent(60)) step.reason = Reason("drawn so");
   }
 
   // --- the machine ------------------------------------------------------------------------------------------
@@ -634,8 +621,8 @@ class DrawnRecording {
     return now;
   }
   std::int64_t starts(const StreamKey& key, std::int64_t call_ns) {
-    const std::int64_t latency = 3'000 + (draw_.chance(20) ? draw_.below(2'500) : 0);
-    const std::int64_t pause = 700 + (draw_.chance(20) ? draw_.below(900) : 0);
+    const std::int64_t latency = 3'000 + (draw_.percent(20) ? draw_.below(2'500) : 0);
+    const std::int64_t pause = 700 + (draw_.percent(20) ? draw_.below(900) : 0);
     return std::max({call_ns + latency, stream_end(key) + pause, stream_ready(key)});
   }
 
@@ -666,7 +653,7 @@ class DrawnRecording {
     row.stream_id = 7 + operation.stream;
     row.correlation_id = correlation_;
     row.kernel_id = writer_.kernel_id(kDrawnKernels[operation.kernel]);
-    if (plan_.calls && !draw_.chance(2)) {
+    if (plan_.calls && !draw_.percent(2)) {
       row.host_start_ns = call_ns;
       row.host_end_ns = call_end_ns;
       row.thread_id = 100 + operation.thread;
@@ -692,7 +679,7 @@ class DrawnRecording {
     one.launch.start_ns = starts(key, call_ns);
     one.launch.end_ns = one.launch.start_ns + lasts(operation);
     stream_end(key) = one.launch.end_ns;
-    if (plan_.timeless && draw_.chance(3)) one.launch.start_ns = one.launch.end_ns = 0;
+    if (plan_.timeless && draw_.percent(3)) one.launch.start_ns = one.launch.end_ns = 0;
     ran_.push_back(one);
     threads_ns_[static_cast<std::size_t>(operation.thread)] = call_end_ns;
     ++launches_;
@@ -899,7 +886,7 @@ class DrawnRecording {
       row.path_id = writer_.string_id(open.back().path);
       row.start_ns = open.back().start_ns;
       row.end_ns = threads_ns_[thread] + static_cast<std::int64_t>(20 - open.size());
-      if (draw_.chance(1)) row.end_ns.reset();
+      if (draw_.percent(1)) row.end_ns.reset();
       closed_.emplace_back(row, open.back().work);
       open.pop_back();
     }
@@ -918,7 +905,7 @@ class DrawnRecording {
       (void)writer_.add(*work);
     }
     for (store::Memcpy& row : copies_) {
-      row.step_id = draw_.chance(95) ? step_id : std::nullopt;
+      row.step_id = draw_.percent(95) ? step_id : std::nullopt;
       (void)writer_.add(row);
     }
     for (store::Memset& row : sets_) {
@@ -934,7 +921,7 @@ class DrawnRecording {
       if (plan_.order) writer_.add(row);
     }
     for (Ran& one : ran_) {
-      one.launch.step_id = plan_.outside && draw_.chance(10) ? std::nullopt : step_id;
+      one.launch.step_id = plan_.outside && draw_.percent(10) ? std::nullopt : step_id;
       if (!one.launch.step_id) one.launch.ordinal_in_step.reset();
       const Id id = writer_.add(one.launch);
       write_values(id, one, number);
@@ -964,14 +951,14 @@ class DrawnRecording {
   void write_values(Id id, const Ran& one, std::int64_t number) {
     if (phase_ == Phase::sample) return write_sampled_values(id, one);
     if (phase_ == Phase::flops) return write_counts(id, one);
-    if ((phase_ != Phase::replay && phase_ != Phase::cold) || one.launch.graph_id || draw_.chance(3)) return;
+    if ((phase_ != Phase::replay && phase_ != Phase::cold) || one.launch.graph_id || draw_.percent(3)) return;
     const DrawnOperation& op = *one.operation;
     const Tier tier = phase_ == Phase::cold ? Tier::t3 : Tier::t2;
     const std::int64_t length_ns = one.launch.end_ns - one.launch.start_ns;
     const std::int64_t read = op.read * op.duration_ns * kDrawnPeak / 1000;
     const std::int64_t written = op.written * op.duration_ns * kDrawnPeak / 1000;
     const auto put = [&](const char* metric, std::int64_t value, double scale = 1) {
-      if (draw_.chance(3)) return;
+      if (draw_.percent(3)) return;
       const std::int64_t near = value + value * draw_.between(-3, 3) / 1000;
       writer_.add(store::LaunchMetric{.launch_id = id,
                                       .metric_id = writer_.metric_id(metric),
@@ -1014,11 +1001,11 @@ class DrawnRecording {
   void write_sampled_values(Id id, const Ran& one) {
     const DrawnOperation& op = *one.operation;
     const std::int64_t length_ns = one.launch.end_ns - one.launch.start_ns;
-    if (length_ns < 2'500 || draw_.chance(5)) return;
-    const bool beside = draw_.chance(6);
-    const std::int64_t off = draw_.chance(20) ? draw_.between(-200, 200) : draw_.between(-15, 15);
+    if (length_ns < 2'500 || draw_.percent(5)) return;
+    const bool beside = draw_.percent(6);
+    const std::int64_t off = draw_.percent(20) ? draw_.between(-200, 200) : draw_.between(-15, 15);
     const auto put = [&](const char* metric, std::int64_t value, double scale = 1) {
-      if (draw_.chance(4)) return;
+      if (draw_.percent(4)) return;
       store::LaunchMetric row{.launch_id = id,
                               .metric_id = writer_.metric_id(metric),
                               .tier = Tier::t1,
@@ -1026,7 +1013,7 @@ class DrawnRecording {
                               .error = {},
                               .sample_count = std::max<std::int64_t>(length_ns / 5'000, 1),
                               .concurrent = beside};
-      if (!draw_.chance(10)) row.error = static_cast<double>(value * draw_.between(1, 40) / 1000) * scale;
+      if (!draw_.percent(10)) row.error = static_cast<double>(value * draw_.between(1, 40) / 1000) * scale;
       writer_.add(row);
     };
     put("dram__bytes_read.sum", op.read * length_ns * kDrawnPeak / 1000);
@@ -1042,7 +1029,7 @@ class DrawnRecording {
   void write_counts(Id id, const Ran& one) {
     const DrawnOperation& op = *one.operation;
     const auto put = [&](const char* metric, std::int64_t value) {
-      if (draw_.chance(5)) return;
+      if (draw_.percent(5)) return;
       writer_.add(store::LaunchMetric{.launch_id = id,
                                       .metric_id = writer_.metric_id(metric),
                                       .tier = Tier::t3,
@@ -1057,7 +1044,7 @@ class DrawnRecording {
   }
 
   void write_clocks(const store::Step& step) {
-    if (!plan_.clocks || !step.gpu_start_ns || draw_.chance(20)) return;
+    if (!plan_.clocks || !step.gpu_start_ns || draw_.percent(20)) return;
     const std::int64_t count = draw_.between(1, 4);
     const std::int64_t length_ns = *step.gpu_end_ns - *step.gpu_start_ns;
     for (std::int64_t i = 0; i < count; ++i) {
@@ -1065,14 +1052,14 @@ class DrawnRecording {
       row.device_id = devices_[first_device_ + static_cast<std::size_t>(draw_.below(plan_.devices))];
       row.time_ns = *step.gpu_start_ns + length_ns * i / count + process_;
       const std::int64_t usual = plan_.limited ? 1'455'000'000 : 1'950'000'000;
-      if (!draw_.chance(8))
+      if (!draw_.percent(8))
         row.sm_clock_hz = usual + draw_.between(-4, 4) * 15'000'000 - (slowness_ - 100) * 3'000'000;
-      if (!draw_.chance(30)) row.memory_clock_hz = 3'201'000'000;
-      if (!draw_.chance(10)) row.power_mw = (plan_.limited ? 690'000 : 350'000) + draw_.between(0, 9'000);
-      if (!draw_.chance(30)) row.temperature_c = static_cast<int>(draw_.between(40, 80));
+      if (!draw_.percent(30)) row.memory_clock_hz = 3'201'000'000;
+      if (!draw_.percent(10)) row.power_mw = (plan_.limited ? 690'000 : 350'000) + draw_.between(0, 9'000);
+      if (!draw_.percent(30)) row.temperature_c = static_cast<int>(draw_.between(40, 80));
       static constexpr std::int64_t kReasons[] = {0, 1, 0x8, 0x20, 0x40, 0x100};
-      if (!draw_.chance(15))
-        row.throttle_reasons = plan_.limited && draw_.chance(75) ? 0x4 : draw_.one_of(kReasons);
+      if (!draw_.percent(15))
+        row.throttle_reasons = plan_.limited && draw_.percent(75) ? 0x4 : draw_.of(kReasons);
       writer_.add(row);
     }
   }
@@ -1090,11 +1077,11 @@ class DrawnRecording {
         "gpc__cycles_elapsed.avg.per_second",
         "some__unknown_metric.sum"};
     for (const char* metric : kMetrics) {
-      if (draw_.chance(15)) continue;
+      if (draw_.percent(15)) continue;
       const std::string name = metric;
       const bool bytes = name.find("bytes") != std::string::npos;
       for (std::int64_t at = *step.gpu_start_ns; at < *step.gpu_end_ns; at += interval_ns) {
-        if (draw_.chance(5)) continue;
+        if (draw_.percent(5)) continue;
         const std::int64_t value = bytes ? draw_.between(0, interval_ns * kDrawnPeak * 6 / 10)
                                    : name.starts_with("gpc") ? draw_.between(1'400, 1'950) * 1'000'000
                                                              : draw_.between(0, 100);
@@ -1110,11 +1097,11 @@ class DrawnRecording {
       static constexpr StreamKind kKinds[] = {StreamKind::non_blocking, StreamKind::non_blocking,
                                               StreamKind::blocking, StreamKind::legacy,
                                               StreamKind::per_thread};
-      if (!draw_.chance(95)) continue;
-      writer_.add(store::Stream{process_, 1, 7 + stream, draw_.one_of(kKinds), stream % 2});
+      if (!draw_.percent(95)) continue;
+      writer_.add(store::Stream{process_, 1, 7 + stream, draw_.of(kKinds), stream % 2});
     }
     for (int thread = 0; thread < plan_.threads; ++thread) {
-      if (draw_.chance(50))
+      if (draw_.percent(50))
         writer_.add(store::Thread{process_, 100 + thread, thread == 0 ? "main" : "worker"});
     }
     if (plan_.waits || plan_.order) {
@@ -1124,10 +1111,11 @@ class DrawnRecording {
                                     .cause = WindowCause::start,
                                     .synchronisation = plan_.waits,
                                     .stream_calls = plan_.order};
-      if (draw_.chance(40)) window.end_ns = latest() + 200'000;
+      if (draw_.percent(40)) window.end_ns = latest() + 200'000;
       (void)writer_.add(window);
     }
-    if (plan_.order && draw_.chance(10)) writer_.add(store::LeftOutCount{process_, LeftOut::stream_calls, 3});
+    if (plan_.order && draw_.percent(10))
+      writer_.add(store::LeftOutCount{process_, LeftOut::stream_calls, 3});
     write_completeness();
     write_tiers(number);
     write_stalls();
@@ -1135,16 +1123,16 @@ class DrawnRecording {
   }
 
   void write_completeness() {
-    if (draw_.chance(6)) return;
+    if (draw_.percent(6)) return;
     store::Completeness row;
     row.process_id = process_;
     row.kernel_records = launches_;
     row.launches_seen = launches_ + (plan_.lost ? 4 : 0);
     row.graph_launches = graph_launches_;
     row.graph_kernel_records = graph_nodes_;
-    if (plan_.lost && draw_.chance(50)) row.dropped_records = 4;
+    if (plan_.lost && draw_.percent(50)) row.dropped_records = 4;
     if (plan_.timeless) row.zero_timestamps = 1;
-    if (plan_.lost && draw_.chance(30)) row.truncated_bytes = 100;
+    if (plan_.lost && draw_.percent(30)) row.truncated_bytes = 100;
     writer_.add(row);
   }
 
@@ -1152,8 +1140,8 @@ class DrawnRecording {
     const auto add = [&](Tier tier, bool ran) {
       static constexpr TierOutcome kBad[] = {TierOutcome::partial, TierOutcome::refused, TierOutcome::failed};
       store::TierStatus row{process_, tier, ran ? TierOutcome::ok : TierOutcome::not_requested, std::nullopt};
-      if (draw_.chance(7)) row.status = draw_.one_of(kBad);
-      if (row.status != TierOutcome::ok && draw_.chance(70)) row.reason = Reason("as drawn");
+      if (draw_.percent(7)) row.status = draw_.of(kBad);
+      if (row.status != TierOutcome::ok && draw_.percent(70)) row.reason = Reason("as drawn");
       if (plan_.imported && !ran && number == 0)
         row.reason = Reason(ReasonCode::not_asked_for, {{"source", std::string_view("trace")}});
       writer_.add(row);
@@ -1170,16 +1158,16 @@ class DrawnRecording {
     window.last_step_index = last_sample_;
     window.interval_ns = 5'000;
     window.sample_count = 40;
-    if (draw_.chance(15)) window.status = WindowStatus::overflow;
+    if (draw_.percent(15)) window.status = WindowStatus::overflow;
     (void)writer_.add(window);
     writer_.add(store::TierCoverage{process_, Tier::t1, writer_.metric_id("dram__bytes_read.sum"),
                                     sampled_ns_, sampled_ns_ * draw_.between(50, 100) / 100});
-    if (draw_.chance(25)) {
+    if (draw_.percent(25)) {
       static constexpr ExclusionReason kReasons[] = {ExclusionReason::name, ExclusionReason::user,
                                                      ExclusionReason::concurrent, ExclusionReason::time_out};
-      const DrawnOperation& one = draw_.one_of(program_->operations);
-      writer_.add(store::ReplayExclusion{process_, writer_.kernel_id(kDrawnKernels[one.kernel]),
-                                         draw_.one_of(kReasons)});
+      const DrawnOperation& one = draw_.of(program_->operations);
+      writer_.add(
+          store::ReplayExclusion{process_, writer_.kernel_id(kDrawnKernels[one.kernel]), draw_.of(kReasons)});
     }
   }
 
@@ -1190,22 +1178,22 @@ class DrawnRecording {
     window.device_id = devices_[first_device_];
     window.first_step_index = window.last_step_index = index_ - 1;
     window.period_cycles = 4096;
-    if (draw_.chance(20)) window.dropped_samples = 7;
-    if (draw_.chance(15)) window.status = WindowStatus::overflow;
+    if (draw_.percent(20)) window.dropped_samples = 7;
+    if (draw_.percent(15)) window.status = WindowStatus::overflow;
     static constexpr const char* kReasons[] = {
         "smsp__pcsamp_warps_issue_stalled_long_scoreboard", "smsp__pcsamp_warps_issue_stalled_barrier",
         "smsp__pcsamp_warps_issue_stalled_selected", "smsp__pcsamp_warps_issue_stalled_not_selected",
         "smsp__pcsamp_warps_issue_stalled_lg_throttle_not_issued"};
     for (const DrawnOperation& one : program_->operations) {
-      if (one.kind != Kind::launch || draw_.chance(50)) continue;
+      if (one.kind != Kind::launch || draw_.percent(50)) continue;
       const Id kernel = writer_.kernel_id(kDrawnKernels[one.kernel]);
       const std::int64_t spots = draw_.between(1, 7);
       for (std::int64_t i = 0; i < spots; ++i) {
-        const char* reason = draw_.one_of(kReasons);
+        const char* reason = draw_.of(kReasons);
         const std::int64_t samples = draw_.between(1, 90);
         writer_.add(store::StallSample{kernel, 16 * i, reason, samples});
         window.samples += samples;
-        if (draw_.chance(60))
+        if (draw_.percent(60))
           writer_.add(store::SourceLine{kernel, 16 * i, writer_.string_id("drawn.cu"), 10 + i / 2});
       }
     }
@@ -1227,15 +1215,15 @@ class DrawnRecording {
           .process_id = process_, .time_ns = {}, .severity = Severity::info, .what = std::move(price)});
     }
     static constexpr Severity kSeverities[] = {Severity::info, Severity::warning, Severity::error};
-    if (draw_.chance(20)) {
+    if (draw_.percent(20)) {
       (void)writer_.add(store::Message{.process_id = process_,
                                        .time_ns = {},
-                                       .severity = draw_.one_of(kSeverities),
+                                       .severity = draw_.of(kSeverities),
                                        .what = Reason("something that was drawn")});
     }
   }
 
-  Draw draw_;
+  Lots draw_;
   DrawnPlan plan_;
   store::CaptureWriter writer_;
   store::Run run_;

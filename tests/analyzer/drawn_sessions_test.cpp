@@ -17,15 +17,17 @@ namespace {
 
 using ridgeline::testing::AcceptedCases;
 using ridgeline::testing::analysis_text;
-using ridgeline::testing::Draw;
 using ridgeline::testing::fields;
+using ridgeline::testing::Lots;
 using ridgeline::testing::TemporaryDirectory;
 
 /// Asks a capture, and keeps what it says.
 class AskedSession {
  public:
   AskedSession(const std::string& path, std::uint64_t seed)
-      : path_(path), draw_(seed + 1'000'000), session_(Session::open(path, drawn_options(draw_)).value()) {}
+      : path_(path),
+        draw_(ridgeline::testing::lots_of(seed + 1'000'000)),
+        session_(Session::open(path, drawn_options(draw_)).value()) {}
 
   std::string text() {
     steps_ = session_.steps();
@@ -36,43 +38,43 @@ class AskedSession {
     replay();
     timeline();
     // With the rows of other processes and steps beside those of the one that is analysed.
-    if (draw_.chance(33))
+    if (draw_.percent(33))
       out_ += analysis_text(ridgeline::testing::whole_model(store::Capture::open(path_).value()));
     return std::move(out_);
   }
 
  private:
-  static AnalysisOptions drawn_options(Draw& draw) {
+  static AnalysisOptions drawn_options(Lots& draw) {
     AnalysisOptions options;
     static constexpr RankingKey kKeys[] = {RankingKey::kernel, RankingKey::kernel,
                                            RankingKey::kernel_and_grid, RankingKey::nvtx_path};
-    options.ranking.key = draw.one_of(kKeys);
-    if (draw.chance(25)) options.window_key = RankingKey::phase;
+    options.ranking.key = draw.of(kKeys);
+    if (draw.percent(25)) options.window_key = RankingKey::phase;
     static constexpr PeakSource kSources[] = {PeakSource::spec, PeakSource::clock, PeakSource::measured,
                                               PeakSource::burst, PeakSource::sustained};
-    if (draw.chance(30)) options.utilisation.peaks.dram = draw.one_of(kSources);
-    if (draw.chance(30)) options.utilisation.peaks.compute = draw.one_of(kSources);
-    options.utilisation.clamp = draw.chance(15);
-    if (draw.chance(15)) options.accounting.launch_latency_ns = 3'000;
-    if (draw.chance(20)) options.targets.min_share = 0.05;
-    if (draw.chance(20)) {
+    if (draw.percent(30)) options.utilisation.peaks.dram = draw.of(kSources);
+    if (draw.percent(30)) options.utilisation.peaks.compute = draw.of(kSources);
+    options.utilisation.clamp = draw.percent(15);
+    if (draw.percent(15)) options.accounting.launch_latency_ns = 3'000;
+    if (draw.percent(20)) options.targets.min_share = 0.05;
+    if (draw.percent(20)) {
       KernelBudget budget;
-      budget.kernel = draw.chance(50) ? "*gemm*" : "*norm*";
+      budget.kernel = draw.percent(50) ? "*gemm*" : "*norm*";
       budget.max_time_ns = 50'000;
-      if (draw.chance(50)) budget.min_utilisation_ratio = 0.4;
-      if (draw.chance(50)) budget.max_dram_bytes = 1e7;
+      if (draw.percent(50)) budget.min_utilisation_ratio = 0.4;
+      if (draw.percent(50)) budget.max_dram_bytes = 1e7;
       options.targets.budgets.push_back(budget);
     }
-    if (draw.chance(40)) options.replay.total_tolerance_ratio = 0.2;
-    if (draw.chance(40)) options.replay.phase_tolerance_ratio = 0.3;
-    if (draw.chance(40)) options.reach.tolerance_ratio = 0.2;
+    if (draw.percent(40)) options.replay.total_tolerance_ratio = 0.2;
+    if (draw.percent(40)) options.replay.phase_tolerance_ratio = 0.3;
+    if (draw.percent(40)) options.reach.tolerance_ratio = 0.2;
     return options;
   }
 
   /// The first launch and the last end on the GPU of one of the steps; zeros without any.
   TimeWindow drawn_step_time() {
     if (!steps_.ok() || steps_.value()->steps.empty()) return {};
-    const StepSummary& step = draw_.one_of(steps_.value()->steps);
+    const StepSummary& step = draw_.of(steps_.value()->steps);
     return {step.gpu_start_ns, step.gpu_end_ns};
   }
 
@@ -93,7 +95,7 @@ class AskedSession {
         break;
       case 1: {
         static constexpr Phase kPhases[] = {Phase::warmup, Phase::sample, Phase::replay, Phase::after};
-        scope.steps = StepSelection::all_of(draw_.one_of(kPhases));
+        scope.steps = StepSelection::all_of(draw_.of(kPhases));
         break;
       }
       case 2:
@@ -107,10 +109,10 @@ class AskedSession {
         break;
       }
       case 5:
-        scope = Scope::of_range(draw_.one_of(kPatterns));
+        scope = Scope::of_range(draw_.of(kPatterns));
         break;
       case 6:
-        scope.range = draw_.one_of(kPatterns);
+        scope.range = draw_.of(kPatterns);
         break;
       case 7:
         scope.device_id = draw_.between(1, 2);
@@ -121,15 +123,15 @@ class AskedSession {
       case 9: {
         const std::int64_t first = draw_.below(8);
         scope.steps = StepSelection::many({first, first + draw_.between(1, 4)});
-        if (draw_.chance(40)) scope.range = draw_.one_of(kPatterns);
+        if (draw_.percent(40)) scope.range = draw_.of(kPatterns);
         break;
       }
       case 10:
         scope.steps = StepSelection::one(draw_.below(10));
-        if (draw_.chance(30)) scope.window = drawn_window();
+        if (draw_.percent(30)) scope.window = drawn_window();
         break;
       case 11:
-        scope.steps = draw_.chance(50) ? StepSelection::of_kind(1) : StepSelection::everything();
+        scope.steps = draw_.percent(50) ? StepSelection::of_kind(1) : StepSelection::everything();
         break;
       case 12: {
         const TimeWindow step = drawn_step_time();
@@ -139,7 +141,7 @@ class AskedSession {
         break;
       }
       default:
-        scope = Scope::of_range(draw_.one_of(kPatterns));
+        scope = Scope::of_range(draw_.of(kPatterns));
         scope.window = drawn_window();
         break;
     }
@@ -162,9 +164,9 @@ class AskedSession {
     static constexpr RankingKey kKeys[] = {
         RankingKey::kernel,    RankingKey::kernel_and_grid, RankingKey::family, RankingKey::kernel_class,
         RankingKey::nvtx_path, RankingKey::phase,           RankingKey::layer,  RankingKey::launch};
-    const RankingKey key = draw_.one_of(kKeys);
+    const RankingKey key = draw_.of(kKeys);
     out_ += "by " + std::string(to_string(key)) + ": " + fields(session_.ranking(scope, key)) + "\n";
-    if (draw_.chance(30))
+    if (draw_.percent(30))
       out_ += fields(session_.ranking(scope, RankingKeys({RankingKey::layer, RankingKey::phase}))) + "\n";
     const auto model = session_.model(scope);
     if (!model.ok()) return;
@@ -180,9 +182,9 @@ class AskedSession {
 
   void plots(const RooflineSource& source) {
     RooflineSettings settings;
-    settings.l2 = draw_.chance(50);
-    settings.min_share = draw_.chance(50) ? 1.0 : 0.7;
-    if (draw_.chance(30)) settings.roofs = PeakSource::burst;
+    settings.l2 = draw_.percent(50);
+    settings.min_share = draw_.percent(50) ? 1.0 : 0.7;
+    if (draw_.percent(30)) settings.roofs = PeakSource::burst;
     for (const RooflineMode mode : {RooflineMode::intensity, RooflineMode::time}) {
       settings.mode = mode;
       out_ += "plot: " + fields(make_plot(source, settings)) + "\n";
@@ -195,28 +197,28 @@ class AskedSession {
     static constexpr const char* kNames[] = {"*",      "*gemm*", "*norm*", "*kernel*", "nvjet*",
                                              "*adam*", "*add*",  "*nccl*", "softmax*", "gelu_forward_kernel"};
     std::vector<Transform> all;
-    const std::int64_t count = draw_.chance(70) ? 1 : draw_.between(0, 3);
+    const std::int64_t count = draw_.percent(70) ? 1 : draw_.between(0, 3);
     for (std::int64_t i = 0; i < count; ++i) {
-      const std::string name = draw_.one_of(kNames);
+      const std::string name = draw_.of(kNames);
       static constexpr double kTimes[] = {2, 1.25, 0.5, 1, 1000, 0.001, 2000};
       static constexpr double kRatios[] = {0.85, 0.5, 1, 0, 1.5};
       static constexpr Precision kPrecisions[] = {Precision::bf16, Precision::fp8,  Precision::fp16,
                                                   Precision::fp32, Precision::int8, Precision::fp64};
       switch (draw_.below(7)) {
         case 0:
-          all.push_back(Faster{name, draw_.one_of(kTimes)});
+          all.push_back(Faster{name, draw_.of(kTimes)});
           break;
         case 1:
-          all.push_back(AtRoof{draw_.one_of(kRatios), name});
+          all.push_back(AtRoof{draw_.of(kRatios), name});
           break;
         case 2:
         case 3: {
-          const std::string consumer = draw_.one_of(kNames);
-          all.push_back(Fused{name, consumer, draw_.chance(40)});
+          const std::string consumer = draw_.of(kNames);
+          all.push_back(Fused{name, consumer, draw_.percent(40)});
           break;
         }
         case 4:
-          all.push_back(InPrecision{name, draw_.one_of(kPrecisions)});
+          all.push_back(InPrecision{name, draw_.of(kPrecisions)});
           break;
         case 5:
           all.push_back(AsGraph{});
@@ -243,10 +245,10 @@ class AskedSession {
       out_ += "what if: " + fields(session_.what_if({}, {.transforms = transforms})) + "\n";
     for (int i = 0; i < 6; ++i) {
       Scope scope;
-      if (draw_.chance(30)) scope = drawn_scope();
+      if (draw_.percent(30)) scope = drawn_scope();
       WhatIfRequest request{.transforms = drawn_transforms()};
-      if (draw_.chance(25)) request.range = draw_.chance(50) ? "forward" : "layer *";
-      if (draw_.chance(20)) request.shortest_kernel_ns = 5'000;
+      if (draw_.percent(25)) request.range = draw_.percent(50) ? "forward" : "layer *";
+      if (draw_.percent(20)) request.shortest_kernel_ns = 5'000;
       out_ += "what if: " + fields(session_.what_if(scope, request)) + "\n";
     }
   }
@@ -266,11 +268,11 @@ class AskedSession {
       for (std::int64_t k = 0; k < count; ++k) {
         LaunchChange one{.position = static_cast<std::size_t>(draw_.below(20)), .time_ns = 0};
         one.time_ns = static_cast<double>(draw_.between(0, 40'000));
-        one.removed = draw_.chance(30);
+        one.removed = draw_.percent(30);
         change.launches.push_back(one);
       }
-      change.as_graph = draw_.chance(20);
-      change.hide_copies = draw_.chance(20);
+      change.as_graph = draw_.percent(20);
+      change.hide_copies = draw_.percent(20);
       out_ += "gain: " + fields(replay.gain(change)) + "\n";
     }
   }
@@ -318,7 +320,7 @@ class AskedSession {
   }
 
   std::string path_, out_;
-  Draw draw_;
+  Lots draw_;
   Session session_;
   Answer<StepAnalysis> steps_ = Failure{};
 };

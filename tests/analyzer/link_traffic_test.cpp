@@ -59,7 +59,9 @@ TEST(LinkTraffic, AreOneStretchUpToAGapOfFourIntervals) {
     samples.add(kSent, of_gap);
     const auto across = samples.during(1050, 1100 + gap_ns + 50).nvlink_sent_bytes;
     ASSERT_EQ(across.has_value(), gap_ns <= 43) << gap_ns;
-    if (across) EXPECT_DOUBLE_EQ(*across, 1100);
+    if (across) {
+      EXPECT_DOUBLE_EQ(*across, 1100);
+    }
   }
   LinkSamples samples;
   samples.add(kSent, two_stretches());

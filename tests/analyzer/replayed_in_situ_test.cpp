@@ -66,7 +66,9 @@ double added(const std::vector<double>& values) {
 
 void expect_sum(const std::optional<double>& found, const std::vector<double>& values, double divisor) {
   ASSERT_EQ(found.has_value(), !values.empty());
-  if (found) EXPECT_NEAR(*found, added(values) / divisor, 1e-3);
+  if (found) {
+    EXPECT_NEAR(*found, added(values) / divisor, 1e-3);
+  }
 }
 
 using ReplayedKey = std::tuple<std::string, std::int64_t, std::int64_t>;
@@ -141,7 +143,9 @@ TEST(ReplayedInSitu, SumsAreThoseOfTheLaunchesThatWereReplayedThemselves) {
     ReplayedSums all;
     for (std::size_t i = 0; i < found.kernels.size(); ++i) {
       const ReplayedKernel& row = found.kernels[i];
-      if (i > 0) EXPECT_GE(found.kernels[i - 1].in_situ_ns, row.in_situ_ns) << "the longest first";
+      if (i > 0) {
+        EXPECT_GE(found.kernels[i - 1].in_situ_ns, row.in_situ_ns) << "the longest first";
+      }
       const ReplayedSums& sums = expected.at({row.kernel, row.grid.y, row.block.x});
       EXPECT_EQ(row.launches, sums.launches);
       EXPECT_EQ(row.replayed, sums.replayed);

@@ -63,8 +63,8 @@ TEST_F(Program, TheNameOfAFileChoosesItsFormat) {
                                                        {"report", "c.ridge"}};
   for (std::vector<std::string> verb : verbs) {
     verb.insert(verb.end(), {"-o", "out.json"});
-    const Outcome json = run(verb);
-    EXPECT_EQ(json.err, "") << verb.front();
+    const Outcome as_json = run(verb);
+    EXPECT_EQ(as_json.err, "") << verb.front();
     EXPECT_EQ(begin("out.json"), "{") << verb.front();
     verb.back() = "out.md";
     run(verb);

@@ -103,20 +103,20 @@ TEST_F(Ranks, RankAndStepsAnswerOverRanksToo) {
 }
 
 TEST_F(Ranks, JsonHasAllOfIt) {
-  const auto json =
+  const auto document =
       nlohmann::json::parse(run({"ranks", "job.ridge", "--format", "json", "--alone", alone_}).out);
-  EXPECT_EQ(json["format"], "ridgeline.ranks");
-  EXPECT_EQ(json["job"]["recurrence"], "same_rank");
-  EXPECT_EQ(json["job"]["straggler"], 2);
-  EXPECT_EQ(json["ranks"].size(), 4U);
-  EXPECT_EQ(json["steps"].size(), 8U);
-  EXPECT_EQ(json["collectives"].size(), 4U);
-  EXPECT_EQ(json["lateness_ns"].size(), 4U);
-  EXPECT_EQ(json["lateness_ns"][0].size(), 8U);
-  EXPECT_EQ(json["clocks"].size(), 2U);
-  EXPECT_LT(json["scaling_loss"]["efficiency_ratio"], 1.0);
+  EXPECT_EQ(document["format"], "ridgeline.ranks");
+  EXPECT_EQ(document["job"]["recurrence"], "same_rank");
+  EXPECT_EQ(document["job"]["straggler"], 2);
+  EXPECT_EQ(document["ranks"].size(), 4U);
+  EXPECT_EQ(document["steps"].size(), 8U);
+  EXPECT_EQ(document["collectives"].size(), 4U);
+  EXPECT_EQ(document["lateness_ns"].size(), 4U);
+  EXPECT_EQ(document["lateness_ns"][0].size(), 8U);
+  EXPECT_EQ(document["clocks"].size(), 2U);
+  EXPECT_LT(document["scaling_loss"]["efficiency_ratio"], 1.0);
   double sum = 0;
-  for (const auto& row : json["account"]) {
+  for (const auto& row : document["account"]) {
     const double time = row["time_ns"];
     sum += row["part"] == "duration" ? -time : time;
   }

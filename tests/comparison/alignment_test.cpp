@@ -85,8 +85,12 @@ TEST(Alignment, NoneScoresMore) {
     std::uint32_t i = 0, j = 0;
     for (const auto& [a, b] : columns) {
       ASSERT_TRUE(a || b);
-      if (a) ASSERT_EQ(*a, i++);
-      if (b) ASSERT_EQ(*b, j++);
+      if (a) {
+        ASSERT_EQ(*a, i++);
+      }
+      if (b) {
+        ASSERT_EQ(*b, j++);
+      }
     }
     ASSERT_EQ(i, first);
     ASSERT_EQ(j, second);

@@ -26,14 +26,14 @@ std::string words_of_reason(const Reason& reason) {
 std::string words_of_messages(const spool::Reader& reader, spool::StringId words) {
   std::string table;
   spool::MessageRecord message{};
-  for (std::uint32_t topic = 0; topic < 36; ++topic) {
+  for (std::uint16_t topic = 0; topic < 36; ++topic) {
     message.topic = static_cast<spool::Topic>(topic);
     table += fmt::format("topic {}: {}\n", topic, words_of_reason(reason_of(reader, message)));
   }
   message.topic = spool::Topic::counters_refused;
   message.text = words;
   for (std::uint16_t cause = 0; cause < 8; ++cause) {
-    for (const std::uint32_t result : {0U, 35U}) {
+    for (const std::uint16_t result : {std::uint16_t{0}, std::uint16_t{35}}) {
       message.cause = static_cast<RefusalCause>(cause);
       message.cupti_result = result;
       table += fmt::format("cause {}, result {}: {}\n", cause, result,
@@ -66,6 +66,22 @@ std::string words_of_versions(const spool::Reader& reader, spool::StringId words
     table += "\n";
   }
   return table;
+}
+
+TEST(SpoolWords, KernelsOfAMessageHaveTheNamesOfTheirFamilies) {
+  const testing::TemporaryDirectory directory;
+  testing::FakeSpool spool(directory.path());
+  spool::MessageRecord message{};
+  message.topic = spool::Topic::steps;
+  message.text = spool.text(
+      "beginning with _ZN2at6native29vectorized_elementwise_kernelILi4EfEEvi; \"_Z5scalePf\" and my_Z3fooi, "
+      "_Z");
+  spool.end();
+  std::string error;
+  const auto reader = spool::Reader::open(spool.file(), &error);
+  ASSERT_TRUE(reader.has_value()) << error;
+  EXPECT_EQ(reason_of(*reader, message).text,
+            "beginning with at::native::vectorized_elementwise_kernel; \"scale\" and my_Z3fooi, _Z");
 }
 
 TEST(AcceptedTable, WordsOfASpool) {

@@ -363,7 +363,9 @@ TEST(TimeOrigin, MovesAllTimesByWholeSecondsOfTheirBase) {
       const std::int64_t later = origin.later_s(base);
       EXPECT_EQ(first + origin.shift_ns(base), base + earliest + later * kSecond);
       EXPECT_GT(base + earliest + later * kSecond, 0);
-      if (later > 0) EXPECT_LE(base + earliest + (later - 1) * kSecond, 0) << "no later than it has to be";
+      if (later > 0) {
+        EXPECT_LE(base + earliest + (later - 1) * kSecond, 0) << "no later than it has to be";
+      }
       EXPECT_GE(later, 0);
     }
   }

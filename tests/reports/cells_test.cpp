@@ -186,8 +186,8 @@ TEST_F(LaunchCells, NameATierOrBoth) {
 TEST_F(LaunchCells, OfALaunchThatWasNotMeasuredSayWhyAndStandOut) {
   analyzer::LaunchValues values;
   values.why = {analyzer::Absence{.cause = analyzer::AbsenceCause::no_replay_step}};
-  const auto status = [&](LaunchStatus status) {
-    say(values, status);
+  const auto status = [&](LaunchStatus is) {
+    say(values, is);
     return cell("status");
   };
   EXPECT_EQ(shown(status(LaunchStatus::unmeasured)), "unmeasured|unmeasured");
@@ -332,9 +332,9 @@ TEST(CompareCells, NameAKernelThatIsOnlyOnOneSideOnce) {
 }
 
 TEST(CompareCells, SayAnOutcomeInAWordAndAColour) {
-  const auto outcome = [](Outcome outcome, comparison::OutcomeReason reason, bool hint = false) {
+  const auto outcome = [](Outcome is, comparison::OutcomeReason reason, bool hint = false) {
     return cell_of("outcome", [&](KernelChange& k) {
-      k.outcome = outcome;
+      k.outcome = is;
       k.reason = reason;
       k.hint = hint;
     });

@@ -158,11 +158,11 @@ TEST(CiMetrics, AreFamiliesOfGauges) {
 }
 
 TEST(CiBencher, HasTheLimitsThatAreKnown) {
-  const auto json =
+  const auto document =
       nlohmann::json::parse(bencher_text({{"a", 1.5, {}, {}}, {"b\xff", 2, 1, {}}, {"c", 3, {}, 4}}));
-  EXPECT_EQ(json["a"]["latency"], nlohmann::json({{"value", 1.5}}));
-  EXPECT_EQ(json["c"]["latency"], nlohmann::json({{"value", 3.0}, {"upper_value", 4.0}}));
-  EXPECT_EQ(json.size(), 3U);
+  EXPECT_EQ(document["a"]["latency"], nlohmann::json({{"value", 1.5}}));
+  EXPECT_EQ(document["c"]["latency"], nlohmann::json({{"value", 3.0}, {"upper_value", 4.0}}));
+  EXPECT_EQ(document.size(), 3U);
   EXPECT_EQ(bencher_text({}), "{}\n");
 }
 

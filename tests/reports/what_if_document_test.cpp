@@ -90,14 +90,14 @@ TEST_F(WhatIfDocumentTest, RowsAreOfEachChangeAloneAndOfAllTogether) {
 }
 
 TEST_F(WhatIfDocumentTest, JsonHasWhatEveryFigureRestsOn) {
-  const nlohmann::json json = nlohmann::json::parse(text(Format::json));
-  EXPECT_EQ(json["format"], "ridgeline.what_if");
-  EXPECT_EQ(json["rows"].size(), 3U);
-  EXPECT_DOUBLE_EQ(json["together"]["simulated"]["value_ns"].get<double>(), 2.25e6);
-  EXPECT_TRUE(json["together"]["after_power"].is_null());
-  EXPECT_EQ(json["replay"]["known"], true);
-  EXPECT_EQ(json["power"]["limit"], "clear");
-  EXPECT_TRUE(json["power"]["alpha"].is_null());
+  const nlohmann::json document = nlohmann::json::parse(text(Format::json));
+  EXPECT_EQ(document["format"], "ridgeline.what_if");
+  EXPECT_EQ(document["rows"].size(), 3U);
+  EXPECT_DOUBLE_EQ(document["together"]["simulated"]["value_ns"].get<double>(), 2.25e6);
+  EXPECT_TRUE(document["together"]["after_power"].is_null());
+  EXPECT_EQ(document["replay"]["known"], true);
+  EXPECT_EQ(document["power"]["limit"], "clear");
+  EXPECT_TRUE(document["power"]["alpha"].is_null());
 }
 
 TEST_F(WhatIfDocumentTest, WhatIsNotSimulatedSaysWhyAndWhere) {
@@ -125,8 +125,8 @@ TEST_F(WhatIfDocumentTest, ThePowerLimitIsSaidWithItsExponents) {
   EXPECT_NE(sentence.find("90 % of the samples, 695 W"), std::string::npos) << sentence;
   EXPECT_NE(sentence.find("alpha 2.0 (1.4 to 2.4)"), std::string::npos);
   EXPECT_NE(text(Format::text).find("between 1.000 and 2.200 ms"), std::string::npos);
-  const nlohmann::json json = nlohmann::json::parse(text(Format::json));
-  EXPECT_DOUBLE_EQ(json["power"]["beta"]["high"].get<double>(), 0.8);
+  const nlohmann::json document = nlohmann::json::parse(text(Format::json));
+  EXPECT_DOUBLE_EQ(document["power"]["beta"]["high"].get<double>(), 0.8);
   answer_.power.state = PowerTerm::State::unknown;
   EXPECT_NE(power_term_text(answer_.power).find("was not recorded"), std::string::npos);
 }

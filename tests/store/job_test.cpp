@@ -53,8 +53,7 @@ Job small_job() {
 constexpr const char* kWithoutCopies =
     "DROP VIEW v_job_collective; ALTER TABLE job_site DROP COLUMN copies; ";
 constexpr const char* kWithoutDetails =
-    "DROP VIEW v_job_collective; ALTER TABLE job_site DROP COLUMN copies; ALTER TABLE job_site DROP COLUMN "
-    "algorithm; ALTER TABLE job_site DROP COLUMN protocol; ";
+    "ALTER TABLE job_site DROP COLUMN algorithm; ALTER TABLE job_site DROP COLUMN protocol; ";
 
 // The file of it after this SQL.
 std::string changed_job(const TemporaryDirectory& directory, const std::string& change) {
@@ -194,8 +193,9 @@ TEST(StoredJobs, WhatCannotBeIsDamage) {
 
 TEST(StoredJobs, OfVersion17HaveNoAlgorithms) {
   const TemporaryDirectory directory;
-  const std::string path = changed_job(directory, std::string(kWithoutDetails) + "PRAGMA user_version = " +
-                                                      std::to_string(kCollectiveDetailsAreKept - 1));
+  const std::string path =
+      changed_job(directory, std::string(kWithoutCopies) + kWithoutDetails +
+                                 "PRAGMA user_version = " + std::to_string(kCollectiveDetailsAreKept - 1));
   const Job job = read_job(path).value();
   ASSERT_EQ(job.sites.size(), 2U);
   EXPECT_EQ(job.sites[0].element_type, ElementType::bf16);
@@ -207,7 +207,7 @@ TEST(StoredJobs, OfVersion16HaveNoTypesOfElements) {
   const TemporaryDirectory directory;
   const std::string path = changed_job(
       directory,
-      std::string(kWithoutDetails) +
+      std::string(kWithoutCopies) + kWithoutDetails +
           "ALTER TABLE job_site DROP COLUMN element_type; ALTER TABLE job_site DROP COLUMN blocks; "
           "PRAGMA user_version = " +
           std::to_string(kElementTypesAreKept - 1));
