@@ -4,9 +4,13 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cctype>
 #include <ostream>
 #include <string>
+#include <vector>
+
+#include "ridgeline/steps/step_watch.h"
 
 namespace ridgeline::steps::corpus {
 
@@ -65,6 +69,47 @@ TEST(ShortPrograms, AreCutAtImport) {
     s.steps.resize(70);
     EXPECT_TRUE(right_at_import(s)) << kind.name;
   }
+}
+
+// A router that learns to send all tokens to two of eight experts: from 1,942 launches a step to 700.
+TEST(StepsThatBecomeShorter, AreTheSameSteps) {
+  const std::vector<Kind> recordings = recorded(RIDGELINE_STEP_SEQUENCES);
+  const auto kind = std::find_if(recordings.begin(), recordings.end(),
+                                 [](const Kind& k) { return k.name == "recorded: mixture-of-experts"; });
+  ASSERT_NE(kind, recordings.end());
+  const Sequence whole = kind->make(0);
+  EXPECT_GE(judge(whole).found_steps, 0);
+  for (const std::size_t met : {std::size_t{0}, std::size_t{3}, std::size_t{9}})
+    EXPECT_EQ(judge(from(whole, met, 0)).replaced, 0) << "met in step " << met;
+}
+
+// A layer that comes four times in each is another period, whatever else is alike.
+TEST(StepsThatBecomeShorter, AreNotTheirParts) {
+  StepWatch watch;
+  std::vector<Launch> launches;
+  StepPeriodFound found;
+  std::uint32_t found_launches = 0, replaced = 0;
+  std::int64_t now_ns = 1'000'000'000;
+  const auto launch = [&](std::uint32_t kernel) {
+    now_ns += 20'000;
+    launches.push_back({key_of(kernel, 1, 1, 1), static_cast<std::uint32_t>(now_ns / 1000)});
+    const std::size_t size = watch.wanted(launches.size(), now_ns);
+    if (size == 0 ||
+        !watch.look(launches.data() + launches.size() - size, size, launches.size(), now_ns, &found))
+      return;
+    found_launches = found.period.launches;
+    replaced += found.replaces ? 1 : 0;
+  };
+  for (int layer = 0; layer < 600; ++layer)  // 12 s of initialisation by layers
+    for (std::uint32_t k = 0; k < 50; ++k) launch(100 + k);
+  EXPECT_EQ(found_launches, 50u);
+  for (int step = 0; step < 300; ++step) {
+    for (int layer = 0; layer < 4; ++layer)
+      for (std::uint32_t k = 0; k < 50; ++k) launch(100 + k);
+    for (std::uint32_t k = 0; k < 60; ++k) launch(200 + k);
+  }
+  EXPECT_EQ(found_launches, 260u);
+  EXPECT_EQ(replaced, 1u);
 }
 
 }  // namespace

@@ -26,11 +26,29 @@ constexpr std::uint32_t kMuchLonger = 8;
 constexpr std::int64_t kShareOfSilent = 16;
 constexpr std::uint32_t kLooksToReplace = 2;
 
+// Steps in which the boundary in force comes once each, to be taken for its own whatever their length.
+constexpr std::uint32_t kMinSameSteps = 3;
+
 bool same_step(const Period& a, const Period& b) noexcept {
   const std::uint32_t difference =
       a.launches > b.launches ? a.launches - b.launches : b.launches - a.launches;
   const std::uint32_t allowed = a.varies || b.varies ? a.launches / 5 : 0;
   return difference <= allowed;
+}
+
+// The boundary in force comes once in each of these steps: however many launches they have by now, they are the same.
+bool comes_once_in_each(const Anchor& in_force, const Period& period, std::span<const Launch> run) noexcept {
+  StepCutter ours(in_force), theirs(period.anchor);
+  std::uint32_t steps = 0, once = 0, came = 0;
+  for (const Launch& launch : run) {
+    came += ours.launch(launch.key);
+    if (!theirs.launch(launch.key)) continue;
+    // What lies before the first of them is no whole step.
+    once += steps > 0 && came == 1;
+    ++steps;
+    came = 0;
+  }
+  return steps > kMinSameSteps && 8 * once >= 7 * (steps - 1);  // beside an evaluation one may be missed
 }
 
 // Most launches of `pass` are of kernels that `before` has not.
@@ -125,10 +143,14 @@ bool StepWatch::look(const Launch* history, std::size_t size, std::uint64_t coun
     enforce(best, start_ns, begin, now_ns, found);
     return true;
   }
-  if (same_step(best, current_)) {
+  const std::span<const Launch> run(history + best.begin, size - best.begin);
+  if (same_step(best, current_) || comes_once_in_each(current_.anchor, best, run)) {
     challenger_looks_ = 0;
     ++confirmed_;
-    if (!over) return false;
+    if (!over) {
+      note_pace(best);
+      return false;
+    }
     enforce(best, start_ns, begin, now_ns, found);  // of other kernels, since it was compiled anew
     found->replaces = false;
     return true;
@@ -152,6 +174,14 @@ bool StepWatch::look(const Launch* history, std::size_t size, std::uint64_t coun
   if (challenger_looks_ < kLooksToReplace) return false;
   enforce(best, start_ns, begin, now_ns, found);
   return true;
+}
+
+// Steps that vary become shorter or longer by and by: a router that sends its tokens to fewer and fewer experts.
+void StepWatch::note_pace(const Period& latest) noexcept {
+  if (latest.launches == current_.launches) return;
+  current_.launches = latest.launches;
+  current_.ns = latest.ns;
+  current_.varies = true;
 }
 
 void StepWatch::enforce(const Period& period, std::int64_t start_ns, std::uint64_t begin, std::int64_t now_ns,

@@ -47,6 +47,7 @@ class StepWatch {
  private:
   /// The period in force has stopped coming; `heard`: where its last boundary is that came in time.
   bool silent(const Launch* history, std::size_t size, std::size_t* heard) const noexcept;
+  void note_pace(const Period& latest) noexcept;
   void enforce(const Period& period, std::int64_t start_ns, std::uint64_t begin, std::int64_t now_ns,
                StepPeriodFound* found) noexcept;
 
