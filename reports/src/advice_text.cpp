@@ -127,6 +127,8 @@ std::string figure_text(const analyzer::Evidence& figure) {
     value = bandwidth_text(figure.value);
   else if (name == "bytes_per_s")
     return fmt::format("rate {}", bandwidth_text(figure.value));
+  else if (name == "launches_vary")
+    return "launches differ from step to step";
   else if (ends("_ns"))
     value = time_text(figure.value);
   else if (name == "bytes" || ends("_bytes"))
@@ -217,9 +219,31 @@ std::string nothing_line(const AdviceReport& report, bool idles) {
                                   counted(static_cast<std::int64_t>(report.unknown.size()), "rule"));
 }
 
+bool says(const Advice& advice, std::string_view figure) {
+  return std::any_of(advice.evidence.begin(), advice.evidence.end(),
+                     [&](const analyzer::Evidence& one) { return one.name == figure; });
+}
+
+// What launches other things each time cannot be captured as a whole, nor what waits for its own results.
+std::string parts_as_graphs(bool vary, bool waits) {
+  if (!vary) {
+    return "Launch the step as CUDA graphs from one wait of the CPU to the next, or fuse kernels: the GPU "
+           "runs out "
+           "of work between launches.";
+  }
+  return fmt::format(
+      "Fuse kernels, or launch what is the same each time as CUDA graphs: the GPU runs out of work between "
+      "launches, which differ from step to step{}.",
+      waits ? ", and the CPU waits in between" : "");
+}
+
 }  // namespace
 
 std::string advice_action(const Advice& advice) {
+  if (advice.rule == AdviceRule::launch_overhead) {
+    const bool vary = says(advice, "launches_vary"), waits = says(advice, "waits_ns");
+    if (vary || waits) return parts_as_graphs(vary, waits);
+  }
   const std::string_view action = words_of(advice.rule).action;
   const std::size_t at = action.find("{}");
   if (at == std::string_view::npos) return std::string(action);
