@@ -228,8 +228,7 @@ bool says(const Advice& advice, std::string_view figure) {
 std::string parts_as_graphs(bool vary, bool waits) {
   if (!vary) {
     return "Launch the step as CUDA graphs from one wait of the CPU to the next, or fuse kernels: the GPU "
-           "runs out "
-           "of work between launches.";
+           "runs out of work between launches.";
   }
   return fmt::format(
       "Fuse kernels, or launch what is the same each time as CUDA graphs: the GPU runs out of work between "

@@ -37,8 +37,7 @@ std::int64_t LaunchTimes::duration_at_ns(double share) const noexcept {
   std::array<double, 64> time_ns{};  // by the logarithm of the duration
   double all_ns = 0;
   for_each([&](Kind, Times times) {
-    if (times.time_ns <= 0 || times.launches == 0) return;
-    const auto mean_ns = static_cast<std::uint64_t>(times.time_ns) / times.launches;
+    const auto mean_ns = static_cast<std::uint64_t>(times.mean_ns());
     if (mean_ns == 0) return;
     time_ns[std::bit_width(mean_ns) - 1u] += static_cast<double>(times.time_ns);
     all_ns += static_cast<double>(times.time_ns);

@@ -19,7 +19,7 @@ constexpr std::uint32_t kMaxLaunches = 20'000;
 constexpr std::uint32_t kRounds = 3;
 constexpr std::uint32_t kMaxFailures = 3;
 constexpr std::uint32_t kMaxMissedWindows = 3;
-// What they saw of the time by then is enough.
+// What windows saw of the time by then is enough.
 constexpr std::uint32_t kMaxWindows = 8;
 constexpr std::int64_t kSetUpNs = 300 * kMillisecond;
 constexpr std::int64_t kBetweenWindowsNs = 700 * kMillisecond;

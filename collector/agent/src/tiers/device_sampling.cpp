@@ -207,9 +207,10 @@ bool DeviceSampling::has_passed(std::uint32_t correlation_id) const noexcept {
   return static_cast<std::int32_t>(timeline_.newest_correlation_id(device_id_) - correlation_id) >= 0;
 }
 
-void DeviceSampling::begin_phase(const StepTracker::Step& step, std::int64_t step_ns,
-                                 std::uint32_t devices) noexcept {
+void DeviceSampling::begin_phase(const StepTracker::Step& step, std::int64_t step_ns, std::uint32_t devices,
+                                 std::int64_t wanted_interval_ns) noexcept {
   std::unique_lock<std::mutex> lock(mutex_);
+  limits_.wanted_interval_ns = wanted_interval_ns;
   phase_first_ = step.phase_first;
   phase_given_up_ = true;
   if (!more_) {

@@ -64,13 +64,9 @@ class DeviceSampling {
   void rule_out(spool::Topic topic, const std::string& reason, Refusal refusal = {}) noexcept;
 
   /// A sample phase begins with this step, on this thread. `step_ns`: length of the steps before, 0 if unknown;
-  /// `devices` that share the memory.
-  void begin_phase(const StepTracker::Step& step, std::int64_t step_ns, std::uint32_t devices) noexcept;
-  /// Before begin_phase(): SamplingLimits::wanted_interval_ns.
-  void want_interval(std::int64_t interval_ns) noexcept {
-    std::lock_guard<std::mutex> guard(mutex_);
-    limits_.wanted_interval_ns = interval_ns;
-  }
+  /// `devices` that share the memory; `wanted_interval_ns`: as SamplingLimits has it.
+  void begin_phase(const StepTracker::Step& step, std::int64_t step_ns, std::uint32_t devices,
+                   std::int64_t wanted_interval_ns) noexcept;
   /// Before begin_phase(): its steps are those that were missing.
   void expect_more(bool more) noexcept { more_ = more; }
   /// Before begin_phase() and each step: another window may follow for what this one misses. If none may, its buffer
@@ -212,7 +208,7 @@ class DeviceSampling {
   CaptureWatch& captures_;
   HostWaits& host_waits_;
   const DeviceLaunches& launches_;
-  SamplingLimits limits_;  // the interval that is wanted changes on the thread on which steps begin
+  SamplingLimits limits_;  // the interval that is wanted is each phase's own
   std::atomic<std::uint32_t>& window_ids_;
   const std::uint32_t first_metric_id_;
   std::function<void()> meet_;

@@ -77,14 +77,12 @@ bool Sampling::begin_step(const StepTracker::Step& step, std::int64_t step_ns, b
     const bool again = (step.flags & spool::kStepSamplesAgain) != 0;
     windows_of_phase_ = again ? windows_of_phase_ + 1 : 1;
     given_up_ = given_up_ && again;
-    for (std::uint32_t i = 0; i < taking_part_; ++i) {
-      devices_[i]->expect_more(again);
-      devices_[i]->want_interval(wanted_interval_ns);
-    }
+    for (std::uint32_t i = 0; i < taking_part_; ++i) devices_[i]->expect_more(again);
   }
   may_repeat(another);
   if (new_phase) {
-    for (std::uint32_t i = 0; i < taking_part_; ++i) devices_[i]->begin_phase(step, step_ns, taking_part_);
+    for (std::uint32_t i = 0; i < taking_part_; ++i)
+      devices_[i]->begin_phase(step, step_ns, taking_part_, wanted_interval_ns);
     for (std::uint32_t i = 0; i < taking_part_; ++i) devices_[i]->settle_from(api_.now_ns());
   }
   const bool had_met = met_;

@@ -27,7 +27,7 @@ constexpr std::int64_t kCoarsestIntervalNs = 1'000'000;
 constexpr std::uint64_t kSmallestBuffer = 64ull << 20;
 constexpr std::int64_t kMillisecond = 1'000'000;
 // By time: 6.5 us a sample, as is wanted; while one lasts no step is noted.
-constexpr std::int64_t kWindowNs = 90 * kMillisecond, kLongestWindowNs = 1000 * kMillisecond;
+constexpr std::int64_t kFirstWindowNs = 90 * kMillisecond, kLongestWindowNs = 1000 * kMillisecond;
 
 }  // namespace
 
@@ -80,13 +80,13 @@ SamplingPlan plan_sampling(std::uint32_t phase_steps, std::int64_t step_ns, std:
 }
 
 std::int64_t window_by_time_ns(std::uint32_t number, std::int64_t duration_ns) noexcept {
-  if (number == 0) return kWindowNs;
-  const std::int64_t min_ns = kWindowNs * std::min<std::int64_t>(std::int64_t{number} + 1, 3);
+  if (number == 0) return kFirstWindowNs;
+  const std::int64_t min_ns = kFirstWindowNs * std::min<std::int64_t>(std::int64_t{number} + 1, 3);
   return std::clamp(coarse_interval_ns(duration_ns) * std::int64_t{kMaxSamples}, min_ns, kLongestWindowNs);
 }
 
 std::int64_t coarse_interval_ns(std::int64_t duration_ns) noexcept {
-  return std::clamp<std::int64_t>(duration_ns, 0, kLongestWindowNs / std::int64_t{kMaxSamples} * 4) / 4;
+  return std::clamp<std::int64_t>(duration_ns / 4, 0, kLongestWindowNs / std::int64_t{kMaxSamples});
 }
 
 std::int64_t capacity_ns(const SamplingPlan& plan) noexcept {
