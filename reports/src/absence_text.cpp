@@ -71,6 +71,8 @@ std::string absence_text(const Absence& absence) {
       return "replayed, but without a counter of DRAM bytes";
     case Cause::replayed_without_pipes:
       return "replayed, but without a counter of a compute pipe";
+    case Cause::replayed_without_busiest:
+      return "replayed, but without a counter of the pipe that is thought to be the busiest";
     case Cause::replayed_without_tensor:
       return "replayed, but without a counter of tensor operations";
     case Cause::sampled_without_dram:

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
+#include <string_view>
 #include <tuple>
 #include <utility>
 
@@ -41,6 +43,11 @@ std::uint64_t hash_without_numbers(std::string_view path) {
   return hash;
 }
 
+// Of a kernel of another class a name without its template arguments says too little of what it does.
+bool has_family(const store::Kernel* kernel) {
+  return kernel != nullptr && kernel->kernel_class == KernelClass::gemm && !kernel->normalised_name.empty();
+}
+
 double tolerance(double log_ns) {
   return std::max(kAboutTheSame, kJitterNs / std::exp(log_ns));
 }
@@ -77,7 +84,7 @@ LaunchKinds::LaunchKinds(const Model& model, const StepAnalysis& analysis,
     if (launches_as_usual(analysis, step))
       note_usual_times(analysis.representative, step);
     else
-      coarsest_ = of_the_kernel;
+      coarsest_ = of_the_family;
   }
   for (const StepIndex step : steps) {
     for (const LaunchIndex launch : model_.steps[step].launches) {
@@ -116,6 +123,10 @@ void LaunchKinds::note_sites() {
                         static_cast<double>(std::max<std::int64_t>(site.grid.y, 1)) *
                         static_cast<double>(std::max<std::int64_t>(site.grid.z, 1));
     of_the_kernel_.push_back(kernel);
+    const store::Kernel* named = model_.kernel(site.kernel_id);
+    of_the_family_.push_back(has_family(named) ? mixed(mixed(3, static_cast<std::uint64_t>(site.device_id)),
+                                                       std::hash<std::string_view>()(named->normalised_name))
+                                               : kernel);
     of_about_the_size_.push_back(mixed(kernel, 1 + static_cast<std::uint64_t>(std::log2(blocks))));
     with_ranges_.push_back(mixed(key, hash_without_numbers(model_.string(site.nvtx_path_id))));
   }
@@ -230,6 +241,8 @@ LaunchKinds::Key LaunchKinds::key(LaunchIndex launch, Fineness fineness) const {
       return of_about_the_size_[site];
     case of_the_kernel:
       return of_the_kernel_[site];
+    case of_the_family:
+      return of_the_family_[site];
     default:
       return alone_[site];
   }

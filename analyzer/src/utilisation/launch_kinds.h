@@ -3,7 +3,8 @@
 // A recording counts or samples some launches. A launch that was not among them has what those of its kind show. What a
 // kind is has no one answer: the same kernel with one grid does other work for other problems where its blocks take one
 // tile after the other, and how long it takes tells them apart. So the nearest likeness counts, from the same kernel,
-// configuration, ranges, neighbour and duration down to the kernel alone.
+// configuration, ranges, neighbour and duration down to the kernel alone, and of
+// matrix products to those of other tiles.
 #pragma once
 
 #include <array>
@@ -22,7 +23,8 @@ class LaunchKinds {
  public:
   /// Ways of telling launches apart, the finest first: kernel, configuration, ranges and the kernel before it on its
   /// stream; without that one; kernel and configuration; and where steps vary, the kernel after that other one, with
-  /// about as many blocks or however many, and without it.
+  /// about as many blocks or however many, and without it; at last, of matrix products, all kernels of the family: a
+  /// library has one for each tile, and takes another for each shape.
   enum Fineness : std::size_t {
     with_neighbour,
     with_ranges,
@@ -31,6 +33,7 @@ class LaunchKinds {
     of_about_the_size,
     of_the_kernel_with_neighbour,
     of_the_kernel,
+    of_the_family,
     finenesses
   };
 
@@ -90,7 +93,7 @@ class LaunchKinds {
   const Tier tier_;
   /// Where all steps launch the same another configuration is another kind.
   Fineness coarsest_ = alone;
-  std::vector<Key> with_ranges_, alone_, of_about_the_size_, of_the_kernel_;  // by site
+  std::vector<Key> with_ranges_, alone_, of_about_the_size_, of_the_kernel_, of_the_family_;  // by site
   std::vector<Key> before_;                              // by launch: kernel that ran before it on its stream
   std::unordered_map<LaunchIndex, LaunchIndex> places_;  // in the representative step
   std::array<std::unordered_map<Key, Group>, finenesses> known_by_;

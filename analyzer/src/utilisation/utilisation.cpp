@@ -58,6 +58,12 @@ class Analyzer {
     for (std::size_t site = 0; site < sites_.size(); ++site)
       sites_[site].communicates =
           model_.kernel_class(model_.launches.sites()[site]) == KernelClass::communication;
+    tensor_counted_ =
+        std::any_of(known_pipe_metrics().begin(), known_pipe_metrics().end(), [this](const PipeMetric& pipe) {
+          return pipe.roof == Roof::kTensor &&
+                 std::any_of(model_.metrics.begin(), model_.metrics.end(),
+                             [&](const auto& metric) { return metric.second.name == pipe.metric; });
+        });
     const bool none_counted = replay_.seen() + sample_.seen() + cold_.seen() == 0;
     any_measured_ = none_counted ? !model_.launch_metrics.empty()
                                  : joins() && !(replay_.steps().empty() && sample_.steps().empty() &&
@@ -288,6 +294,7 @@ class Analyzer {
       absences_.explain_no_values(launch, values, out.t2);
     } else {
       fill_replayed(launch, values, compute_source(options_.peaks), roofs_, pipes_, out);
+      withhold_minor_pipe(launch, out);
       out.t2.by_kind = values.by_kind;
     }
     fill_cold(launch, cold, cold_.seen() > 0, roofs_, out.cold);
@@ -298,6 +305,21 @@ class Analyzer {
     judge(launch, out);
     out.values = std::make_shared<const LaunchValues>(std::move(static_cast<LaunchValues&>(out)));
     return std::move(static_cast<LaunchVerdict&>(out));
+  }
+
+  // Where only some pipes were counted the busiest of them need not be the launch's busiest.
+  void withhold_minor_pipe(const store::Launch& launch, Draft& out) const {
+    TierUtilisation& t2 = out.t2;
+    if (!t2.compute_utilisation) return;
+    const TierUtilisation& t1 = out.t1;
+    const bool seen_busier = t1.compute_utilisation && t1.busiest_pipe && !t2.pipes.of(*t1.busiest_pipe) &&
+                             t1.compute_utilisation->value > t2.compute_utilisation->value;
+    const bool multiplies =
+        tensor_counted_ && !t2.pipes.of(Roof::kTensor) && model_.kernel_class(launch) == KernelClass::gemm;
+    if (!seen_busier && !multiplies) return;
+    t2.compute_utilisation.reset();
+    t2.busiest_pipe.reset();
+    set_missing(t2, MissingReason::metric_missing, AbsenceCause::replayed_without_busiest);
   }
 
   void fill_sampled_kind(const store::Launch& launch, const LaunchKinds::Alike& alike, Draft& out) {
@@ -350,6 +372,7 @@ class Analyzer {
   const Absences absences_;
   CountedKinds counted_;
   std::optional<LaunchKinds> sampled_;  // once a launch needs them
+  bool tensor_counted_ = false;         // the tensor pipe's cycles, of any launch
   bool any_measured_ = false;           // a step that counters or samples were taken in can be joined
   std::vector<Site> sites_;             // of the model's launches
   std::map<store::Id, StepIndex> step_of_;
