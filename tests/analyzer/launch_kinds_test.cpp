@@ -78,9 +78,11 @@ Step transformer(Program& p) {
 }
 
 // A batch of so many tokens: products, whose kernel is another for small and for large ones, and what is between them.
-Step batch(Program& p, double tokens) {
+Step batch(Program& p, double tokens, bool many_tiles = false) {
   Step step;
-  const std::string tile = tokens < 2.5 ? "nvjet_64" : "nvjet_128";
+  const std::string tile = many_tiles     ? "nvjet_" + std::to_string(std::lround(16 * tokens))
+                           : tokens < 2.5 ? "nvjet_64"
+                                          : "nvjet_128";
   for (int layer = 0; layer < 8; ++layer) {
     step.push_back(p.elementwise("layernorm", 10 * tokens, 0.7));
     step.push_back(p.product(tile, 6 * tokens, 0.3, 0.7));
@@ -263,6 +265,43 @@ TEST(LaunchKinds, OfStepsThatVaryNearlyAllIsKnownInBothTiers) {
   expect_true(v.tensor_t1, 0.95, 0.2, "tensor pipe of T1");
   for (const Judged* judged : {&v.dram_t2, &v.tensor_t2, &v.dram_t1, &v.tensor_t1})
     EXPECT_LE(judged->mean_off(), 0.04);
+}
+
+// A library has a matrix product for each tile, and most that a step launches were in no step with values.
+TEST(LaunchKinds, OfMatrixProductsTheOtherTilesOfTheFamilyStandForOne) {
+  Verdicts of_a_family, of_nothing;
+  for (const bool family : {true, false}) {
+    Verdicts& v = family ? of_a_family : of_nothing;
+    for (unsigned seed = 1; seed <= kPrograms; ++seed) {
+      Program p(seed);
+      std::uniform_real_distribution<double> any(0.5, 8);
+      Recording r(seed + 300);
+      std::vector<Step> steps;
+      for (int i = 0; i < 5; ++i) {
+        steps.push_back(batch(p, any(p.random), true));
+        r.add(Phase::timeline, steps.back(), [](std::size_t) { return false; });
+      }
+      for (const Phase phase : {Phase::sample, Phase::replay})
+        for (int i = 0; i < 8; ++i) r.add(phase, batch(p, 0.6 + i, true), [](std::size_t) { return true; });
+      for (auto& [id, kernel] : r.f.model.kernels) {
+        if (!family || !kernel.demangled_name.starts_with("nvjet_")) continue;
+        kernel.kernel_class = KernelClass::gemm;
+        kernel.normalised_name = "nvjet";
+      }
+      const Model& model = r.f.done();
+      for (std::int64_t index = 1; index < 4; ++index) {
+        StepOptions one;
+        one.step_index = index;
+        judge(accepted(analyze_utilisation(model, analyze_steps(model, one).value())),
+              steps[static_cast<std::size_t>(index)], v);
+      }
+    }
+  }
+  expect_true(of_a_family.dram_t2, 0.95, 0.25, "DRAM of T2");
+  expect_true(of_a_family.tensor_t2, 0.95, 0.25, "tensor pipe of T2");
+  expect_true(of_a_family.dram_t1, 0.95, 0.25, "DRAM of T1");
+  expect_true(of_a_family.tensor_t1, 0.95, 0.25, "tensor pipe of T1");
+  EXPECT_LT(of_nothing.tensor_t1.coverage(), 0.9) << "the tiles with values would do alone";
 }
 
 }  // namespace of_kinds
