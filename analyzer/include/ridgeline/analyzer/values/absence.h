@@ -14,26 +14,25 @@ namespace ridgeline::analyzer {
 /// More exactly than MissingReason what is missing. What each tells beside itself is a field of Absence.
 enum class AbsenceCause : std::uint8_t {
   none,
-  no_timestamps,           ///< the driver gave none for the launch
-  equal_timestamps,        ///< no duration to divide by
-  no_sampled_timestamps,   ///< the driver gave none for the same launch in sampled steps
-  tier_refused,            ///< `tier`, `outcome`, `detail`: the collector's words
-  no_replay_step,          ///< the recording has none
-  no_usable_replay_step,   ///< `status`, `detail`: what the first is and why
-  kind_not_counted,        ///< no launch of the kind was, in a recording without steps
-  excluded,                ///< `exclusion`: replay steps leave the kernel out
-  graph_node,              ///< graphs are not replayed node by node
-  graph_as_a_whole,        ///< the counters are of the whole graph
-  another_grid,            ///< `phase`, `step_index`: the kernel had a different grid there
-  another_kernel,          ///< likewise; `name`: the kernel that was there instead
-  not_replayed,            ///< no replay step measured a launch at this place
-  no_sampled_step,         ///< the recording has none
-  no_usable_sampled_step,  ///< `status`, `detail`: what the first is and why
-  kind_not_sampled,        ///< likewise
-  not_told_apart,          ///< no sample tells the launch from its neighbours
-  replayed_without_dram,   ///< no counter of DRAM bytes
-  replayed_without_pipes,  ///< no counter of a compute pipe
-  replayed_without_busiest,  ///< no counter of the pipe that is busiest, by its samples or since it multiplies matrices
+  no_timestamps,            ///< the driver gave none for the launch
+  equal_timestamps,         ///< no duration to divide by
+  no_sampled_timestamps,    ///< the driver gave none for the same launch in sampled steps
+  tier_refused,             ///< `tier`, `outcome`, `detail`: the collector's words
+  no_replay_step,           ///< the recording has none
+  no_usable_replay_step,    ///< `status`, `detail`: what the first is and why
+  kind_not_counted,         ///< no launch of the kind was, in a recording without steps
+  excluded,                 ///< `exclusion`: replay steps leave the kernel out
+  graph_node,               ///< graphs are not replayed node by node
+  graph_as_a_whole,         ///< the counters are of the whole graph
+  another_grid,             ///< `phase`, `step_index`: the kernel had a different grid there
+  another_kernel,           ///< likewise; `name`: the kernel that was there instead
+  not_replayed,             ///< no replay step measured a launch at this place
+  no_sampled_step,          ///< the recording has none
+  no_usable_sampled_step,   ///< `status`, `detail`: what the first is and why
+  kind_not_sampled,         ///< likewise
+  not_told_apart,           ///< no sample tells the launch from its neighbours
+  replayed_without_dram,    ///< no counter of DRAM bytes
+  replayed_without_pipes,   ///< no counter of a compute pipe
   replayed_without_tensor,  ///< no counter of tensor operations
   sampled_without_dram,     ///< no DRAM bytes
   sampled_without_pipes,    ///< no compute pipe
@@ -49,6 +48,7 @@ enum class AbsenceCause : std::uint8_t {
   phase_not_reproduced,     ///< `name`: it gives this phase of the step another length
   calls_not_recorded,       ///< of the host: nothing says when the work was given to the device
   cut_in_time,              ///< a window or a range begins and ends in the middle of what the program did
+  replayed_without_busiest,  ///< no counter of the pipe thought to be busiest: by samples, or as it multiplies matrices
 };
 
 /// Fields that the cause does not name are empty.
