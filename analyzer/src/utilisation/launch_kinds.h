@@ -3,8 +3,7 @@
 // A recording counts or samples some launches. A launch that was not among them has what those of its kind show. What a
 // kind is has no one answer: the same kernel with one grid does other work for other problems where its blocks take one
 // tile after the other, and how long it takes tells them apart. So the nearest likeness counts, from the same kernel,
-// configuration, ranges, neighbour and duration down to the kernel alone, and of
-// GEMMs to those of other tiles.
+// configuration, ranges, neighbour and duration down to the kernel alone, and of GEMMs to those of other tiles.
 #pragma once
 
 #include <array>
@@ -23,8 +22,8 @@ class LaunchKinds {
  public:
   /// Ways of telling launches apart, the finest first: kernel, configuration, ranges and the kernel before it on its
   /// stream; without that one; kernel and configuration; and where steps vary, the kernel after that other one, with
-  /// about as many blocks or however many, and without it; at last, of GEMMs, all kernels of the family: a
-  /// library has one for each tile, and takes another for each shape.
+  /// about as many blocks or however many, and without it; at last, of GEMMs, all kernels of the family: a library
+  /// has one for each tile, and takes another for each shape.
   enum Fineness : std::size_t {
     with_neighbour,
     with_ranges,
