@@ -347,6 +347,53 @@ TEST(Utilisation, BusiestPipeWinsAndTheFirstMetricOfAPipeCounts) {
   EXPECT_FALSE(holds(u.findings, "pipes.tensor_only"));
 }
 
+// Samples say 60 % of the tensor pipe; of the pipes only fma was replayed, at 20 %.
+TEST(Utilisation, TheBusiestOfSomePipesIsNotTheLaunchsIfSamplesShowABusierOne) {
+  for (const double tensor : {60.0, 10.0}) {
+    FabricatedModel f = one_launch({{kRead, 40e6}, {kWritten, 10e6}, {kFma, 20}, {kDuration, 100e3}});
+    f.step(Phase::sample);
+    f.launch("k", 5'000'000, 5'100'000);
+    f.samples({{kSampledTensor, {tensor, 1}}}, 10);
+    const auto u = run(f.done());
+    const LaunchValues& k = *u.launches[0].values;
+    EXPECT_DOUBLE_EQ(k.dram_utilisation->value, 0.5);
+    if (tensor < 20) {
+      EXPECT_EQ(k.t2.busiest_pipe, Roof::kFma);
+      EXPECT_EQ(k.busiest_pipe, Roof::kFma);
+      continue;
+    }
+    EXPECT_FALSE(k.t2.compute_utilisation.has_value());
+    EXPECT_FALSE(k.t2.busiest_pipe.has_value());
+    EXPECT_TRUE(k.t2.why.cause == AbsenceCause::replayed_without_busiest);
+    EXPECT_EQ(k.busiest_pipe, Roof::kTensor);
+    EXPECT_DOUBLE_EQ(k.compute_utilisation->value, 0.6);
+    EXPECT_EQ(k.compute_utilisation->tier, Tier::t1);
+  }
+}
+
+// One GEMM has only its fma pipe counted, where another kernel's tensor pipe was.
+TEST(Utilisation, AGemmWhoseTensorPipeWasNotCountedHasNoBusiestPipe) {
+  for (const KernelClass kernel_class : {KernelClass::gemm, KernelClass::other}) {
+    FabricatedModel f;
+    f.kernel("k", kernel_class);
+    f.step(Phase::timeline);
+    f.launch("k", 1'000'000, 1'100'000);
+    f.launch("other", 1'200'000, 1'300'000);
+    f.step(Phase::replay);
+    f.launch("k", 9'000'000, 9'100'000);
+    f.counters({{kRead, 40e6}, {kWritten, 10e6}, {kFma, 3}, {kDuration, 100e3}});
+    f.launch("other", 9'200'000, 9'300'000);
+    f.counters({{kRead, 1e6}, {kWritten, 0}, {kTensor, 5}, {kFma, 1}, {kDuration, 100e3}});
+    const auto u = run(f.done());
+    const LaunchValues& k = *u.launches[0].values;
+    const bool gemm = kernel_class == KernelClass::gemm;
+    EXPECT_EQ(k.compute_utilisation.has_value(), !gemm);
+    EXPECT_EQ(k.t2.why.cause == AbsenceCause::replayed_without_busiest, gemm);
+    EXPECT_DOUBLE_EQ(k.dram_utilisation->value, 0.5);
+    EXPECT_EQ(u.launches[1].values->busiest_pipe, Roof::kTensor);
+  }
+}
+
 // 45 µs of pipe work at 1.8 GHz are 81,000 cycles; 100 µs of the timeline at 1.5 GHz are 150,000.
 TEST(Utilisation, ComputeCountsCyclesAtEachOnesClock) {
   FabricatedModel f = one_launch(
