@@ -48,6 +48,15 @@ bool has_family(const store::Kernel* kernel) {
   return kernel != nullptr && kernel->kernel_class == KernelClass::gemm && !kernel->normalised_name.empty();
 }
 
+// nvjet writes the layouts of A, B and the result last, "_TNT". The library takes another layout of the result with
+// another tile, for the same call.
+std::string_view family_of(std::string_view normalised_name) {
+  const std::size_t at = normalised_name.rfind('_');
+  const bool has_layouts = normalised_name.starts_with("nvjet_") && at + 4 == normalised_name.size() &&
+                           normalised_name.find_first_not_of("NT", at + 1) == std::string_view::npos;
+  return has_layouts ? normalised_name.substr(0, normalised_name.size() - 1) : normalised_name;
+}
+
 double tolerance(double log_ns) {
   return std::max(kAboutTheSame, kJitterNs / std::exp(log_ns));
 }
@@ -124,9 +133,10 @@ void LaunchKinds::note_sites() {
                         static_cast<double>(std::max<std::int64_t>(site.grid.z, 1));
     of_the_kernel_.push_back(kernel);
     const store::Kernel* named = model_.kernel(site.kernel_id);
-    of_the_family_.push_back(has_family(named) ? mixed(mixed(3, static_cast<std::uint64_t>(site.device_id)),
-                                                       std::hash<std::string_view>()(named->normalised_name))
-                                               : kernel);
+    of_the_family_.push_back(has_family(named)
+                                 ? mixed(mixed(3, static_cast<std::uint64_t>(site.device_id)),
+                                         std::hash<std::string_view>()(family_of(named->normalised_name)))
+                                 : kernel);
     of_about_the_size_.push_back(mixed(kernel, 1 + static_cast<std::uint64_t>(std::log2(blocks))));
     with_ranges_.push_back(mixed(key, hash_without_numbers(model_.string(site.nvtx_path_id))));
   }

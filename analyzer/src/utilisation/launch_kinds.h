@@ -23,7 +23,7 @@ class LaunchKinds {
   /// Ways of telling launches apart, the finest first: kernel, configuration, ranges and the kernel before it on its
   /// stream; without that one; kernel and configuration; and where steps vary, the kernel after that other one, with
   /// about as many blocks or however many, and without it; at last, of GEMMs, all kernels of the family: a library
-  /// has one for each tile, and takes another for each shape.
+  /// has one for each tile and layout of the result, and takes another for each shape.
   enum Fineness : std::size_t {
     with_neighbour,
     with_ranges,
