@@ -267,7 +267,8 @@ TEST(LaunchKinds, OfStepsThatVaryNearlyAllIsKnownInBothTiers) {
     EXPECT_LE(judged->mean_off(), 0.04);
 }
 
-// A library has a GEMM kernel for each tile and layout of the result, and most that a step launches were in no step with values.
+// A library has a GEMM kernel for each tile and layout of the result, and most that a step launches were in no step
+// with values.
 TEST(LaunchKinds, OfMatrixProductsTheOtherTilesOfTheFamilyStandForOne) {
   Verdicts of_a_family, of_nothing;
   for (const bool family : {true, false}) {
