@@ -23,7 +23,8 @@ namespace ridgeline::analyzer {
 
 namespace {
 
-constexpr double kMinNoise = 0.01;  // of a figure beside a measured roof
+constexpr double kMinNoise = 0.01;       // of a figure beside a measured roof
+constexpr double kStandardErrors95 = 2;  // what is within them of the value, with a probability of 95 %
 
 // What the launches of a site have in common, and the groups of those of which nothing was measured.
 struct Site {
@@ -150,17 +151,30 @@ class Analyzer {
     return quantity ? roofs_.measured_operations(device_id, *quantity) : nullptr;
   }
 
-  // T2 where there is one, else T1; what neither has keeps T2's reason, and T1's if T1 was asked for.
+  // What was counted of the launch itself is known better than any sample. What others of its kind have is not always:
+  // of a kind that was only counted far from it, or spreads, samples may say more.
+  static bool samples_say_more(const Draft& out, const std::optional<Measured>& counted,
+                               const std::optional<Measured>& sampled) {
+    if (!out.t2.by_kind || out.t1.concurrent) return false;
+    if (!counted || !counted->error || !sampled || !sampled->error) return false;
+    // Of a launch's own samples it is the standard error, of a kind's how far one more may be.
+    return (out.t1.by_kind ? 1 : kStandardErrors95) * *sampled->error < *counted->error;
+  }
+
+  // T2 where there is one, else T1, and T1 where it says more; what neither has keeps T2's reason, and T1's if T1 was
+  // asked for.
   void choose(Draft& out) {
-    const auto first = [](const std::optional<Measured>& a, const std::optional<Measured>& b) {
-      return a ? a : b;
+    const auto better = [&](const std::optional<Measured>& counted, const std::optional<Measured>& sampled) {
+      return counted && !samples_say_more(out, counted, sampled) ? counted : sampled;
     };
-    out.dram_bytes = first(out.t2.dram_bytes, out.t1.dram_bytes);
-    out.dram_utilisation = first(out.t2.dram_utilisation, out.t1.dram_utilisation);
+    const bool sampled_dram = samples_say_more(out, out.t2.dram_utilisation, out.t1.dram_utilisation);
+    out.dram_bytes = out.t2.dram_bytes && !sampled_dram ? out.t2.dram_bytes : out.t1.dram_bytes;
+    out.dram_utilisation = better(out.t2.dram_utilisation, out.t1.dram_utilisation);
     for (const Metric metric : kAllMetrics)
-      out.metrics.set(metric, first(out.t2.metrics.of(metric), out.t1.metrics.of(metric)));
-    out.compute_utilisation = first(out.t2.compute_utilisation, out.t1.compute_utilisation);
-    const TierUtilisation& pipes = out.t2.compute_utilisation ? out.t2 : out.t1;
+      out.metrics.set(metric, better(out.t2.metrics.of(metric), out.t1.metrics.of(metric)));
+    out.compute_utilisation = better(out.t2.compute_utilisation, out.t1.compute_utilisation);
+    const TierUtilisation& pipes =
+        out.compute_utilisation && out.compute_utilisation->tier == Tier::t2 ? out.t2 : out.t1;
     out.busiest_pipe = pipes.busiest_pipe;
     out.roofs = pipes.pipes;
     if (out.dram_utilisation) out.roofs.set(Roof::kDram, out.dram_utilisation->value);

@@ -72,7 +72,7 @@ struct LaunchValues {
   /// over its own in the cold steps, as Nsight Compute would.
   TierUtilisation t1, t2, cold;
 
-  /// What is shown: T2's value, else T1's; Measured::tier says which.
+  /// What is shown: T2's value, else T1's, also where T2's is by kind and T1's is surer; Measured::tier says which.
   std::optional<Measured> dram_bytes;         // read + written
   std::optional<Measured> tensor_ops;         // operations of the tensor pipe, all data types
   std::optional<Quantity> tensor_quantity;    // the peak of the type that most of them are of; empty: none
