@@ -196,7 +196,7 @@ void LaunchKinds::note_spreads() {
   }
 }
 
-// Kinds count by their time, since what is said of a kernel is.
+// Kinds count by their time, since what is said of a kernel is, and by how much of a share there is to be off by.
 void LaunchKinds::note_spread_of(const Group& group, std::size_t begin, std::size_t end, Fineness fineness) {
   std::map<std::string_view, std::map<LaunchIndex, double>>
       values;  // by place: measured again is not another
@@ -222,9 +222,11 @@ void LaunchKinds::note_spread_of(const Group& group, std::size_t begin, std::siz
     const auto spread = standard_deviation(all);
     const double middle = mean(all);
     if (!spread || middle == 0) continue;
+    // A pipe that a kernel does not use is read as next to nothing, of which any two readings are far apart.
+    const double weight = is_amount(name) || name == kDramInAll ? time_ns : time_ns * std::fabs(middle);
     Spread& known = spreads_[fineness][name];
-    known.variance += time_ns * std::min(std::pow(*spread / middle, 2), kMaxVariance);
-    known.weight += time_ns;
+    known.variance += weight * std::min(std::pow(*spread / middle, 2), kMaxVariance);
+    known.weight += weight;
   }
 }
 
