@@ -413,6 +413,19 @@ TEST(Utilisation, NoReplayClockIsAboveTheDevices) {
   EXPECT_NEAR(run(f.done()).launches[0].values->compute_utilisation->value, 0.45, 1e-12);
 }
 
+// 10 % of a range of 900,000 cycles are 90,000, of the 200,000 that the kernel has in the timeline.
+TEST(Utilisation, OfARangeThatIsWiderThanItsKernelPercentagesAreOfTheRange) {
+  for (const double gpc_cycles : {900e3, 450e3}) {
+    FabricatedModel f = one_launch(
+        {{kRead, 40e6}, {kWritten, 10e6}, {kTensor, 90e3 / gpc_cycles * 100}, {kGpcCycles, gpc_cycles}});
+    f.model.devices[0].max_sm_clock_hz = 2'000'000'000;
+    f.model.clock_samples.push_back({1, 1'000'000, 2'000'000'000, {}, {}, {}, {}});
+    const auto u = run(f.done());
+    EXPECT_NEAR(u.launches[0].values->compute_utilisation->value, 0.45, 1e-12) << gpc_cycles;
+    EXPECT_NEAR(u.launches[0].values->dram_utilisation->value, 0.5, 1e-12);
+  }
+}
+
 constexpr const char* kSmCycles = "sm__cycles_elapsed.avg";
 constexpr const char* kBf16PeakRate =
     "sm__ops_path_tensor_src_bf16_dst_fp32.sum.peak_sustained_elapsed.per_second";

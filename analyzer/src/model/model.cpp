@@ -253,6 +253,7 @@ void Model::index() {
     metric_rows_[launch_metrics[first].launch_id] = {first, last};
     first = last;
   }
+  narrow_wide_ranges();
 }
 
 const store::Kernel* Model::kernel(store::Id id) const {

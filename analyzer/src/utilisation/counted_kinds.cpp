@@ -32,12 +32,12 @@ TierRow CountedKinds::row_of(LaunchIndex launch, bool in_a_time) const {
 
 namespace {
 
-// A launch that was counted in several steps is one all the same: it has the mean of what they say.
-TierRow joined(const std::vector<TierRow>& steps) {
-  TierRow row = steps.front();
+// What tells the same of others counts once: it has the mean of what its rows say.
+TierRow joined(const std::vector<TierRow>& rows) {
+  TierRow row = rows.front();
   ValuesByMetric values;
-  for (const TierRow& step : steps)
-    for (const auto& [name, value] : step.values) {
+  for (const TierRow& each : rows)
+    for (const auto& [name, value] : each.values) {
       row.values.emplace(name, value);
       values[name].push_back(value.value);
     }
@@ -48,12 +48,12 @@ TierRow joined(const std::vector<TierRow>& steps) {
 }  // namespace
 
 void CountedKinds::find_values(const store::Device* device, OfKind& of_kind) const {
-  std::map<LaunchIndex, std::vector<TierRow>> places;
+  std::map<std::uint64_t, std::vector<TierRow>> observed;
   for (const LaunchIndex counted : of_kind.alike.launches)
     if (TierRow row = row_of(counted, of_kind.alike.in_a_time); !row.values.empty())
-      places[kinds_->place(counted)].push_back(std::move(row));
+      observed[kinds_->observation(counted)].push_back(std::move(row));
   TierRows rows;
-  for (const auto& [place, steps] : places) rows.rows.push_back(joined(steps));
+  for (const auto& [observation, same] : observed) rows.rows.push_back(joined(same));
   of_kind.values.emplace(rows, device);
 }
 

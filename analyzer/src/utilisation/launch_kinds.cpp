@@ -57,6 +57,16 @@ std::string_view family_of(std::string_view normalised_name) {
   return has_layouts ? normalised_name.substr(0, normalised_name.size() - 1) : normalised_name;
 }
 
+// What launches say that tell the same of others, and how far the samples of each may be off: variances, summed.
+struct ObservedValues {
+  std::vector<double> values;
+  double noise = 0;
+  void add(double value, double variance) {
+    values.push_back(value);
+    noise += variance;
+  }
+};
+
 double tolerance(double log_ns) {
   return std::max(kAboutTheSame, kJitterNs / std::exp(log_ns));
 }
@@ -69,15 +79,15 @@ bool is_amount(std::string_view metric) {
   return true;
 }
 
-double reach_of_one_more(const std::vector<double>& values, double relative_variance) {
+double reach_of_one_more(const std::vector<double>& values, const RelativeVariance& of_kinds) {
   if (values.empty()) return 0;
   const double middle = mean(values);
   const auto count = static_cast<double>(values.size());
   const double spread = standard_deviation(values).value_or(0);
   const double degrees = kWeightOfOthers + count - 1;
   const double variance =
-      (kWeightOfOthers * relative_variance * middle * middle + (count - 1) * spread * spread) / degrees;
-  return student_95(degrees) * std::sqrt(variance * (1 + 1 / count));
+      (kWeightOfOthers * of_kinds.between * middle * middle + (count - 1) * spread * spread) / degrees;
+  return student_95(degrees) * std::sqrt(variance * (1 + 1 / count) + of_kinds.within * middle * middle);
 }
 
 double doubt_of_another_time(const LaunchKinds::Alike& alike) {
@@ -180,6 +190,12 @@ LaunchIndex LaunchKinds::place(LaunchIndex launch) const {
   return found != places_.end() ? found->second : launch;
 }
 
+std::uint64_t LaunchKinds::observation(LaunchIndex launch) const {
+  if (coarsest_ == alone) return place(launch);
+  const Launches::Row& row = model_.launches.row(launch);
+  return mixed(alone_[row.site], row.step);
+}
+
 double LaunchKinds::usual_ns(LaunchIndex launch) const {
   return static_cast<double>(duration_ns(model_.launches.row(place(launch))));
 }
@@ -198,44 +214,69 @@ void LaunchKinds::note_spreads() {
 
 // Kinds count by their time, since what is said of a kernel is, and by how much of a share there is to be off by.
 void LaunchKinds::note_spread_of(const Group& group, std::size_t begin, std::size_t end, Fineness fineness) {
-  std::map<std::string_view, std::map<LaunchIndex, double>>
-      values;  // by place: measured again is not another
+  std::map<std::string_view, std::map<std::uint64_t, ObservedValues>> values;
   double time_ns = 0;
   const std::size_t step = std::max<std::size_t>((end - begin) / kMaxPerKind, 1);
   for (std::size_t i = begin; i < end; i += step) {
     const double took_ns = usual_ns(group[i].launch);
     time_ns += took_ns;
     const bool rates = (coarsest_ > alone || tier_ == Tier::t1) && took_ns > 0;
-    const LaunchIndex here = place(group[i].launch);
-    double dram = 0;
+    const std::uint64_t here = observation(group[i].launch);
+    double dram = 0, dram_noise = 0;
     for (const MetricValue& value : model_.metrics_of(model_.launches.row(group[i].launch).id)) {
       if (value.tier != tier_ || !std::isfinite(value.value)) continue;
-      const double each = rates && is_amount(value.name) ? value.value / took_ns : value.value;
-      values[value.name].emplace(here, each);
-      if (value.name == metric_name::kDramRead || value.name == metric_name::kDramWrite) dram += each;
+      const double in = rates && is_amount(value.name) ? took_ns : 1;
+      const double each = value.value / in, noise = std::pow(value.error.value_or(0) / in, 2);
+      values[value.name][here].add(each, noise);
+      if (value.name != metric_name::kDramRead && value.name != metric_name::kDramWrite) continue;
+      dram += each;
+      dram_noise += noise;
     }
-    if (dram > 0) values[kDramInAll].emplace(here, dram);
+    if (dram > 0) values[kDramInAll][here].add(dram, dram_noise);
   }
-  for (const auto& [name, by_place] : values) {
+  for (const auto& [name, observed] : values) {
     std::vector<double> all;
-    for (const auto& [at, value] : by_place) all.push_back(value);
+    double own_variance = 0, own = 0;
+    for (const auto& [at, same] : observed) {
+      all.push_back(mean(same.values));
+      const auto deviation = standard_deviation(same.values);
+      // Of one launch that was measured again there is one value.
+      if (!deviation || coarsest_ == alone) continue;
+      const auto count = static_cast<double>(same.values.size());
+      own_variance += (count - 1) * std::max(*deviation * *deviation - same.noise / count, 0.0);
+      own += count - 1;
+    }
     const auto spread = standard_deviation(all);
     const double middle = mean(all);
-    if (!spread || middle == 0) continue;
+    if (middle == 0) continue;
     // A pipe that a kernel does not use is read as next to nothing, of which any two readings are far apart.
     const double weight = is_amount(name) || name == kDramInAll ? time_ns : time_ns * std::fabs(middle);
     Spread& known = spreads_[fineness][name];
-    known.variance += weight * std::min(std::pow(*spread / middle, 2), kMaxVariance);
-    known.weight += weight;
+    if (spread) {
+      known.variance += weight * std::min(std::pow(*spread / middle, 2), kMaxVariance);
+      known.weight += weight;
+    }
+    if (own > 0) {
+      known.own_variance += weight * std::min(own_variance / own / (middle * middle), kMaxVariance);
+      known.own_weight += weight;
+    }
   }
 }
 
-double LaunchKinds::relative_variance(std::string_view metric, Fineness fineness) const {
+RelativeVariance LaunchKinds::relative_variance(std::string_view metric, Fineness fineness) const {
+  RelativeVariance found{.between = kVarianceUnknown};
   // What a coarser likeness shows is no less than what a finer one would.
-  for (std::size_t f = fineness; f < finenesses; ++f)
-    if (const auto found = spreads_[f].find(metric); found != spreads_[f].end() && found->second.weight > 0)
-      return found->second.variance / found->second.weight;
-  return kVarianceUnknown;
+  bool between = false, within = false;
+  for (std::size_t f = fineness; f < finenesses && !(between && within); ++f) {
+    const auto spread = spreads_[f].find(metric);
+    if (spread == spreads_[f].end()) continue;
+    const Spread& known = spread->second;
+    if (!between && known.weight > 0) found.between = known.variance / known.weight;
+    if (!within && known.own_weight > 0) found.within = known.own_variance / known.own_weight;
+    between = between || known.weight > 0;
+    within = within || known.own_weight > 0;
+  }
+  return found;
 }
 
 LaunchKinds::Key LaunchKinds::key(LaunchIndex launch, Fineness fineness) const {
@@ -323,7 +364,8 @@ std::vector<LaunchKinds::Alike> LaunchKinds::alike(LaunchIndex launch) const {
     if (!found.launches.empty()) all.push_back(std::move(found));
   }
   const auto doubt = [&](const Alike& one) {
-    return relative_variance(kDramInAll, one.fineness) + std::pow(doubt_of_another_time(one), 2);
+    const RelativeVariance spread = relative_variance(kDramInAll, one.fineness);
+    return spread.between + spread.within + std::pow(doubt_of_another_time(one), 2);
   };
   std::stable_sort(all.begin(), all.end(),
                    [&](const Alike& a, const Alike& b) { return doubt(a) < doubt(b); });

@@ -18,6 +18,12 @@
 
 namespace ridgeline::analyzer {
 
+/// Of launches that are alike, in shares of the mean squared.
+struct RelativeVariance {
+  double between = 0;  ///< of what observations tell
+  double within = 0;   ///< among the launches of one observation; 0 where steps are alike
+};
+
 class LaunchKinds {
  public:
   /// Ways of telling launches apart, the finest first: kernel, configuration, ranges and the kernel before it on its
@@ -58,12 +64,13 @@ class LaunchKinds {
   [[nodiscard]] std::uint64_t number(LaunchIndex launch) const;
   /// ns of a launch that alike() gave: in the representative step where that one launches the same.
   [[nodiscard]] double usual_ns(LaunchIndex launch) const;
-  /// The same for launches that are one, measured again in another step.
-  [[nodiscard]] LaunchIndex place(LaunchIndex launch) const;
+  /// The same for launches that tell the same of others: those that are one, measured again in another step; and where
+  /// steps vary those of a configuration in a step, since the layers of a batch differ less than batches do.
+  [[nodiscard]] std::uint64_t observation(LaunchIndex launch) const;
 
   /// Variance of a metric, in shares of its mean, among launches that are alike by this fineness, as those with values
   /// show it: of amounts, or of what is done in a time where steps vary and of samples.
-  [[nodiscard]] double relative_variance(std::string_view metric, Fineness fineness) const;
+  [[nodiscard]] RelativeVariance relative_variance(std::string_view metric, Fineness fineness) const;
   /// Of the tier, that any launch has.
   [[nodiscard]] std::size_t metrics() const { return metrics_.size(); }
   /// Of what is read from DRAM and written to it, together.
@@ -76,10 +83,12 @@ class LaunchKinds {
     double log_ns;
   };
   struct Spread {
-    double variance = 0, weight = 0;
+    double variance = 0, weight = 0;          // of what observations tell
+    double own_variance = 0, own_weight = 0;  // among launches of one observation
   };
   using Group = std::vector<Known>;  // by log_ns
 
+  [[nodiscard]] LaunchIndex place(LaunchIndex launch) const;
   void note_sites();
   static bool launches_as_usual(const StepAnalysis& analysis, StepIndex step);
   void note_usual_times(const RepresentativeStep& usual, StepIndex step);
@@ -104,10 +113,10 @@ class LaunchKinds {
 /// True of bytes, instructions, cycles and times; a percentage, a ratio and a rate are none.
 [[nodiscard]] bool is_amount(std::string_view metric);
 
-/// How far one more launch may be from the mean of these `values`, with a probability of 95 %: by their own spread
-/// and by what launches of other kinds spread by (`relative_variance`), which is all there is to go by for a single
-/// one.
-[[nodiscard]] double reach_of_one_more(const std::vector<double>& values, double relative_variance);
+/// How far one more launch may be from the mean of these `values`, one an observation, with a probability of 95 %: by
+/// their own spread and by what launches of other kinds spread by (`of_kinds`), which is all there is to go by for a
+/// single one.
+[[nodiscard]] double reach_of_one_more(const std::vector<double>& values, const RelativeVariance& of_kinds);
 /// Of launches that took another time, or had another clock, so much of the value besides.
 [[nodiscard]] double doubt_of_another_time(const LaunchKinds::Alike& alike);
 

@@ -28,15 +28,15 @@ struct Samples {
   std::map<Metric, std::vector<Estimate>> metrics;  // bytes: a ns
   std::map<std::string_view, std::vector<Estimate>> pipes;
 
-  void add(const TierRow& row, const store::Device* device);
+  void add(const TierRow& row, std::uint64_t observation, const store::Device* device);
 };
 
-void Samples::add(const TierRow& row, const store::Device* device) {
+void Samples::add(const TierRow& row, std::uint64_t observation, const store::Device* device) {
   const auto own = static_cast<double>(duration_ns(row.launch));
-  const auto rate = [own](const MetricValue& value, double over) {
+  const auto rate = [own, observation](const MetricValue& value, double over) {
     return Estimate{value.value / over,
                     value.error ? std::optional(std::fabs(*value.error / over)) : std::nullopt,
-                    value.sample_count.value_or(0), own};
+                    value.sample_count.value_or(0), own, observation};
   };
   durations_ns.push_back(own);
   const MetricValue* read = row.find(metric_name::kDramRead);
@@ -83,9 +83,11 @@ class Means {
                                            std::string_view metric) const {
     std::optional<Measured> mean = mean_of_estimates(estimates, Tier::t1);
     if (!mean || kind_ == nullptr) return mean;
+    std::map<std::uint64_t, std::vector<double>> observed;
+    for (const Estimate& estimate : estimates) observed[estimate.observation].push_back(estimate.value);
     std::vector<double> values;
-    for (const Estimate& estimate : estimates) values.push_back(estimate.value);
-    const double variance = kind_->kinds.relative_variance(metric, kind_->alike.fineness);
+    for (const auto& [observation, same] : observed) values.push_back(ridgeline::mean(same));
+    const RelativeVariance variance = kind_->kinds.relative_variance(metric, kind_->alike.fineness);
     mean->error = std::hypot(mean->error.value_or(0), reach_of_one_more(values, variance),
                              mean->value * doubt_of_another_time(kind_->alike));
     return mean;
@@ -146,10 +148,11 @@ void fill_sampled(const Model& model, const store::Launch& launch, const TierRow
   out.concurrent =
       std::all_of(rows.rows.begin(), rows.rows.end(), [](const TierRow& row) { return row.concurrent(); });
   Samples samples;
-  for (const TierRow& row : rows.rows) {
+  for (std::size_t i = 0; i < rows.rows.size(); ++i) {
+    const TierRow& row = rows.rows[i];
     if (!has_time(row.launch) || duration_ns(row.launch) <= 0) continue;
     if (row.concurrent() && !out.concurrent) continue;
-    samples.add(row, model.device(launch.device_id));
+    samples.add(row, kind == nullptr ? 0 : kind->observations[i], model.device(launch.device_id));
   }
   if (samples.durations_ns.empty()) {
     set_missing(out, MissingReason::zero_timestamp, AbsenceCause::no_sampled_timestamps);

@@ -47,7 +47,9 @@ StepCycles cycles_of(const TierRow& row, const store::Device* device) {
   if (!out.sm) out.sm = by_active_cycles(row);
   const auto duration = row.duration_ns();
   if (!duration || device == nullptr) return out;
-  if (!out.sm && out.gpc) out.sm = by_peak_rate(row, *device, *out.gpc, *duration);
+  // Only of a range that is the kernel's are they in proportion to its time.
+  if (!out.sm && out.gpc && row.find(metric_name::kDuration) != nullptr)
+    out.sm = by_peak_rate(row, *device, *out.gpc, *duration);
   // The cycle counter of a very short launch includes the time around it; no clock is above the device's.
   if (device->max_sm_clock_hz.value_or(0) > 0) {
     const double most = static_cast<double>(*device->max_sm_clock_hz) * *duration * 1e-9;

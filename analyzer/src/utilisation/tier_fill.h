@@ -16,6 +16,7 @@ namespace ridgeline::analyzer {
 struct SampledKind {
   const LaunchKinds& kinds;
   const LaunchKinds::Alike& alike;
+  const std::vector<std::uint64_t>& observations;  // by row
 };
 
 /// T1. Bytes ÷ own duration ÷ peak, step by step: the sampled steps' own times belong to their own bytes. `kind`

@@ -103,6 +103,8 @@ struct Estimate {
   std::optional<double> error;
   std::int64_t samples = 0;
   double duration_ns = 0;  // of the launch in that step
+  std::uint64_t observation =
+      0;  // of a kind: those that are the same count as one when it says how far one more may be
 };
 /// Mean over steps of estimates that carry errors. The error is the larger of what the steps' spread and what
 /// their own errors say. Estimates that are all the same to nine digits, or all give the same amount (value ×

@@ -338,11 +338,13 @@ class Analyzer {
 
   void fill_sampled_kind(const store::Launch& launch, const LaunchKinds::Alike& alike, Draft& out) {
     TierRows rows;
+    std::vector<std::uint64_t> observations;
     for (const LaunchIndex index : alike.launches) {
       TierRows own = sample_.own(model_.launches[index]);
       std::move(own.rows.begin(), own.rows.end(), std::back_inserter(rows.rows));
+      observations.resize(rows.rows.size(), sampled_->observation(index));
     }
-    const SampledKind kind{*sampled_, alike};
+    const SampledKind kind{*sampled_, alike, observations};
     fill_sampled(model_, launch, rows, &kind, roofs_, out.t1);
     out.t1.by_kind = true;
   }

@@ -125,6 +125,9 @@ struct Model {
   [[nodiscard]] bool imported() const;
 
  private:
+  /// Percentages over the elapsed cycles of a range that is wider than its kernel are made those of the kernel.
+  void narrow_wide_ranges();
+
   std::unordered_map<store::Id, std::pair<std::size_t, std::size_t>> metric_rows_;  // launch → [first, last)
   std::map<std::string, store::Id, std::less<>> metric_ids_;
 };
