@@ -10,7 +10,7 @@ how much of what is ranked has a time (T0, of the launches seen), samples (T1, o
 is in no CUDA graph and no collective), how many seconds the recording took on top of the program alone (how many of them after its end, and how many the timeline of all steps
 together), what the timeline costs a step (the program's own figure for the last third of its steps, recorded against alone; with --alone 2 there is a run alone
 after the recording too, and in brackets by how much the two differ; nothing if the schedule reached into that third) and what the
-ranking puts first. A program passes if T0 is 100 %, T1 and T2 are 95 % and more, at most 10 s are on top besides the timeline's, and the first row is the
+ranking puts first. A program passes if T0 is 100 %, T1 and T2 are 95 % and more and no more than ten points apart on the tensor pipe, at most 10 s are on top besides the timeline's, and the first row is the
 one that adding up the launches' rows by hand puts first (and the kernel named here, where one is). What a program cannot have is
 said where it is listed here; below its limits the table says why. `--list` names the programs; those in kinds/ are small programs of kinds
 that people run, and know of no profiler. `--share 2/3` runs the second third of them. With --sequences the launches of
@@ -43,6 +43,8 @@ TALKATIVE = {"PYTHONUNBUFFERED": "1", "PYTHONFAULTHANDLER": "1", "NCCL_DEBUG": "
 LAST_WORDS_S = 15  # for the tracebacks, and for the capture of what happened until then
 LEAST_CORRELATION = 0.3  # of samples and kernels; the import warns below it
 GOOD_COVERAGE = 0.95
+TIERS_APART = 0.1  # of the tensor pipe's peak: samples against counters, on average
+USES_PIPE = 0.1  # of its peak; and of the kernel time
 MOST_ON_TOP_S = 10.0
 TARGET = 0.70  # of a roof: what the ranking's first column is about
 AS_GOOD = 0.98  # of the most to win: rows as near to each other as that may change places
@@ -276,7 +278,19 @@ def coverage(ridgeline, capture, process):
             "first_ms_less": (first.get("saved_target_ns") or 0) / 1e6,
             "by_hand": [[name, ns / 1e6, reached_ns.get(name)] for name, ns in first_by_hand(launches)[:3]],
             "first_reached_ns": first.get("reached_target_ns"), "may_hide": may_hide(total, step["duration_ns"]),
-            "step_ms": step["duration_ns"] / 1e6}
+            "step_ms": step["duration_ns"] / 1e6, "tiers_apart": tiers_apart(launches)}
+
+
+def tiers_apart(launches):
+    """How far samples and counters are apart on the tensor pipe, as a ratio of its peak, by time over the launches that use it and have
+    both; None: too few do. They are measured by different means, of which neither should know less than the other by much."""
+    both = [(row["time_ns"], row["tensor_t1_utilisation_ratio"], row["tensor_t2_utilisation_ratio"]) for row in launches
+            if row.get("tensor_t1_utilisation_ratio") is not None and row.get("tensor_t2_utilisation_ratio") is not None]
+    both = [(ns, t1, t2) for ns, t1, t2 in both if max(t1, t2) >= USES_PIPE]
+    time_ns = sum(ns for ns, _, _ in both)
+    if time_ns < USES_PIPE * sum(row["time_ns"] for row in launches):
+        return None
+    return sum(ns * abs(t1 - t2) for ns, t1, t2 in both) / time_ns if time_ns else None
 
 
 def reaches_more(found):
@@ -293,6 +307,8 @@ def judge_limits(program, found, wrong):
             wrong.append(f"{tier} of {100 * share:.1f} %")
     if "T1" not in program.tiers:
         return
+    if "T2" in program.tiers and (found["tiers_apart"] or 0) > TIERS_APART:
+        wrong.append(f"T1 and T2 are {100 * found['tiers_apart']:.1f} points apart on the tensor pipe")
     by_hand = {name: ms for name, ms, _ in found["by_hand"]}
     if by_hand and by_hand.get(found["first_name"], 0) < AS_GOOD * found["by_hand"][0][1] and not reaches_more(found):
         wrong.append(f"the ranking puts {found['first']} first, by hand it is {kernel_base(found['by_hand'][0][0])[:40]}")
