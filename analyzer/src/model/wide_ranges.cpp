@@ -6,21 +6,20 @@
 #include <string_view>
 #include <unordered_map>
 
+#include "metric_names.h"
 #include "ridgeline/analyzer/model/model.h"
 
 namespace ridgeline::analyzer {
 
 namespace {
 
-constexpr std::string_view kRangeDuration = "gpu__time_duration.sum",
-                           kRangeCycles = "gpc__cycles_elapsed.max";
 constexpr std::string_view kOverElapsed = ".pct_of_peak_sustained_elapsed";
 
 }  // namespace
 
 void Model::narrow_wide_ranges() {
-  const auto duration = metric_ids_.find(kRangeDuration);
-  const auto cycles = metric_ids_.find(kRangeCycles);
+  const auto duration = metric_ids_.find(metric_name::kDuration);
+  const auto cycles = metric_ids_.find(metric_name::kCycles);
   if (cycles == metric_ids_.end()) return;
   // Launches whose range has cycles and no duration, and the row of the cycles.
   std::unordered_map<store::Id, std::size_t> cycles_of;

@@ -252,31 +252,26 @@ void LaunchKinds::note_spread_of(const Group& group, std::size_t begin, std::siz
     // A pipe that a kernel does not use is read as next to nothing, of which any two readings are far apart.
     const double weight = is_amount(name) || name == kDramInAll ? time_ns : time_ns * std::fabs(middle);
     Spread& known = spreads_[fineness][name];
-    if (spread) {
-      known.variance += weight * std::min(std::pow(*spread / middle, 2), kMaxVariance);
-      known.weight += weight;
-    }
-    if (own > 0) {
-      known.own_variance += weight * std::min(own_variance / own / (middle * middle), kMaxVariance);
-      known.own_weight += weight;
-    }
+    if (spread) known.between.add(std::pow(*spread / middle, 2), weight);
+    if (own > 0) known.within.add(own_variance / own / (middle * middle), weight);
   }
 }
 
+void LaunchKinds::Pooled::add(double of_group, double group_weight) {
+  variance += group_weight * std::min(of_group, kMaxVariance);
+  weight += group_weight;
+}
+
 RelativeVariance LaunchKinds::relative_variance(std::string_view metric, Fineness fineness) const {
-  RelativeVariance found{.between = kVarianceUnknown};
   // What a coarser likeness shows is no less than what a finer one would.
-  bool between = false, within = false;
-  for (std::size_t f = fineness; f < finenesses && !(between && within); ++f) {
-    const auto spread = spreads_[f].find(metric);
-    if (spread == spreads_[f].end()) continue;
-    const Spread& known = spread->second;
-    if (!between && known.weight > 0) found.between = known.variance / known.weight;
-    if (!within && known.own_weight > 0) found.within = known.own_variance / known.own_weight;
-    between = between || known.weight > 0;
-    within = within || known.own_weight > 0;
-  }
-  return found;
+  const auto shown = [&](Pooled Spread::*part, double unknown) {
+    for (std::size_t f = fineness; f < finenesses; ++f)
+      if (const auto found = spreads_[f].find(metric);
+          found != spreads_[f].end() && (found->second.*part).weight > 0)
+        return (found->second.*part).variance / (found->second.*part).weight;
+    return unknown;
+  };
+  return {.between = shown(&Spread::between, kVarianceUnknown), .within = shown(&Spread::within, 0)};
 }
 
 LaunchKinds::Key LaunchKinds::key(LaunchIndex launch, Fineness fineness) const {

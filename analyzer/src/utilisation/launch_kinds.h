@@ -82,9 +82,12 @@ class LaunchKinds {
     LaunchIndex launch;
     double log_ns;
   };
+  struct Pooled {
+    double variance = 0, weight = 0;
+    void add(double of_group, double group_weight);
+  };
   struct Spread {
-    double variance = 0, weight = 0;          // of what observations tell
-    double own_variance = 0, own_weight = 0;  // among launches of one observation
+    Pooled between, within;  // as RelativeVariance
   };
   using Group = std::vector<Known>;  // by log_ns
 

@@ -9,20 +9,11 @@
 #include <vector>
 
 #include "by_name.h"
+#include "model/metric_names.h"
 #include "ridgeline/analyzer/steps/steps.h"
 #include "ridgeline/analyzer/utilisation/utilisation.h"
 
 namespace ridgeline::analyzer {
-
-/// What durations, clocks and the DRAM roof are made from; of all other metrics the entry says it (metrics.h).
-namespace metric_name {
-inline constexpr std::string_view kDuration = "gpu__time_duration.sum";
-inline constexpr std::string_view kDramRead = "dram__bytes_read.sum";
-inline constexpr std::string_view kDramWrite = "dram__bytes_write.sum";
-inline constexpr std::string_view kDramBoth = "dram__bytes.sum";
-inline constexpr std::string_view kCycles = "gpc__cycles_elapsed.max";
-inline constexpr std::string_view kClockSampled = "gpc__cycles_elapsed.avg.per_second";
-}  // namespace metric_name
 
 /// The launch of one step that stands at the same place, and its finite values at the tier.
 struct TierRow {
@@ -103,8 +94,8 @@ struct Estimate {
   std::optional<double> error;
   std::int64_t samples = 0;
   double duration_ns = 0;  // of the launch in that step
-  std::uint64_t observation =
-      0;  // of a kind: those that are the same count as one when it says how far one more may be
+  /// Of a kind: those that have the same count as one, when it says how far one more may be.
+  std::uint64_t observation = 0;
 };
 /// Mean over steps of estimates that carry errors. The error is the larger of what the steps' spread and what
 /// their own errors say. Estimates that are all the same to nine digits, or all give the same amount (value ×

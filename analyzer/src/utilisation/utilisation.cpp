@@ -164,12 +164,16 @@ class Analyzer {
   // T2 where there is one, else T1, and T1 where it says more; what neither has keeps T2's reason, and T1's if T1 was
   // asked for.
   void choose(Draft& out) {
-    const auto better = [&](const std::optional<Measured>& counted, const std::optional<Measured>& sampled) {
-      return counted && !samples_say_more(out, counted, sampled) ? counted : sampled;
+    using Value = std::optional<Measured>;
+    const auto shown = [](bool sampled_say_more, const Value& counted, const Value& sampled) {
+      return counted && !sampled_say_more ? counted : sampled;
     };
-    const bool sampled_dram = samples_say_more(out, out.t2.dram_utilisation, out.t1.dram_utilisation);
-    out.dram_bytes = out.t2.dram_bytes && !sampled_dram ? out.t2.dram_bytes : out.t1.dram_bytes;
-    out.dram_utilisation = better(out.t2.dram_utilisation, out.t1.dram_utilisation);
+    const auto better = [&](const Value& counted, const Value& sampled) {
+      return shown(samples_say_more(out, counted, sampled), counted, sampled);
+    };
+    const bool dram = samples_say_more(out, out.t2.dram_utilisation, out.t1.dram_utilisation);
+    out.dram_bytes = shown(dram, out.t2.dram_bytes, out.t1.dram_bytes);
+    out.dram_utilisation = shown(dram, out.t2.dram_utilisation, out.t1.dram_utilisation);
     for (const Metric metric : kAllMetrics)
       out.metrics.set(metric, better(out.t2.metrics.of(metric), out.t1.metrics.of(metric)));
     out.compute_utilisation = better(out.t2.compute_utilisation, out.t1.compute_utilisation);
