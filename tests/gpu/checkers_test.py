@@ -161,7 +161,7 @@ class Limits(unittest.TestCase):
     def found(self, **more):
         by_hand = [[name, ns / 1e6, 0.0] for name, ns in programs.first_by_hand(self.LAUNCHES)]
         return {"shares": {"T0": 1.0, "T1": 0.96, "T2": 0.97}, "by_hand": by_hand, "first": "far", "first_name": "far",
-                "first_reached_ns": 0.0, "may_hide": True, **more}
+                "first_reached_ns": 0.0, "may_hide": True, "tiers_apart": None, **more}
 
     def wrong(self, program, **more):
         wrong = []
@@ -178,6 +178,18 @@ class Limits(unittest.TestCase):
         self.assertEqual(self.wrong(program, shares={"T0": 1.0, "T1": 1.0, "T2": None}), [], "all in graphs")
         self.assertEqual(self.wrong(program, first="near", first_name="near"), ["the ranking puts near first, by hand it is far"])
         self.assertEqual(len(self.wrong(programs.Program([], first="gemv"))), 1)
+
+    def test_samples_and_counters_that_differ_on_the_tensor_pipe_fail(self):
+        def launch(time_ns, t1, t2):
+            return {"time_ns": time_ns, "tensor_t1_utilisation_ratio": t1, "tensor_t2_utilisation_ratio": t2}
+
+        idle = launch(1000, 0.0, 0.01)
+        self.assertAlmostEqual(programs.tiers_apart([launch(300, 0.7, 0.6), launch(100, 0.5, 0.7), idle]), (300 * 0.1 + 100 * 0.2) / 400)
+        self.assertIsNone(programs.tiers_apart([idle, launch(300, None, 0.6), launch(300, 0.6, None)]), "no launch that uses the pipe has both")
+        self.assertIsNone(programs.tiers_apart([idle, launch(1, 0.9, 0.1)]), "what has both is next to nothing of the time")
+        self.assertEqual(self.wrong(programs.Program([]), tiers_apart=0.099), [])
+        self.assertEqual(self.wrong(programs.Program([]), tiers_apart=0.144), ["T1 and T2 are 14.4 points apart on the tensor pipe"])
+        self.assertEqual(self.wrong(programs.Program([], tiers=("T0", "T1")), tiers_apart=0.144), [], "counters are not asked for")
 
     def test_the_price_of_the_timeline_is_told_apart_from_the_rest(self):
         class Done:
