@@ -52,7 +52,7 @@ class Declared : public ::testing::Test {
         if (phase == Phase::timeline || !counted) continue;
         f.counters({{kRead, ops[i].bytes},
                     {kWritten, 0},
-                    {kTensor, 10},
+                    {kTensor, ops[i].operations > 0 ? 10.0 : 0.0},
                     {kOperations, ops[i].operations},
                     {kDuration, static_cast<double>(ops[i].duration_ns)}});
       }

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <iterator>
 
 #include "ridgeline/base/statistics.h"
 
@@ -142,6 +143,11 @@ std::optional<InstructionOperations> instruction_operations(const TierRows& rows
   }
   if (steps == 0) return std::nullopt;
   return InstructionOperations{sum.fp16 / steps, sum.fp32 / steps, sum.fp64 / steps};
+}
+
+bool counts_tensor_operations(std::string_view metric) {
+  return std::any_of(std::begin(kOperationMetrics), std::end(kOperationMetrics),
+                     [&](const OperationMetric& type) { return type.metric == metric; });
 }
 
 std::vector<Operations> operations_of(const ReplayValues& values) {

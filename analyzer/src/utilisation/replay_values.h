@@ -60,6 +60,8 @@ struct Operations {
   bool by_instruction = false;
 };
 
+/// Whether the metric counts operations of the tensor pipe of one data type.
+[[nodiscard]] bool counts_tensor_operations(std::string_view metric);
 /// Operations of the tensor pipe, by data type as far as counted; none twice.
 [[nodiscard]] std::vector<Operations> operations_of(const ReplayValues& values);
 

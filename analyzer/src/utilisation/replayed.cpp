@@ -47,9 +47,9 @@ void fill_compute_by_pipes(const ReplayValues& values, std::set<Pipe>& pipes, Dr
 }
 
 // Operations of the tensor pipe ÷ their measured roofs; empty unless all types have one.
-std::optional<double> tensor_at_measured_roofs(const store::Launch& launch, const ReplayValues& values,
-                                               Roofs& roofs, const Draft& out) {
-  const std::vector<Operations> types = operations_of(values);
+std::optional<double> tensor_at_measured_roofs(const store::Launch& launch,
+                                               const std::vector<Operations>& types, Roofs& roofs,
+                                               const Draft& out) {
   if (types.empty() || out.duration_ns <= 0) return std::nullopt;
   double ratio = 0;
   for (const Operations& type : types) {
@@ -61,10 +61,9 @@ std::optional<double> tensor_at_measured_roofs(const store::Launch& launch, cons
   return ratio;
 }
 
-void fill_compute_by_operations(const store::Launch& launch, const ReplayValues& values, Roofs& roofs,
-                                std::set<Pipe>& pipes, Draft& out) {
+void fill_compute_by_operations(const store::Launch& launch, const std::vector<Operations>& types,
+                                Roofs& roofs, std::set<Pipe>& pipes, Draft& out) {
   Measured total{.value = 0, .error = 0.0, .sample_count = 0, .tier = Tier::t2};
-  const std::vector<Operations> types = operations_of(values);
   for (const Operations& type : types) {
     total.sample_count = std::max(total.sample_count, type.count.sample_count);
     if (type.count.value == 0) continue;
@@ -91,9 +90,9 @@ void fill_compute_by_operations(const store::Launch& launch, const ReplayValues&
   }
 }
 
-void fill_operations(const ReplayValues& values, Draft& out) {
+void fill_operations(const std::vector<Operations>& types, Draft& out) {
   double most = 0;
-  for (const Operations& type : operations_of(values)) {
+  for (const Operations& type : types) {
     if (type.count.value > 0) out.tensor_types.push_back({type.peak_quantity, type.count.value});
     if (type.count.value > most) {
       most = type.count.value;
@@ -113,22 +112,23 @@ void fill_operations(const ReplayValues& values, Draft& out) {
 
 }  // namespace
 
-void fill_replayed(const store::Launch& launch, const ReplayValues& values, PeakSource compute, Roofs& roofs,
+void fill_replayed(const store::Launch& launch, const ReplayValues& values,
+                   const std::vector<Operations>& operations, PeakSource compute, Roofs& roofs,
                    std::set<Pipe>& pipes, Draft& out) {
   out.replay_duration = value_of(values, metric_name::kDuration);
   out.t2.duration = measured_mean(values.duration_ns, Tier::t2);
   if (!values.clock_hz.empty()) out.replay_clock_hz = mean(values.clock_hz);
-  fill_operations(values, out);
+  fill_operations(operations, out);
   fill_dram(launch, values, roofs, out);
   fill_metrics(launch, values, roofs, out);
   if (compute == PeakSource::clock || compute == PeakSource::counter || state_of(compute)) {
     fill_compute_by_pipes(values, pipes, out);
     if (state_of(compute)) {
       hold_pipes_against_roofs(roofs, launch.device_id, out.timeline_clock_hz, out.tensor_quantity,
-                               tensor_at_measured_roofs(launch, values, roofs, out), out.t2);
+                               tensor_at_measured_roofs(launch, operations, roofs, out), out.t2);
     }
   } else {
-    fill_compute_by_operations(launch, values, roofs, pipes, out);
+    fill_compute_by_operations(launch, operations, roofs, pipes, out);
   }
   // A duration of 0 ns with valid timestamps divides nothing.
   if (out.duration_ns <= 0)

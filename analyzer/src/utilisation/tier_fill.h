@@ -3,6 +3,7 @@
 
 #include <set>
 #include <string>
+#include <vector>
 
 #include "draft.h"
 #include "launch_kinds.h"
@@ -24,8 +25,10 @@ struct SampledKind {
 void fill_sampled(const Model& model, const store::Launch& launch, const TierRows& rows,
                   const SampledKind* kind, Roofs& roofs, TierUtilisation& out);
 
-/// T2, of a launch that was replayed. Adds the names of the pipes that were counted.
-void fill_replayed(const store::Launch& launch, const ReplayValues& values, PeakSource compute, Roofs& roofs,
+/// T2, of a launch that was replayed, and `operations` of its tensor pipe, as far as known (TensorOperations). Adds the
+/// names of the pipes that were counted.
+void fill_replayed(const store::Launch& launch, const ReplayValues& values,
+                   const std::vector<Operations>& operations, PeakSource compute, Roofs& roofs,
                    std::set<Pipe>& pipes, Draft& out);
 
 /// T3, as Nsight Compute shows it: bytes and time both of the launch with cold caches.

@@ -16,6 +16,7 @@
 #include "replay_values.h"
 #include "ridgeline/base/statistics.h"
 #include "roofs.h"
+#include "tensor_operations.h"
 #include "tier_fill.h"
 #include "values/merge.h"
 
@@ -45,7 +46,8 @@ class Analyzer {
         flops_(model, steps, Phase::flops, Tier::t3),
         roofs_(model, steps, options.peaks),
         absences_(model, steps, replay_, sample_),
-        counted_(model, steps, replay_.steps()) {}
+        counted_(model, steps, replay_.steps()),
+        operations_(model) {}
 
   UtilisationAnalysis run() {
     result_.replay_steps = replay_.steps();
@@ -311,7 +313,8 @@ class Analyzer {
     if (!values.replayed) {
       absences_.explain_no_values(launch, values, out.t2);
     } else {
-      fill_replayed(launch, values, compute_source(options_.peaks), roofs_, pipes_, out);
+      fill_replayed(launch, values, operations_.of(values, out.t1, model_.kernel_class(launch)),
+                    compute_source(options_.peaks), roofs_, pipes_, out);
       withhold_minor_pipe(launch, out);
       out.t2.by_kind = values.by_kind;
     }
@@ -391,6 +394,7 @@ class Analyzer {
   Roofs roofs_;
   const Absences absences_;
   CountedKinds counted_;
+  const TensorOperations operations_;
   std::optional<LaunchKinds> sampled_;  // once a launch needs them
   bool tensor_counted_ = false;         // the tensor pipe's cycles, of any launch
   bool any_measured_ = false;           // a step that counters or samples were taken in can be joined
