@@ -321,6 +321,45 @@ TEST(LaunchKinds, OfMatrixProductsTheOtherTilesOfTheFamilyStandForOne) {
   EXPECT_LT(of_nothing.tensor_t1.coverage(), 0.9) << "the tiles with values would do alone";
 }
 
+// Of a launch that was not counted its kind says 60 % of the alu pipe, or 10 %, and 20 % of fma; its own samples say 20 %
+// of fma, and have no alu.
+TEST(LaunchKinds, SamplesAreNotTheSurerOfAPipeThatIsNotSampled) {
+  for (const double alu : {60.0, 10.0}) {
+    FabricatedModel f;
+    const auto step = [&](Phase phase, std::int64_t at) {
+      f.step(phase);
+      for (int i = 0; i < 3; ++i, at += 100'000) {
+        f.launch("k", at, at + 100'000);
+        if (phase == Phase::replay && i < 2) {
+          const double beside = i == 0 ? 0.9 : 1.1;
+          f.counters({{kRead, 1e6 * beside},
+                      {kWritten, 0},
+                      {testing::kFma, 20 * beside},
+                      {"sm__inst_executed_pipe_alu.avg.pct_of_peak_sustained_elapsed", alu * beside},
+                      {testing::kDuration, 100e3}});
+        } else if (phase == Phase::sample && i == 2) {
+          f.samples(
+              {{"TPC.TriageCompute.sm__inst_executed_pipe_fma_realtime.avg.pct_of_peak_sustained_elapsed",
+                {20.5, 0.1}}},
+              20);
+        }
+      }
+    };
+    step(Phase::timeline, 1'000'000);
+    step(Phase::sample, 2'000'000);
+    step(Phase::replay, 3'000'000);
+    const Model& model = f.done();
+    const UtilisationAnalysis found = accepted(analyze_utilisation(model, analyze_steps(model).value()));
+    const LaunchValues& third = *found.launches[2].values;
+    ASSERT_TRUE(third.t2.by_kind && third.t2.compute_utilisation && third.t1.compute_utilisation);
+    EXPECT_LT(*third.t1.compute_utilisation->error, *third.t2.compute_utilisation->error);
+    ASSERT_TRUE(third.compute_utilisation);
+    EXPECT_EQ(third.compute_utilisation->tier, alu > 20 ? Tier::t2 : Tier::t1);
+    EXPECT_EQ(third.busiest_pipe, alu > 20 ? Roof::kAlu : Roof::kFma);
+    EXPECT_NEAR(third.compute_utilisation->value, alu > 20 ? 0.6 : 0.205, 1e-9);
+  }
+}
+
 }  // namespace of_kinds
 }  // namespace
 }  // namespace ridgeline::analyzer

@@ -178,7 +178,10 @@ class Analyzer {
     out.dram_utilisation = shown(dram, out.t2.dram_utilisation, out.t1.dram_utilisation);
     for (const Metric metric : kAllMetrics)
       out.metrics.set(metric, better(out.t2.metrics.of(metric), out.t1.metrics.of(metric)));
-    out.compute_utilisation = better(out.t2.compute_utilisation, out.t1.compute_utilisation);
+    // Few pipes are sampled. Where none of them is the busiest of those that were counted, samples say nothing of it.
+    const bool compute = samples_say_more(out, out.t2.compute_utilisation, out.t1.compute_utilisation) &&
+                         (!out.t2.busiest_pipe || out.t1.pipes.of(*out.t2.busiest_pipe));
+    out.compute_utilisation = shown(compute, out.t2.compute_utilisation, out.t1.compute_utilisation);
     const TierUtilisation& pipes =
         out.compute_utilisation && out.compute_utilisation->tier == Tier::t2 ? out.t2 : out.t1;
     out.busiest_pipe = pipes.busiest_pipe;
