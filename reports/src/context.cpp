@@ -359,6 +359,9 @@ std::string reach_notes(const analyzer::Ranking& ranking) {
 
 }  // namespace
 
+// Of a saving, what is said of the launches that were only sampled.
+constexpr double kSampledShare = 0.05;
+
 std::string saving_notes(const analyzer::Ranking& ranking) {
   const analyzer::RankingTotals& t = ranking.totals;
   const std::string target = target_text(ranking.options.target),
@@ -372,6 +375,13 @@ std::string saving_notes(const analyzer::Ranking& ranking) {
         "what holds them (record --stalls).",
         simulated ? "Of the kernel time saved," : "Of that,", time_text(t.saved_target_latency_ns), target,
         time_text(t.saved_stretch_latency_ns), stretch, target_text(ranking.options.bounds.min_ratio));
+    if (t.saved_target_sampled_ns >= kSampledShare * t.saved_target_ns) {
+      text += fmt::format(
+          " {} of it at {} is of launches that were sampled and not counted: samples have few of the pipes, "
+          "and one "
+          "that they do not have may be near its peak.",
+          time_text(t.saved_target_sampled_ns), target);
+    }
   }
   if (!simulated && t.saved_target_ns - t.saved_target_exposed_ns >= 0.01 * t.saved_target_ns + 1.0) {
     text += fmt::format(
@@ -675,15 +685,19 @@ std::vector<std::string> tier_lines(const analyzer::Model& model, const analyzer
                           : integer(std::max(lost, quality.dropped_records)));
   std::vector<std::string> lines = {t0};
   for (const analyzer::TierShare& reach : quality.reach) {
-    const std::string share = percent_text(reach.dram_coverage) + " of kernel time";
+    std::string share = percent_text(reach.dram_coverage) + " of kernel time";
+    if (reach.kind_share > 0) share += fmt::format(", {} by kind", percent_text(reach.kind_share));
     if (reach.tier == Tier::t1) {
       const std::string every =
           model.pm_windows.empty()
               ? "every few µs"
               : "every " + time_text(static_cast<double>(model.pm_windows.front().interval_ns));
-      lines.push_back(fmt::format("T1 sampled   counters read {} as steps run: {}", every, share));
+      lines.push_back(fmt::format("T1 sampled   counters read {}{}: {}", every,
+                                  reach.kind_share > 0 ? "" : " as steps run", share));
     } else if (reach.tier == Tier::t2) {
-      lines.push_back("T2 counted   each launch on its own in replayed steps: " + share);
+      lines.push_back(reach.kind_share > 0
+                          ? "T2 counted   launches on their own: " + share
+                          : "T2 counted   each launch on its own in replayed steps: " + share);
     } else if (reach.tier == Tier::t3) {
       lines.push_back("T3 cold      caches emptied before each launch: " + share);
     }

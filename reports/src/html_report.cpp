@@ -254,7 +254,7 @@ std::string ranking_section(const analyzer::Analysis& analysis) {
   HtmlTable how;
   how.also_shown = {"rank"};
   how.ratio_bars = {"dram_utilisation_ratio", "dram_t1_utilisation_ratio", "compute_utilisation_ratio"};
-  if (!analysis.utilisation.sample_steps.empty())
+  if (analysis.utilisation.sampled)
     how.also_shown.insert(how.also_shown.end(), {"dram_t1_error_ratio", "l2_utilisation_ratio"});
   how.optional = {"rank",
                   "step_share_ratio",

@@ -231,6 +231,7 @@ JsonPart ranking_totals_json(const analyzer::Ranking& ranking) {
                {"latency_bound_time_ns", t.bounds.latency_ns},
                {"saved_target_latency_ns", t.saved_target_latency_ns},
                {"saved_stretch_latency_ns", t.saved_stretch_latency_ns},
+               {"saved_target_sampled_ns", t.saved_target_sampled_ns},
                {"saved_stretch_exposed_ns", t.saved_stretch_exposed_ns},
                {"measured_time_ns", t.measured_time_ns},
                {"launch_bound_time_ns", t.too_short_time_ns},
@@ -380,6 +381,7 @@ Json reach_json(const std::vector<analyzer::TierShare>& rows) {
                      {"compute_coverage_ratio", r.compute_coverage},
                      {"dram_mean_error_ratio", optional_json(r.dram_mean_error)},
                      {"concurrent_ratio", r.concurrent_share},
+                     {"kind_ratio", r.kind_share},
                      {"launches", r.launches}});
   }
   return reach;

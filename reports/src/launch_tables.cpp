@@ -333,13 +333,12 @@ std::vector<Column<TierComparison>> comparison_columns() {
 Table launches_table(const analyzer::Model& model, const analyzer::Analysis& analysis) {
   const auto& launches = analysis.utilisation.launches;
   const std::int64_t origin_ns = analysis.steps.representative.window_start_ns;
-  return {
-      launch_columns(!analysis.utilisation.sample_steps.empty(), !analysis.utilisation.cold_steps.empty()),
-      launches.size(), [&model, &launches, origin_ns](std::size_t i) {
-        LaunchUtilisation u = launches[i];
-        const store::Launch launch = model.launches[u.launch];
-        return LaunchLine{&model, std::move(u), launch, origin_ns};
-      }};
+  return {launch_columns(analysis.utilisation.sampled, !analysis.utilisation.cold_steps.empty()),
+          launches.size(), [&model, &launches, origin_ns](std::size_t i) {
+            LaunchUtilisation u = launches[i];
+            const store::Launch launch = model.launches[u.launch];
+            return LaunchLine{&model, std::move(u), launch, origin_ns};
+          }};
 }
 
 Table comparison_table(const analyzer::Quality& quality) {

@@ -246,9 +246,9 @@ std::string bound_word(const RankingRow& row) {
 }
 
 Table ranking_table(const analyzer::UtilisationAnalysis& utilisation, const analyzer::Ranking& ranking) {
-  const std::vector<Column<RankingLine>> columns = ranking_columns(
-      {ranking.options, !utilisation.sample_steps.empty(), ranking.reach && ranking.reach->known(),
-       ranking.scope, ranking.scope != analyzer::ScopeKind::step, ranking.totals.step_ns});
+  const std::vector<Column<RankingLine>> columns =
+      ranking_columns({ranking.options, utilisation.sampled, ranking.reach && ranking.reach->known(),
+                       ranking.scope, ranking.scope != analyzer::ScopeKind::step, ranking.totals.step_ns});
   Table table(columns, ranking.rows.size(), [&ranking, &utilisation](std::size_t i) {
     return RankingLine{&ranking.rows[i], i + 1, &ranking.options, &utilisation};
   });

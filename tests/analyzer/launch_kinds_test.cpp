@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "fabricated_model.h"
+#include "ridgeline/analyzer/findings/quality.h"
 #include "ridgeline/analyzer/ranking/ranking.h"
 #include "ridgeline/analyzer/utilisation/utilisation.h"
 #include "support/analysis_fields.h"
@@ -321,8 +322,8 @@ TEST(LaunchKinds, OfMatrixProductsTheOtherTilesOfTheFamilyStandForOne) {
   EXPECT_LT(of_nothing.tensor_t1.coverage(), 0.9) << "the tiles with values would do alone";
 }
 
-// Of a launch that was not counted its kind says 60 % of the alu pipe, or 10 %, and 20 % of fma; its own samples say 20 %
-// of fma, and have no alu.
+// Of a launch that was not counted its kind says 60 % of the alu pipe, or 10 %, and 20 % of fma; its own samples say
+// 20 % of fma, and have no alu.
 TEST(LaunchKinds, SamplesAreNotTheSurerOfAPipeThatIsNotSampled) {
   for (const double alu : {60.0, 10.0}) {
     FabricatedModel f;
@@ -357,6 +358,42 @@ TEST(LaunchKinds, SamplesAreNotTheSurerOfAPipeThatIsNotSampled) {
     EXPECT_EQ(third.compute_utilisation->tier, alu > 20 ? Tier::t2 : Tier::t1);
     EXPECT_EQ(third.busiest_pipe, alu > 20 ? Roof::kAlu : Roof::kFma);
     EXPECT_NEAR(third.compute_utilisation->value, alu > 20 ? 0.6 : 0.205, 1e-9);
+  }
+}
+
+// Two launches of a kernel in a step that no other is like, and one of it in a sampled and in a counted step: what
+// is said of both is of their kind, and the saving of a latency-bound launch is by samples until it is counted.
+TEST(LaunchKinds, AreSaidToBeByTierAndInTheSaving) {
+  for (const bool counted : {false, true}) {
+    FabricatedModel f;
+    f.step(Phase::timeline);
+    f.launch("k", 1'000'000, 1'100'000);
+    f.launch("k", 1'100'000, 1'200'000);
+    f.step(Phase::sample);
+    f.launch("other", 2'000'000, 2'100'000);
+    f.launch("k", 2'100'000, 2'200'000);
+    f.samples({{kRead, {10e6, 1e5}}, {kWritten, {0, 0}}, {kSampledTensor, {5, 0.1}}}, 20);
+    if (counted) {
+      f.step(Phase::replay);
+      f.launch("third", 3'000'000, 3'100'000);
+      f.launch("k", 3'100'000, 3'200'000);
+      f.counters({{kRead, 10e6}, {kWritten, 0}, {kTensor, 5}, {testing::kDuration, 100e3}});
+    }
+    const Model& model = f.done();
+    const StepAnalysis steps = analyze_steps(model).value();
+    const UtilisationAnalysis found = accepted(analyze_utilisation(model, steps));
+    EXPECT_TRUE(found.sampled);
+    EXPECT_TRUE(found.sample_steps.empty()) << "none is like the step";
+    const Quality quality = assess_quality(model, steps, found);
+    ASSERT_EQ(quality.reach.size(), counted ? 2u : 1u);
+    for (const TierShare& tier : quality.reach) {
+      EXPECT_EQ(tier.launches, 2) << to_string(tier.tier);
+      EXPECT_EQ(tier.kind_share, 1) << to_string(tier.tier);
+    }
+    const Ranking ranking = rank_kernels(model, steps, found, testing::exposed(model, steps));
+    EXPECT_GT(ranking.totals.saved_target_latency_ns, 0);
+    EXPECT_EQ(ranking.totals.saved_target_sampled_ns, counted ? 0 : ranking.totals.saved_target_latency_ns);
+    EXPECT_EQ(ranking.rows.at(0).saved_target_sampled_ns, ranking.totals.saved_target_sampled_ns);
   }
 }
 

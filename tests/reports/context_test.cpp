@@ -78,6 +78,12 @@ TEST(SavingNotes, SayWhatIsPotentialAndWhatIsExposed) {
             " Of that, 1.000 ms at 70 % and 2.000 ms at 85 % are in latency-bound kernels, none of whose "
             "roofs is at "
             "60 % or more: find out what holds them (record --stalls).");
+  ranking.totals.saved_target_sampled_ns = 0.2e6;
+  EXPECT_FALSE(saving_notes(ranking).ends_with("peak.")) << "less than a twentieth of the saving";
+  ranking.totals.saved_target_sampled_ns = 0.5e6;
+  EXPECT_TRUE(saving_notes(ranking).ends_with(
+      " 500.0 µs of it at 70 % is of launches that were sampled and not counted: samples "
+      "have few of the pipes, and one that they do not have may be near its peak."));
   ranking.totals.saved_stretch_latency_ns = 0;
   ranking.totals.saved_target_exposed_ns = 4.96e6;
   EXPECT_EQ(saving_notes(ranking), "") << "less than a hundredth is hidden";
@@ -301,6 +307,12 @@ TEST(TierLines, SayEachTierInItsWords) {
       "T2 counted   each launch on its own in replayed steps: 50.0 % of kernel time",
       "T3 cold      caches emptied before each launch: 25.0 % of kernel time"};
   EXPECT_EQ(tier_lines(model, quality), expected);
+  quality.reach[0].kind_share = 0.9;
+  quality.reach[1].kind_share = 0.25;
+  EXPECT_EQ(tier_lines(model, quality).at(1),
+            "T1 sampled   counters read every few µs: 96.0 % of kernel time, 90.0 % by kind");
+  EXPECT_EQ(tier_lines(model, quality).at(2),
+            "T2 counted   launches on their own: 50.0 % of kernel time, 25.0 % by kind");
   quality.kernel_records = 990;
   EXPECT_TRUE(tier_lines(model, quality).front().ends_with("1,000 launches, 10 lost"));
   model.lost_rows = {{"launch", 9, 10}};

@@ -61,7 +61,7 @@ void assess_tier_shares(const QualityInput& input, Quality& quality) {
     if (!recorded) return;
     TierShare row;
     row.tier = tier;
-    double time = 0, dram = 0, compute = 0, concurrent = 0, with_error = 0, errors = 0;
+    double time = 0, dram = 0, compute = 0, concurrent = 0, with_error = 0, errors = 0, of_kind = 0;
     for (const LaunchUtilisations::Group& launch : input.utilisation.launches.groups()) {
       const auto t = static_cast<double>(launch.time_ns);
       const TierUtilisation& said = (*launch.values).*part;
@@ -70,6 +70,7 @@ void assess_tier_shares(const QualityInput& input, Quality& quality) {
       if (said.concurrent) concurrent += t;
       if (!said.dram_utilisation) continue;
       row.launches += launch.calls;
+      if (said.by_kind) of_kind += t;
       if (said.dram_utilisation->error) {
         with_error += t;
         errors += t * *said.dram_utilisation->error;
@@ -82,6 +83,7 @@ void assess_tier_shares(const QualityInput& input, Quality& quality) {
       row.dram_coverage = dram / time;
       row.compute_coverage = compute / time;
       row.concurrent_share = concurrent / time;
+      row.kind_share = of_kind / time;
     }
     if (row.concurrent_share > 0) {
       Finding finding{.severity = Severity::info, .code = FindingCode::t1_concurrent};
@@ -93,7 +95,7 @@ void assess_tier_shares(const QualityInput& input, Quality& quality) {
     if (with_error > 0) row.dram_mean_error = errors / with_error;
     quality.reach.push_back(row);
   };
-  add(Tier::t1, !input.utilisation.sample_steps.empty(), &LaunchValues::t1);
+  add(Tier::t1, input.utilisation.sampled, &LaunchValues::t1);
   add(Tier::t2, !input.utilisation.replay_steps.empty(), &LaunchValues::t2);
   add(Tier::t3, !input.utilisation.cold_steps.empty(), &LaunchValues::cold);
 }

@@ -300,6 +300,8 @@ class SavingSums {
     if (bound_of(item, options_.bounds) == KernelBound::latency) {
       row.saved_target_latency_ns += saving(time, ratio, options_.target);
       row.saved_stretch_latency_ns += saving(time, ratio, options_.stretch);
+      if (!item.values->t2.compute_utilisation)
+        row.saved_target_sampled_ns += saving(time, ratio, options_.target);
     }
     if (ratio < options_.target) add_error(item, time);
   }
@@ -454,6 +456,7 @@ RankingTotals add_up(const UtilisationAnalysis& utilisation, const Ranking& rank
     totals.saved_stretch_ns += row.saved_stretch_ns;
     totals.saved_target_latency_ns += row.saved_target_latency_ns;
     totals.saved_stretch_latency_ns += row.saved_stretch_latency_ns;
+    totals.saved_target_sampled_ns += row.saved_target_sampled_ns;
     totals.saved_target_exposed_ns += row.saved_target_exposed_ns;
     totals.saved_stretch_exposed_ns += row.saved_stretch_exposed_ns;
     totals.measured_time_ns += row.measured_time_ns;

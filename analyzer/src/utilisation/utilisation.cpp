@@ -300,6 +300,7 @@ class Analyzer {
       out.missing = MissingReason::zero_timestamp;
       out.why = {Absence{.cause = AbsenceCause::no_timestamps}};
     }
+    result_.sampled = result_.sampled || !sampled.rows.empty() || !alike.empty();
     if (!sampled.rows.empty()) {
       fill_sampled(model_, launch, sampled, nullptr, roofs_, out.t1);
     } else if (!alike.empty()) {

@@ -55,6 +55,7 @@ struct TierShare {
   std::optional<double> dram_mean_error;  // standard error of the DRAM utilisation, weighted by time
   std::int64_t launches = 0;              // with a DRAM utilisation by it
   double concurrent_share = 0;  // T1: share of kernel time whose values are of several kernels at once
+  double kind_share = 0;        // share of kernel time whose DRAM utilisation is that of launches of the kind
 };
 
 /// The two tiers' DRAM or tensor-pipe utilisation of one kernel, over the launches that have both and ran alone.

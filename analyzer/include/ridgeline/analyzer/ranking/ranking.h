@@ -118,6 +118,8 @@ struct RankingRow {
   std::optional<double> clock_cost_ns, clock_loss_ratio, energy_j;
   /// The declaring ranges that the launches are in, all of their launches included; analyze() fills it in.
   std::optional<WorkSum> work;
+  /// Of saved_target_latency_ns, that of launches whose pipes were sampled and not counted: samples have few of them.
+  double saved_target_sampled_ns = 0;
 };
 
 struct RankingTotals {
@@ -145,7 +147,8 @@ struct RankingTotals {
   BoundSplit bounds;                // time_ns by what bounds the launches
   double time_share_at_target = 0;  // share of kernel time in measured launches with u ≥ target
   double time_share_at_stretch = 0;
-  std::optional<WorkSum> work;  // of all declaring ranges; analyze() fills it in
+  std::optional<WorkSum> work;         // of all declaring ranges; analyze() fills it in
+  double saved_target_sampled_ns = 0;  // of saved_target_latency_ns: RankingRow::saved_target_sampled_ns
 };
 
 struct Ranking {

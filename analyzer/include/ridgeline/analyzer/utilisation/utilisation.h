@@ -120,6 +120,7 @@ struct UtilisationAnalysis {
   std::vector<StepIndex> sample_steps;  // T1: sample steps with values
   std::vector<StepIndex> cold_steps;    // T3: cold steps with values
   Findings findings;
+  bool sampled = false;  // T1: some launch has values, of its own or of its kind
 };
 
 [[nodiscard]] UtilisationAnalysis analyze_utilisation(const Model& model, const StepAnalysis& steps,
