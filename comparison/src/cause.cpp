@@ -61,6 +61,12 @@ std::optional<double> total_bytes(const SiteList& sites) {
   return sum;
 }
 
+// Bytes by samples or of launches of the kind differ between two runs of the same code by more than the limit.
+bool all_counted(const SiteList& sites) {
+  return std::all_of(sites.begin(), sites.end(),
+                     [](const KernelSite* site) { return site->dram_bytes_counted; });
+}
+
 std::set<std::string> codes(const SiteList& sites) {
   std::set<std::string> result;
   for (const KernelSite* site : sites) result.insert(site->code);
@@ -132,8 +138,8 @@ void describe(KernelChange& change, const Unit& unit, const RunProfile& a, const
   change.launch_changed = change.shape_a != change.shape_b;
   if (of_a.size() == 1 && of_b.size() == 1 && change.calls_a == change.calls_b)
     compare_counts(change, *of_a.front(), *of_b.front());
-  if (change.dram_bytes_a && change.dram_bytes_b && *change.dram_bytes_a > 0 &&
-      std::abs(*change.dram_bytes_b / *change.dram_bytes_a - 1) > kBytesRatio)
+  if (all_counted(of_a) && all_counted(of_b) && change.dram_bytes_a && change.dram_bytes_b &&
+      *change.dram_bytes_a > 0 && std::abs(*change.dram_bytes_b / *change.dram_bytes_a - 1) > kBytesRatio)
     change.counts.push_back({"dram_bytes", *change.dram_bytes_a, *change.dram_bytes_b});
 }
 

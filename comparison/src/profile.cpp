@@ -4,6 +4,7 @@
 #include <array>
 #include <cctype>
 #include <cmath>
+#include <set>
 #include <tuple>
 #include <unordered_map>
 
@@ -27,6 +28,7 @@ using analyzer::Model;
 using analyzer::Quality;
 using analyzer::QueryOptions;
 using analyzer::Session;
+using analyzer::StepAnalysis;
 using analyzer::UtilisationAnalysis;
 using store::Id;
 
@@ -139,7 +141,7 @@ struct Measurements {
   double time_ns = 0, clock_time = 0, cycles = 0;
   double dram_time = 0, dram_weighted = 0, compute_time = 0, compute_weighted = 0;
   double dram_bytes = 0;
-  std::int64_t calls = 0, with_bytes = 0;
+  std::int64_t calls = 0, with_bytes = 0, with_counted_bytes = 0;
   BoundSplit bounds;
 };
 
@@ -164,6 +166,7 @@ void measure(Measurements& sum, const LaunchUtilisation& launch) {
   if (values.dram_bytes) {
     ++sum.with_bytes;
     sum.dram_bytes += values.dram_bytes->value;
+    if (values.dram_bytes->tier == Tier::t2 && !values.t2.by_kind) ++sum.with_counted_bytes;
   }
 }
 
@@ -185,6 +188,7 @@ void set_measurements(KernelSite& site, const Measurements& sum) {
   if (sum.dram_time > 0) site.dram_ratio = sum.dram_weighted / sum.dram_time;
   if (sum.compute_time > 0) site.compute_ratio = sum.compute_weighted / sum.compute_time;
   if (sum.calls > 0 && sum.with_bytes == sum.calls) site.dram_bytes = sum.dram_bytes;
+  site.dram_bytes_counted = sum.calls > 0 && sum.with_counted_bytes == sum.calls;
   site.bound = largest(sum.bounds);
 }
 
@@ -215,17 +219,25 @@ void fill_facts(RunProfile& profile, const Model& model, const Quality& quality)
   }
 }
 
-// The counters that were counted in replay, of each ordinal: mean over the replay steps.
-std::map<std::int64_t, std::map<std::string, double>> deterministic_counts(const Model& model) {
+// The counters that were counted in replay, by ordinal. In another sequence of launches another launch has the ordinal.
+std::map<std::int64_t, std::map<std::string, double>> deterministic_counts(const Model& model,
+                                                                           const StepAnalysis& steps) {
   std::map<Id, std::string> wanted;
   for (const auto& [id, metric] : model.metrics) {
     if (is_deterministic(metric.name)) wanted.emplace(id, metric.name);
   }
   std::map<std::int64_t, std::map<std::string, double>> counts;
   if (wanted.empty()) return counts;
+  std::set<Id> alike;
+  for (std::size_t i = 0; i < steps.steps.size(); ++i) {
+    if (steps.steps[i].process_id == steps.process_id &&
+        steps.steps[i].sequence_hash == steps.representative.summary.sequence_hash)
+      alike.insert(model.steps[i].step.id);
+  }
   std::unordered_map<Id, std::int64_t> ordinals;
   for (const Launches::Row& row : model.launches.rows()) {
-    if (row.ordinal_in_step != Launches::Row::kAbsent) ordinals.emplace(row.id, row.ordinal_in_step);
+    if (row.ordinal_in_step != Launches::Row::kAbsent && alike.contains(model.launches.step_ids()[row.step]))
+      ordinals.emplace(row.id, row.ordinal_in_step);
   }
   for (const store::LaunchMetric& value : model.launch_metrics) {
     const auto name = wanted.find(value.metric_id);
@@ -303,9 +315,10 @@ class Builder {
   std::vector<std::vector<std::int64_t>> time_ns_, calls_;
 };
 
-void add_measurements(RunProfile& profile, const Model& model, const UtilisationAnalysis& utilisation) {
+void add_measurements(RunProfile& profile, const Model& model, const StepAnalysis& steps,
+                      const UtilisationAnalysis& utilisation) {
   std::vector<Measurements> sums(profile.sites.size());
-  const auto counts = deterministic_counts(model);
+  const auto counts = deterministic_counts(model, steps);
   std::vector<std::int64_t> counted(profile.sites.size());
   for (std::size_t i = 0; i < utilisation.launches.size() && i < profile.order.size(); ++i) {
     const LaunchUtilisation& launch = utilisation.launches[i];
@@ -357,7 +370,7 @@ RunProfile read_profile(const std::string& path, const ProfileOptions& options, 
   const store::Activity activity(file);
   const Reading reading = read_launches(activity, steps->process_id, chosen, ask);
   Builder(profile, *model, reading, std::max<std::size_t>(1, chosen.ids.size())).build();
-  add_measurements(profile, *model, *utilisation);
+  add_measurements(profile, *model, *steps, *utilisation);
   double own_kernels_ns = 0;
   for (const auto& [id, sums] : reading.sites) own_kernels_ns += static_cast<double>(sums.time_ns.front());
   profile.parts = parts_of(*model, *steps, *accounting, own_kernels_ns);

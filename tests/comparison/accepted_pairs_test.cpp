@@ -404,6 +404,7 @@ RunProfile drawn_run(Lots& lots, const Odds& odds, const PlannedProgram& program
     if (run.sm_clock_hz && !lots.one_in(4 * odds.unmeasured))
       site.cycles = site.time_ns * 1e-9 * *run.sm_clock_hz;
     site.dram_bytes = kernel->dram_bytes;
+    site.dram_bytes_counted = kernel->dram_bytes.has_value();
     site.dram_ratio = kernel->dram_ratio;
     site.compute_ratio = kernel->compute_ratio;
     site.bound = kernel->bound;

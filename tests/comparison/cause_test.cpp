@@ -151,10 +151,12 @@ TEST(Describe, CountsOfAnotherNumberOfCallsAreNotCompared) {
 }
 
 TEST(Describe, BytesDifferFromHalfAPerCentOn) {
-  const auto differ = [](double of_a, double of_b) {
+  const auto differ = [](double of_a, double of_b, bool counted_a = true, bool counted_b = true) {
     KernelSite a = site("x", 1), b = site("x", 1);
     a.dram_bytes = of_a;
     b.dram_bytes = of_b;
+    a.dram_bytes_counted = counted_a;
+    b.dram_bytes_counted = counted_b;
     return !counted(a, b).empty();
   };
   EXPECT_FALSE(differ(1000, 1004));
@@ -162,6 +164,8 @@ TEST(Describe, BytesDifferFromHalfAPerCentOn) {
   EXPECT_TRUE(differ(1000, 1006));
   EXPECT_TRUE(differ(1000, 994));
   EXPECT_FALSE(differ(0, 1000)) << "a ratio to nothing is none";
+  EXPECT_FALSE(differ(1000, 1500, false, true)) << "samples are not as exact";
+  EXPECT_FALSE(differ(1000, 1500, true, false));
 }
 
 // A change of which nothing else is known to have changed, in time by a tenth.

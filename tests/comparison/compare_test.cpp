@@ -345,6 +345,8 @@ TEST(Compare, ChangedCountersAreToldWithoutStatistics) {
   runs_b[0].sites[4].dram_bytes = 1.004e9;
   runs_a[0].sites[5].dram_bytes = 1e9;
   runs_b[0].sites[5].dram_bytes = 1.006e9;
+  for (const std::size_t site : {4, 5})
+    runs_a[0].sites[site].dram_bytes_counted = runs_b[0].sites[site].dram_bytes_counted = true;
   const Comparison comparison = accepted(compare(runs_a, runs_b)).value();
   const auto counts = [&](std::size_t site) { return kernel(comparison, a[site].kernel).counts; };
   ASSERT_EQ(counts(3).size(), 2U);

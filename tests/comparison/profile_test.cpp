@@ -250,6 +250,59 @@ TEST(ProfileRun, ConfigurationsThatDifferFromStepToStepAreOneKernel) {
   }
 }
 
+// Two kernels, measured in a step that launches the same or in one that launches something else before them.
+TEST(ProfileRun, CountsAreThoseOfStepsThatLaunchTheSame) {
+  struct Case {
+    bool same, sampled;
+  };
+  for (const Case& c : {Case{true, false}, Case{false, false}, Case{true, true}}) {
+    const ridgeline::testing::TemporaryDirectory directory;
+    auto writer = store::CaptureWriter::create(directory / "c.ridge").value();
+    writer.set_run({.command_line = "program", .ridgeline_version = "test", .clock = "test"});
+    store::Launch launch;
+    launch.process_id = writer.add(store::Process{.pid = 1, .command = "program", .start_ns = 1});
+    launch.device_id = writer.add(store::Device{.name = "GPU", .uuid = "GPU-1"});
+    const std::vector<std::pair<store::Id, double>> metrics = {
+        {writer.metric_id("sm__ops_path_tensor_src_bf16_dst_fp32.sum"), 1},
+        {writer.metric_id("dram__bytes_read.sum"), 1},
+        {writer.metric_id("dram__bytes_write.sum"), 0}};
+    for (int step = 0; step < 4; ++step) {
+      const bool measured = step == 3;
+      store::Step row;
+      row.process_id = launch.process_id;
+      row.step_index = step;
+      row.phase = !measured ? Phase::timeline : c.sampled ? Phase::sample : Phase::replay;
+      launch.step_id = writer.add(row);
+      int ordinal = 0;
+      const auto add = [&](const char* kernel, double value) {
+        launch.kernel_id = writer.kernel_id(kernel);
+        launch.ordinal_in_step = ordinal;
+        launch.start_ns = 10'000'000 * (step + 1) + 100'000 * ordinal++;
+        launch.end_ns = launch.start_ns + 50'000;
+        ++launch.correlation_id;
+        const store::Id id = writer.add(launch);
+        if (!measured) return;
+        for (const auto& [metric, times] : metrics)
+          writer.add(store::LaunchMetric{id, metric, c.sampled ? Tier::t1 : Tier::t2, times * value, {}, {}});
+      };
+      if (measured && !c.same) add("something else", 700);
+      add("first", 100);
+      add("second", 200);
+    }
+    writer.finish();
+    const RunProfile profile = accepted(profile_run(directory / "c.ridge")).value();
+    ASSERT_EQ(profile.sites.size(), 2U);
+    for (const KernelSite& site : profile.sites) {
+      const double value = site.kernel == "first" ? 100 : 200;
+      std::map<std::string, double> counts;
+      if (c.same && !c.sampled) counts["sm__ops_path_tensor_src_bf16_dst_fp32.sum"] = value;
+      EXPECT_EQ(site.counts, counts);
+      EXPECT_EQ(site.dram_bytes, value) << "its own, also where it is at another place";
+      EXPECT_EQ(site.dram_bytes_counted, !c.sampled);
+    }
+  }
+}
+
 TEST(ProfileRun, FailuresNameTheFile) {
   const auto missing = accepted(profile_run("/nonexistent/x.ridge"));
   ASSERT_FALSE(missing.ok());

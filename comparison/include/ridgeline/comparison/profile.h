@@ -65,8 +65,11 @@ struct KernelSite {
   std::optional<double> dram_ratio;     ///< of the peak, time-weighted mean
   std::optional<double> compute_ratio;  ///< of the busiest pipe
   analyzer::KernelBound bound = analyzer::KernelBound::unmeasured;  ///< of the most time
-  /// Counters that are the same in every run of the same work, summed over the calls: by verbatim metric name.
+  /// Counters that are the same in every run of the same work, summed over the calls: by verbatim metric name. Of
+  /// steps that launch what the representative step does, and only if all calls were counted.
   std::map<std::string, double> counts;
+  /// dram_bytes are those of the calls themselves, and neither sampled nor those of other launches of the kind.
+  bool dram_bytes_counted = false;
 };
 
 /// Copies of one direction, or memsets, at one place of the program: all of one step, medians over the steps.
