@@ -96,7 +96,8 @@ TEST(TensorOperations, WithoutThoseOfALaunchAreNoSumOfTheStepAndNoShareOfAPeak) 
     const Counted of{{{known ? kOperations : kFp8Operations, 0}, {kTensor, known ? 0 : 40}}};
     const Analysis a = analysed(of);
     EXPECT_EQ(a.throughput.tensor_ops, known ? std::optional(40e9) : std::nullopt);
-    const LaunchValues& k = *analysed(of, by_operations).utilisation.launches[0].values;
+    const Analysis with_spec = analysed(of, by_operations);
+    const LaunchValues& k = *with_spec.utilisation.launches[0].values;
     EXPECT_EQ(k.compute_utilisation.has_value(), known);
     EXPECT_EQ(known ? k.compute_utilisation->value : 0, 0);
   }
