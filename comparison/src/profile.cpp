@@ -229,10 +229,10 @@ std::map<std::int64_t, std::map<std::string, double>> deterministic_counts(const
   std::map<std::int64_t, std::map<std::string, double>> counts;
   if (wanted.empty()) return counts;
   std::set<Id> alike;
-  for (std::size_t i = 0; i < steps.steps.size(); ++i) {
-    if (steps.steps[i].process_id == steps.process_id &&
-        steps.steps[i].sequence_hash == steps.representative.summary.sequence_hash)
-      alike.insert(model.steps[i].step.id);
+  for (const analyzer::StepSummary& step : steps.steps) {
+    if (step.process_id == steps.process_id &&
+        step.sequence_hash == steps.representative.summary.sequence_hash)
+      alike.insert(step.step_id);
   }
   std::unordered_map<Id, std::int64_t> ordinals;
   for (const Launches::Row& row : model.launches.rows()) {

@@ -357,10 +357,10 @@ std::string reach_notes(const analyzer::Ranking& ranking) {
   return text;
 }
 
-}  // namespace
-
-// Of a saving, what is said of the launches that were only sampled.
+// Less of the saving than this in launches that were only sampled is not worth a sentence.
 constexpr double kSampledShare = 0.05;
+
+}  // namespace
 
 std::string saving_notes(const analyzer::Ranking& ranking) {
   const analyzer::RankingTotals& t = ranking.totals;
@@ -378,8 +378,7 @@ std::string saving_notes(const analyzer::Ranking& ranking) {
     if (t.saved_target_sampled_ns >= kSampledShare * t.saved_target_ns) {
       text += fmt::format(
           " {} of it at {} is of launches that were sampled and not counted: samples have few of the pipes, "
-          "and one "
-          "that they do not have may be near its peak.",
+          "and one that they do not have may be near its peak.",
           time_text(t.saved_target_sampled_ns), target);
     }
   }
@@ -686,18 +685,19 @@ std::vector<std::string> tier_lines(const analyzer::Model& model, const analyzer
   std::vector<std::string> lines = {t0};
   for (const analyzer::TierShare& reach : quality.reach) {
     std::string share = percent_text(reach.dram_coverage) + " of kernel time";
-    if (reach.kind_share > 0) share += fmt::format(", {} by kind", percent_text(reach.kind_share));
+    const bool by_kind = reach.kind_share > 0;
+    if (by_kind) share += fmt::format(", {} by kind", percent_text(reach.kind_share));
     if (reach.tier == Tier::t1) {
       const std::string every =
           model.pm_windows.empty()
               ? "every few µs"
               : "every " + time_text(static_cast<double>(model.pm_windows.front().interval_ns));
-      lines.push_back(fmt::format("T1 sampled   counters read {}{}: {}", every,
-                                  reach.kind_share > 0 ? "" : " as steps run", share));
+      lines.push_back(
+          fmt::format("T1 sampled   counters read {}{}: {}", every, by_kind ? "" : " as steps run", share));
     } else if (reach.tier == Tier::t2) {
-      lines.push_back(reach.kind_share > 0
-                          ? "T2 counted   launches on their own: " + share
-                          : "T2 counted   each launch on its own in replayed steps: " + share);
+      lines.push_back(
+          fmt::format("T2 counted   {}: {}",
+                      by_kind ? "launches on their own" : "each launch on its own in replayed steps", share));
     } else if (reach.tier == Tier::t3) {
       lines.push_back("T3 cold      caches emptied before each launch: " + share);
     }

@@ -183,23 +183,41 @@ TEST(ProfileRun, WhatWasNotMeasuredHasNoUtilisation) {
   }
 }
 
+// A capture of one process on one device, while it is written.
+struct OneProcess {
+  OneProcess() {
+    writer.set_run({.command_line = "program", .ridgeline_version = "test", .clock = "test"});
+    launch.process_id = writer.add(store::Process{.pid = 1, .command = "program", .start_ns = 1});
+    launch.device_id = writer.add(store::Device{.name = "GPU", .uuid = "GPU-1"});
+  }
+  // The launches that follow are in it.
+  void step(int index, Phase phase) {
+    store::Step row;
+    row.process_id = launch.process_id;
+    row.step_index = index;
+    row.phase = phase;
+    launch.step_id = writer.add(row);
+  }
+  RunProfile profile() {
+    writer.finish();
+    return accepted(profile_run(directory / "c.ridge")).value();
+  }
+
+  ridgeline::testing::TemporaryDirectory directory;
+  store::CaptureWriter writer = store::CaptureWriter::create(directory / "c.ridge").value();
+  store::Launch launch;  // the next one
+};
+
 // One kernel at one place, launched once a step with each of so many grids. `smem_bytes`: by step and grid.
 RunProfile profile_of_grids(int grids, const std::function<int(int step, int grid)>& smem_bytes = {}) {
-  const ridgeline::testing::TemporaryDirectory directory;
-  auto writer = store::CaptureWriter::create(directory / "c.ridge").value();
-  writer.set_run({.command_line = "program", .ridgeline_version = "test", .clock = "test"});
-  store::Launch launch;
-  launch.process_id = writer.add(store::Process{.pid = 1, .command = "program", .start_ns = 1});
-  launch.device_id = writer.add(store::Device{.name = "GPU", .uuid = "GPU-1"});
+  OneProcess capture;
+  store::CaptureWriter& writer = capture.writer;
+  store::Launch& launch = capture.launch;
   launch.kernel_id = writer.kernel_id("kernel");
   launch.nvtx_path_id = writer.string_id("step / op");
   launch.block.x = 128;
   for (int step = 0; step < 6; ++step) {
-    store::Step row;
-    row.process_id = launch.process_id;
-    row.step_index = step;
-    row.phase = Phase::timeline;
-    launch.step_id = writer.add(row);
+    capture.step(step, Phase::timeline);
     for (int grid = 0; grid < grids; ++grid) {
       launch.grid.x = grid + 1;
       if (smem_bytes) launch.dynamic_smem_bytes = smem_bytes(step, grid);
@@ -210,8 +228,7 @@ RunProfile profile_of_grids(int grids, const std::function<int(int step, int gri
       writer.add(launch);
     }
   }
-  writer.finish();
-  return accepted(profile_run(directory / "c.ridge")).value();
+  return capture.profile();
 }
 
 // A few grids are those of the program's operations; more are those of its data, and one kernel.
@@ -256,23 +273,16 @@ TEST(ProfileRun, CountsAreThoseOfStepsThatLaunchTheSame) {
     bool same, sampled;
   };
   for (const Case& c : {Case{true, false}, Case{false, false}, Case{true, true}}) {
-    const ridgeline::testing::TemporaryDirectory directory;
-    auto writer = store::CaptureWriter::create(directory / "c.ridge").value();
-    writer.set_run({.command_line = "program", .ridgeline_version = "test", .clock = "test"});
-    store::Launch launch;
-    launch.process_id = writer.add(store::Process{.pid = 1, .command = "program", .start_ns = 1});
-    launch.device_id = writer.add(store::Device{.name = "GPU", .uuid = "GPU-1"});
+    OneProcess capture;
+    store::CaptureWriter& writer = capture.writer;
+    store::Launch& launch = capture.launch;
     const std::vector<std::pair<store::Id, double>> metrics = {
         {writer.metric_id("sm__ops_path_tensor_src_bf16_dst_fp32.sum"), 1},
         {writer.metric_id("dram__bytes_read.sum"), 1},
         {writer.metric_id("dram__bytes_write.sum"), 0}};
     for (int step = 0; step < 4; ++step) {
       const bool measured = step == 3;
-      store::Step row;
-      row.process_id = launch.process_id;
-      row.step_index = step;
-      row.phase = !measured ? Phase::timeline : c.sampled ? Phase::sample : Phase::replay;
-      launch.step_id = writer.add(row);
+      capture.step(step, !measured ? Phase::timeline : c.sampled ? Phase::sample : Phase::replay);
       int ordinal = 0;
       const auto add = [&](const char* kernel, double value) {
         launch.kernel_id = writer.kernel_id(kernel);
@@ -289,8 +299,7 @@ TEST(ProfileRun, CountsAreThoseOfStepsThatLaunchTheSame) {
       add("first", 100);
       add("second", 200);
     }
-    writer.finish();
-    const RunProfile profile = accepted(profile_run(directory / "c.ridge")).value();
+    const RunProfile profile = capture.profile();
     ASSERT_EQ(profile.sites.size(), 2U);
     for (const KernelSite& site : profile.sites) {
       const double value = site.kernel == "first" ? 100 : 200;

@@ -11,7 +11,6 @@ namespace {
 constexpr double kIdleTensorPipe = 0.02;
 // More is not none, whatever the samples' error.
 constexpr double kBusyTensorPipe = 0.05;
-constexpr double kStandardErrorsOfSamples = 2;
 
 bool may_multiply(KernelClass kernel_class) {
   return kernel_class == KernelClass::gemm || kernel_class == KernelClass::attention ||
@@ -59,7 +58,7 @@ std::vector<Operations> TensorOperations::of(const ReplayValues& values, const T
     return value_of(values, counter).has_value();
   });
   const std::optional<Measured> sampled = t1.concurrent ? std::nullopt : t1.tensor_utilisation;
-  const double doubt = sampled && sampled->error ? kStandardErrorsOfSamples * *sampled->error : 0;
+  const double doubt = sampled && sampled->error ? kStandardErrors95 * *sampled->error : 0;
   const bool sampled_idle = sampled && sampled->value + doubt < kIdleTensorPipe;
   const bool sampled_busy = sampled && sampled->value - doubt > kBusyTensorPipe;
   if (sampled_busy || (!all && !sampled_idle)) found.clear();

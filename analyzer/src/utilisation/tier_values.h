@@ -15,6 +15,9 @@
 
 namespace ridgeline::analyzer {
 
+/// What is within so many standard errors of the value, with a probability of 95 %.
+inline constexpr double kStandardErrors95 = 2;
+
 /// The launch of one step that stands at the same place, and its finite values at the tier.
 struct TierRow {
   store::Launch launch;

@@ -24,8 +24,7 @@ namespace ridgeline::analyzer {
 
 namespace {
 
-constexpr double kMinNoise = 0.01;       // of a figure beside a measured roof
-constexpr double kStandardErrors95 = 2;  // what is within them of the value, with a probability of 95 %
+constexpr double kMinNoise = 0.01;  // of a figure beside a measured roof
 
 // What the launches of a site have in common, and the groups of those of which nothing was measured.
 struct Site {
