@@ -20,6 +20,8 @@ using testing::kSampledTensor;
 using testing::kTensor;
 using testing::kWritten;
 
+constexpr const char* kSampledClock = "gpc__cycles_elapsed.avg.per_second";
+constexpr const char* kSampledHitRate = "LTS.TriageCompute.lts__average_t_sector_hit_rate_realtime.pct";
 constexpr const char* kL2Bytes = "lts__t_bytes.sum";
 constexpr const char* kL2Peak = "lts__t_bytes.sum.peak_sustained_elapsed.per_second";
 
@@ -84,6 +86,56 @@ TEST(Sampled, UtilisationIsOverTheSampledStepsOwnDuration) {
   EXPECT_NEAR(t1.compute_utilisation->value, 0.20, 1e-12);
   EXPECT_EQ(t1.busiest_pipe, Roof::kTensor);
   EXPECT_EQ(u.sample_steps.size(), 2U);
+}
+
+// A sampled step at `clock_hz` whose launch of k takes `duration_ns`, with 40 MB and the tensor pipe busy for 40,000
+// cycles.
+void add_sample_at_clock(FabricatedModel& f, std::int64_t duration_ns, double clock_hz) {
+  f.step(Phase::sample);
+  const std::int64_t start = 2'000'000 + 1'000'000 * static_cast<std::int64_t>(f.model.steps.size());
+  f.launch("k", start, start + duration_ns);
+  const double cycles = static_cast<double>(duration_ns) * clock_hz * 1e-9;
+  f.samples({{kRead, {30e6, 1e5}},
+             {kWritten, {10e6, 1e5}},
+             {kSampledTensor, {100 * 40e3 / cycles, 0.1}},
+             {kSampledClock, {clock_hz, 1e6}},
+             {kSampledHitRate, {60, 1}}},
+            18);
+}
+
+// Beside a collective, which holds SMs, the same work takes longer: 40 MB in 100 µs of the timeline are 0.4 of 1 TB/s,
+// in which steps ever they were sampled.
+TEST(Sampled, WorkThatTookLongerBesideACollectiveIsOverTheTimelinesTime) {
+  FabricatedModel f = one_timed_launch();
+  f.model.clock_samples = {{.device_id = 1, .time_ns = 1'050'000, .sm_clock_hz = 1'000'000'000}};
+  add_sample_at_clock(f, 180'000, 1e9);
+  add_sample_at_clock(f, 100'000, 1e9);
+  replay(f, 40e6, 40);
+  const auto u = utilisation(f.done());
+  const TierUtilisation& t1 = u.launches[0].values->t1;
+  EXPECT_NEAR(t1.dram_utilisation->value, 0.4, 1e-9);
+  EXPECT_NEAR(t1.dram_bytes->value, 40e6, 1);
+  EXPECT_NEAR(t1.tensor_utilisation->value, 0.4, 1e-9);
+  EXPECT_NEAR(t1.metrics.of("l2_hit_ratio")->value, 0.6, 1e-9);
+  EXPECT_NEAR(t1.cycles->value, 100e3, 1);
+  EXPECT_NEAR(t1.duration->value, 140e3, 1);
+  EXPECT_NEAR(u.launches[0].values->t2.tensor_utilisation->value, 0.4, 1e-9);
+
+  // Alone in the sampled steps and beside one in the timeline, the other way round.
+  FabricatedModel other = one_timed_launch();
+  other.model.clock_samples = {{.device_id = 1, .time_ns = 1'050'000, .sm_clock_hz = 1'000'000'000}};
+  add_sample_at_clock(other, 55'000, 1e9);
+  EXPECT_NEAR(utilisation(other.done()).launches[0].values->t1.dram_utilisation->value, 0.4, 1e-9);
+}
+
+// Half the clock and twice the time are as many cycles: the pipe's share of them is the timeline's too.
+TEST(Sampled, WorkThatTookLongerAtALowerClockKeepsItsShareOfTheCycles) {
+  FabricatedModel f = one_timed_launch();
+  f.model.clock_samples = {{.device_id = 1, .time_ns = 1'050'000, .sm_clock_hz = 1'000'000'000}};
+  add_sample_at_clock(f, 200'000, 0.5e9);
+  const TierUtilisation t1 = utilisation(f.done()).launches[0].values->t1;
+  EXPECT_NEAR(t1.tensor_utilisation->value, 0.4, 1e-9);
+  EXPECT_NEAR(t1.dram_utilisation->value, 0.2, 1e-9);
 }
 
 TEST(Sampled, ErrorIsTheLargerOfSpreadAndTheSamplesOwn) {
@@ -270,7 +322,7 @@ TEST(Tiers, PipeCyclesAreOverTheCyclesOfTheSampledSteps) {
   f.samples({{"gpc__cycles_elapsed.avg.per_second", {1.5e9, 1e6}}}, 18);
   replay(f, 40e6, 60);
   f.counters({{testing::kGpcCycles, 180e3}});
-  f.model.clock_samples.push_back({1, 1'000'000, 1'200'000'000, {}, {}, {}, {}});  // a poorer source
+  f.model.clock_samples.push_back({1, 1'000'000, 1'700'000'000, {}, {}, {}, {}});  // a poorer source
   const LaunchUtilisation k = utilisation(f.done()).launches[0];
   EXPECT_DOUBLE_EQ(*k.values->timeline_clock_hz, 1.8e9);
   EXPECT_DOUBLE_EQ(*ranking(f.model).rows.at(0).sm_clock_hz, 1.8e9);

@@ -18,8 +18,29 @@ bool plausible_clock(const store::Device* device, double clock_hz) {
   return clock_hz > 0.05 * most && clock_hz <= most;
 }
 
+// A launch that takes so many times longer or shorter in one step than in another, in nanoseconds and in cycles, does so
+// because of what runs beside it. Clocks that are read now and then are off by less.
+constexpr double kOtherCompany = 1.15;
+
+// The launch did the same in a sampled step as in the timeline's, and took another time, which no clock explains.
+bool had_other_company(const TierRows& rows, double timeline_ns, std::optional<double> timeline_clock_hz) {
+  if (timeline_ns <= 0 || timeline_clock_hz.value_or(0) <= 0) return false;
+  return std::any_of(rows.rows.begin(), rows.rows.end(), [&](const TierRow& row) {
+    const auto own = static_cast<double>(duration_ns(row.launch));
+    const double clock_hz = row.value(metric_name::kClockSampled).value_or(0);
+    if (!row.same_sequence || !has_time(row.launch) || own <= 0 || clock_hz <= 0) return false;
+    const double time = std::log(own / timeline_ns), cycles = time + std::log(clock_hz / *timeline_clock_hz);
+    return std::min(std::fabs(time), std::fabs(cycles)) > std::log(kOtherCompany);
+  });
+}
+
+bool is_share_of_elapsed(std::string_view counter) {
+  return counter.ends_with(".pct_of_peak_sustained_elapsed");
+}
+
 // What the samples of all steps say of one launch: an estimate a step.
 struct Samples {
+  std::optional<double> over_ns;  // what all estimates are over; none: each over its own step's duration
   std::vector<double> durations_ns;
   std::vector<double> clocks_hz;
   std::vector<Estimate> cycles;
@@ -33,17 +54,19 @@ struct Samples {
 
 void Samples::add(const TierRow& row, std::uint64_t observation, const store::Device* device) {
   const auto own = static_cast<double>(duration_ns(row.launch));
-  const auto rate = [own, observation](const MetricValue& value, double over) {
+  const double took = over_ns.value_or(own);
+  const double percent = 100.0 * took / own;  // of a share of the cycles that passed
+  const auto rate = [took, observation](const MetricValue& value, double over) {
     return Estimate{value.value / over,
                     value.error ? std::optional(std::fabs(*value.error / over)) : std::nullopt,
-                    value.sample_count.value_or(0), own, observation};
+                    value.sample_count.value_or(0), took, observation};
   };
   durations_ns.push_back(own);
   const MetricValue* read = row.find(metric_name::kDramRead);
   const MetricValue* written = row.find(metric_name::kDramWrite);
   if (read != nullptr && written != nullptr) {
-    Estimate both = rate(*read, own);
-    const Estimate other = rate(*written, own);
+    Estimate both = rate(*read, took);
+    const Estimate other = rate(*written, took);
     read_bytes += read->value;
     moved_bytes += read->value + written->value;
     both.value += other.value;
@@ -54,16 +77,18 @@ void Samples::add(const TierRow& row, std::uint64_t observation, const store::De
   if (const MetricValue* clock = row.find(metric_name::kClockSampled);
       clock != nullptr && plausible_clock(device, clock->value)) {
     clocks_hz.push_back(clock->value);
-    cycles.push_back(rate(*clock, 1e9 / own));
+    cycles.push_back(rate(*clock, 1e9 / took));
   }
   for (const Metric metric : kAllMetrics) {
     const MetricEntry& entry = metric.entry();
     if (entry.sampled.counter.empty()) continue;
-    if (const MetricValue* value = row.find(entry.sampled.counter))
-      metrics[metric].push_back(rate(*value, entry.unit == MetricUnit::ratio ? 100.0 : own));
+    if (const MetricValue* value = row.find(entry.sampled.counter)) {
+      const double ratio = is_share_of_elapsed(entry.sampled.counter) ? percent : 100.0;
+      metrics[metric].push_back(rate(*value, entry.unit == MetricUnit::ratio ? ratio : took));
+    }
   }
   for (const PipeMetric& pipe : known_sampled_pipe_metrics()) {
-    if (const MetricValue* value = row.find(pipe.metric)) pipes[pipe.metric].push_back(rate(*value, 100.0));
+    if (const MetricValue* value = row.find(pipe.metric)) pipes[pipe.metric].push_back(rate(*value, percent));
   }
 }
 
@@ -100,7 +125,7 @@ class Means {
 void fill_dram(const Samples& samples, const Means& means, store::Id device_id, Roofs& roofs,
                TierUtilisation& out) {
   const std::optional<Measured> bytes_per_ns = means.of(samples.dram, LaunchKinds::kDramInAll);
-  out.dram_bytes = scaled(bytes_per_ns, out.duration->value);
+  out.dram_bytes = scaled(bytes_per_ns, samples.over_ns.value_or(out.duration->value));
   if (!bytes_per_ns) {
     set_missing(out, MissingReason::metric_missing, AbsenceCause::sampled_without_dram);
   } else if (const Peak* roof = roofs.dram(device_id)) {
@@ -117,7 +142,7 @@ void fill_metrics(const Samples& samples, const Means& means, store::Id device_i
   for (const auto& [metric, estimates] : samples.metrics) {
     const std::optional<Measured> mean = means.of(estimates, metric.entry().sampled.counter);
     const bool bytes = metric.entry().unit == MetricUnit::bytes;
-    out.metrics.set(metric, bytes ? scaled(mean, out.duration->value) : mean);
+    out.metrics.set(metric, bytes ? scaled(mean, samples.over_ns.value_or(out.duration->value)) : mean);
     if (metric != Metric("l2_bytes")) continue;
     if (const Peak* roof = roofs.l2(device_id))
       out.metrics.set("l2_utilisation_ratio", scaled(mean, 1e9 / roof->value));
@@ -148,6 +173,9 @@ void fill_sampled(const Model& model, const store::Launch& launch, const TierRow
   out.concurrent =
       std::all_of(rows.rows.begin(), rows.rows.end(), [](const TierRow& row) { return row.concurrent(); });
   Samples samples;
+  if (kind == nullptr && had_other_company(rows, static_cast<double>(duration_ns(launch)),
+                                           roofs.timeline_clock(launch.device_id)))
+    samples.over_ns = static_cast<double>(duration_ns(launch));
   for (std::size_t i = 0; i < rows.rows.size(); ++i) {
     const TierRow& row = rows.rows[i];
     if (!has_time(row.launch) || duration_ns(row.launch) <= 0) continue;

@@ -20,8 +20,10 @@ struct SampledKind {
   const std::vector<std::uint64_t>& observations;  // by row
 };
 
-/// T1. Bytes ÷ own duration ÷ peak, step by step: the sampled steps' own times belong to their own bytes. `kind`
-/// null: of the launch itself; else `rows` are of launches of its kind, which come as near to the roofs.
+/// T1. Bytes ÷ own duration ÷ peak, step by step: the sampled steps' own times belong to their own bytes. Of a launch
+/// that took another time in them than clocks explain (beside a collective in the one, alone in the other) bytes and
+/// busy cycles are over its time in the timeline, which is what it costs. `kind` null: of the launch itself; else
+/// `rows` are of launches of its kind, which come as near to the roofs.
 void fill_sampled(const Model& model, const store::Launch& launch, const TierRows& rows,
                   const SampledKind* kind, Roofs& roofs, TierUtilisation& out);
 

@@ -236,6 +236,7 @@ TierRows TierSteps::rows(const store::Launch& launch) const {
     // In a step that launches other things the same kernel and grid may have another problem to solve.
     if (places.only_kinds || (places.other_sequence && !takes_about_as_long(launch, other))) continue;
     TierRow row = values_of(other);
+    row.same_sequence = !places.other_sequence;
     if (!row.values.empty()) found.rows.push_back(std::move(row));
   }
   return found;

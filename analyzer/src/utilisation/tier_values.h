@@ -22,6 +22,7 @@ inline constexpr double kStandardErrors95 = 2;
 struct TierRow {
   store::Launch launch;
   ByName<MetricValue> values;
+  bool same_sequence = true;  // its step launches what the representative one does
 
   [[nodiscard]] std::optional<double> value(std::string_view name) const;
   [[nodiscard]] const MetricValue* find(std::string_view name) const;
