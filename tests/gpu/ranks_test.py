@@ -140,6 +140,28 @@ class Memory(unittest.TestCase):
         self.assertEqual(ranks.without_ranks_own(["-B", "4", "--zero", "2", "--wire", "bf16", "--model", "124M"]), ("-B", "4", "--model", "124M"))
 
 
+class Losses(unittest.TestCase):
+    """What one H200 and two said in FP8: the loss bends in step 12, whose gradient is a hundred times the others'."""
+    one = [(0, 10.94, 14.6), (1, 10.0893, 4.56), (2, 9.5331, 2.06), (3, 9.1657, 1.96), (4, 8.8386, 2.11), (5, 8.3536, 1.52), (6, 8.0128, 1.38),
+           (10, 7.2447, 0.68), (11, 7.1130, 0.74), (12, 7.5368, 41.5), (13, 7.1254, 0.70), (14, 7.1501, 0.74)]
+    two = [(0, 10.94, 14.6), (1, 10.0899, 4.55), (2, 9.5330, 2.06), (3, 9.1653, 1.96), (4, 8.8382, 2.04), (5, 8.3517, 1.52), (6, 8.0093, 1.38),
+           (10, 7.2434, 0.68), (11, 7.1119, 0.75), (12, 8.3316, 72.0), (13, 7.1248, 0.71), (14, 7.1495, 0.76)]
+
+    def test_the_step_where_the_loss_bends_is_left_out(self):
+        self.assertAlmostEqual(ranks.loss_deviation("fp8", self.two, self.one), 8.0128 / 8.0093 - 1, places=5)
+
+    def test_in_fp32_it_counts(self):
+        self.assertAlmostEqual(ranks.loss_deviation("fp32", self.two, self.one), 8.3316 / 7.5368 - 1)
+
+    def test_what_stays_off_behind_it_is_seen(self):
+        lost = [row if row[0] <= 12 else (row[0], row[1] * 1.02, row[2]) for row in self.two]
+        self.assertGreater(ranks.loss_deviation("fp8", lost, self.one), ranks.TOLERANCE["fp8"][0])
+
+    def test_a_first_step_counts_whatever_its_gradient(self):
+        off = [(0, 11.2, 14.6), *self.two[1:]]
+        self.assertGreater(ranks.loss_deviation("fp8", off, self.one), ranks.TOLERANCE["fp8"][0])
+
+
 class Gathers(unittest.TestCase):
     def verdict(self, files=None, **forward):
         run = {"status": 0, "losses": [(step, 9.0 - step, 1.0) for step in range(ranks.STEPS)], "validations": [{"val_loss": 9.5}], "samples": [{"sample": [1, 2]}]}

@@ -34,7 +34,7 @@ struct ReductionOptions {
   /// micro-step.
   int zero = 0;
   WireType wire = WireType::fp32;
-  GatherPlace gather = GatherPlace::update;            // with zero 1 and 2
+  GatherPlace gather = GatherPlace::forward;           // with zero 1 and 2
   std::int64_t bucket_bytes = std::int64_t{40} << 20;  // of FP32 gradients: gradient_buckets.h has the rule
 };
 

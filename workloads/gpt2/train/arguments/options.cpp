@@ -241,7 +241,7 @@ void add_ranks(CLI::App& app, RankOptions& o) {
       ->group("Ranks");
   app.add_option("--gather", o.gather,
                  "With --zero: hand on the layers' matrices beside the update of others, or beside the next "
-                 "forward pass: update or forward [update]")
+                 "forward pass: update or forward [forward]")
       ->transform(choice<GatherPlace>({{"update", GatherPlace::update}, {"forward", GatherPlace::forward}}))
       ->group("Ranks");
   app.add_option("--bucket-mib", o.bucket_mib, "MiB of FP32 gradients that are added up at a time, at least")

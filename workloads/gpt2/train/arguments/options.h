@@ -20,7 +20,7 @@ struct RankOptions {
   int zero = 0;   // ZeRO's stage
   WireType wire = WireType::fp32;
   bool overlap = true;
-  GatherPlace gather = GatherPlace::update;
+  GatherPlace gather = GatherPlace::forward;
   int bucket_mib = 40;
   int ctas = 0;  // 0: NCCL's choice
   std::string nccl_library;
