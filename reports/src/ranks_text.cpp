@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "ridgeline/base/statistics.h"
 #include "ridgeline/base/units.h"
 #include "ridgeline/reports/ranks_document.h"
 
@@ -14,6 +15,7 @@ using analyzer::AccountPart;
 using analyzer::CallMismatch;
 using analyzer::InterferenceRefusal;
 using analyzer::JobAnalysis;
+using analyzer::JobStepCost;
 using analyzer::LatenessCause;
 using analyzer::MismatchKind;
 using analyzer::RankCost;
@@ -84,6 +86,31 @@ std::string communication(const JobAnalysis& of) {
       "Of a step of {}, {} are spent waiting for collectives: {} for the last rank, {} for the transfer.",
       time_text(account_ns(of, AccountPart::duration)), time_text(wait + transfer), time_text(wait),
       time_text(transfer));
+}
+
+// A few steps that take many times as long as the others, as the first ones do, are in the means: what most steps are like
+// is said then.
+std::string unlike_most_steps(const JobAnalysis& of) {
+  constexpr double kManyTimes = 3;
+  if (of.step_costs.size() < 3) return "";
+  std::vector<double> durations, waits;
+  for (const JobStepCost& step : of.step_costs) {
+    durations.push_back(step.duration_ns);
+    waits.push_back(step.exposed_ns);
+  }
+  const double usual = median(durations);
+  const auto longest = std::max_element(
+      of.step_costs.begin(), of.step_costs.end(),
+      [](const JobStepCost& a, const JobStepCost& b) { return a.duration_ns < b.duration_ns; });
+  const auto beyond = std::count_if(durations.begin(), durations.end(),
+                                    [&](double duration) { return duration > kManyTimes * usual; });
+  if (beyond == 0) return "";
+  return fmt::format(
+      "These are means, with {} that took more than three times the median: step {} took {}. In the median a "
+      "step "
+      "takes {} and waits {}.",
+      counted(beyond, "step"), longest->step_index, time_text(longest->duration_ns), time_text(usual),
+      time_text(median(waits)));
 }
 
 std::vector<std::string> clock_sentences(const JobAnalysis& of) {
@@ -204,7 +231,9 @@ std::string cause_text(LatenessCause cause) {
 }
 
 std::vector<std::string> ranks_sentences(const JobAnalysis& of) {
-  std::vector<std::string> all = {presence(of), verdict(of), communication(of), interference(of)};
+  std::vector<std::string> all = {presence(of), verdict(of), communication(of)};
+  if (std::string steps = unlike_most_steps(of); !steps.empty()) all.push_back(std::move(steps));
+  all.push_back(interference(of));
   if (of.loss) all.push_back(loss_sentence(*of.loss));
   for (std::string& sentence : clock_sentences(of)) all.push_back(std::move(sentence));
   for (std::size_t i = 0; i < of.mismatches.size() && i < kMismatchesSaid; ++i)

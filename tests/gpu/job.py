@@ -9,7 +9,7 @@ run without it exposes, nobody is late; here and in the next of each collective 
 the program's own), host-gaps, more-work, copies (the same with a rank that is late by a known time: named, with its cause and that time; after
 `healthy`, how the kernels of both ranks differ from those there), fsdp2 (PyTorch's FSDP2 by torchrun: gathers and scatters joined across the
 ranks, their bytes and bus bandwidth, exposed and hidden), curve (all-reduces from 64 KiB to 8 GiB with nothing beside them: the bus bandwidth of
-each is the program's own), merge (a capture of ranks merged by itself says the same; with another run's it is
+each is the program's own), windows (gathers that the copy engines do, launched and in a graph: a collective with its bytes, its copies and a bandwidth, and right sums), merge (a capture of ranks merged by itself says the same; with another run's it is
 refused), traffic (NVLink and PCIe bytes of healthy's program, sampled: what was
 sent while a collective ran beside what it has a rank send), sweep (the trainer with buckets of 1 MiB; what `ranks --what-if` says of larger ones beside runs with them). All need two GPUs. About
 190 seconds, and 70 more for sweep.
@@ -27,7 +27,7 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 PARAMETERS = 124_475_904  # of the model 124M as it is trained, vocabulary padded
 LEAST_BUS_BYTES_PER_S = 300e9  # of a large all-reduce between two GPUs with all their NVLinks
 CAUSES = {"host-gaps": "host_gaps", "more-work": "more_work", "copies": "copies"}
-CASES = ["ways", "trainer", "healthy", *CAUSES, "fsdp2", "curve", "traffic", "merge", "sweep"]
+CASES = ["ways", "trainer", "healthy", *CAUSES, "fsdp2", "curve", "traffic", "windows", "merge", "sweep"]
 LATE_MS = 6.0
 CURVE_MIB = (0.0625, 0.25, 1, 4, 16, 64, 256, 1024, 2048, 4096, 8192)
 MOST_OFF_BUS = 0.1
@@ -46,6 +46,8 @@ MOST_OFF_PARTS = 0.05  # medians over steps of parts need not add up to the medi
 FSDP_STEPS = 70
 MIN_STEPS = 5
 SHOWN_KERNELS = 8
+WINDOW_MIB = 16
+LEAST_COPIED_BYTES_PER_S = 250e9  # of a gather of WINDOW_MIB by the copy engines
 MOST_BETWEEN_CARDS = 0.05  # of a step: so much two cards with equal work may differ by, which is then said, and no fault
 
 
@@ -429,6 +431,39 @@ def check_traffic(checks, options):
         f"{(row['pcie_received_bytes'] or 0) / 1e6:.1f} out {(row['pcie_sent_bytes'] or 0) / 1e6:.1f} MB" for row in answer["ranks"]))
 
 
+def window_problems(own, answer, mib=WINDOW_MIB):
+    """Of a program that gathers by copies and says of itself whether its sums are right."""
+    wrong = [] if own.get("right") else ["the program's sums or gathered parts are wrong"]
+    gathers = [row for row in answer["collectives"] if row["function"] == "all_gather"]
+    if len(gathers) != 1 or not any(row["function"] == "all_reduce" for row in answer["collectives"]):
+        return wrong + [f"{len(gathers)} all_gather a step and functions {', '.join(sorted({row['function'] for row in answer['collectives']}))}"]
+    (row,) = gathers
+    if row["bytes"] != 2 * mib << 20:
+        wrong.append(f"the gather has {row['bytes']} bytes, not {2 * mib << 20}")
+    if not row["copies"]:
+        wrong.append("the gather is no copy")
+    if row["ranks"] != 2 or row["steps"] != len(answer["job"]["steps"]):
+        wrong.append(f"the gather is joined in {row['steps']} of {len(answer['job']['steps'])} steps, of {row['ranks']} ranks")
+    if not LEAST_COPIED_BYTES_PER_S <= (row["bus_bytes_per_s"] or 0) <= MOST_LINK_BYTES_PER_S:
+        wrong.append(f"the gather is at {(row['bus_bytes_per_s'] or 0) / 1e9:.1f} GB/s on the bus")
+    return wrong
+
+
+def check_windows(checks, options):
+    for name, more in (("windows", []), ("windows-graph", ["--graph"])):
+        program = [sys.executable, os.path.join(HERE, "window_collectives.py"), "--kind", "copy-engine", "--steps", "25", "--mib", str(WINDOW_MIB), *more]
+        done, _, answer = recorded(options, name, program, 5, 15, env={"NCCL_NVLS_ENABLE": "0"})
+        if isinstance(answer, str):
+            checks.add(name, False, answer)
+            continue
+        own = next((json.loads(line) for line in done.out.splitlines() if line.startswith('{"kind"')), {})
+        wrong = window_problems(own, answer)
+        row = next((row for row in answer["collectives"] if row["function"] == "all_gather"), {})
+        checks.add(name, not wrong, ("; ".join(wrong) + "; " if wrong else "") +
+                   f"all_gather of {(row.get('bytes') or 0) / 1e6:.1f} MB in {row.get('copies') or 0} copies at {(row.get('bus_bytes_per_s') or 0) / 1e9:.1f} GB/s on the bus, "
+                   f"{row.get('steps', 0)} steps")
+
+
 def check_merge(checks, options, captures):
     if len(captures) < 2:
         return checks.add("merge", False, "no two captures to merge")
@@ -470,6 +505,8 @@ def main():
             check_curve(checks, options)
         elif name == "traffic":
             check_traffic(checks, options)
+        elif name == "windows":
+            check_windows(checks, options)
         else:
             check_merge(checks, options, [capture for capture in captures if capture])
         seconds[name] = round(time.monotonic() - begin, 1)

@@ -137,6 +137,23 @@ class Curve(unittest.TestCase):
         self.assertIn(f"{size / 1048576:g} MiB", checks.rows[0]["detail"])
 
 
+class Windows(unittest.TestCase):
+    own = {"kind": "copy-engine", "right": True}
+
+    @staticmethod
+    def answer(**of_gather):
+        gather = {"function": "all_gather", "bytes": 33554432, "copies": 1, "ranks": 2, "steps": 15, "bus_bytes_per_s": 366.9e9, **of_gather}
+        return {"job": {"steps": list(range(15))}, "collectives": [gather, {**gather, "function": "all_reduce", "bytes": 16777216, "copies": None}]}
+
+    def test_a_gather_by_copies_passes_and_each_fault_is_found(self):
+        self.assertEqual(job.window_problems(self.own, self.answer()), [])
+        for fault, words in (({"copies": None}, "is no copy"), ({"bytes": 16777216}, "has 16777216 bytes"), ({"steps": 14}, "in 14 of 15 steps"), ({"ranks": 1}, "of 1 ranks"),
+                             ({"bus_bytes_per_s": None}, "at 0.0 GB/s"), ({"bus_bytes_per_s": 900e9}, "at 900.0 GB/s"), ({"function": "broadcast"}, "0 all_gather a step")):
+            with self.subTest(fault):
+                self.assertIn(words, "; ".join(job.window_problems(self.own, self.answer(**fault))))
+        self.assertIn("wrong", job.window_problems({"right": False}, self.answer())[0])
+
+
 class Fsdp(unittest.TestCase):
     """Four of the seven all-reduces are taken for gathers, so that three blocks and what is around them are gathered."""
 

@@ -54,6 +54,21 @@ TEST(RanksDocument, SaysWhichCallsDoNotFit) {
       << said;
 }
 
+TEST(RanksDocument, SaysWhatMostStepsAreLikeWhereSomeTakeManyTimesAsLong) {
+  generate::RankJob job;
+  job.steps = 8;
+  analyzer::JobAnalysis analysis = analysed_job(job);
+  EXPECT_EQ(all_of(ranks_sentences(analysis)).find("In the median"), std::string::npos);
+  for (analyzer::JobStepCost& step : analysis.step_costs) step.duration_ns = 3e6, step.exposed_ns = 5e5;
+  analysis.step_costs[2].duration_ns = 185e6;
+  analysis.step_costs[2].exposed_ns = 29e6;
+  const std::string said = all_of(ranks_sentences(analysis));
+  EXPECT_NE(said.find("with 1 step that took more than three times the median: step 2 took 185"),
+            std::string::npos)
+      << said;
+  EXPECT_NE(said.find("In the median a step takes 3.000 ms and waits 500.0 µs."), std::string::npos) << said;
+}
+
 TEST(RanksDocument, SaysWhatCollectivesCostKernelsOrWhyNot) {
   generate::RankJob job;
   job.steps = 8;
