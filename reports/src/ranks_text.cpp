@@ -88,8 +88,8 @@ std::string communication(const JobAnalysis& of) {
       time_text(transfer));
 }
 
-// A few steps that take many times as long as the others, as the first ones do, are in the means: what most steps are like
-// is said then.
+// A few steps that take many times as long as the others, as the first ones do, are in the means: what most steps are
+// like is said then.
 std::string unlike_most_steps(const JobAnalysis& of) {
   constexpr double kManyTimes = 3;
   if (of.step_costs.size() < 3) return "";

@@ -559,6 +559,75 @@ TEST(ManyRanks, WhatKernelsOfACollectiveDoNotAgreeOnIsNotSaid) {
   EXPECT_LT(without_type, static_cast<int>(analysis.collectives.size()));
 }
 
+// Numbers of the steps of a rank from elsewhere, as a recording has them that finds steps by their period.
+void count_from(store::Job& part, std::int64_t rank, std::int64_t further) {
+  const auto renumber = [&](auto& rows) {
+    for (auto& row : rows) {
+      if (row.rank == rank) row.step_index += further;
+    }
+  };
+  renumber(part.steps);
+  renumber(part.calls);
+  renumber(part.kernel_steps);
+}
+
+TEST(ManyRanks, StepsThatEachRankCountsFromElsewhereAreTheSameSteps) {
+  const TemporaryDirectory directory;
+  RankJob job;
+  job.ranks = 4;
+  job.steps = 12;
+  job.straggler = 3;
+  job.cause = RankCause::more_work;
+  const RankJobTruth truth = generate::generate_rank_job(job, directory.path());
+  const auto parts_of = [&] {
+    std::vector<store::Job> parts;
+    for (const std::string& file : truth.files) parts.push_back(ranks_of(file).value());
+    return parts;
+  };
+  const auto analysed = [](std::vector<store::Job> parts) {
+    store::Job whole = merged(std::move(parts)).value();
+    align_clocks(whole);
+    return analyse_job(whole).value();
+  };
+  const JobAnalysis expected = analysed(parts_of());
+  std::vector<store::Job> parts = parts_of();
+  count_from(parts[0], 0, 218);
+  count_from(parts[1], 1, 229);
+  count_from(parts[2], 2, 3);
+  count_from(parts[3], 3, 218);
+  const JobAnalysis analysis = analysed(parts);
+  ASSERT_EQ(analysis.steps.size(), expected.steps.size());
+  EXPECT_EQ(analysis.steps.front(), expected.steps.front() + 218);
+  EXPECT_EQ(analysis.straggler, 3);
+  ASSERT_EQ(analysis.collectives.size(), expected.collectives.size());
+  for (std::size_t i = 0; i < expected.collectives.size(); ++i)
+    EXPECT_DOUBLE_EQ(analysis.collectives[i].skew_ns.value_or(-1),
+                     expected.collectives[i].skew_ns.value_or(-1));
+
+  // In parts it is the same: ranks 2 and 3 are put together first, by the numbers of rank 2.
+  std::vector<store::Job> halves;
+  halves.push_back(merged({parts[0], parts[1]}).value());
+  halves.push_back(merged({parts[2], parts[3]}).value());
+  EXPECT_EQ(halves[1].steps.back().step_index, halves[1].steps[job.steps - 1].step_index);
+  const store::Job in_parts = merged(std::move(halves)).value(), at_once = merged(std::move(parts)).value();
+  ASSERT_EQ(in_parts.calls.size(), at_once.calls.size());
+  for (std::size_t i = 0; i < at_once.calls.size(); ++i)
+    EXPECT_EQ(in_parts.calls[i].step_index, at_once.calls[i].step_index);
+}
+
+// What is too short to be told by its time keeps its numbers.
+TEST(ManyRanks, TwoStepsSayNothingOfTheirNumbers) {
+  const TemporaryDirectory directory;
+  RankJob job;
+  job.steps = 2;
+  const RankJobTruth truth = generate::generate_rank_job(job, directory.path());
+  std::vector<store::Job> parts;
+  for (const std::string& file : truth.files) parts.push_back(ranks_of(file).value());
+  count_from(parts[1], 1, 5);
+  const store::Job whole = merged(std::move(parts)).value();
+  EXPECT_EQ(whole.steps.back().step_index, whole.steps.front().step_index + 1 + 5);
+}
+
 TEST(ManyRanks, MergingInPartsGivesTheSameAsMergingAtOnce) {
   const TemporaryDirectory directory;
   RankJob job;

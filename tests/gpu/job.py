@@ -108,6 +108,9 @@ def collective_problems(answer, functions, ranks=2):
         elif without := sum(not row["bytes"] or not row["bus_bytes_per_s"] for row in of):
             wrong.append(f"{without} of {len(of)} {function} have no bus bandwidth")
     wrong += unknown_ways(answer, functions)
+    step_ns = max((rank["duration_ns"] for rank in answer["rows"]), default=0)
+    if any((row["skew_ns"] or 0) > step_ns for row in rows):
+        wrong.append("ranks enter a collective more than a step apart: steps of other numbers are joined")
     if any((row["bus_bytes_per_s"] or 0) > MOST_LINK_BYTES_PER_S for row in rows):
         wrong.append(f"a bus bandwidth beyond the links' {MOST_LINK_BYTES_PER_S / 1e9:.0f} GB/s")
     if apart := sum(row["ranks"] != ranks for row in rows):

@@ -68,7 +68,7 @@ class Collectives(unittest.TestCase):
                              (lambda answer: answer["collectives"][2].update(ranks=1), "1 of 7 collectives are not joined"),
                              (lambda answer: answer["mismatches"].append({"rank": 1, "step_index": 3, "kind": "lost"}), "1 mismatches, first: rank 1, step 3, lost"),
                              (scaled("hidden_ns", 0.9), "exposed_ns + hidden_ns are"), (set_all("exposed_transfer_ns", 0), "exposed_wait_ns + exposed_transfer_ns are"),
-                             (set_all("protocol", None), "7 of 7 have no protocol"), (lambda answer: answer["collectives"][1].update(element_type=None), "1 of 7 have no type"),
+                             (set_all("skew_ns", 349e9), "more than a step apart"), (set_all("protocol", None), "7 of 7 have no protocol"), (lambda answer: answer["collectives"][1].update(element_type=None), "1 of 7 have no type"),
                              (lambda answer: answer["account"][0].update(time_ns=0), "account")):
             self.assertIn(says, "; ".join(self.wrong(change)))
 

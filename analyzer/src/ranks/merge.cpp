@@ -6,6 +6,7 @@
 #include <set>
 #include <tuple>
 
+#include "ranks/aligned_steps.h"
 #include "ranks/site_key.h"
 #include "ridgeline/analyzer/ranks/job_capture.h"
 #include "ridgeline/base/units.h"
@@ -194,6 +195,7 @@ Result<store::Job> merged(std::vector<store::Job> parts) {
     if (job.links.empty()) job.links = std::move(part.links);
   }
   sort_rows(job);
+  ranks::align_steps(job);
   return job;
 }
 

@@ -18,8 +18,8 @@ bool plausible_clock(const store::Device* device, double clock_hz) {
   return clock_hz > 0.05 * most && clock_hz <= most;
 }
 
-// A launch that takes so many times longer or shorter in one step than in another, in nanoseconds and in cycles, does so
-// because of what runs beside it. Clocks that are read now and then are off by less.
+// A launch that takes so many times longer or shorter in one step than in another, in nanoseconds and in cycles, does
+// so because of what runs beside it. Clocks that are read now and then are off by less.
 constexpr double kOtherCompany = 1.15;
 
 // The launch did the same in a sampled step as in the timeline's, and took another time, which no clock explains.
