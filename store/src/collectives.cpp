@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "capture_file.h"
 #include "ridgeline/store/schema.h"
 
@@ -63,6 +65,24 @@ std::vector<Collective> collectives(const Capture& capture) {
          .protocol = row.optional_word<CollectiveProtocol>(12, "collective.protocol"),
          .algorithm_source = row.optional_word<CollectiveSource>(13, "collective.algorithm_source")});
   return rows;
+}
+
+std::unordered_map<Id, std::int64_t> collective_traffic(const Capture& capture, Id first, Id last) {
+  constexpr std::int64_t kMaxBytes = INT64_MAX / 2;
+  std::unordered_map<Id, std::int64_t> traffic;
+  const auto database = with_tables(capture, kJobsAreKept);
+  if (!database) return traffic;
+  Statement row = database->prepare(
+      "SELECT launch_id, function, bytes FROM collective WHERE launch_id BETWEEN ? AND ? AND bytes > 0");
+  row.bind(1, first);
+  row.bind(2, last);
+  while (row.step()) {
+    const std::int64_t bytes = std::min(row.int64(2), kMaxBytes);
+    const bool twice =
+        row.word<CollectiveFunction>(1, "collective.function") == CollectiveFunction::all_reduce;
+    traffic[row.int64(0)] = twice ? 2 * bytes : bytes;
+  }
+  return traffic;
 }
 
 std::vector<CopiedCollective> copied_collectives(const Capture& capture) {

@@ -549,6 +549,39 @@ TEST(Advice, CommExposed) {
   EXPECT_TRUE(healthy(advised(brief), AdviceRule::comm_exposed));
 }
 
+// 100 MB take 100 µs once: of the 500 µs of the other call 400 are waiting for another rank, which an earlier start
+// does not end.
+TEST(Advice, CommExposedIsOfTheTransferAndNotOfTheWait) {
+  AdviceWork reduce{.name = "ncclDevKernel_AllReduce_Sum_bf16_RING_LL",
+                    .kernel_class = KernelClass::communication,
+                    .duration_ns = 500'000,
+                    .blocks = 24,
+                    .threads = 512,
+                    .dram_ratio = 0.1};
+  AdviceWork quick = reduce;
+  quick.duration_ns = 100'000;
+  const auto with_bytes = [&](std::int64_t of_the_long_one) {
+    AdviceModel model;
+    model.program(good_step_and({reduce, quick}));
+    model.done();
+    for (std::size_t i = 0; i < model.model.launches.size(); ++i) {
+      const Launches::Row& row = model.model.launches.row(i);
+      if (model.model.kernel_class(model.model.launches.site(i)) != KernelClass::communication) continue;
+      const bool is_long = duration_ns(row) > 300'000;
+      model.model.collective_traffic[row.id] = is_long ? of_the_long_one : 200'000'000;
+    }
+    return model.advised();
+  };
+  const AdviceReport report = with_bytes(200'000'000);
+  const Advice* advice = found(report, AdviceRule::comm_exposed);
+  ASSERT_NE(advice, nullptr);
+  EXPECT_NEAR(advice->net.mid_ns, 0.5 * 200'000, 30'000);
+  // As much as its time allows: nothing of it is a wait.
+  const AdviceReport all = with_bytes(1'000'000'000);
+  ASSERT_NE(found(all, AdviceRule::comm_exposed), nullptr);
+  EXPECT_NEAR(found(all, AdviceRule::comm_exposed)->net.mid_ns, 0.5 * 600'000, 60'000);
+}
+
 TEST(Advice, LoaderWait) {
   AdviceWork copy = copy_work(1'000'000, 30'000);
   copy.gap_ns = 600'000;

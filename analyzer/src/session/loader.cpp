@@ -11,6 +11,7 @@
 #include "model/measured_steps.h"
 #include "model/query_failed.h"
 #include "ridgeline/analyzer/model/nvtx_path.h"
+#include "ridgeline/store/collectives.h"
 
 namespace ridgeline::analyzer {
 
@@ -287,6 +288,18 @@ void Loader::add_copies(const store::ActivityFilter& filter, const QueryOptions&
       ask.stop));
 }
 
+void Loader::add_collectives(Model& model) {
+  store::Id first = std::numeric_limits<store::Id>::max(), last = 0;
+  for (std::size_t i = 0; i < model.launches.size(); ++i) {
+    if (model.kernel_class(model.launches.site(i)) != KernelClass::communication) continue;
+    first = std::min(first, model.launches.row(i).id);
+    last = std::max(last, model.launches.row(i).id);
+  }
+  if (last == 0) return;
+  ++counts_.queries;
+  model.collective_traffic = store::collective_traffic(capture_, first, last);
+}
+
 void Loader::add_metrics(const store::ActivityFilter& filter, const QueryOptions& ask, Model& model) {
   report_progress(ask, Stage::counters);
   ++counts_.queries;
@@ -480,6 +493,7 @@ Model Loader::slice(const Model& overview, const Selection& chosen, const Scope&
     model.graph_metrics = capture_.graph_metrics();
   }
   add_order(process_id, chosen, model);
+  add_collectives(model);
   add_ranges(ranges, scope.steps.kind == StepSelection::Kind::any ? scope.range : std::string(), ask, model);
   if (!model.stall_windows.empty()) {
     model.stall_samples = capture_.stall_samples();

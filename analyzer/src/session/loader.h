@@ -41,6 +41,7 @@ class Loader {
   void add_waits(store::Id process_id, TimeWindow time, Model& model);
   /// What orders the streams and graphs of the launches that are there.
   void add_order(store::Id process_id, const Selection& chosen, Model& model);
+  void add_collectives(Model& model);
   void add_metrics(const store::ActivityFilter& filter, const QueryOptions& ask, Model& model);
   void add_copies(const store::ActivityFilter& filter, const QueryOptions& ask, Model& model);
   /// Those that declare work, and the outermost that the pattern means.

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <unordered_map>
 #include <vector>
 
 #include "ridgeline/base/collective_words.h"
@@ -53,6 +54,10 @@ struct CopiedCollective {
 [[nodiscard]] std::vector<Communicator> communicators(const Capture& capture);
 /// By launch; likewise. From the bytes' source on they are empty before kCollectiveDetailsAreKept.
 [[nodiscard]] std::vector<Collective> collectives(const Capture& capture);
+/// Of the launches from `first` to `last` whose bytes are known: what a ring of many ranks sends for the call, in
+/// bytes: twice the array of an all-reduce, once that of others. Likewise.
+[[nodiscard]] std::unordered_map<Id, std::int64_t> collective_traffic(const Capture& capture, Id first,
+                                                                      Id last);
 /// By copy; none before schema version kCopiedCollectivesAreKept. Throws Error(corrupt).
 [[nodiscard]] std::vector<CopiedCollective> copied_collectives(const Capture& capture);
 

@@ -73,6 +73,8 @@ struct Model {
   std::vector<ModelStep> steps;        // by process, step_index
   std::map<store::Id, store::Metric> metrics;
   std::vector<store::LaunchMetric> launch_metrics;  // by launch, metric
+  /// Bytes that a collective sends, by its launch (store::collective_traffic); none where they are not known.
+  std::unordered_map<store::Id, std::int64_t> collective_traffic;
   std::vector<store::Completeness> completeness;
   std::vector<store::TierStatus> tier_statuses;
   std::vector<store::Message> messages;
