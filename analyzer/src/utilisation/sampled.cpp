@@ -55,7 +55,7 @@ struct Samples {
 void Samples::add(const TierRow& row, std::uint64_t observation, const store::Device* device) {
   const auto own = static_cast<double>(duration_ns(row.launch));
   const double took = over_ns.value_or(own);
-  const double percent = 100.0 * took / own;  // of a share of the cycles that passed
+  const double percent = over_ns ? 100.0 * took / own : 100.0;  // of a share of the cycles that passed
   const auto rate = [took, observation](const MetricValue& value, double over) {
     return Estimate{value.value / over,
                     value.error ? std::optional(std::fabs(*value.error / over)) : std::nullopt,
