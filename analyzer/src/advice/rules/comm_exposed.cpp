@@ -78,7 +78,8 @@ RuleAnswer judge_comm_exposed(const RuleInput& in) {
     proposal.basis = AdviceBasis::estimated;
     answer.cannot_say(AdviceNeed::all_ranks, subject, exposed_ns);
   }
-  if (hideable_ns * scale < kMinCommShare * static_cast<double>(accounting.step_ns)) {
+  // Mostly waits.
+  if (hideable_ns < sum_ns && hideable_ns * scale < kMinCommShare * static_cast<double>(accounting.step_ns)) {
     answer.nearest = {{"exposed_ns", exposed_ns, {}, {}}, {"transfer_ns", hideable_ns * scale, {}, {}}};
     return answer;
   }
