@@ -106,9 +106,8 @@ std::string unlike_most_steps(const JobAnalysis& of) {
                                     [&](double duration) { return duration > kManyTimes * usual; });
   if (beyond == 0) return "";
   return fmt::format(
-      "These are means, with {} that took more than three times the median: step {} took {}. In the median a "
-      "step "
-      "takes {} and waits {}.",
+      "These are means, with {} that took more than three times the median: step {} took {}. In the median "
+      "a step takes {} and waits {}.",
       counted(beyond, "step"), longest->step_index, time_text(longest->duration_ns), time_text(usual),
       time_text(median(waits)));
 }

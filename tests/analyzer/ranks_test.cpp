@@ -24,12 +24,20 @@ struct Made {
   JobAnalysis analysis;
 };
 
-store::Job merged_files(const std::vector<std::string>& files) {
+std::vector<store::Job> parts_of(const std::vector<std::string>& files) {
   std::vector<store::Job> parts;
   for (const std::string& file : files) parts.push_back(ranks_of(file).value());
+  return parts;
+}
+
+store::Job put_together(std::vector<store::Job> parts) {
   store::Job job = merged(std::move(parts)).value();
   align_clocks(job);
   return job;
+}
+
+store::Job merged_files(const std::vector<std::string>& files) {
+  return put_together(parts_of(files));
 }
 
 Made made(const RankJob& options) {
@@ -579,23 +587,13 @@ TEST(ManyRanks, StepsThatEachRankCountsFromElsewhereAreTheSameSteps) {
   job.straggler = 3;
   job.cause = RankCause::more_work;
   const RankJobTruth truth = generate::generate_rank_job(job, directory.path());
-  const auto parts_of = [&] {
-    std::vector<store::Job> parts;
-    for (const std::string& file : truth.files) parts.push_back(ranks_of(file).value());
-    return parts;
-  };
-  const auto analysed = [](std::vector<store::Job> parts) {
-    store::Job whole = merged(std::move(parts)).value();
-    align_clocks(whole);
-    return analyse_job(whole).value();
-  };
-  const JobAnalysis expected = analysed(parts_of());
-  std::vector<store::Job> parts = parts_of();
+  std::vector<store::Job> parts = parts_of(truth.files);
+  const JobAnalysis expected = analyse_job(put_together(parts)).value();
   count_from(parts[0], 0, 218);
   count_from(parts[1], 1, 229);
   count_from(parts[2], 2, 3);
   count_from(parts[3], 3, 218);
-  const JobAnalysis analysis = analysed(parts);
+  const JobAnalysis analysis = analyse_job(put_together(parts)).value();
   ASSERT_EQ(analysis.steps.size(), expected.steps.size());
   EXPECT_EQ(analysis.steps.front(), expected.steps.front() + 218);
   EXPECT_EQ(analysis.straggler, 3);
@@ -621,8 +619,7 @@ TEST(ManyRanks, TwoStepsSayNothingOfTheirNumbers) {
   RankJob job;
   job.steps = 2;
   const RankJobTruth truth = generate::generate_rank_job(job, directory.path());
-  std::vector<store::Job> parts;
-  for (const std::string& file : truth.files) parts.push_back(ranks_of(file).value());
+  std::vector<store::Job> parts = parts_of(truth.files);
   count_from(parts[1], 1, 5);
   const store::Job whole = merged(std::move(parts)).value();
   EXPECT_EQ(whole.steps.back().step_index, whole.steps.front().step_index + 1 + 5);

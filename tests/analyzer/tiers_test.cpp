@@ -319,7 +319,7 @@ TEST(Tiers, ColdStepsAloneAreMeasurementsToo) {
 TEST(Tiers, PipeCyclesAreOverTheCyclesOfTheSampledSteps) {
   FabricatedModel f = one_timed_launch();
   add_sample(f, 120'000, 44e6, 1e6);
-  f.samples({{"gpc__cycles_elapsed.avg.per_second", {1.5e9, 1e6}}}, 18);
+  f.samples({{kSampledClock, {1.5e9, 1e6}}}, 18);
   replay(f, 40e6, 60);
   f.counters({{testing::kGpcCycles, 180e3}});
   f.model.clock_samples.push_back({1, 1'000'000, 1'700'000'000, {}, {}, {}, {}});  // a poorer source

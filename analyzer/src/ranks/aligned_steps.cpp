@@ -3,10 +3,13 @@
 #include <algorithm>
 #include <cstdint>
 #include <cstdlib>
+#include <iterator>
 #include <map>
+#include <string>
 #include <unordered_map>
 #include <vector>
 
+#include "ranks/job_view.h"
 #include "ridgeline/analyzer/ranks/job_capture.h"
 #include "ridgeline/base/statistics.h"
 
@@ -26,21 +29,18 @@ struct StepEnd {
 using Ends = std::vector<StepEnd>;  // by time
 
 std::map<std::int64_t, Ends> ends_by_rank(const store::Job& job) {
-  std::map<std::int64_t, std::unordered_map<std::int64_t, std::int64_t>> starts, ends;
-  for (const store::JobStep& step : job.steps) starts[step.rank][step.step_index] = step.start_ns;
-  for (const store::JobCall& call : job.calls) {
-    const auto start = starts[call.rank].find(call.step_index);
-    if (start == starts[call.rank].end()) continue;
-    std::int64_t& end = ends[call.rank].try_emplace(call.step_index, 0).first->second;
-    end = std::max(end, start->second + call.start_offset_ns + call.duration_ns);
+  const JobView view(job);
+  std::map<std::int64_t, Ends> ends;
+  for (std::size_t i = 0; i < job.calls.size(); ++i) {  // by rank and step
+    const store::JobCall& call = job.calls[i];
+    Ends& all = ends[call.rank];
+    if (all.empty() || all.back().step_index != call.step_index)
+      all.push_back({call.step_index, view.end_ns(i)});
+    all.back().end_ns = std::max(all.back().end_ns, view.end_ns(i));
   }
-  std::map<std::int64_t, Ends> out;
-  for (const auto& [rank, of_steps] : ends) {
-    Ends& all = out[rank];
-    for (const auto& [step, end] : of_steps) all.push_back({step, end});
+  for (auto& [rank, all] : ends)
     std::sort(all.begin(), all.end(), [](const StepEnd& a, const StepEnd& b) { return a.end_ns < b.end_ns; });
-  }
-  return out;
+  return ends;
 }
 
 double usual_step_length_ns(const Ends& ends) {
