@@ -559,6 +559,9 @@ TEST(DrawnMerges, SayWhatDoesNotBelongTogether) {
             rank.world_size = 8;
             if (lots.one_in(12))
               rank.world_size = lots.one_in(2) ? std::nullopt : std::optional<std::int64_t>(4);
+            store::JobStep step;
+            step.rank = rank.rank;
+            part.steps.push_back(step);
             store::JobCall call;
             call.rank = rank.rank;
             call.site_id = lots.between(1, 2);
