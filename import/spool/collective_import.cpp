@@ -34,6 +34,11 @@ bool ends_with_the_size(CollectiveFunction function) {
   return function == CollectiveFunction::all_gather || function == CollectiveFunction::all_to_all;
 }
 
+// Calls of all ranks of a group.
+bool is_numbered(CollectiveFunction function) {
+  return function != CollectiveFunction::send_receive;
+}
+
 std::optional<std::int64_t> whole_array(std::int64_t part_bytes, std::optional<std::int64_t> ranks) {
   if (!ranks || part_bytes > INT64_MAX / *ranks) return std::nullopt;
   return part_bytes * *ranks;
@@ -70,39 +75,106 @@ void RecordedCollectives::know_paths() {
 void RecordedCollectives::scan() {
   know_paths();
   if (paths_.empty()) return;
+  read_payloads();
+  read_events();
+  std::stable_sort(events_.begin(), events_.end(),
+                   [](const Event& a, const Event& b) { return a.time_ns < b.time_ns; });
+  for (const Event& event : events_) {
+    if (event.is_launch) {
+      on_launch(event);
+    } else {
+      on_range_end(event);
+    }
+  }
+  events_ = {};
+  payloads_ = {};
+  resolve_graphs();
+  if (copies_.has_calls()) read_launches_beside_copies();
+  know_what_is_left_out();
+}
+
+void RecordedCollectives::read_payloads() {
+  visit_records(reader_, {spool::RecordType::nvtx_payload}, {}, [this](const spool::RecordView& view) {
+    const auto* payload = view.as<spool::NvtxPayloadRecord>();
+    if (payload != nullptr && payload->position == 0 && payload->length_bytes <= kLongestNcclPayloadBytes)
+      payloads_[payload->range_id] = std::string(view.trailing_bytes());
+  });
+}
+
+void RecordedCollectives::read_events() {
   using spool::RecordType;
   visit_records(reader_,
-                {RecordType::launch, RecordType::nvtx_range, RecordType::nvtx_payload, RecordType::graph_node,
-                 RecordType::collective_detail},
+                {RecordType::launch, RecordType::nvtx_range, RecordType::graph_node,
+                 RecordType::collective_detail, RecordType::step_start},
                 {}, [this](const spool::RecordView& view) {
                   if (const auto* launch = view.as<spool::LaunchRecord>()) {
-                    on_launch(*launch);
-                  } else if (const auto* payload = view.as<spool::NvtxPayloadRecord>()) {
-                    if (payload->position == 0 && payload->length_bytes <= kLongestNcclPayloadBytes)
-                      payloads_[payload->range_id] = std::string(view.trailing_bytes());
+                    add_launch(*launch);
                   } else if (const auto* range = view.as<spool::NvtxRangeRecord>()) {
-                    on_range_end(*range);
+                    ordinals_.range_recorded(range->range_id);
+                    if (!paths_.contains(range->path_id)) return;
+                    Event event;
+                    event.time_ns = range->end_ns;
+                    event.range = range->range_id;
+                    event.start_ns = range->start_ns;
+                    event.thread = range->thread_id;
+                    event.path = range->path_id;
+                    event.graph = graphs_made_;
+                    events_.push_back(event);
+                  } else if (const auto* step = view.as<spool::StepStartRecord>()) {
+                    if ((step->header.flags & spool::kStepAlone) != 0)
+                      ordinals_.left_out_from(step->start_ns);
                   } else if (const auto* node = view.as<spool::GraphNodeRecord>()) {
-                    if (node->graph != last_graph_) captured_until_here();
+                    if (node->graph != last_graph_) ++graphs_made_;
                     last_graph_ = node->graph;
+                    ordinals_.graph_made();
                   } else if (const auto* detail = view.as<spool::CollectiveDetailRecord>()) {
                     details_.add(*detail);
                   }
                 });
-  captured_until_here();
-  resolve_graphs();
 }
 
-// What was captured since the last graph was made is in this one.
-void RecordedCollectives::captured_until_here() {
-  copies_.graph_made();
-  if (!captured_.empty()) captured_graphs_.push_back(std::move(captured_));
-  captured_.clear();
+void RecordedCollectives::add_launch(const spool::LaunchRecord& launch) {
+  if ((launch.header.flags & spool::kLaunchFailed) != 0) return;
+  if ((launch.header.flags & spool::kLaunchIsGraph) != 0) {
+    ordinals_.graph_launched(launch.correlation_id, launch.enter_ns);
+    return;
+  }
+  if (!paths_.contains(launch.nvtx_path_id)) return;
+  Event event;
+  event.time_ns = launch.enter_ns;
+  event.range = launch.nvtx_range_id;
+  event.thread = launch.thread_id;
+  event.path = launch.nvtx_path_id;
+  event.correlation_id = launch.correlation_id;
+  event.graph = graphs_made_;
+  event.is_launch = true;
+  event.captured = (launch.header.flags & spool::kLaunchCaptured) != 0;
+  events_.push_back(event);
 }
 
-// Of graphs with the same calls it does not matter which one ran.
+void RecordedCollectives::read_launches_beside_copies() {
+  visit_records(reader_, {spool::RecordType::launch}, {}, [this](const spool::RecordView& view) {
+    const auto* launch = view.as<spool::LaunchRecord>();
+    if (launch == nullptr || (launch->header.flags & spool::kLaunchFailed) != 0) return;
+    copies_.launched(launch->thread_id, launch->enter_ns, launch->correlation_id,
+                     (launch->header.flags & spool::kLaunchCaptured) != 0);
+  });
+}
+
+void RecordedCollectives::know_what_is_left_out() {
+  for (const RecordedWindow& window : spool_.windows) {
+    if (window.close_ns) ordinals_.left_out_from(*window.close_ns);
+  }
+  const auto& complete = spool_.completeness;
+  if (!complete || complete->dropped_records > 0 || complete->spool_records_lost > 0 ||
+      complete->strings_lost > 0)
+    ordinals_.forget();
+}
+
+// What was captured since the last graph was made is in this one. Of graphs with the same calls it does not matter
+// which one ran.
 void RecordedCollectives::resolve_graphs() {
-  for (const std::vector<Launched>& captured : captured_graphs_) {
+  for (const auto& [graph, captured] : captured_graphs_) {
     std::vector<Known> calls;
     for (const Launched& launched : captured) {
       if (const std::optional<Known> known = known_of(launched)) calls.push_back(*known);
@@ -115,25 +187,23 @@ void RecordedCollectives::resolve_graphs() {
       graphs_.push_back(std::move(calls));
       continue;
     }
-    for (std::size_t i = 0; i < calls.size(); ++i) (*same)[i].detail.keep_what_agrees(calls[i].detail);
+    for (std::size_t i = 0; i < calls.size(); ++i) {
+      (*same)[i].detail.keep_what_agrees(calls[i].detail);
+      if ((*same)[i].calls != calls[i].calls) (*same)[i].calls = 0;
+    }
   }
   captured_graphs_.clear();
 }
 
-void RecordedCollectives::on_launch(const spool::LaunchRecord& launch) {
-  if ((launch.header.flags & spool::kLaunchFailed) != 0) return;
-  copies_.launched(launch.thread_id, launch.correlation_id,
-                   (launch.header.flags & spool::kLaunchCaptured) != 0);
-  if ((launch.header.flags & spool::kLaunchIsGraph) != 0) return;
-  const auto path = paths_.find(launch.nvtx_path_id);
-  if (path == paths_.end()) return;
+void RecordedCollectives::on_launch(const Event& launch) {
+  const auto path = paths_.find(launch.path);
   Launched launched;
-  launched.range = launch.nvtx_range_id;
+  launched.range = launch.range;
   launched.correlation_id = launch.correlation_id;
   if (path->second.kind == PathKind::call) {
-    launched.call = call_in(path->second.function, launch.nvtx_range_id);
+    launched.call = call_in(path->second.function, launch.range);
   } else if (path->second.kind == PathKind::group_ends) {
-    const ThreadGroup& group = groups_of_threads_[launch.thread_id];
+    const ThreadGroup& group = groups_of_threads_[launch.thread];
     launched.call = as_one(group.calls);
     launched.calls = group.ranges;
     launched.moves_messages = std::any_of(group.calls.begin(), group.calls.end(), [](const NcclCall& call) {
@@ -145,47 +215,53 @@ void RecordedCollectives::on_launch(const spool::LaunchRecord& launch) {
   }
   calls_ = true;
   ++launches_of_range_[launched.range];
-  if ((launch.header.flags & spool::kLaunchCaptured) != 0) {
-    captured_.push_back(std::move(launched));
+  if (launch.captured) {
+    ordinals_.captured(launched.range);
+    for (const std::uint64_t range : launched.calls) ordinals_.captured(range);
+    captured_graphs_[launch.graph].push_back(std::move(launched));
   } else {
     launched_[launch.correlation_id] = std::move(launched);
   }
 }
 
-void RecordedCollectives::on_range_end(const spool::NvtxRangeRecord& range) {
-  const auto path = paths_.find(range.path_id);
-  if (path != paths_.end()) {
-    ThreadGroup& group = groups_of_threads_[range.thread_id];
-    switch (path->second.kind) {
-      case PathKind::group_begins:
-        ++group.depth;
-        break;
-      case PathKind::group_ends:
-        group.depth = std::max(group.depth - 1, 0);
-        if (group.depth > 0) break;
-        if (!launches_of_range_.contains(range.range_id)) {
-          for (const NcclCall& call : group.calls) without_kernel(range.thread_id, call);
-        }
-        group.calls.clear();
-        group.ranges.clear();
-        break;
-      case PathKind::call:
-        if (launches_of_range_.contains(range.range_id)) break;
-        if (group.depth == 0) {
-          without_kernel(range.thread_id, call_in(path->second.function, range.range_id));
-        } else if (group.calls.size() < kMaxCallsOfGroup) {
-          group.calls.push_back(call_in(path->second.function, range.range_id));
-          group.ranges.push_back(range.range_id);
-        }
-        break;
-      case PathKind::makes_group:
-        note_group(range.range_id);
-        break;
-      case PathKind::other:
-        break;
+void RecordedCollectives::on_range_end(const Event& range) {
+  const auto path = paths_.find(range.path);
+  ThreadGroup& group = groups_of_threads_[range.thread];
+  switch (path->second.kind) {
+    case PathKind::group_begins:
+      ++group.depth;
+      break;
+    case PathKind::group_ends:
+      group.depth = std::max(group.depth - 1, 0);
+      if (group.depth > 0) break;
+      if (!launches_of_range_.contains(range.range)) {
+        for (std::size_t i = 0; i < group.calls.size(); ++i)
+          without_kernel(range, group.calls[i], group.ranges[i]);
+      }
+      group.calls.clear();
+      group.ranges.clear();
+      break;
+    case PathKind::call: {
+      const NcclCall call = call_in(path->second.function, range.range);
+      if (call.group && is_numbered(call.function))
+        ordinals_.called(range.range, range.start_ns, *call.group);
+      if (launches_of_range_.contains(range.range)) break;
+      if (group.depth == 0) {
+        without_kernel(range, call, range.range);
+      } else if (group.calls.size() < kMaxCallsOfGroup) {
+        group.calls.push_back(call);
+        group.ranges.push_back(range.range);
+      } else {
+        ordinals_.forget();  // whether they are captured is not known of them
+      }
+      break;
     }
+    case PathKind::makes_group:
+      note_group(range.range);
+      break;
+    case PathKind::other:
+      break;
   }
-  payloads_.erase(range.range_id);
 }
 
 // Versions before 2.25 do not have the communicator's hash in front of the size.
@@ -209,11 +285,12 @@ RecordedCollectives::NcclCall RecordedCollectives::call_in(CollectiveFunction fu
 }
 
 // Engines add nothing up.
-void RecordedCollectives::without_kernel(std::uint32_t thread_id, const NcclCall& call) {
+void RecordedCollectives::without_kernel(const Event& end, const NcclCall& call, std::uint64_t range_id) {
+  ordinals_.without_launch(range_id);
   const bool copies =
       call.function == CollectiveFunction::all_gather || call.function == CollectiveFunction::all_to_all;
   if (copies && call.group && call.bytes)
-    copies_.called(thread_id, {call.function, *call.group, *call.bytes});
+    copies_.called(end.thread, end.time_ns, end.graph, {call.function, *call.group, *call.bytes});
 }
 
 // What one kernel does for several calls: they must be alike.
@@ -240,7 +317,9 @@ void RecordedCollectives::note_group(std::uint64_t range_id) {
   const auto ranks = number_at<std::int32_t>(bytes, 8);
   const auto rank = number_at<std::int32_t>(bytes, 12);
   if (ranks < 1 || ranks > kMaxRanksOfGroup || rank < 0 || rank >= ranks) return;
-  NcclGroup& group = groups_[number_at<std::uint64_t>(bytes, 0)];
+  const auto hash = number_at<std::uint64_t>(bytes, 0);
+  ordinals_.group_made(hash);
+  NcclGroup& group = groups_[hash];
   group.ranks = ranks;
   group.rank = rank;
 }
@@ -296,7 +375,11 @@ std::optional<RecordedCollectives::Known> RecordedCollectives::known_of(const La
   Known known;
   if (launched.call) {
     known.call = *launched.call;
-    if (!is_alone(launched)) known.call.bytes.reset();
+    if (is_alone(launched)) {
+      known.calls = launched.calls.empty() ? 1 : static_cast<std::int64_t>(launched.calls.size());
+    } else {
+      known.call.bytes.reset();
+    }
     if (said &&
         (differ(said->function, std::optional(known.call.function)) || differ(said->group, known.call.group)))
       said.reset();
@@ -325,16 +408,19 @@ RecordedCollectives::KernelFacts RecordedCollectives::facts_of(const Execution& 
 }
 
 void RecordedCollectives::ran(const Execution& execution, store::Id launch_id, std::string_view kernel) {
-  if (paths_.empty() || kernel.find(kNcclPrefix) == std::string_view::npos) return;
+  if (paths_.empty()) return;
+  const bool communicates = kernel.find(kNcclPrefix) != std::string_view::npos;
   if (execution.graph_node) {
-    graph_launches_[execution.correlation_id].push_back(
-        {execution.start_ns, launch_id, facts_of(execution, kernel)});
+    std::vector<NodeRun>& runs = graph_launches_[execution.correlation_id];  // of none is known, too
+    if (communicates) runs.push_back({execution.start_ns, launch_id, facts_of(execution, kernel)});
     return;
   }
-  const auto launched = launched_.find(execution.correlation_id);
-  if (launched == launched_.end()) return;
-  if (const std::optional<Known> known = known_of(launched->second))
-    write(launch_id, *known, facts_of(execution, kernel));
+  if (!communicates) return;
+  if (launched_.contains(execution.correlation_id)) {
+    eager_runs_.push_back({execution.correlation_id, launch_id, facts_of(execution, kernel)});
+  } else {
+    ordinals_.forget();  // its call is not known
+  }
 }
 
 // Of one graph alone.
@@ -353,14 +439,44 @@ const std::vector<RecordedCollectives::Known>* RecordedCollectives::calls_of(
   return found;
 }
 
-void RecordedCollectives::finish() {
+void RecordedCollectives::count_graphs() {
   for (auto& [correlation, runs] : graph_launches_) {
     std::sort(runs.begin(), runs.end(), [](const NodeRun& a, const NodeRun& b) {
       return std::pair(a.start_ns, a.launch_id) < std::pair(b.start_ns, b.launch_id);
     });
+    if (runs.empty()) {
+      ordinals_.graph_ran(correlation, {});
+      continue;
+    }
     const std::vector<Known>* calls = calls_of(runs);
     if (calls == nullptr) continue;
-    for (std::size_t i = 0; i < runs.size(); ++i) write(runs[i].launch_id, (*calls)[i], runs[i].kernel);
+    std::vector<CollectiveOrdinals::GraphCall> numbered;
+    for (const Known& known : *calls)
+      numbered.push_back({known.call.group, known.calls, is_numbered(known.call.function)});
+    ordinals_.graph_ran(correlation, std::move(numbered));
+  }
+  ordinals_.count();
+}
+
+// Of several calls in one launch it is the first one's.
+std::optional<std::int64_t> RecordedCollectives::ordinal_of(const Launched& launched,
+                                                            const Known& known) const {
+  if (known.calls == 0) return std::nullopt;
+  return ordinals_.of_call(launched.calls.empty() ? launched.range : launched.calls.front());
+}
+
+void RecordedCollectives::finish() {
+  count_graphs();
+  for (const EagerRun& run : eager_runs_) {
+    const Launched& launched = launched_.at(run.correlation_id);
+    if (const std::optional<Known> known = known_of(launched))
+      write(run.launch_id, *known, run.kernel, ordinal_of(launched, *known));
+  }
+  for (const auto& [correlation, runs] : graph_launches_) {
+    const std::vector<Known>* calls = runs.empty() ? nullptr : calls_of(runs);
+    if (calls == nullptr) continue;
+    for (std::size_t i = 0; i < runs.size(); ++i)
+      write(runs[i].launch_id, (*calls)[i], runs[i].kernel, ordinals_.of_graph(correlation, i));
   }
   write_copies();
 }
@@ -386,13 +502,15 @@ void RecordedCollectives::write_copies() {
       });
 }
 
-void RecordedCollectives::write(store::Id launch_id, const Known& known, const KernelFacts& kernel) {
+void RecordedCollectives::write(store::Id launch_id, const Known& known, const KernelFacts& kernel,
+                                std::optional<std::int64_t> ordinal) {
   const NcclCall& call = known.call;
   store::Collective row;
   row.launch_id = launch_id;
   row.function = call.function;
   row.bytes = call.bytes;
   row.source = known.source;
+  row.ordinal = ordinal;
   const auto group = call.group ? groups_.find(*call.group) : groups_.end();
   if (group != groups_.end()) {
     if (group->second.id != 0) row.communicator_id = group->second.id;

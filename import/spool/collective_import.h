@@ -5,7 +5,8 @@
 // the call in whose range it was launched, or of the calls of the group that launched it. In a CUDA graph the calls are
 // made once, at its capture: a launch of the graph runs their kernels in the order of the calls. The plugin says of
 // each launch what it does, by its correlation id, and of calls whose kernels need a thread of the host's by the call.
-// Where the two contradict each other, the plugin's word is left.
+// Where the two contradict each other, the plugin's word is left. A thread's records are not in the order of its calls:
+// two threads that write at the same moment take other places of the spool. So what counts on an order goes by time.
 #pragma once
 
 #include <cstdint>
@@ -20,6 +21,7 @@
 #include "recording/process_rows.h"
 #include "ridgeline/base/collective_words.h"
 #include "spool/collective_details.h"
+#include "spool/collective_ordinals.h"
 #include "spool/copy_collectives.h"
 #include "spool/spool_scan.h"
 
@@ -33,7 +35,7 @@ class RecordedCollectives {
   RecordedCollectives(const spool::Reader& reader, const ScannedSpool& spool, ProcessRows& rows)
       : reader_(reader), spool_(spool), rows_(rows), details_(reader) {}
 
-  /// One pass over ranges and launches; none where the program has no range of NCCL.
+  /// Passes over payloads, ranges and launches; none where the program has no range of NCCL.
   void scan();
   /// The process's rank in its largest group of several; none: no group said it.
   [[nodiscard]] std::optional<int> rank() const;
@@ -46,6 +48,18 @@ class RecordedCollectives {
   void finish();
 
  private:
+  /// A launch of a call, or the end of a range of NCCL's.
+  struct Event {
+    std::int64_t time_ns = 0;
+    std::uint64_t range = 0;
+    std::int64_t start_ns = 0;  // of the range
+    std::uint32_t thread = 0;
+    std::uint32_t path = 0;
+    std::uint32_t correlation_id = 0;  // of the launch
+    std::uint32_t graph = 0;           // so many graphs were made before, as the records lie
+    bool is_launch = false;
+    bool captured = false;
+  };
   enum class PathKind : std::uint8_t { other, call, group_begins, group_ends, makes_group };
   struct NcclPath {
     PathKind kind = PathKind::other;
@@ -70,6 +84,7 @@ class RecordedCollectives {
     CollectiveSource source = CollectiveSource::nvtx;        // of the call
     CollectiveSource bytes_source = CollectiveSource::nvtx;  // of its bytes
     CollectiveDetail detail;                                 // what else the plugin says
+    std::int64_t calls = 0;                                  // that one launch does; 0: not known
   };
   struct KernelFacts {
     std::optional<CollectiveFunction> function;
@@ -86,6 +101,11 @@ class RecordedCollectives {
     store::Id id = 0;  // 0: has no row
     std::optional<std::int64_t> ranks, rank;
   };
+  struct EagerRun {
+    std::uint32_t correlation_id = 0;
+    store::Id launch_id = 0;
+    KernelFacts kernel;
+  };
   struct NodeRun {
     std::int64_t start_ns = 0;
     store::Id launch_id = 0;
@@ -93,20 +113,27 @@ class RecordedCollectives {
   };
 
   void know_paths();
-  void on_launch(const spool::LaunchRecord& launch);
-  void on_range_end(const spool::NvtxRangeRecord& range);
+  void read_payloads();
+  void read_events();
+  void add_launch(const spool::LaunchRecord& launch);
+  void read_launches_beside_copies();
+  void on_launch(const Event& launch);
+  void on_range_end(const Event& range);
   [[nodiscard]] NcclCall call_in(CollectiveFunction function, std::uint64_t range_id);
   [[nodiscard]] static std::optional<NcclCall> as_one(const std::vector<NcclCall>& calls);
   void note_group(std::uint64_t range_id);
-  void captured_until_here();
   void resolve_graphs();
   [[nodiscard]] std::optional<CollectiveDetail> said_of(const Launched& launched) const;
   [[nodiscard]] std::optional<Known> known_of(const Launched& launched) const;
   [[nodiscard]] bool is_alone(const Launched& launched) const;
   [[nodiscard]] const std::vector<Known>* calls_of(const std::vector<NodeRun>& runs) const;
   [[nodiscard]] static KernelFacts facts_of(const Execution& execution, std::string_view kernel);
-  void without_kernel(std::uint32_t thread_id, const NcclCall& call);
-  void write(store::Id launch_id, const Known& known, const KernelFacts& kernel);
+  void without_kernel(const Event& end, const NcclCall& call, std::uint64_t range_id);
+  void know_what_is_left_out();
+  void count_graphs();
+  [[nodiscard]] std::optional<std::int64_t> ordinal_of(const Launched& launched, const Known& known) const;
+  void write(store::Id launch_id, const Known& known, const KernelFacts& kernel,
+             std::optional<std::int64_t> ordinal);
   void write_copies();
 
   const spool::Reader& reader_;
@@ -115,17 +142,19 @@ class RecordedCollectives {
   CollectiveDetails details_;
   bool calls_ = false;
   std::unordered_map<std::uint32_t, NcclPath> paths_;
-  std::unordered_map<std::uint64_t, std::string> payloads_;           // of ranges that have not ended
+  std::vector<Event> events_;
+  std::unordered_map<std::uint64_t, std::string> payloads_;           // by range
   std::unordered_map<std::uint32_t, ThreadGroup> groups_of_threads_;  // by thread
   std::unordered_map<std::uint64_t, std::uint32_t> launches_of_range_;
-  std::unordered_map<std::uint32_t, Launched> launched_;  // by correlation id
-  std::vector<Launched> captured_;                        // since the last graph was made
-  std::vector<std::vector<Launched>> captured_graphs_;    // of each graph
-  std::vector<std::vector<Known>> graphs_;                // of each that differs, in the order of the calls
-  std::uint32_t last_graph_ = 0;
+  std::unordered_map<std::uint32_t, Launched> launched_;            // by correlation id
+  std::map<std::uint32_t, std::vector<Launched>> captured_graphs_;  // by graph
+  std::vector<std::vector<Known>> graphs_;  // of each that differs, in the order of the calls
+  std::uint32_t last_graph_ = 0, graphs_made_ = 0;
   std::map<std::uint64_t, NcclGroup> groups_;                               // by hash
   std::unordered_map<std::uint32_t, std::vector<NodeRun>> graph_launches_;  // by correlation id
+  std::vector<EagerRun> eager_runs_;
   CopyCollectives copies_;
+  CollectiveOrdinals ordinals_;
 };
 
 }  // namespace ridgeline::import

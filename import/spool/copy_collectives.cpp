@@ -1,6 +1,7 @@
 #include "spool/copy_collectives.h"
 
 #include <algorithm>
+#include <iterator>
 #include <numeric>
 #include <utility>
 
@@ -13,31 +14,59 @@ constexpr std::size_t kMaxCalls = std::size_t{1} << 22;
 
 }  // namespace
 
-void CopyCollectives::launched(std::uint32_t thread_id, std::uint32_t correlation_id, bool captured) {
-  Thread& thread = threads_[thread_id];
-  for (const std::size_t call : thread.open) {
-    calls_[call].before = correlation_id;
-    calls_[call].captured = calls_[call].captured || captured;
-  }
-  thread.open.clear();
-  thread.last = correlation_id;
-  thread.captured = captured;
-}
-
-void CopyCollectives::called(std::uint32_t thread_id, const Call& call) {
+void CopyCollectives::called(std::uint32_t thread_id, std::int64_t time_ns, std::uint32_t graph,
+                             const Call& call) {
   if (call.part_bytes <= 0 || calls_.size() >= kMaxCalls) return;
-  Thread& thread = threads_[thread_id];
-  thread.open.push_back(calls_.size());
-  calls_.push_back({.call = call, .after = thread.last, .before = UINT32_MAX, .captured = thread.captured});
+  of_threads_[thread_id].push_back(calls_.size());
+  calls_.push_back({.call = call, .time_ns = time_ns, .graph = graph, .last_before = {}, .first_behind = {}});
 }
 
-void CopyCollectives::graph_made() {
-  std::vector<Call> calls;
-  for (; first_of_graph_ < calls_.size(); ++first_of_graph_) {
-    if (calls_[first_of_graph_].captured) calls.push_back(calls_[first_of_graph_].call);
+void CopyCollectives::launched(std::uint32_t thread_id, std::int64_t time_ns, std::uint32_t correlation_id,
+                               bool captured) {
+  const auto thread = of_threads_.find(thread_id);
+  if (thread == of_threads_.end()) return;
+  const std::vector<std::size_t>& places = thread->second;
+  const Launch launch{time_ns, correlation_id, captured};
+  const auto next = std::partition_point(places.begin(), places.end(), [&](std::size_t place) {
+    return calls_[place].time_ns <= launch.time_ns;
+  });
+  if (next != places.end()) {
+    std::optional<Launch>& last = calls_[*next].last_before;
+    if (!last || last->time_ns <= launch.time_ns) last = launch;
   }
-  if (!calls.empty() && std::find(graphs_.begin(), graphs_.end(), calls) == graphs_.end())
-    graphs_.push_back(std::move(calls));
+  if (next != places.begin()) {
+    std::optional<Launch>& first = calls_[*std::prev(next)].first_behind;
+    if (!first || launch.time_ns < first->time_ns) first = launch;
+  }
+}
+
+// Calls with no launch between them lie between the same two.
+void CopyCollectives::share_launches() {
+  for (const auto& [thread, places] : of_threads_) {
+    for (std::size_t i = 1; i < places.size(); ++i) {
+      Waiting& call = calls_[places[i]];
+      if (!call.last_before) call.last_before = calls_[places[i - 1]].last_before;
+    }
+    for (std::size_t i = places.size() - 1; i-- > 0;) {
+      Waiting& call = calls_[places[i]];
+      if (!call.first_behind) call.first_behind = calls_[places[i + 1]].first_behind;
+    }
+  }
+}
+
+// Calls beside launches that were captured; those of the same graph are of one.
+std::vector<std::vector<CopyCollectives::Call>> CopyCollectives::graphs() const {
+  std::map<std::uint32_t, std::vector<Call>> captured;
+  for (const Waiting& waiting : calls_) {
+    const auto is_captured = [](const std::optional<Launch>& launch) { return launch && launch->captured; };
+    if (is_captured(waiting.last_before) || is_captured(waiting.first_behind))
+      captured[waiting.graph].push_back(waiting.call);
+  }
+  std::vector<std::vector<Call>> graphs;
+  for (auto& [graph, calls] : captured) {
+    if (std::find(graphs.begin(), graphs.end(), calls) == graphs.end()) graphs.push_back(std::move(calls));
+  }
+  return graphs;
 }
 
 void CopyCollectives::copied(const Copy& copy, store::Id row) {
@@ -67,6 +96,7 @@ std::optional<std::vector<CopyCollectives::OfGraph>> CopyCollectives::shared_out
 }
 
 void CopyCollectives::finish(const OtherRanks& other_ranks, const Found& found) {
+  share_launches();
   for (auto* copies : {&eager_, &of_graph_launches_}) {
     for (auto& [correlation, of] : *copies)
       std::sort(of.begin(), of.end(), [](const Sent& a, const Sent& b) {
@@ -74,8 +104,10 @@ void CopyCollectives::finish(const OtherRanks& other_ranks, const Found& found) 
       });
   }
   for (const Waiting& waiting : calls_) {
-    for (auto of = eager_.upper_bound(waiting.after); of != eager_.end() && of->first < waiting.before;
-         ++of) {
+    const std::uint32_t after = waiting.last_before ? waiting.last_before->correlation_id : 0;
+    const std::uint32_t before =
+        waiting.first_behind ? waiting.first_behind->correlation_id : std::uint32_t{UINT32_MAX};
+    for (auto of = eager_.upper_bound(after); of != eager_.end() && of->first < before; ++of) {
       const auto joined = shared_out({waiting.call}, of->second, other_ranks);
       if (!joined) continue;
       found(waiting.call, joined->front().copies);
@@ -83,10 +115,11 @@ void CopyCollectives::finish(const OtherRanks& other_ranks, const Found& found) 
       break;
     }
   }
+  const std::vector<std::vector<Call>> captured = graphs();
   for (const auto& [correlation, copies] : of_graph_launches_) {
     std::optional<std::vector<OfGraph>> one;
     bool several = false;
-    for (const std::vector<Call>& calls : graphs_) {
+    for (const std::vector<Call>& calls : captured) {
       auto joined = shared_out(calls, copies, other_ranks);
       several = several || (one && joined);
       if (joined) one = std::move(joined);

@@ -33,11 +33,11 @@ class CopyCollectives {
   /// Told of the copies of a call, in the order in which they started.
   using Found = std::function<void(const Call& call, const std::vector<store::Id>& copies)>;
 
-  /// In a thread's own order: launches, and calls whose range had none. `captured`: into a graph.
-  void launched(std::uint32_t thread_id, std::uint32_t correlation_id, bool captured);
-  void called(std::uint32_t thread_id, const Call& call);
-  /// What was captured so far is in the graph that was made now.
-  void graph_made();
+  /// A call whose range had no launch; those of a thread by time. `graph`: so many graphs were made before.
+  void called(std::uint32_t thread_id, std::int64_t time_ns, std::uint32_t graph, const Call& call);
+  [[nodiscard]] bool has_calls() const { return !calls_.empty(); }
+  /// In any order, when all calls are known. `captured`: into a graph.
+  void launched(std::uint32_t thread_id, std::int64_t time_ns, std::uint32_t correlation_id, bool captured);
 
   /// Each copy that has a row; others than between devices are left out.
   void copied(const Copy& copy, store::Id row);
@@ -45,15 +45,16 @@ class CopyCollectives {
   void finish(const OtherRanks& other_ranks, const Found& found);
 
  private:
+  struct Launch {
+    std::int64_t time_ns = 0;
+    std::uint32_t correlation_id = 0;
+    bool captured = false;
+  };
   struct Waiting {
     Call call;
-    std::uint32_t after = 0, before = UINT32_MAX;  // correlation ids of the launches beside it
-    bool captured = false;                         // one of them is
-  };
-  struct Thread {
-    std::uint32_t last = 0;
-    bool captured = false;
-    std::vector<std::size_t> open;  // calls with no launch behind them as yet
+    std::int64_t time_ns = 0;
+    std::uint32_t graph = 0;
+    std::optional<Launch> last_before, first_behind;  // of its thread
   };
   struct Sent {
     std::int64_t start_ns = 0;
@@ -70,11 +71,12 @@ class CopyCollectives {
                                                                       const Copies& copies,
                                                                       const OtherRanks& other_ranks);
 
-  std::unordered_map<std::uint32_t, Thread> threads_;
+  void share_launches();
+  [[nodiscard]] std::vector<std::vector<Call>> graphs() const;
+
   std::vector<Waiting> calls_;
-  std::size_t first_of_graph_ = 0;         // calls_ from here on were made since the last graph was
-  std::vector<std::vector<Call>> graphs_;  // calls of each, in their order
-  std::map<std::uint32_t, Copies> eager_;  // by correlation id
+  std::unordered_map<std::uint32_t, std::vector<std::size_t>> of_threads_;  // places in calls_, by time
+  std::map<std::uint32_t, Copies> eager_;                                   // by correlation id
   std::map<std::uint32_t, Copies> of_graph_launches_;
 };
 

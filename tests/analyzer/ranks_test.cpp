@@ -579,6 +579,16 @@ void count_from(store::Job& part, std::int64_t rank, std::int64_t further) {
   renumber(part.kernel_steps);
 }
 
+// Which call on its communicator each is, known of the first `steps` steps alone.
+void number_calls(store::Job& part, std::int64_t steps) {
+  std::map<store::Id, std::int64_t> counts;  // by communicator
+  for (store::JobCall& call : part.calls) {
+    std::int64_t& count = counts[part.sites.at(static_cast<std::size_t>(call.site_id - 1)).communicator_id];
+    call.ordinal = call.step_index < steps ? std::optional(count) : std::nullopt;
+    ++count;
+  }
+}
+
 TEST(ManyRanks, StepsThatEachRankCountsFromElsewhereAreTheSameSteps) {
   const TemporaryDirectory directory;
   RankJob job;
@@ -588,6 +598,7 @@ TEST(ManyRanks, StepsThatEachRankCountsFromElsewhereAreTheSameSteps) {
   job.cause = RankCause::more_work;
   const RankJobTruth truth = generate::generate_rank_job(job, directory.path());
   std::vector<store::Job> parts = parts_of(truth.files);
+  for (store::Job& part : parts) number_calls(part, 0);
   const JobAnalysis expected = analyse_job(put_together(parts)).value();
   count_from(parts[0], 0, 218);
   count_from(parts[1], 1, 229);
@@ -613,6 +624,78 @@ TEST(ManyRanks, StepsThatEachRankCountsFromElsewhereAreTheSameSteps) {
     EXPECT_EQ(in_parts.calls[i].step_index, at_once.calls[i].step_index);
 }
 
+TEST(ManyRanks, OfOtherHostsStepsWithTheSameCallsAreTheSameSteps) {
+  const TemporaryDirectory directory;
+  RankJob job;
+  job.ranks = 4;
+  job.ranks_per_host = 2;
+  job.steps = 12;
+  job.straggler = 3;
+  job.cause = RankCause::more_work;
+  job.clock_offset_ns = 5e9;
+  const RankJobTruth truth = generate::generate_rank_job(job, directory.path());
+  std::vector<store::Job> parts = parts_of(truth.files);
+  const JobAnalysis expected = analyse_job(put_together(parts)).value();
+  const auto numbered = [&](const std::vector<std::int64_t>& steps) {
+    std::vector<store::Job> changed = parts;
+    for (std::size_t i = 0; i < changed.size(); ++i) {
+      number_calls(changed[i], steps[i]);
+      constexpr std::int64_t kFurther[] = {218, 229, 3, 40};
+      count_from(changed[i], static_cast<std::int64_t>(i), kFurther[i]);
+    }
+    return changed;
+  };
+  // Of rank 1 no call is known: its host's clock tells.
+  const JobAnalysis analysis = analyse_job(put_together(numbered({12, 0, 2, 5}))).value();
+  EXPECT_EQ(analysis.steps.size(), expected.steps.size());
+  EXPECT_EQ(analysis.steps.front(), expected.steps.front() + 218);
+  EXPECT_EQ(analysis.straggler, 3);
+  EXPECT_TRUE(analysis.mismatches.empty());
+  ASSERT_EQ(analysis.collectives.size(), expected.collectives.size());
+  for (std::size_t i = 0; i < expected.collectives.size(); ++i)
+    EXPECT_DOUBLE_EQ(analysis.collectives[i].skew_ns.value_or(-1),
+                     expected.collectives[i].skew_ns.value_or(-1));
+
+  const auto first_of_each = [](std::vector<store::Job> changed) {
+    std::vector<std::int64_t> first;
+    const store::Job whole = merged(std::move(changed)).value();
+    for (std::size_t i = 0; i < whole.steps.size(); i += 12) first.push_back(whole.steps[i].step_index);
+    return first;
+  };
+  // The host without any that is known keeps its own numbers.
+  EXPECT_EQ(first_of_each(numbered({12, 12, 0, 0})), (std::vector<std::int64_t>{218, 218, 3, 3}));
+  EXPECT_EQ(first_of_each(numbered({0, 0, 12, 12})), (std::vector<std::int64_t>{218, 218, 3, 3}));
+  EXPECT_EQ(first_of_each(numbered({12, 12, 12, 12})), (std::vector<std::int64_t>{218, 218, 218, 218}));
+  // Two calls say nothing: one step has six buckets and the norm's.
+  std::vector<store::Job> few = numbered({12, 12, 12, 12});
+  for (std::size_t part : {2, 3}) {
+    int left = 2;
+    for (store::JobCall& call : few[part].calls) {
+      if (left-- <= 0) call.ordinal.reset();
+    }
+  }
+  EXPECT_EQ(first_of_each(few), (std::vector<std::int64_t>{218, 218, 3, 3}));
+}
+
+// Ordinals are right where time is not: a rank a whole step behind the others leaves with them.
+TEST(ManyRanks, OrdinalsDecideBeforeTime) {
+  const TemporaryDirectory directory;
+  RankJob job;
+  job.steps = 8;
+  const RankJobTruth truth = generate::generate_rank_job(job, directory.path());
+  std::vector<store::Job> parts = parts_of(truth.files);
+  for (store::Job& part : parts) number_calls(part, 8);
+  const std::int64_t calls_of_step = static_cast<std::int64_t>(parts[0].calls.size()) / 8;
+  for (store::JobCall& call : parts[1].calls) *call.ordinal += calls_of_step;
+  const store::Job whole = merged(parts).value();
+  EXPECT_EQ(whole.steps.front().step_index, 0);
+  EXPECT_EQ(whole.steps[8].step_index, 1);
+  // Steps are numbered from 0: none is put before.
+  for (store::JobCall& call : parts[1].calls) *call.ordinal -= 2 * calls_of_step;
+  const store::Job kept = merged(parts).value();
+  EXPECT_EQ(kept.steps[8].step_index, 0);
+}
+
 // What is too short to be told by its time keeps its numbers.
 TEST(ManyRanks, TwoStepsSayNothingOfTheirNumbers) {
   const TemporaryDirectory directory;
@@ -620,6 +703,7 @@ TEST(ManyRanks, TwoStepsSayNothingOfTheirNumbers) {
   job.steps = 2;
   const RankJobTruth truth = generate::generate_rank_job(job, directory.path());
   std::vector<store::Job> parts = parts_of(truth.files);
+  for (store::Job& part : parts) number_calls(part, 0);
   count_from(parts[1], 1, 5);
   const store::Job whole = merged(std::move(parts)).value();
   EXPECT_EQ(whole.steps.back().step_index, whole.steps.front().step_index + 1 + 5);

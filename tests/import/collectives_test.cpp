@@ -46,16 +46,20 @@ class NcclSpool : public FakeSpool {
   }
 
   void payload(const std::vector<std::uint64_t>& numbers, std::uint32_t bytes) {
+    range_ = new_range();
+    payload_of(range_, numbers, bytes);
+  }
+  void payload_of(std::uint64_t range, const std::vector<std::uint64_t>& numbers, std::uint32_t bytes) {
     spool::NvtxPayloadRecord record{};
-    record.range_id = ++range_;
+    record.range_id = range;
     record.schema_id = (1u << 24) + 5;
     record.length_bytes = bytes;
     ASSERT_TRUE(writer().put(record, numbers.data(), bytes));
   }
   void ended(std::uint32_t path) { range(range_, 0, path, 2, now() - 20, now()); }
 
-  void init(std::int32_t ranks, std::int32_t rank) {
-    payload({kHash, static_cast<std::uint64_t>(rank) << 32 | static_cast<std::uint32_t>(ranks), 0}, 24);
+  void init(std::int32_t ranks, std::int32_t rank, std::uint64_t hash = kHash) {
+    payload({hash, static_cast<std::uint64_t>(rank) << 32 | static_cast<std::uint32_t>(ranks), 0}, 24);
     ended(kInitPath);
   }
   /// A launch in the range of the call that was begun last, or of the group's end.
@@ -71,8 +75,9 @@ class NcclSpool : public FakeSpool {
     ran.kernel_id = kernel;
     put(ran);
   }
-  void all_reduce(std::uint64_t bytes, std::uint16_t flags = 0, std::uint32_t kernel = kAllReduceKernel) {
-    payload({kHash, bytes, 0}, 24);
+  void all_reduce(std::uint64_t bytes, std::uint16_t flags = 0, std::uint32_t kernel = kAllReduceKernel,
+                  std::uint64_t hash = kHash) {
+    payload({hash, bytes, 0}, 24);
     launch_in(kAllReducePath, kernel, flags);
     ended(kAllReducePath);
   }
@@ -82,7 +87,7 @@ class NcclSpool : public FakeSpool {
     ended(kAllGatherPath);
   }
   void plain(std::uint32_t path) {
-    ++range_;
+    range_ = new_range();
     ended(path);
   }
   /// A gather that launches nothing; by engines outside of a graph, as these copies to other devices.
@@ -132,7 +137,7 @@ class NcclSpool : public FakeSpool {
   }
 
  private:
-  std::uint64_t range_ = 1000;
+  std::uint64_t range_ = 0;
   std::uint32_t launched_ = 0;
 };
 
@@ -322,6 +327,27 @@ TEST_F(Collectives, WithoutTheGroupsSizeCopiesAreOfNoCall) {
   spool.end();
   const store::Capture capture = import();
   EXPECT_EQ(scalar(capture, "SELECT count(*) FROM collective_copy"), "0");
+}
+
+// Launches beside the calls, in another order than they were made in.
+TEST_F(Collectives, CopiesAreOfTheirCallInWhateverOrderLaunchesLie) {
+  NcclSpool spool(directory_.path());
+  spool.init(2, 0);
+  spool.begin_step(0, Phase::timeline);
+  std::vector<spool::LaunchRecord> launches;
+  for (const std::uint64_t bytes : {40u, 24u, 40u}) {
+    launches.push_back(spool.call());
+    spool.advance(1000);
+    spool.gather_without_kernel(bytes, {static_cast<std::int64_t>(bytes)});
+  }
+  launches.push_back(spool.call());
+  for (const std::size_t i : {2, 0, 3, 1}) {
+    spool.put(launches[i]);
+    spool.put(spool.kernel_of(launches[i]));
+  }
+  spool.end_step();
+  spool.end();
+  EXPECT_EQ(copied(import()), "all_gather:80:1:80 all_gather:48:1:80 all_gather:80:1:80");
 }
 
 TEST_F(Collectives, OfAGroupEachCallHasItsCopies) {
@@ -658,6 +684,207 @@ TEST_F(Collectives, WhereNcclHasAnotherPluginTheCaptureSaysSo) {
     if (!lines.empty()) {
       EXPECT_NE(lines.front().find("(NCCL_PROFILER_PLUGIN)"), std::string::npos) << lines.front();
     }
+  }
+}
+
+// Of each kernel in the order of time; '-': it has none.
+std::string ordinals(const store::Capture& capture) {
+  return scalar(capture,
+                "SELECT group_concat(coalesce(ordinal_in_communicator, '-'), ' ') FROM (SELECT * FROM "
+                "v_collective ORDER BY start_ns)");
+}
+
+void calls_in_one_launch(NcclSpool& spool, std::uint32_t path, int calls) {
+  spool.plain(kGroupStartPath);
+  for (int i = 0; i < calls; ++i) {
+    spool.payload({kHash, 64, 0}, 24);
+    spool.ended(path);
+  }
+  spool.plain(kGroupEndPath + 1000);  // no range of NCCL
+  spool.launch_in(kGroupEndPath, path == kAllReducePath ? kAllReduceKernel : kSendKernel);
+  spool.ended(kGroupEndPath);
+}
+
+TEST_F(Collectives, AreCountedOnTheirCommunicatorSinceItWasMade) {
+  NcclSpool spool(directory_.path());
+  spool.all_reduce(8, 0, kAllReduceKernel, kHash + 7);  // made before the recording
+  spool.init(4, 3);
+  spool.all_reduce(8);
+  spool.init(2, 0, kHash + 1);
+  spool.begin_step(0, Phase::timeline);
+  spool.all_gather(8);
+  spool.all_reduce(8, 0, kAllReduceKernel, kHash + 1);
+  calls_in_one_launch(spool, kAllReducePath, 3);
+  calls_in_one_launch(spool, kSendPath, 2);
+  spool.launch();
+  spool.all_reduce(8);
+  spool.all_reduce(8, 0, kAllReduceKernel, kHash + 1);
+  spool.end_step();
+  spool.end();
+  EXPECT_EQ(ordinals(import()), "- 0 1 0 2 - 5 1") << "of several calls in a launch it is the first one's";
+}
+
+TEST_F(Collectives, OfAGraphAreCountedWithEachOfItsLaunches) {
+  NcclSpool spool(directory_.path());
+  spool.init(2, 0);
+  spool.all_reduce(8);
+  spool.all_reduce(100, spool::kLaunchCaptured);
+  spool.all_gather(8, spool::kLaunchCaptured);
+  spool.graph_node(1, 500, GraphNodeKind::kernel);
+  spool.begin_step(0, Phase::timeline);
+  for (int turn = 0; turn < 2; ++turn) {
+    replay(spool, {kAllReduceKernel, 1, kAllGatherKernel});
+    replay(spool, {1, 2});  // a graph that does not communicate
+    spool.all_reduce(8);
+  }
+  spool.end_step();
+  spool.end();
+  EXPECT_EQ(ordinals(import()), "0 1 2 3 4 5 6");
+}
+
+TEST_F(Collectives, BehindALaunchOfAGraphThatNobodyKnowsHaveNoOrdinal) {
+  for (const bool ran : {true, false}) {
+    const TemporaryDirectory directory;
+    NcclSpool spool(directory.path());
+    spool.init(2, 0);
+    spool.all_reduce(8);
+    spool.all_reduce(100, spool::kLaunchCaptured);
+    spool.graph_node(1, 500, GraphNodeKind::kernel);
+    spool.begin_step(0, Phase::timeline);
+    spool.all_reduce(8);
+    replay(spool, ran ? std::vector<std::uint32_t>{kAllReduceKernel, kAllGatherKernel}
+                      : std::vector<std::uint32_t>{});
+    spool.all_reduce(8);
+    spool.end_step();
+    spool.end();
+    spool.completeness();
+    const std::string output = directory / "out.ridge";
+    ASSERT_TRUE(import_spools(directory.path(), output, {}).ok());
+    EXPECT_EQ(ordinals(open_capture(output)), ran ? "0 1 - - -" : "0 1 -");
+  }
+}
+
+TEST_F(Collectives, OfTwoRanksInOneProcessHaveNoOrdinal) {
+  NcclSpool spool(directory_.path());
+  spool.init(2, 0);
+  spool.init(2, 1);
+  spool.begin_step(0, Phase::timeline);
+  spool.all_reduce(8);
+  spool.end_step();
+  spool.end();
+  EXPECT_EQ(ordinals(import()), "-");
+}
+
+TEST_F(Collectives, ThatEnginesDoAreCountedToo) {
+  for (const bool has_graphs : {false, true}) {
+    const TemporaryDirectory directory;
+    NcclSpool spool(directory.path());
+    spool.init(2, 0);
+    spool.init(2, 0, kHash + 1);
+    if (has_graphs) spool.graph_node(1, 500, GraphNodeKind::kernel);
+    spool.begin_step(0, Phase::timeline);
+    spool.all_reduce(8);
+    spool.gather_without_kernel(512, {512});
+    spool.all_reduce(8);
+    spool.all_reduce(8, 0, kAllReduceKernel, kHash + 1);
+    spool.end_step();
+    spool.end();
+    spool.completeness();
+    const std::string output = directory / "out.ridge";
+    ASSERT_TRUE(import_spools(directory.path(), output, {}).ok());
+    EXPECT_EQ(ordinals(open_capture(output)), has_graphs ? "0 - 0" : "0 2 0")
+        << "they may be of a graph's capture, where there is one";
+  }
+}
+
+// Two threads that write at the same moment take other places of the spool: what a thread does later may lie before.
+TEST_F(Collectives, AreJoinedInWhateverOrderTheirRecordsLie) {
+  NcclSpool spool(directory_.path());
+  spool.init(2, 0);
+  spool.begin_step(0, Phase::timeline);
+  const std::uint64_t start = spool.new_range(), first = spool.new_range(), second = spool.new_range(),
+                      end = spool.new_range();
+  const std::int64_t at = spool.now();
+  spool.range(end, 0, kGroupEndPath, 2, at + 60, at + 200);
+  spool.range(second, 0, kAllReducePath, 2, at + 40, at + 50);
+  spool.advance(100);
+  auto launch = spool.call();
+  launch.nvtx_path_id = kGroupEndPath;
+  launch.nvtx_range_id = end;
+  spool.put(launch);
+  auto ran = spool.kernel_of(launch);
+  ran.kernel_id = kAllReduceKernel;
+  spool.put(ran);
+  spool.payload_of(second, {kHash, 28, 0}, 24);
+  spool.range(first, 0, kAllReducePath, 2, at + 20, at + 30);
+  spool.range(start, 0, kGroupStartPath, 2, at, at + 10);
+  spool.payload_of(first, {kHash, 100, 0}, 24);
+  spool.advance(3000);
+  spool.all_reduce(8);
+  spool.end_step();
+  spool.end();
+  const store::Capture capture = import();
+  EXPECT_EQ(said(capture), "all_reduce:128:00c0ffee12345678 all_reduce:8:00c0ffee12345678");
+  EXPECT_EQ(ordinals(capture), "0 2");
+}
+
+// Each leaves something out, from the second of four calls on or nobody knows when.
+TEST_F(Collectives, HaveNoOrdinalWhereSomethingWasLeftOut) {
+  struct Case {
+    const char* what;
+    void (*leave_out)(NcclSpool&);
+    const char* expected;
+  };
+  const Case cases[] = {
+      {"nothing", [](NcclSpool&) {}, "0 1 2"},
+      {"a range", [](NcclSpool& spool) { spool.new_range(); }, "0 - -"},
+      {"a step without recording",
+       [](NcclSpool& spool) {
+         spool.end_step();
+         spool.begin_step(1, Phase::timeline, 0, spool::kStepAlone);
+         spool.end_step(false);
+         spool.begin_step(2, Phase::timeline);
+       },
+       "0 - -"},
+      {"what follows a window",
+       [](NcclSpool& spool) {
+         for (const spool::WindowEdge edge : {spool::WindowEdge::open, spool::WindowEdge::close}) {
+           spool::RecordingWindowRecord record{};
+           record.time_ns =
+               NcclSpool::kOrigin + (edge == spool::WindowEdge::open ? std::int64_t{0} : spool.now());
+           record.edge = edge;
+           spool.put(record);
+         }
+       },
+       "0 - -"},
+      {"a kernel of no call",
+       [](NcclSpool& spool) {
+         const auto call = spool.call();
+         auto ran = spool.kernel_of(call);
+         spool.put(call);
+         ran.kernel_id = kAllReduceKernel;
+         spool.put(ran);
+         spool.advance(2000);
+       },
+       "- - - -"},
+      {"records", [](NcclSpool& spool) { spool.completeness(1); }, "- - -"},
+  };
+  for (const Case& one : cases) {
+    SCOPED_TRACE(one.what);
+    const TemporaryDirectory directory;
+    NcclSpool spool(directory.path());
+    spool.init(2, 0);
+    spool.begin_step(0, Phase::timeline);
+    spool.all_reduce(8);
+    one.leave_out(spool);
+    spool.all_reduce(8);
+    spool.all_reduce(8);
+    spool.end_step();
+    spool.end();
+    if (std::string(one.what) != "records") spool.completeness();
+    const std::string output = directory / "out.ridge";
+    ASSERT_TRUE(import_spools(directory.path(), output, {}).ok());
+    EXPECT_EQ(ordinals(open_capture(output)), one.expected);
   }
 }
 

@@ -153,8 +153,8 @@ class FakeSpool {
   void end_step(bool with_ranges = true) {
     advance(100);
     if (with_ranges) {
-      const std::uint64_t outer = next_range_++;
-      const std::uint64_t inner = next_range_++;
+      const std::uint64_t outer = new_range();
+      const std::uint64_t inner = new_range();
       range(inner, outer, 2, 1, step_start_ + 50, now_ - 50);
       range(outer, 0, 1, 0, step_start_, now_);
       last_inner_range_ = inner;
@@ -167,6 +167,7 @@ class FakeSpool {
     step_ = spool::kNoStep;
     advance(1000);
   }
+  std::uint64_t new_range() { return next_range_++; }
   void range(std::uint64_t id, std::uint64_t parent, std::uint32_t path, std::uint32_t depth,
              std::int64_t start, std::int64_t end, std::uint16_t flags = 0) {
     spool::NvtxRangeRecord record{};

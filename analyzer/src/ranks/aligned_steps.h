@@ -1,14 +1,15 @@
-/// aligned_steps.h: one number for a step in all ranks of a host.
+/// aligned_steps.h: one number for a step in all ranks.
 #pragma once
 
 #include "ridgeline/store/job.h"
 
 namespace ridgeline::analyzer::ranks {
 
-/// Steps that a recording finds by their period are counted from where it found them, by each rank for itself. Ranks
-/// leave a step's last collective at about the same time: where those of one host do so in steps of other numbers, they
-/// take the numbers of the host's lowest rank. Doing it again changes nothing. Throws
-/// Error(corrupt).
+/// Steps that a recording finds by their period are counted from where it found them, by each rank for itself. The
+/// same call on the same communicator is in the same step: ranks whose calls have ordinals take the numbers of the
+/// lowest such rank, on whatever host. Others are compared by time, within their host alone: ranks leave a step's last
+/// collective at about the same time, and where they do so in steps of other numbers, they take those of the host's
+/// lowest rank. Doing it again changes nothing. Throws Error(corrupt).
 void align_steps(store::Job& job);
 
 }  // namespace ridgeline::analyzer::ranks

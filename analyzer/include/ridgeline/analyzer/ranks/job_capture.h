@@ -1,8 +1,8 @@
 /// job_capture.h: from the captures of a job's ranks to one.
 ///
 /// 1. ranks_of() asks each capture for what its ranks did: steps, kernels, collectives, on the rank's own clock
-/// 2. merged() puts them together, gives a step one number in all ranks of a host, and refuses what does not belong
-/// together; whichever way a job is merged, in one go or in parts, the result is the same
+/// 2. merged() puts them together, gives a step one number in all ranks as far as it is known, and refuses what does
+/// not belong together; whichever way a job is merged, in one go or in parts, the result is the same
 /// 3. align_clocks() says how the hosts' clocks stand to each other.
 #pragma once
 
