@@ -290,7 +290,7 @@ void RecordedCollectives::without_kernel(const Event& end, const NcclCall& call,
   const bool copies =
       call.function == CollectiveFunction::all_gather || call.function == CollectiveFunction::all_to_all;
   if (copies && call.group && call.bytes)
-    copies_.called(end.thread, end.time_ns, end.graph, {call.function, *call.group, *call.bytes});
+    copies_.called(end.thread, end.time_ns, end.graph, range_id, {call.function, *call.group, *call.bytes});
 }
 
 // What one kernel does for several calls: they must be alike.
@@ -466,6 +466,7 @@ std::optional<std::int64_t> RecordedCollectives::ordinal_of(const Launched& laun
 }
 
 void RecordedCollectives::finish() {
+  find_copies();
   count_graphs();
   for (const EagerRun& run : eager_runs_) {
     const Launched& launched = launched_.at(run.correlation_id);
@@ -481,25 +482,31 @@ void RecordedCollectives::finish() {
   write_copies();
 }
 
-void RecordedCollectives::write_copies() {
-  const auto other_ranks = [this](std::uint64_t hash) -> std::optional<std::int64_t> {
+void RecordedCollectives::find_copies() {
+  copied_ = copies_.finish([this](std::uint64_t hash) -> std::optional<std::int64_t> {
     const auto group = groups_.find(hash);
     return group != groups_.end() && group->second.ranks ? std::optional(*group->second.ranks - 1)
                                                          : std::nullopt;
-  };
-  copies_.finish(
-      other_ranks, [this](const CopyCollectives::Call& call, const std::vector<store::Id>& copies) {
-        const NcclGroup& group = groups_.at(call.group);
-        for (const store::Id copy : copies) {
-          rows_.writer().add(store::CopiedCollective{.copy_id = copy,
-                                                     .first_copy_id = copies.front(),
-                                                     .communicator_id = group.id,
-                                                     .function = call.function,
-                                                     .bytes = whole_array(call.part_bytes, group.ranks),
-                                                     .source = CollectiveSource::nvtx});
-          rows_.row_written();
-        }
-      });
+  });
+  for (const CopyCollectives::Copied& one : copied_) {
+    if (one.range != 0) ordinals_.done_by_engines(one.range);
+  }
+}
+
+void RecordedCollectives::write_copies() {
+  for (const CopyCollectives::Copied& one : copied_) {
+    const NcclGroup& group = groups_.at(one.call.group);
+    for (const store::Id copy : one.copies) {
+      rows_.writer().add(store::CopiedCollective{.copy_id = copy,
+                                                 .first_copy_id = one.copies.front(),
+                                                 .communicator_id = group.id,
+                                                 .function = one.call.function,
+                                                 .bytes = whole_array(one.call.part_bytes, group.ranks),
+                                                 .source = CollectiveSource::nvtx,
+                                                 .ordinal = ordinals_.of_call(one.range)});
+      rows_.row_written();
+    }
+  }
 }
 
 void RecordedCollectives::write(store::Id launch_id, const Known& known, const KernelFacts& kernel,

@@ -134,6 +134,7 @@ class RecordedCollectives {
   [[nodiscard]] std::optional<std::int64_t> ordinal_of(const Launched& launched, const Known& known) const;
   void write(store::Id launch_id, const Known& known, const KernelFacts& kernel,
              std::optional<std::int64_t> ordinal);
+  void find_copies();
   void write_copies();
 
   const spool::Reader& reader_;
@@ -154,6 +155,7 @@ class RecordedCollectives {
   std::unordered_map<std::uint32_t, std::vector<NodeRun>> graph_launches_;  // by correlation id
   std::vector<EagerRun> eager_runs_;
   CopyCollectives copies_;
+  std::vector<CopyCollectives::Copied> copied_;
   CollectiveOrdinals ordinals_;
 };
 

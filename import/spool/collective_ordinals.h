@@ -36,6 +36,8 @@ class CollectiveOrdinals {
   void captured(std::uint64_t range) { captured_.insert(range); }
   /// The call launched nothing: engines do it, in a graph or not.
   void without_launch(std::uint64_t range) { without_launch_.insert(range); }
+  /// Such a call whose copies were made at once: it is in no graph.
+  void done_by_engines(std::uint64_t range) { without_launch_.erase(range); }
   void graph_made() { has_graphs_ = true; }
   void graph_launched(std::uint32_t correlation_id, std::int64_t enter_ns) {
     graph_launches_.push_back({enter_ns, correlation_id});

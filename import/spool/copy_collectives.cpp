@@ -15,10 +15,15 @@ constexpr std::size_t kMaxCalls = std::size_t{1} << 22;
 }  // namespace
 
 void CopyCollectives::called(std::uint32_t thread_id, std::int64_t time_ns, std::uint32_t graph,
-                             const Call& call) {
+                             std::uint64_t range, const Call& call) {
   if (call.part_bytes <= 0 || calls_.size() >= kMaxCalls) return;
   of_threads_[thread_id].push_back(calls_.size());
-  calls_.push_back({.call = call, .time_ns = time_ns, .graph = graph, .last_before = {}, .first_behind = {}});
+  calls_.push_back({.call = call,
+                    .time_ns = time_ns,
+                    .graph = graph,
+                    .range = range,
+                    .last_before = {},
+                    .first_behind = {}});
 }
 
 void CopyCollectives::launched(std::uint32_t thread_id, std::int64_t time_ns, std::uint32_t correlation_id,
@@ -76,15 +81,15 @@ void CopyCollectives::copied(const Copy& copy, store::Id row) {
 }
 
 // The copies in their order, each call as many as have its bytes; none if one is left or cut.
-std::optional<std::vector<CopyCollectives::OfGraph>> CopyCollectives::shared_out(
+std::optional<std::vector<CopyCollectives::Copied>> CopyCollectives::shared_out(
     const std::vector<Call>& calls, const Copies& copies, const OtherRanks& other_ranks) {
-  std::vector<OfGraph> all;
+  std::vector<Copied> all;
   auto next = copies.begin();
   for (const Call& call : calls) {
     const auto others = other_ranks(call.group);
     if (!others || *others < 1 || call.part_bytes > INT64_MAX / *others) return std::nullopt;
     std::int64_t left = call.part_bytes * *others;
-    OfGraph of{call, {}};
+    Copied of{call, 0, {}};
     while (left > 0 && next != copies.end() && next->bytes > 0 && next->bytes <= left) {
       left -= next->bytes;
       of.copies.push_back(next++->row);
@@ -95,7 +100,8 @@ std::optional<std::vector<CopyCollectives::OfGraph>> CopyCollectives::shared_out
   return next == copies.end() ? std::optional(std::move(all)) : std::nullopt;
 }
 
-void CopyCollectives::finish(const OtherRanks& other_ranks, const Found& found) {
+std::vector<CopyCollectives::Copied> CopyCollectives::finish(const OtherRanks& other_ranks) {
+  std::vector<Copied> found;
   share_launches();
   for (auto* copies : {&eager_, &of_graph_launches_}) {
     for (auto& [correlation, of] : *copies)
@@ -108,16 +114,17 @@ void CopyCollectives::finish(const OtherRanks& other_ranks, const Found& found) 
     const std::uint32_t before =
         waiting.first_behind ? waiting.first_behind->correlation_id : std::uint32_t{UINT32_MAX};
     for (auto of = eager_.upper_bound(after); of != eager_.end() && of->first < before; ++of) {
-      const auto joined = shared_out({waiting.call}, of->second, other_ranks);
+      auto joined = shared_out({waiting.call}, of->second, other_ranks);
       if (!joined) continue;
-      found(waiting.call, joined->front().copies);
+      joined->front().range = waiting.range;
+      found.push_back(std::move(joined->front()));
       eager_.erase(of);
       break;
     }
   }
   const std::vector<std::vector<Call>> captured = graphs();
   for (const auto& [correlation, copies] : of_graph_launches_) {
-    std::optional<std::vector<OfGraph>> one;
+    std::optional<std::vector<Copied>> one;
     bool several = false;
     for (const std::vector<Call>& calls : captured) {
       auto joined = shared_out(calls, copies, other_ranks);
@@ -125,8 +132,9 @@ void CopyCollectives::finish(const OtherRanks& other_ranks, const Found& found) 
       if (joined) one = std::move(joined);
     }
     if (!one || several) continue;
-    for (const OfGraph& of : *one) found(of.call, of.copies);
+    std::move(one->begin(), one->end(), std::back_inserter(found));
   }
+  return found;
 }
 
 }  // namespace ridgeline::import

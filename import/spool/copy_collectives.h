@@ -30,19 +30,23 @@ class CopyCollectives {
   };
   /// Other ranks of a communicator; none: its size is not known, and nothing is joined.
   using OtherRanks = std::function<std::optional<std::int64_t>(std::uint64_t group)>;
-  /// Told of the copies of a call, in the order in which they started.
-  using Found = std::function<void(const Call& call, const std::vector<store::Id>& copies)>;
+  struct Copied {
+    Call call;
+    std::uint64_t range = 0;        // of the call; 0: of a graph's capture
+    std::vector<store::Id> copies;  // in the order in which they started
+  };
 
   /// A call whose range had no launch; those of a thread by time. `graph`: so many graphs were made before.
-  void called(std::uint32_t thread_id, std::int64_t time_ns, std::uint32_t graph, const Call& call);
+  void called(std::uint32_t thread_id, std::int64_t time_ns, std::uint32_t graph, std::uint64_t range,
+              const Call& call);
   [[nodiscard]] bool has_calls() const { return !calls_.empty(); }
   /// In any order, when all calls are known. `captured`: into a graph.
   void launched(std::uint32_t thread_id, std::int64_t time_ns, std::uint32_t correlation_id, bool captured);
 
   /// Each copy that has a row; others than between devices are left out.
   void copied(const Copy& copy, store::Id row);
-  /// Once, at the end.
-  void finish(const OtherRanks& other_ranks, const Found& found);
+  /// Calls with their copies; once, at the end.
+  [[nodiscard]] std::vector<Copied> finish(const OtherRanks& other_ranks);
 
  private:
   struct Launch {
@@ -54,6 +58,7 @@ class CopyCollectives {
     Call call;
     std::int64_t time_ns = 0;
     std::uint32_t graph = 0;
+    std::uint64_t range = 0;
     std::optional<Launch> last_before, first_behind;  // of its thread
   };
   struct Sent {
@@ -62,14 +67,9 @@ class CopyCollectives {
     store::Id row = 0;
   };
   using Copies = std::vector<Sent>;
-  struct OfGraph {
-    Call call;
-    std::vector<store::Id> copies;
-  };
-
-  [[nodiscard]] static std::optional<std::vector<OfGraph>> shared_out(const std::vector<Call>& calls,
-                                                                      const Copies& copies,
-                                                                      const OtherRanks& other_ranks);
+  [[nodiscard]] static std::optional<std::vector<Copied>> shared_out(const std::vector<Call>& calls,
+                                                                     const Copies& copies,
+                                                                     const OtherRanks& other_ranks);
 
   void share_launches();
   [[nodiscard]] std::vector<std::vector<Call>> graphs() const;

@@ -75,6 +75,7 @@ RanksJson job_json(const JobAnalysis& of) {
           {"missing", of.missing},
           {"hosts", of.hosts},
           {"steps", of.steps},
+          {"joined_by_numbers", of.joined_by_numbers},
           {"late_threshold_ns", of.late_threshold_ns},
           {"late_steps", of.late_steps},
           {"recurrence", recurrence_word(of.recurrence)},

@@ -112,6 +112,16 @@ std::string unlike_most_steps(const JobAnalysis& of) {
       time_text(median(waits)));
 }
 
+std::string joined_by_numbers(const JobAnalysis& of) {
+  const auto hosts = static_cast<std::int64_t>(of.joined_by_numbers.size());
+  if (hosts == 0) return "";
+  return fmt::format(
+      "Nothing shows that the steps of {} are those of the others: steps that are found by their period are "
+      "counted from there, and here they are joined by number. Waits across hosts may be those of different "
+      "steps; mark the steps by NVTX ranges.",
+      hosts == 1 ? of.joined_by_numbers.front() : fmt::format("{} hosts", hosts));
+}
+
 std::vector<std::string> clock_sentences(const JobAnalysis& of) {
   std::vector<std::string> all;
   std::int64_t widest = 0;
@@ -232,6 +242,7 @@ std::string cause_text(LatenessCause cause) {
 std::vector<std::string> ranks_sentences(const JobAnalysis& of) {
   std::vector<std::string> all = {presence(of), verdict(of), communication(of)};
   if (std::string steps = unlike_most_steps(of); !steps.empty()) all.push_back(std::move(steps));
+  if (std::string joined = joined_by_numbers(of); !joined.empty()) all.push_back(std::move(joined));
   all.push_back(interference(of));
   if (of.loss) all.push_back(loss_sentence(*of.loss));
   for (std::string& sentence : clock_sentences(of)) all.push_back(std::move(sentence));

@@ -341,8 +341,8 @@ void CaptureWriter::add(const Collective& row) {
 }
 
 void CaptureWriter::add(const CopiedCollective& row) {
-  state_->insert("INSERT OR REPLACE INTO collective_copy VALUES (?,?,?,?,?,?)", row.copy_id,
-                 row.first_copy_id, row.communicator_id, row.function, row.bytes, row.source);
+  state_->insert("INSERT OR REPLACE INTO collective_copy VALUES (?,?,?,?,?,?,?)", row.copy_id,
+                 row.first_copy_id, row.communicator_id, row.function, row.bytes, row.source, row.ordinal);
 }
 
 void CaptureWriter::set_host(Id process_id, std::string_view host_name) {

@@ -89,16 +89,19 @@ std::vector<CopiedCollective> copied_collectives(const Capture& capture) {
   std::vector<CopiedCollective> rows;
   const auto database = with_tables(capture, kCopiedCollectivesAreKept);
   if (!database) return rows;
+  const bool counted = database->scalar_int64("PRAGMA user_version") >= kStepsOfRanksAreKnown;
   Statement row = database->prepare(
-      "SELECT memcpy_id, first_memcpy_id, communicator_id, function, bytes, source FROM collective_copy "
-      "ORDER BY memcpy_id");
+      fmt::format("SELECT memcpy_id, first_memcpy_id, communicator_id, function, bytes, source, {} FROM "
+                  "collective_copy ORDER BY memcpy_id",
+                  counted ? "ordinal" : "NULL"));
   while (row.step())
     rows.push_back({.copy_id = row.int64(0),
                     .first_copy_id = row.int64(1),
                     .communicator_id = row.optional_int64(2),
                     .function = row.word<CollectiveFunction>(3, "collective_copy.function"),
                     .bytes = row.optional_int64(4),
-                    .source = row.word<CollectiveSource>(5, "collective_copy.source")});
+                    .source = row.word<CollectiveSource>(5, "collective_copy.source"),
+                    .ordinal = row.optional_int64(6)});
   return rows;
 }
 

@@ -44,11 +44,15 @@ Lengths spans_of(const std::string& text) {
 }
 
 void read_names(const Database& database, Job& job) {
+  const std::int64_t version = database.scalar_int64("PRAGMA user_version");
   Statement rank = database.prepare(
-      "SELECT rank, host, program, world_size, device, file, process_id FROM job_rank ORDER BY rank");
+      fmt::format("SELECT rank, host, program, world_size, device, file, process_id, {} FROM job_rank ORDER "
+                  "BY rank",
+                  version >= kStepsOfRanksAreKnown ? "step_source" : "NULL"));
   while (rank.step())
     job.ranks.push_back({rank.int64(0), rank.optional_text(1), rank.text(2), rank.optional_int64(3),
-                         rank.optional_text(4), rank.text(5), rank.int64(6)});
+                         rank.optional_text(4), rank.text(5), rank.int64(6),
+                         rank.optional_word<StepSource>(7, "job_rank.step_source")});
   Statement clock = database.prepare(
       "SELECT host, status, offset_ns, drift_ppb, base_ns, low_ns, high_ns, collectives FROM job_clock ORDER "
       "BY host");
@@ -60,7 +64,6 @@ void read_names(const Database& database, Job& job) {
   while (group.step())
     job.communicators.push_back(
         {group.int64(0), group.text(1), group.optional_int64(2), group.optional_text(3)});
-  const std::int64_t version = database.scalar_int64("PRAGMA user_version");
   Statement site = database.prepare(
       fmt::format("SELECT id, communicator_id, function, bytes, {}, {}, {} FROM job_site ORDER BY id",
                   version >= kElementTypesAreKept ? "element_type, blocks" : "NULL, NULL",
@@ -161,9 +164,10 @@ void add_links(CaptureWriter& writer, const Job& job) {
 }
 
 void insert_names(Database& database, const Job& job) {
-  Statement rank = database.prepare("INSERT INTO job_rank VALUES (?,?,?,?,?,?,?)");
+  Statement rank = database.prepare("INSERT INTO job_rank VALUES (?,?,?,?,?,?,?,?)");
   for (const JobRank& row : job.ranks)
-    rank.bind_all(row.rank, row.host, row.program, row.world_size, row.device, row.file, row.process_id)
+    rank.bind_all(row.rank, row.host, row.program, row.world_size, row.device, row.file, row.process_id,
+                  row.step_source)
         .run();
   Statement clock = database.prepare("INSERT INTO job_clock VALUES (?,?,?,?,?,?,?,?)");
   for (const JobClock& row : job.clocks)

@@ -20,6 +20,7 @@
 #include "schema_tables_v17.h"
 #include "schema_tables_v18.h"
 #include "schema_tables_v19.h"
+#include "schema_tables_v20.h"
 #include "schema_tables_v3.h"
 #include "schema_tables_v4.h"
 #include "schema_tables_v6.h"
@@ -40,7 +41,7 @@ constexpr std::array kMigrations = {
     Migration{10, kTablesV10}, Migration{11, kTablesV11},       Migration{12, kTablesV12},
     Migration{13, kTablesV13}, Migration{14, kTablesV14},       Migration{15, kTablesV15},
     Migration{16, kTablesV16}, Migration{17, kTablesV17},       Migration{18, kTablesV18},
-    Migration{19, kTablesV19}};
+    Migration{19, kTablesV19}, Migration{20, kTablesV20}};
 
 bool has_nothing(const Database& database) {
   return database.scalar_int64("SELECT count(*) FROM sqlite_master") == 0;

@@ -241,7 +241,7 @@ SELECT m.process_id, p.rank, n.host_name AS host, m.device_id, m.stream_id, s.st
        min(m.start_ns) AS start_ns, max(m.end_ns) AS end_ns, max(m.end_ns) - min(m.start_ns) AS duration_ns,
        count(*) AS copies,         -- between devices; what a rank copies within its own is not among them
        c.function, c.bytes,        -- as in the table collective_copy
-       g.hash AS communicator
+       g.hash AS communicator, c.ordinal AS ordinal_in_communicator
 FROM collective_copy c
 JOIN memcpy m ON m.id = c.memcpy_id
 JOIN process p ON p.id = m.process_id

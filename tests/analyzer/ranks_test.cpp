@@ -677,6 +677,40 @@ TEST(ManyRanks, OfOtherHostsStepsWithTheSameCallsAreTheSameSteps) {
   EXPECT_EQ(first_of_each(few), (std::vector<std::int64_t>{218, 218, 3, 3}));
 }
 
+// Of steps with numbers of their own, or shown to be the same, nothing is said.
+TEST(ManyRanks, HostsWhoseStepsAreJoinedByNumberAloneAreNamed) {
+  const TemporaryDirectory directory;
+  RankJob job;
+  job.ranks = 6;
+  job.ranks_per_host = 2;
+  job.steps = 4;
+  const RankJobTruth truth = generate::generate_rank_job(job, directory.path());
+  const auto joined = [&](const std::vector<std::optional<StepSource>>& sources,
+                          const std::vector<std::int64_t>& numbered) {
+    std::vector<store::Job> parts = parts_of(truth.files);
+    for (std::size_t i = 0; i < parts.size(); ++i) {
+      parts[i].ranks.front().step_source = sources[i];
+      number_calls(parts[i], numbered[i]);
+    }
+    return analyse_job(put_together(std::move(parts))).value().joined_by_numbers;
+  };
+  const std::optional<StepSource> marked = StepSource::nvtx, period = StepSource::period, unknown;
+  using Hosts = std::vector<std::string>;
+  std::set<std::string> hosts;
+  for (const store::Job& part : parts_of(truth.files)) hosts.insert(*part.ranks.front().host);
+  ASSERT_EQ(hosts.size(), 3U);
+  const Hosts all(hosts.begin(), hosts.end());
+
+  EXPECT_EQ(joined({marked, marked, marked, marked, marked, marked}, {0, 0, 0, 0, 0, 0}), Hosts{});
+  EXPECT_EQ(joined({unknown, unknown, unknown, unknown, unknown, unknown}, {0, 0, 0, 0, 0, 0}), Hosts{});
+  EXPECT_EQ(joined({marked, marked, period, marked, marked, marked}, {0, 0, 0, 0, 0, 0}), Hosts{all[1]});
+  EXPECT_EQ(joined({period, period, period, period, period, period}, {4, 0, 0, 2, 4, 0}), Hosts{});
+  EXPECT_EQ(joined({period, period, marked, marked, period, period}, {0, 0, 0, 0, 0, 0}),
+            (Hosts{all[1], all[2]}));
+  // The host of the lowest rank with ordinals is the one that others are held against.
+  EXPECT_EQ(joined({period, period, period, period, period, period}, {0, 0, 4, 0, 0, 4}), Hosts{all[0]});
+}
+
 // Ordinals are right where time is not: a rank a whole step behind the others leaves with them.
 TEST(ManyRanks, OrdinalsDecideBeforeTime) {
   const TemporaryDirectory directory;

@@ -776,15 +776,21 @@ TEST_F(Collectives, OfTwoRanksInOneProcessHaveNoOrdinal) {
 }
 
 TEST_F(Collectives, ThatEnginesDoAreCountedToo) {
-  for (const bool has_graphs : {false, true}) {
+  struct Case {
+    bool has_graphs, has_copies;
+    const char *kernels, *copies;
+  };
+  for (const Case& one : {Case{false, true, "0 2 0", "1"}, Case{false, false, "0 2 0", ""},
+                          Case{true, true, "0 2 0", "1"}, Case{true, false, "0 - 0", ""}}) {
     const TemporaryDirectory directory;
     NcclSpool spool(directory.path());
     spool.init(2, 0);
     spool.init(2, 0, kHash + 1);
-    if (has_graphs) spool.graph_node(1, 500, GraphNodeKind::kernel);
+    if (one.has_graphs) spool.graph_node(1, 500, GraphNodeKind::kernel);
     spool.begin_step(0, Phase::timeline);
     spool.all_reduce(8);
-    spool.gather_without_kernel(512, {512});
+    spool.gather_without_kernel(
+        512, one.has_copies ? std::vector<std::int64_t>{512} : std::vector<std::int64_t>{});
     spool.all_reduce(8);
     spool.all_reduce(8, 0, kAllReduceKernel, kHash + 1);
     spool.end_step();
@@ -792,8 +798,12 @@ TEST_F(Collectives, ThatEnginesDoAreCountedToo) {
     spool.completeness();
     const std::string output = directory / "out.ridge";
     ASSERT_TRUE(import_spools(directory.path(), output, {}).ok());
-    EXPECT_EQ(ordinals(open_capture(output)), has_graphs ? "0 - 0" : "0 2 0")
-        << "they may be of a graph's capture, where there is one";
+    const store::Capture capture = open_capture(output);
+    EXPECT_EQ(ordinals(capture), one.kernels)
+        << "where there is a graph, a call without a kernel and copies may be of its capture";
+    EXPECT_EQ(scalar(capture,
+                     "SELECT coalesce(group_concat(ordinal_in_communicator), '') FROM v_copied_collective"),
+              one.copies);
   }
 }
 

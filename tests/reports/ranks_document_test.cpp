@@ -69,6 +69,18 @@ TEST(RanksDocument, SaysWhatMostStepsAreLikeWhereSomeTakeManyTimesAsLong) {
   EXPECT_NE(said.find("In the median a step takes 3.000 ms and waits 500.0 µs."), std::string::npos) << said;
 }
 
+TEST(RanksDocument, SaysWhichHostsStepsAreJoinedByNumberAlone) {
+  generate::RankJob job;
+  job.steps = 4;
+  analyzer::JobAnalysis analysis = analysed_job(job);
+  EXPECT_EQ(all_of(ranks_sentences(analysis)).find("Nothing shows"), std::string::npos);
+  analysis.joined_by_numbers = {"beta"};
+  EXPECT_NE(all_of(ranks_sentences(analysis)).find("that the steps of beta are those of the others"),
+            std::string::npos);
+  analysis.joined_by_numbers = {"beta", "gamma"};
+  EXPECT_NE(all_of(ranks_sentences(analysis)).find("that the steps of 2 hosts are those"), std::string::npos);
+}
+
 TEST(RanksDocument, SaysWhatCollectivesCostKernelsOrWhyNot) {
   generate::RankJob job;
   job.steps = 8;

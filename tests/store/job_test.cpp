@@ -16,7 +16,7 @@ using ridgeline::testing::TemporaryDirectory;
 Job small_job() {
   Job job;
   job.ranks = {{0, "alpha", "train #", 2, "NVIDIA H200", "a.ridge", 1},
-               {1, std::nullopt, "train #", 2, {}, "b.ridge", 1}};
+               {1, std::nullopt, "train #", 2, {}, "b.ridge", 1, StepSource::period}};
   job.clocks = {{"alpha", ClockStatus::reference, 0, 0.0, 10, 0, 0, 0},
                 {"rank 1", ClockStatus::aligned, -500, 1.5, 10, -20, 30, 7}};
   job.communicators = {{1, "c0ffee", 2, "world"}};
@@ -49,7 +49,8 @@ Job small_job() {
   return job;
 }
 
-// Takes off what version 19 adds to job_site, and what 18 does.
+// Takes off what version 20 adds to job_rank, what 19 adds to job_site, and what 18 does.
+constexpr const char* kWithoutSources = "ALTER TABLE job_rank DROP COLUMN step_source; ";
 constexpr const char* kWithoutCopies =
     "DROP VIEW v_job_collective; ALTER TABLE job_site DROP COLUMN copies; ";
 constexpr const char* kWithoutDetails =
@@ -94,6 +95,8 @@ TEST(StoredJobs, ComeBackAsTheyWere) {
   EXPECT_EQ(job.ranks[0].host, "alpha");
   EXPECT_EQ(job.ranks[1].host, std::nullopt);
   EXPECT_EQ(job.ranks[1].file, "b.ridge");
+  EXPECT_EQ(job.ranks[0].step_source, std::nullopt);
+  EXPECT_EQ(job.ranks[1].step_source, StepSource::period);
   ASSERT_EQ(job.clocks.size(), 2U);
   EXPECT_EQ(job.clocks[1].status, ClockStatus::aligned);
   EXPECT_EQ(job.clocks[1].offset_ns, -500);
@@ -216,6 +219,16 @@ TEST(StoredJobs, OfVersion16HaveNoTypesOfElements) {
   EXPECT_EQ(job.sites[0].bytes, small_job().sites[0].bytes);
   EXPECT_EQ(job.sites[0].element_type, std::nullopt);
   EXPECT_EQ(job.sites[0].blocks, std::nullopt);
+}
+
+TEST(StoredJobs, OfVersion19DoNotSayWhatMarksTheirSteps) {
+  const TemporaryDirectory directory;
+  const std::string path = changed_job(directory, std::string(kWithoutSources) + "PRAGMA user_version = " +
+                                                      std::to_string(kStepsOfRanksAreKnown - 1));
+  const Job job = read_job(path).value();
+  ASSERT_EQ(job.ranks.size(), 2U);
+  EXPECT_EQ(job.ranks[1].file, "b.ridge");
+  EXPECT_EQ(job.ranks[1].step_source, std::nullopt);
 }
 
 TEST(StoredJobs, OfVersion18HaveNoCopies) {

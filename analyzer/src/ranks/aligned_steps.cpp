@@ -7,6 +7,7 @@
 #include <iterator>
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <unordered_map>
 #include <utility>
@@ -200,6 +201,30 @@ void align_steps(store::Job& job) {
   align_by_ordinals(job, renumbering);
   align_by_time(job, renumbering);
   renumbering.renumber(job);
+}
+
+std::vector<std::string> joined_by_numbers(const store::Job& job) {
+  if (job.ranks.empty()) return {};
+  const NumberedCalls numbered(job);
+  const std::int64_t reference = numbered.reference_rank().value_or(job.ranks.front().rank);
+  std::set<std::string> counted, shown;
+  std::string of_reference;
+  for (const store::JobRank& rank : job.ranks) {
+    if (rank.rank == reference) of_reference = clock_of(rank);
+    if (rank.step_source == StepSource::period) counted.insert(clock_of(rank));
+  }
+  const std::map<std::int64_t, Shifts> shifts = numbered.shifts();
+  for (const store::JobRank& rank : job.ranks) {
+    const auto shift = shifts.find(rank.rank);
+    if (shift != shifts.end() && usual_shift(shift->second) == 0) shown.insert(clock_of(rank));
+  }
+  std::set<std::string> hosts;
+  for (const store::JobRank& rank : job.ranks) {
+    const std::string host = clock_of(rank);
+    const bool either = counted.contains(host) || counted.contains(of_reference);
+    if (host != of_reference && either && !shown.contains(host)) hosts.insert(host);
+  }
+  return {hosts.begin(), hosts.end()};
 }
 
 }  // namespace ridgeline::analyzer::ranks

@@ -104,6 +104,7 @@ class Extraction {
       row.file = file_;
       row.process_id = process.id;
       row.world_size = world_size(process.id);
+      row.step_source = source_of(steps);
       extract(process, steps, launches, row);
       job_.ranks.push_back(std::move(row));
     }
@@ -122,6 +123,13 @@ class Extraction {
   }
 
  private:
+  static std::optional<StepSource> source_of(const std::vector<store::Step>& steps) {
+    const bool alike = std::all_of(steps.begin(), steps.end(), [&](const store::Step& step) {
+      return step.source == steps.front().source;
+    });
+    return alike ? std::optional(steps.front().source) : std::nullopt;
+  }
+
   struct Window {
     Span time;
     std::int64_t step_index = 0;
@@ -346,6 +354,7 @@ class Extraction {
     if (call.copied != nullptr) {
       function = call.copied->function;
       bytes = call.copied->bytes;
+      ordinal = call.copied->ordinal;
       communicator = call.copied->communicator_id;
     } else if (const auto known = collectives_.find(call.launch->id); known != collectives_.end()) {
       site.element_type = known->second.element_type;

@@ -10,6 +10,7 @@
 #include <stdexcept>
 
 #include "ranks/account.h"
+#include "ranks/aligned_steps.h"
 #include "ranks/causes.h"
 #include "ranks/collective_costs.h"
 #include "ranks/interference_cost.h"
@@ -256,6 +257,7 @@ JobAnalysis analysed(const JobView& view, const ranks::Alone* alone) {
   analysis.missing = missing_ranks(job);
   analysis.steps = view.steps();
   analysis.clocks = job.clocks;
+  analysis.joined_by_numbers = ranks::joined_by_numbers(job);
   ranks::Matching matching = ranks::match_calls(view);
   const ranks::CollectiveCosts costs = ranks::collective_costs(view, matching);
   analysis.mismatches = std::move(matching.mismatches);

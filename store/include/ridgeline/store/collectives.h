@@ -48,6 +48,7 @@ struct CopiedCollective {
   CollectiveFunction function = CollectiveFunction::all_gather;
   std::optional<std::int64_t> bytes;  ///< of the whole array of the call, of all ranks together
   CollectiveSource source = CollectiveSource::nvtx;
+  std::optional<std::int64_t> ordinal = {};  ///< as in Collective; empty before kStepsOfRanksAreKnown
 };
 
 /// By id; none before schema version kJobsAreKept. Throw Error(corrupt).

@@ -9,6 +9,7 @@
 
 #include "ridgeline/base/collective_words.h"
 #include "ridgeline/base/error.h"
+#include "ridgeline/base/vocabulary.h"
 #include "ridgeline/store/lengths.h"
 #include "ridgeline/store/link_bytes.h"
 #include "ridgeline/store/records.h"
@@ -21,8 +22,9 @@ struct JobRank {
   std::string program;                     ///< command line, numbers taken out
   std::optional<std::int64_t> world_size;  ///< ranks of the job
   std::optional<std::string> device;
-  std::string file;   ///< the capture it came from
-  Id process_id = 0;  ///< in that capture
+  std::string file;                            ///< the capture it came from
+  Id process_id = 0;                           ///< in that capture
+  std::optional<StepSource> step_source = {};  ///< of its timeline steps; empty: not known, or they differ
 };
 
 /// What must be taken from times of a host: offset + drift * (time - base).

@@ -54,6 +54,8 @@ inline constexpr int kElementTypesAreKept = 17;
 inline constexpr int kCollectiveDetailsAreKept = 18;
 /// From this version on collectives that the copy engines do are kept, and how many copies those of a job are.
 inline constexpr int kCopiedCollectivesAreKept = 19;
+/// From this version on a rank of a job has what marks its steps, and a collective of the copy engines its ordinal.
+inline constexpr int kStepsOfRanksAreKnown = 20;
 
 /// The version this build writes: the last migration's.
 [[nodiscard]] int schema_version();

@@ -247,6 +247,8 @@ struct JobAnalysis {
   std::int64_t hosts = 0;
   std::vector<std::int64_t> steps;  ///< that all ranks have
   std::vector<store::JobClock> clocks;
+  /// Hosts of which nothing shows that their steps are those of the others with the same numbers.
+  std::vector<std::string> joined_by_numbers;
   std::vector<CollectiveCost> collectives;
   std::vector<CallMismatch> mismatches;
   std::vector<RankCost> rank_costs;
