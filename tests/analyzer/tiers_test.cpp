@@ -21,6 +21,8 @@ using testing::kTensor;
 using testing::kWritten;
 
 constexpr const char* kSampledClock = "gpc__cycles_elapsed.avg.per_second";
+constexpr const char* kSampledActive = "sm__cycles_active.avg.pct_of_peak_sustained_elapsed";
+constexpr const char* kSampledL2 = "lts__t_bytes.sum";
 constexpr const char* kSampledHitRate = "LTS.TriageCompute.lts__average_t_sector_hit_rate_realtime.pct";
 constexpr const char* kL2Bytes = "lts__t_bytes.sum";
 constexpr const char* kL2Peak = "lts__t_bytes.sum.peak_sustained_elapsed.per_second";
@@ -99,7 +101,9 @@ void add_sample_at_clock(FabricatedModel& f, std::int64_t duration_ns, double cl
              {kWritten, {10e6, 1e5}},
              {kSampledTensor, {100 * 40e3 / cycles, 0.1}},
              {kSampledClock, {clock_hz, 1e6}},
-             {kSampledHitRate, {60, 1}}},
+             {kSampledHitRate, {60, 1}},
+             {kSampledActive, {90, 1}},
+             {kSampledL2, {80e6, 1e5}}},
             18);
 }
 
@@ -117,6 +121,8 @@ TEST(Sampled, WorkThatTookLongerBesideACollectiveIsOverTheTimelinesTime) {
   EXPECT_NEAR(t1.dram_bytes->value, 40e6, 1);
   EXPECT_NEAR(t1.tensor_utilisation->value, 0.4, 1e-9);
   EXPECT_NEAR(t1.metrics.of("l2_hit_ratio")->value, 0.6, 1e-9);
+  EXPECT_NEAR(t1.metrics.of("l2_bytes")->value, 80e6, 1);
+  EXPECT_NEAR(t1.metrics.of("sm_active_ratio")->value, 0.9, 1e-9) << "the SMs that it is on are no work";
   EXPECT_NEAR(t1.cycles->value, 100e3, 1);
   EXPECT_NEAR(t1.duration->value, 140e3, 1);
   EXPECT_NEAR(u.launches[0].values->t2.tensor_utilisation->value, 0.4, 1e-9);
@@ -126,6 +132,28 @@ TEST(Sampled, WorkThatTookLongerBesideACollectiveIsOverTheTimelinesTime) {
   other.model.clock_samples = {{.device_id = 1, .time_ns = 1'050'000, .sm_clock_hz = 1'000'000'000}};
   add_sample_at_clock(other, 55'000, 1e9);
   EXPECT_NEAR(utilisation(other.done()).launches[0].values->t1.dram_utilisation->value, 0.4, 1e-9);
+}
+
+// What a collective moves is the same however long it waits; its instructions are those of waiting. Bytes beside others
+// are theirs, too.
+TEST(Sampled, ACollectiveThatWaitedMovesItsBytesAndIsAsBusyAsItWas) {
+  for (const bool beside : {false, true}) {
+    SCOPED_TRACE(beside);
+    FabricatedModel f;
+    f.kernel("k", KernelClass::communication);
+    f.step(Phase::timeline);
+    f.launch("k", 1'000'000, 1'100'000);
+    f.model.clock_samples = {{.device_id = 1, .time_ns = 1'050'000, .sm_clock_hz = 1'000'000'000}};
+    add_sample_at_clock(f, 800'000, 1e9);
+    for (auto& row : f.model.launch_metrics) row.concurrent = beside;
+    const TierUtilisation t1 = utilisation(f.done()).launches[0].values->t1;
+    EXPECT_NEAR(t1.dram_utilisation->value, beside ? 0.05 : 0.4, 1e-9);
+    EXPECT_NEAR(t1.dram_bytes->value, beside ? 5e6 : 40e6, 1);
+    EXPECT_NEAR(t1.metrics.of("l2_bytes")->value, beside ? 10e6 : 80e6, 1);
+    EXPECT_NEAR(t1.tensor_utilisation->value, 0.05, 1e-9);
+    EXPECT_NEAR(t1.metrics.of("sm_active_ratio")->value, 0.9, 1e-9);
+    EXPECT_NEAR(t1.cycles->value, 100e3, 1);
+  }
 }
 
 // Half the clock and twice the time are as many cycles: the pipe's share of them is the timeline's too.

@@ -34,13 +34,12 @@ bool had_other_company(const TierRows& rows, double timeline_ns, std::optional<d
   });
 }
 
-bool is_share_of_elapsed(std::string_view counter) {
-  return counter.ends_with(".pct_of_peak_sustained_elapsed");
-}
-
 // What the samples of all steps say of one launch: an estimate a step.
 struct Samples {
   std::optional<double> over_ns;  // what all estimates are over; none: each over its own step's duration
+  // Of a collective: instructions are those of waiting, and their share of the cycles holds, whatever the time.
+  bool waits = false;
+  bool with_others = false;  // bytes are also those of whatever ran beside it: their rates hold likewise
   std::vector<double> durations_ns;
   std::vector<double> clocks_hz;
   std::vector<Estimate> cycles;
@@ -55,7 +54,9 @@ struct Samples {
 void Samples::add(const TierRow& row, std::uint64_t observation, const store::Device* device) {
   const auto own = static_cast<double>(duration_ns(row.launch));
   const double took = over_ns.value_or(own);
-  const double percent = over_ns ? 100.0 * took / own : 100.0;  // of a share of the cycles that passed
+  const double percent =
+      over_ns && !waits ? 100.0 * took / own : 100.0;  // of a pipe's share of the cycles that passed
+  const double moved_in = waits && with_others ? own : took;
   const auto rate = [took, observation](const MetricValue& value, double over) {
     return Estimate{value.value / over,
                     value.error ? std::optional(std::fabs(*value.error / over)) : std::nullopt,
@@ -65,8 +66,8 @@ void Samples::add(const TierRow& row, std::uint64_t observation, const store::De
   const MetricValue* read = row.find(metric_name::kDramRead);
   const MetricValue* written = row.find(metric_name::kDramWrite);
   if (read != nullptr && written != nullptr) {
-    Estimate both = rate(*read, took);
-    const Estimate other = rate(*written, took);
+    Estimate both = rate(*read, moved_in);
+    const Estimate other = rate(*written, moved_in);
     read_bytes += read->value;
     moved_bytes += read->value + written->value;
     both.value += other.value;
@@ -83,8 +84,7 @@ void Samples::add(const TierRow& row, std::uint64_t observation, const store::De
     const MetricEntry& entry = metric.entry();
     if (entry.sampled.counter.empty()) continue;
     if (const MetricValue* value = row.find(entry.sampled.counter)) {
-      const double ratio = is_share_of_elapsed(entry.sampled.counter) ? percent : 100.0;
-      metrics[metric].push_back(rate(*value, entry.unit == MetricUnit::ratio ? ratio : took));
+      metrics[metric].push_back(rate(*value, entry.unit == MetricUnit::ratio ? 100.0 : moved_in));
     }
   }
   for (const PipeMetric& pipe : known_sampled_pipe_metrics()) {
@@ -176,6 +176,8 @@ void fill_sampled(const Model& model, const store::Launch& launch, const TierRow
   if (kind == nullptr && had_other_company(rows, static_cast<double>(duration_ns(launch)),
                                            roofs.timeline_clock(launch.device_id)))
     samples.over_ns = static_cast<double>(duration_ns(launch));
+  samples.waits = model.kernel_class(launch) == KernelClass::communication;
+  samples.with_others = out.concurrent;
   for (std::size_t i = 0; i < rows.rows.size(); ++i) {
     const TierRow& row = rows.rows[i];
     if (!has_time(row.launch) || duration_ns(row.launch) <= 0) continue;
