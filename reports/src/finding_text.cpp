@@ -383,6 +383,17 @@ std::string price_text(const Finding& f) {
   return text;
 }
 
+std::string communication_text(const Finding& f) {
+  const double ranks = f.value("ranks");
+  return fmt::format(
+      "communication that no other kernel hides takes {} of the {}, {} of {}: its collectives run for {}{}",
+      percent_text(f.step_share.value_or(0)), scope_noun(f.scope), time_text(f.magnitude_ns.value_or(0)),
+      time_text(f.value("step_ns")), time_text(f.value("communication_ns")),
+      ranks > 1   ? "; ridgeline ranks says what of it is waiting for another rank"
+      : ranks > 0 ? "; ridgeline ranks of all ranks' captures says what of it is waiting for another rank"
+                  : "");
+}
+
 std::string words_of(const Finding& f) {
   switch (f.code) {
     case FindingCode::steps_none:
@@ -456,10 +467,7 @@ std::string words_of(const Finding& f) {
     case FindingCode::saving_held_back:
       return held_back_text(f);
     case FindingCode::communication:
-      return fmt::format(
-          "communication that no other kernel hides takes {} of the {}, {} of {}: its collectives run for {}",
-          percent_text(f.step_share.value_or(0)), scope_noun(f.scope), time_text(f.magnitude_ns.value_or(0)),
-          time_text(f.value("step_ns")), time_text(f.value("communication_ns")));
+      return communication_text(f);
   }
   return reason_text(f.detail);
 }

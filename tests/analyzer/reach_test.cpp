@@ -5,6 +5,7 @@
 
 #include "findings/pace.h"
 #include "generate/generate.h"
+#include "generate/rank_job.h"
 #include "ridgeline/analyzer/session/session.h"
 #include "support/analysis_fields.h"
 #include "support/temporary_directory.h"
@@ -89,6 +90,21 @@ TEST(Pace, CommunicationThatNothingHidesIsAFinding) {
   accounting.communication_exposed_ns = 900'000;
   EXPECT_EQ(finding(accepted(pace_findings(step, accounting, {})), FindingCode::communication), nullptr)
       << "it does not dominate";
+}
+
+// Where a rank of a job waits, its capture says whom to ask.
+TEST(Pace, CommunicationOfARankSaysHowManyRanksAreHere) {
+  TemporaryDirectory directory;
+  generate::RankJob job;
+  job.steps = 6;
+  job.cause = generate::RankCause::more_work;
+  job.late_ns = 9e6;
+  const generate::RankJobTruth truth = generate::generate_rank_job(job, directory.path());
+  Session session = Session::open(truth.files.front()).value();
+  const auto analysis = session.analysis().value();
+  const Finding* found = finding(analysis->quality.findings, FindingCode::communication);
+  ASSERT_NE(found, nullptr);
+  EXPECT_EQ(found->value("ranks"), 1);
 }
 
 TEST(Reach, OfATokenNothingReachesTheStep) {

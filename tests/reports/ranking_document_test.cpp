@@ -431,6 +431,11 @@ TEST(RankingDocument, CommunicationThatNothingHidesIsSaidAboveTheKernels) {
   EXPECT_EQ(line,
             "communication that no other kernel hides takes 25.0 % of the step, 3.000 ms of 12.000 ms: its "
             "collectives run for 6.000 ms");
+  finding.evidence.push_back({"ranks", 2, {}, {}});
+  EXPECT_EQ(finding_text(finding), line + "; ridgeline ranks says what of it is waiting for another rank");
+  finding.evidence.back().value = 1;
+  EXPECT_EQ(finding_text(finding),
+            line + "; ridgeline ranks of all ranks' captures says what of it is waiting for another rank");
   const std::string text =
       in_one_line(ranking_document(capture.model, capture.analysis, as(Format::text, 200)).text());
   const std::string said = 'C' + line.substr(1) + '.';

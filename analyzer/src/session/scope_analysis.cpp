@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <numeric>
+#include <set>
 
 #include "accounting/account.h"
 #include "accounting/kernel_time.h"
@@ -37,6 +38,15 @@ void name_clock_limits(const Model& model, const Quality& quality, Ranking& rank
     if (row.sm_clock_hz && *row.sm_clock_hz < kFullClock * static_cast<double>(*device->max_sm_clock_hz))
       row.clock_limit = reasons;
   }
+}
+
+// Of a job, that are in the recording; 0: it is of none.
+std::size_t ranks_in(const Model& model) {
+  std::set<int> ranks;
+  for (const store::Process& process : model.processes) {
+    if (process.rank) ranks.insert(*process.rank);
+  }
+  return ranks.size();
 }
 
 }  // namespace
@@ -231,6 +241,11 @@ std::shared_ptr<const Quality> ScopeAnalysis::quality(const QueryOptions& ask) {
     for (Finding& finding : made.findings)
       if (finding.code == FindingCode::recording_price)
         finding.evidence.push_back({"gaps_ns", static_cast<double>(*gaps_ns), {}, {}});
+  }
+  if (const std::size_t ranks = ranks_in(*model_); ranks > 0) {
+    for (Finding& finding : made.findings)
+      if (finding.code == FindingCode::communication)
+        finding.evidence.push_back({"ranks", static_cast<double>(ranks), {}, {}});
   }
   made.scope = selection_->steps.representative.scope;
   for (Finding& finding : made.findings) finding.scope = made.scope;
