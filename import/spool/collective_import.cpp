@@ -3,18 +3,15 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cstring>
 #include <span>
 
 #include "ridgeline/base/collective_name.h"
 #include "ridgeline/store/collectives.h"
-#include "spool/nccl_calls.h"
 
 namespace ridgeline::import {
 
 namespace {
 
-constexpr std::string_view kNcclDomain = "NCCL";
 // A payload of NCCL's is a few numbers.
 constexpr std::size_t kLongestNcclPayloadBytes = 64;
 constexpr std::size_t kMaxCallsOfGroup = 4096;
@@ -44,13 +41,6 @@ std::optional<std::int64_t> whole_array(std::int64_t part_bytes, std::optional<s
   return part_bytes * *ranks;
 }
 
-template <typename T>
-T number_at(std::string_view bytes, std::size_t offset) {
-  T value{};
-  if (offset + sizeof value <= bytes.size()) std::memcpy(&value, bytes.data() + offset, sizeof value);
-  return value;
-}
-
 }  // namespace
 
 void RecordedCollectives::know_paths() {
@@ -62,11 +52,15 @@ void RecordedCollectives::know_paths() {
       known.kind = PathKind::group_begins;
     } else if (name == "ncclGroupEnd") {
       known.kind = PathKind::group_ends;
-    } else if (name.starts_with("ncclCommInitRank")) {
-      known.kind = PathKind::makes_group;
+    }
+    for (const NcclMaker& maker : kNcclMakers) {
+      if (name.starts_with(maker.prefix)) known = {.kind = PathKind::makes_group, .maker = &maker};
+    }
+    for (const std::string_view call : kNcclOtherCalls) {
+      if (name == call) known.kind = PathKind::other_call;
     }
     for (const auto& [call, function] : kNcclFunctions) {
-      if (name == call) known = {PathKind::call, function};
+      if (name == call) known = {.kind = PathKind::call, .function = function};
     }
     if (known.kind != PathKind::other) paths_[id] = known;
   }
@@ -211,6 +205,7 @@ void RecordedCollectives::on_launch(const Event& launch) {
              call.function == CollectiveFunction::all_to_all;
     });
   } else {
+    if (path->second.kind == PathKind::other_call) launch_of_other_call(launch);
     return;
   }
   calls_ = true;
@@ -222,6 +217,12 @@ void RecordedCollectives::on_launch(const Event& launch) {
   } else {
     launched_[launch.correlation_id] = std::move(launched);
   }
+}
+
+void RecordedCollectives::launch_of_other_call(const Event& launch) {
+  of_other_calls_.insert(launch.correlation_id);
+  ++launches_of_range_[launch.range];
+  if (launch.captured) ordinals_.captured(launch.range);
 }
 
 void RecordedCollectives::on_range_end(const Event& range) {
@@ -256,8 +257,11 @@ void RecordedCollectives::on_range_end(const Event& range) {
       }
       break;
     }
+    case PathKind::other_call:
+      note_other_call(range);
+      break;
     case PathKind::makes_group:
-      note_group(range.range);
+      note_group(*path->second.maker, range.range);
       break;
     case PathKind::other:
       break;
@@ -310,14 +314,30 @@ std::optional<RecordedCollectives::NcclCall> RecordedCollectives::as_one(const s
   return sum;
 }
 
-void RecordedCollectives::note_group(std::uint64_t range_id) {
+void RecordedCollectives::note_other_call(const Event& range) {
+  const auto payload = payloads_.find(range.range);
+  if (payload == payloads_.end() || payload->second.size() < sizeof(std::uint64_t)) return ordinals_.forget();
+  ordinals_.called(range.range, range.start_ns, number_at<std::uint64_t>(payload->second, 0));
+  if (!launches_of_range_.contains(range.range)) ordinals_.without_launch(range.range);
+}
+
+void RecordedCollectives::note_group(const NcclMaker& maker, std::uint64_t range_id) {
   const auto payload = payloads_.find(range_id);
-  if (payload == payloads_.end() || payload->second.size() != 24) return;
+  if (payload == payloads_.end() || payload->second.size() != maker.payload_bytes) return;
   const std::string& bytes = payload->second;
-  const auto ranks = number_at<std::int32_t>(bytes, 8);
-  const auto rank = number_at<std::int32_t>(bytes, 12);
-  if (ranks < 1 || ranks > kMaxRanksOfGroup || rank < 0 || rank >= ranks) return;
   const auto hash = number_at<std::uint64_t>(bytes, 0);
+  if (maker.ranks_at == 0) {
+    ordinals_.group_made(hash);
+    NcclGroup& group = groups_[hash];
+    if (const auto place = splits_.of(hash, number_at<std::int32_t>(bytes, kSplitRankAt))) {
+      group.ranks = place->ranks;
+      group.rank = place->rank;
+    }
+    return;
+  }
+  const auto ranks = number_at<std::int32_t>(bytes, maker.ranks_at);
+  const auto rank = number_at<std::int32_t>(bytes, maker.ranks_at + sizeof(std::int32_t));
+  if (ranks < 1 || ranks > kMaxRanksOfGroup || rank < 0 || rank >= ranks) return;
   ordinals_.group_made(hash);
   NcclGroup& group = groups_[hash];
   group.ranks = ranks;
@@ -418,7 +438,7 @@ void RecordedCollectives::ran(const Execution& execution, store::Id launch_id, s
   if (!communicates) return;
   if (launched_.contains(execution.correlation_id)) {
     eager_runs_.push_back({execution.correlation_id, launch_id, facts_of(execution, kernel)});
-  } else {
+  } else if (!of_other_calls_.contains(execution.correlation_id)) {
     ordinals_.forget();  // its call is not known
   }
 }

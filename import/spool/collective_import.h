@@ -15,6 +15,7 @@
 #include <string>
 #include <string_view>
 #include <unordered_map>
+#include <unordered_set>
 #include <vector>
 
 #include "recording/events.h"
@@ -23,6 +24,8 @@
 #include "spool/collective_details.h"
 #include "spool/collective_ordinals.h"
 #include "spool/copy_collectives.h"
+#include "spool/nccl_calls.h"
+#include "spool/split_groups.h"
 #include "spool/spool_scan.h"
 
 namespace ridgeline::import {
@@ -32,8 +35,9 @@ namespace ridgeline::import {
 class RecordedCollectives {
  public:
   /// Keeps references to all.
-  RecordedCollectives(const spool::Reader& reader, const ScannedSpool& spool, ProcessRows& rows)
-      : reader_(reader), spool_(spool), rows_(rows), details_(reader) {}
+  RecordedCollectives(const spool::Reader& reader, const ScannedSpool& spool, const SplitGroups& splits,
+                      ProcessRows& rows)
+      : reader_(reader), spool_(spool), splits_(splits), rows_(rows), details_(reader) {}
 
   /// Passes over payloads, ranges and launches; none where the program has no range of NCCL.
   void scan();
@@ -60,10 +64,11 @@ class RecordedCollectives {
     bool is_launch = false;
     bool captured = false;
   };
-  enum class PathKind : std::uint8_t { other, call, group_begins, group_ends, makes_group };
+  enum class PathKind : std::uint8_t { other, call, other_call, group_begins, group_ends, makes_group };
   struct NcclPath {
     PathKind kind = PathKind::other;
     CollectiveFunction function = CollectiveFunction::all_reduce;
+    const NcclMaker* maker = nullptr;
   };
   struct NcclCall {
     CollectiveFunction function = CollectiveFunction::all_reduce;
@@ -121,7 +126,9 @@ class RecordedCollectives {
   void on_range_end(const Event& range);
   [[nodiscard]] NcclCall call_in(CollectiveFunction function, std::uint64_t range_id);
   [[nodiscard]] static std::optional<NcclCall> as_one(const std::vector<NcclCall>& calls);
-  void note_group(std::uint64_t range_id);
+  void note_group(const NcclMaker& maker, std::uint64_t range_id);
+  void launch_of_other_call(const Event& launch);
+  void note_other_call(const Event& range);
   void resolve_graphs();
   [[nodiscard]] std::optional<CollectiveDetail> said_of(const Launched& launched) const;
   [[nodiscard]] std::optional<Known> known_of(const Launched& launched) const;
@@ -139,6 +146,7 @@ class RecordedCollectives {
 
   const spool::Reader& reader_;
   const ScannedSpool& spool_;
+  const SplitGroups& splits_;
   ProcessRows& rows_;
   CollectiveDetails details_;
   bool calls_ = false;
@@ -148,6 +156,7 @@ class RecordedCollectives {
   std::unordered_map<std::uint32_t, ThreadGroup> groups_of_threads_;  // by thread
   std::unordered_map<std::uint64_t, std::uint32_t> launches_of_range_;
   std::unordered_map<std::uint32_t, Launched> launched_;            // by correlation id
+  std::unordered_set<std::uint32_t> of_other_calls_;                // launches, likewise
   std::map<std::uint32_t, std::vector<Launched>> captured_graphs_;  // by graph
   std::vector<std::vector<Known>> graphs_;  // of each that differs, in the order of the calls
   std::uint32_t last_graph_ = 0, graphs_made_ = 0;

@@ -230,13 +230,15 @@ Result<ImportSummary> import_checked(const std::string& directory, const std::st
     RecordedDevices devices(writer);
     std::vector<PmPeer> peers;
     for (const OpenSpool& each : spools) peers.push_back({&each.reader, each.scanned.devices});
+    SplitGroups splits;
+    for (const OpenSpool& each : spools) splits.add(each.reader, each.scanned);
     for (OpenSpool& each : spools) {
       const std::uint64_t size = each.reader.diagnosis().file_bytes;
       const auto tell_pass = [&](std::uint64_t passes_before) -> OffsetProgress {
         return [&tell, before = passes_before * size](std::uint64_t offset) { tell(before + offset); };
       };
-      ProcessImport process{writer, devices, each.reader,  each.scanned, manifest,
-                            peers,  tell,    tell_pass(1), tell_pass(2)};
+      ProcessImport process{writer, devices, each.reader, each.scanned, manifest,
+                            peers,  splits,  tell,        tell_pass(1), tell_pass(2)};
       import_process(process, summary);
       progress.pass_done(3 * size);
       each.scanned = {};

@@ -1,7 +1,9 @@
 // nccl_calls.h: NCCL's calls for collectives, and what can be said of them from outside.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <string_view>
 
 #include "ridgeline/base/collective_words.h"
@@ -9,6 +11,7 @@
 namespace ridgeline::import {
 
 inline constexpr std::string_view kNcclPrefix = "nccl";
+inline constexpr std::string_view kNcclDomain = "NCCL";
 
 struct NcclFunction {
   std::string_view name;
@@ -22,6 +25,30 @@ inline constexpr NcclFunction kNcclFunctions[] = {{"ncclAllReduce", CollectiveFu
                                                   {"ncclAlltoAll", CollectiveFunction::all_to_all},
                                                   {"ncclSend", CollectiveFunction::send_receive},
                                                   {"ncclRecv", CollectiveFunction::send_receive}};
+
+/// Calls of all ranks whose function has no word here.
+inline constexpr std::string_view kNcclOtherCalls[] = {"ncclGather", "ncclScatter"};
+
+/// Calls that make a communicator: their payload begins with its hash.
+struct NcclMaker {
+  std::string_view prefix;  ///< of their names
+  std::size_t payload_bytes = 0;
+  std::size_t ranks_at = 0;  ///< number of its ranks, then the own one, both int; 0: they are the parent's
+};
+inline constexpr NcclMaker kNcclMakers[] = {
+    {"ncclCommInitRank", 24, 8}, {"ncclCommGrow", 32, 16}, {"ncclCommSplit", 40, 0}};
+
+/// Of a split's payload, behind the new communicator's hash: the parent's hash, its ranks, the own one there, the
+/// device, the colour, and the key that orders the new ranks.
+inline constexpr std::size_t kSplitParentAt = 8, kSplitRanksAt = 16, kSplitRankAt = 20, kSplitKeyAt = 32;
+
+/// A number of a payload; 0 if it ends before.
+template <typename T>
+[[nodiscard]] T number_at(std::string_view bytes, std::size_t offset) {
+  T value{};
+  if (offset + sizeof value <= bytes.size()) std::memcpy(&value, bytes.data() + offset, sizeof value);
+  return value;
+}
 
 /// More than a rank has to send: what says so is damaged.
 inline constexpr std::uint64_t kMaxMessageBytes = std::uint64_t{1} << 50;

@@ -44,7 +44,7 @@ class Process {
         kernels_(rows_, [this](std::uint32_t id) { return name_of(id); }),
         ranges_(rows_, import.spool),
         samples_(rows_),
-        collectives_(import.reader, import.spool, rows_),
+        collectives_(import.reader, import.spool, import.splits, rows_),
         summary_(summary) {}
 
   void write() {

@@ -11,6 +11,7 @@
 #include "ridgeline/spool/manifest.h"
 #include "ridgeline/spool/reader.h"
 #include "ridgeline/store/capture_writer.h"
+#include "spool/split_groups.h"
 #include "spool/spool_scan.h"
 
 namespace ridgeline::import {
@@ -28,6 +29,7 @@ struct ProcessImport {
   ScannedSpool& spool;
   const std::optional<spool::LaunchManifest>& manifest;
   const std::vector<PmPeer>& peers;        // the recording's processes, this one among them
+  const SplitGroups& splits;               // of all of them
   const OffsetProgress progress_rows;      // pass of launches, copies and ranges
   const OffsetProgress progress_counters;  // pass of counter values
   const OffsetProgress progress_samples;   // pass of periodic samples

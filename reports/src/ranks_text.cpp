@@ -116,9 +116,9 @@ std::string joined_by_numbers(const JobAnalysis& of) {
   const auto hosts = static_cast<std::int64_t>(of.joined_by_numbers.size());
   if (hosts == 0) return "";
   return fmt::format(
-      "Nothing shows that the steps of {} are those of the others: steps that are found by their period are "
-      "counted from there, and here they are joined by number. Waits across hosts may be those of different "
-      "steps; mark the steps by NVTX ranges.",
+      "The steps of {} are joined to those of the other hosts by their numbers, and nothing shows that they "
+      "are the same: a recording counts steps from where it found their period. Waits across hosts may be "
+      "those of different steps. Mark the steps by NVTX ranges.",
       hosts == 1 ? of.joined_by_numbers.front() : fmt::format("{} hosts", hosts));
 }
 

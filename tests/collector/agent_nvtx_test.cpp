@@ -73,6 +73,32 @@ TEST(Nvtx, StaysBalancedBeyondItsDepth) {
   EXPECT_EQ(c.ranges.back().depth, 0u);
 }
 
+// By a gap the import sees that a range, which may be a collective's, was left out.
+TEST(Nvtx, RangesOfAllKindsAndThreadsAreNumberedFromOneWithoutAGap) {
+  FakeCupti cupti;
+  FakeProgram program(cupti);
+  Session& s = program.session();
+  for (int i = 0; i < 3; ++i) {
+    program.push("step");
+    const std::uint64_t id = s.nvtx_start(0, "request", {});
+    std::thread([&] {
+      s.nvtx_mark(0, "now", {});
+      s.nvtx_push(&cupti, s.writer().intern("NCCL"), "ncclAllReduce", {});
+      s.nvtx_pop(&cupti);
+    }).join();
+    s.nvtx_end(id);
+    program.pop();
+    program.pop();  // one too many
+  }
+  for (std::uint32_t i = 0; i < kMaxNvtxDepth + 2; ++i) program.push("deep");
+  for (std::uint32_t i = 0; i < kMaxNvtxDepth + 2; ++i) program.pop();
+  std::vector<std::uint64_t> numbers;
+  for (const spool::NvtxRangeRecord& range : program.contents().ranges) numbers.push_back(range.range_id);
+  std::sort(numbers.begin(), numbers.end());
+  ASSERT_EQ(numbers.size(), 3 * 4 + kMaxNvtxDepth);
+  for (std::size_t i = 0; i < numbers.size(); ++i) EXPECT_EQ(numbers[i], i + 1);
+}
+
 TEST(Nvtx, SharesAPathBetweenRangesOfTheSameNesting) {
   FakeCupti cupti;
   FakeProgram program(cupti);

@@ -10,18 +10,23 @@ namespace {
 
 constexpr std::uint64_t kHash = 0xc0ffee12345678;
 constexpr std::uint32_t kAllReducePath = 10, kAllGatherPath = 11, kGroupStartPath = 12, kGroupEndPath = 13,
-                        kInitPath = 14, kSendPath = 15, kRecvPath = 16;
+                        kInitPath = 14, kSendPath = 15, kRecvPath = 16, kSplitPath = 17, kGrowPath = 18,
+                        kGatherPath = 19;
 constexpr std::uint32_t kAllReduceKernel = 20, kAllGatherKernel = 21, kSendKernel = 22, kSymmetricKernel = 23;
 
 // A program that calls NCCL, as the agent records it.
 class NcclSpool : public FakeSpool {
  public:
-  explicit NcclSpool(const std::string& directory, const char* domain = "NCCL") : FakeSpool(directory) {
+  explicit NcclSpool(const std::string& directory, const char* domain = "NCCL", std::uint32_t pid = 4242)
+      : FakeSpool(directory, pid) {
     const std::pair<std::uint32_t, const char*> paths[] = {{kAllReducePath, "ncclAllReduce"},
                                                            {kAllGatherPath, "ncclAllGather"},
                                                            {kGroupStartPath, "ncclGroupStart"},
                                                            {kGroupEndPath, "ncclGroupEnd"},
                                                            {kInitPath, "ncclCommInitRankConfig"},
+                                                           {kSplitPath, "ncclCommSplit"},
+                                                           {kGrowPath, "ncclCommGrow"},
+                                                           {kGatherPath, "ncclGather"},
                                                            {kSendPath, "ncclSend"},
                                                            {kRecvPath, "ncclRecv"}};
     for (const auto& [id, name] : paths) {
@@ -58,6 +63,15 @@ class NcclSpool : public FakeSpool {
   }
   void ended(std::uint32_t path) { range(range_, 0, path, 2, now() - 20, now()); }
 
+  /// Of a parent with so many ranks, in which the own is `rank`.
+  void split(std::uint64_t hash, std::int32_t ranks, std::int32_t rank, std::int32_t key) {
+    const auto two = [](std::int32_t low, std::int32_t high) {
+      return static_cast<std::uint64_t>(static_cast<std::uint32_t>(high)) << 32 |
+             static_cast<std::uint32_t>(low);
+    };
+    payload({hash, kHash, two(ranks, rank), two(0, 1), two(key, 0)}, 40);
+    ended(kSplitPath);
+  }
   void init(std::int32_t ranks, std::int32_t rank, std::uint64_t hash = kHash) {
     payload({hash, static_cast<std::uint64_t>(rank) << 32 | static_cast<std::uint32_t>(ranks), 0}, 24);
     ended(kInitPath);
@@ -761,6 +775,85 @@ TEST_F(Collectives, BehindALaunchOfAGraphThatNobodyKnowsHaveNoOrdinal) {
     const std::string output = directory / "out.ridge";
     ASSERT_TRUE(import_spools(directory.path(), output, {}).ok());
     EXPECT_EQ(ordinals(open_capture(output)), ran ? "0 1 - - -" : "0 1 -");
+  }
+}
+
+// Of a group that was split off its parent NCCL says the parent's ranks: where these are not all here, it has no size.
+TEST_F(Collectives, OnGroupsThatWereSplitOrGrownAreCountedToo) {
+  constexpr std::uint64_t kSplit = kHash + 1, kGrown = kHash + 2;
+  const auto two = [](std::int32_t low, std::int32_t high) {
+    return static_cast<std::uint64_t>(high) << 32 | static_cast<std::uint32_t>(low);
+  };
+  NcclSpool spool(directory_.path());
+  spool.init(4, 3);
+  spool.split(kSplit, 4, 3, 3);
+  spool.payload({kGrown, kHash, two(6, 3), 0}, 32);
+  spool.ended(kGrowPath);
+  spool.begin_step(0, Phase::timeline);
+  for (const std::uint64_t hash : {kSplit, kGrown, kSplit, kHash})
+    spool.all_reduce(8, 0, kAllReduceKernel, hash);
+  spool.end_step();
+  spool.end();
+  const store::Capture capture = import();
+  EXPECT_EQ(ordinals(capture), "0 0 1 0");
+  EXPECT_EQ(scalar(capture,
+                   "SELECT group_concat(coalesce(ranks || ':' || rank, '-'), ' ') FROM (SELECT * FROM "
+                   "communicator ORDER BY hash)"),
+            "4:3 - 6:3");
+}
+
+// Two ranks split their group into one of both, in which the second is first, and one of each alone.
+TEST_F(Collectives, OfGroupsThatAllRanksOfARecordingSplitTheSizeIsKnown) {
+  for (const bool all_here : {true, false}) {
+    const TemporaryDirectory directory;
+    for (const std::int32_t rank : {0, 1}) {
+      if (rank == 1 && !all_here) break;
+      NcclSpool spool(directory.path(), "NCCL", 4242 + static_cast<std::uint32_t>(rank));
+      spool.init(2, rank);
+      spool.split(kHash + 1, 2, rank, -rank);
+      spool.split(kHash + 2 + static_cast<std::uint64_t>(rank), 2, rank, 0);
+      spool.begin_step(0, Phase::timeline);
+      spool.payload({kHash + 1, 1000}, 16);
+      spool.launch_in(kAllGatherPath, kAllGatherKernel);
+      spool.ended(kAllGatherPath);
+      spool.end_step();
+      spool.end();
+      spool.completeness();
+    }
+    const std::string output = directory / "out.ridge";
+    ASSERT_TRUE(import_spools(directory.path(), output, {}).ok());
+    const store::Capture capture = open_capture(output);
+    EXPECT_EQ(scalar(capture,
+                     "SELECT group_concat(substr(hash, -1) || ' ' || coalesce(rank || '/' || ranks, '-'), "
+                     "', ') FROM (SELECT * FROM communicator ORDER BY process_id, hash)"),
+              all_here ? "8 0/2, 9 1/2, a 0/1, 8 1/2, 9 0/2, b 0/1" : "8 0/2, 9 -, a -");
+    EXPECT_EQ(said(capture), all_here ? "all_gather:2000:00c0ffee12345679 all_gather:2000:00c0ffee12345679"
+                                      : "all_gather:-:00c0ffee12345679");
+  }
+}
+
+// NCCL's gathers to one rank have no word of their own: they count all the same.
+TEST_F(Collectives, CallsOfOtherFunctionsCount) {
+  for (const bool has_payload : {true, false}) {
+    const TemporaryDirectory directory;
+    NcclSpool spool(directory.path());
+    spool.init(2, 0);
+    spool.begin_step(0, Phase::timeline);
+    spool.all_reduce(8);
+    if (has_payload) {
+      spool.payload({kHash, 64, 1}, 24);
+    } else {
+      spool.plain(kGatherPath + 1000);  // no range of NCCL
+    }
+    spool.launch_in(kGatherPath, kSendKernel);
+    spool.ended(kGatherPath);
+    spool.all_reduce(8);
+    spool.end_step();
+    spool.end();
+    spool.completeness();
+    const std::string output = directory / "out.ridge";
+    ASSERT_TRUE(import_spools(directory.path(), output, {}).ok());
+    EXPECT_EQ(ordinals(open_capture(output)), has_payload ? "0 - 2" : "- - -");
   }
 }
 

@@ -73,12 +73,13 @@ TEST(RanksDocument, SaysWhichHostsStepsAreJoinedByNumberAlone) {
   generate::RankJob job;
   job.steps = 4;
   analyzer::JobAnalysis analysis = analysed_job(job);
-  EXPECT_EQ(all_of(ranks_sentences(analysis)).find("Nothing shows"), std::string::npos);
+  EXPECT_EQ(all_of(ranks_sentences(analysis)).find("nothing shows"), std::string::npos);
   analysis.joined_by_numbers = {"beta"};
-  EXPECT_NE(all_of(ranks_sentences(analysis)).find("that the steps of beta are those of the others"),
-            std::string::npos);
+  EXPECT_NE(
+      all_of(ranks_sentences(analysis)).find("The steps of beta are joined to those of the other hosts"),
+      std::string::npos);
   analysis.joined_by_numbers = {"beta", "gamma"};
-  EXPECT_NE(all_of(ranks_sentences(analysis)).find("that the steps of 2 hosts are those"), std::string::npos);
+  EXPECT_NE(all_of(ranks_sentences(analysis)).find("The steps of 2 hosts are joined"), std::string::npos);
 }
 
 TEST(RanksDocument, SaysWhatCollectivesCostKernelsOrWhyNot) {
