@@ -5,7 +5,8 @@ usage: job.py --ridgeline RIDGELINE --trainer GPT2_TRAIN [--out DIR] [--json FIL
 
 Cases: ways (gpt2_train with NCCL_ALGO=Ring NCCL_PROTO=Simple: its all-reduces say so, and its losses are to the last bit those of the same
 recording with NCCL_PROFILER_PLUGIN=none, which knows neither), trainer (gpt2_train --ranks 2, with and without overlap: the bytes of its all-reduces are those of its gradients, overlap hides what the
-run without it exposes, nobody is late; here and in the next of each collective algorithm and protocol are known), healthy (PyTorch's DistributedDataParallel: nobody is late; the bus bandwidth of a large all-reduce is
+run without it exposes, nobody is late; here and in the next of each collective algorithm and protocol are known,
+and the ordinal of a call is that of the same call in the other rank), healthy (PyTorch's DistributedDataParallel: nobody is late; the bus bandwidth of a large all-reduce is
 the program's own), host-gaps, more-work, copies (the same with a rank that is late by a known time: named, with its cause and that time; after
 `healthy`, how the kernels of both ranks differ from those there), fsdp2 (PyTorch's FSDP2 by torchrun: gathers and scatters joined across the
 ranks, their bytes and bus bandwidth, exposed and hidden), curve (all-reduces from 64 KiB to 8 GiB with nothing beside them: the bus bandwidth of
@@ -14,8 +15,10 @@ refused), traffic (NVLink and PCIe bytes of healthy's program, sampled: what was
 sent while a collective ran beside what it has a rank send), sweep (the trainer with buckets of 1 MiB; what `ranks --what-if` says of larger ones beside runs with them). All need two GPUs. About
 190 seconds, and 70 more for sweep.
 """
+import collections
 import json
 import os
+import sqlite3
 import statistics
 import sys
 import time
@@ -47,6 +50,7 @@ FSDP_STEPS = 70
 MIN_STEPS = 5
 SHOWN_KERNELS = 8
 WINDOW_MIB = 16
+LEAST_NUMBERED = 8  # calls whose ordinal both ranks know
 LEAST_COPIED_BYTES_PER_S = 250e9  # of a gather of WINDOW_MIB by the copy engines
 MOST_BETWEEN_CARDS = 0.05  # of a step: so much two cards with equal work may differ by, which is then said, and no fault
 
@@ -134,6 +138,30 @@ def unknown_ways(answer, functions):
             if (without := sum(row[key] is None for row in of))]
 
 
+def numbered_calls(capture):
+    """(rank, communicator, ordinal, function, bytes, start, end) of each kernel that is a collective and has an ordinal."""
+    with sqlite3.connect(f"file:{capture}?mode=ro", uri=True) as db:
+        return db.execute("SELECT rank, communicator, ordinal_in_communicator, function, bytes, start_ns, end_ns FROM v_collective "
+                          "WHERE ordinal_in_communicator IS NOT NULL AND rank IS NOT NULL").fetchall()
+
+
+def ordinal_problems(calls, ranks=2):
+    """Of two ranks of one host: the same ordinal on the same communicator is the same call, and it is not over in one rank before another is in it."""
+    by_call = collections.defaultdict(list)
+    for rank, communicator, ordinal, *call in calls:
+        by_call[communicator, ordinal].append((rank, *call))
+    wrong = [f"{len(twice)} ordinals are there twice in a rank"] if (twice := [
+        key for key, of in by_call.items() if len({rank for rank, *_ in of}) < len(of)]) else []
+    shared = [of for of in by_call.values() if len({rank for rank, *_ in of}) == ranks]
+    if len(shared) < LEAST_NUMBERED:
+        wrong.append(f"{len(shared)} calls have an ordinal in both ranks, at least {LEAST_NUMBERED}")
+    if other := sum(len({(function, size) for _, function, size, *_ in of}) > 1 for of in shared):
+        wrong.append(f"{other} of {len(shared)} ordinals are of different calls")
+    if apart := sum(max(start for *_, start, _ in of) > min(end for *_, end in of) for of in shared):
+        wrong.append(f"{apart} of {len(shared)} calls are over in one rank before the other is in them")
+    return wrong
+
+
 def ways_problems(forced, without, forced_losses, without_losses):
     """`forced`, `without`: answers with NCCL's algorithm given, and without the plugin; the losses of both runs."""
     of = [row for row in forced["collectives"] if row["function"] == "all_reduce"]
@@ -168,15 +196,15 @@ def check_ways(checks, options):
 
 def check_trainer(checks, options):
     nccl = ["--nccl-library", options.nccl_library] if options.nccl_library else []
-    answers = {}
+    answers, wrong = {}, []
     for name, more in (("trainer", []), ("trainer-no-overlap", ["--no-overlap"])):
         program = [options.trainer, "--model", "124M", "-B", "16", "-T", "1024", "--steps", "40", "--ranks", "2", "--matmul-search", "off",
                    "--matmul-cache", "none", *nccl, *more]
-        done, _, answer = recorded(options, name, program, 10, 20)
+        done, capture, answer = recorded(options, name, program, 10, 20)
         if isinstance(answer, str):
             return checks.add("trainer", False, f"{name}: {answer}")
         answers[name] = answer
-    wrong = []
+        wrong += [f"{name}: {problem}" for problem in ordinal_problems(numbered_calls(capture))]
     for name, answer in answers.items():
         reduced = sum(row["bytes"] or 0 for row in answer["collectives"] if row["function"] == "all_reduce")
         if abs(reduced / (4 * PARAMETERS) - 1) > 0.03:
@@ -264,7 +292,7 @@ def check_healthy(checks, options):
     if isinstance(answer, str):
         checks.add("healthy", False, answer)
         return None, None
-    wrong = collective_problems(answer, ("all_reduce",))
+    wrong = collective_problems(answer, ("all_reduce",)) + ordinal_problems(numbered_calls(capture))
     if said_late := invented(answer):
         wrong.append(said_late)
     own = said[0]["large_bus_bytes_per_s"] if said else 0

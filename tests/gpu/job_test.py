@@ -137,6 +137,28 @@ class Curve(unittest.TestCase):
         self.assertIn(f"{size / 1048576:g} MiB", checks.rows[0]["detail"])
 
 
+class Ordinals(unittest.TestCase):
+    calls = [(rank, "c0ffee", ordinal, "all_reduce", 1024, 1000 * ordinal + 10 * rank, 1000 * ordinal + 500) for rank in range(2) for ordinal in range(20)]
+
+    def changed(self, place, value, of=lambda row: row[0] == 1):
+        return [row[:place] + (value(row[place]),) + row[place + 1:] if of(row) else row for row in self.calls]
+
+    def test_the_same_calls_pass_and_each_fault_is_found(self):
+        self.assertEqual(job.ordinal_problems(self.calls), [])
+        self.assertIn("0 calls have an ordinal in both", job.ordinal_problems([row for row in self.calls if row[0] == 0])[0])
+        self.assertIn("0 calls have an ordinal in both", job.ordinal_problems(self.changed(1, lambda _: "beef"))[0])
+        self.assertIn("of different calls", "; ".join(job.ordinal_problems(self.changed(4, lambda size: size + 1))))
+        off_by_one = job.ordinal_problems(self.changed(2, lambda ordinal: ordinal + 1))
+        self.assertIn("19 of 19 calls are over in one rank before the other is in them", off_by_one)
+        self.assertIn("20 ordinals are there twice", job.ordinal_problems(self.calls + [row for row in self.calls if row[0] == 1])[0])
+
+    def test_they_are_read_of_a_job_that_nobody_ran(self):
+        with tempfile.TemporaryDirectory() as folder:
+            subprocess.run([GENERATE, "ranks", folder, "--ranks", "2"], check=True, capture_output=True)
+            calls = [call for rank in range(2) for call in job.numbered_calls(os.path.join(folder, f"rank{rank:04}.ridge"))]
+        self.assertEqual(job.ordinal_problems(calls), [])
+
+
 class Windows(unittest.TestCase):
     own = {"kind": "copy-engine", "right": True}
 
