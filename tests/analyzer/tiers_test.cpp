@@ -156,6 +156,39 @@ TEST(Sampled, ACollectiveThatWaitedMovesItsBytesAndIsAsBusyAsItWas) {
   }
 }
 
+// Of a launch shorter than a sample: the share is one that may be anything, or a little more than all.
+TEST(Sampled, NoMoreLookUpsHitThanThereWere) {
+  FabricatedModel f = one_timed_launch();
+  for (const auto& [percent, error] : {std::pair(1273.0, 5e5), std::pair(104.0, 6.0)}) {
+    f.step(Phase::sample);
+    const std::int64_t start = 2'000'000 + 1'000'000 * static_cast<std::int64_t>(f.model.steps.size());
+    f.launch("k", start, start + 100'000);
+    f.samples({{kSampledHitRate, {percent, error}}, {kSampledActive, {99, 1}}}, 18);
+  }
+  const TierUtilisation t1 = utilisation(f.done()).launches[0].values->t1;
+  EXPECT_DOUBLE_EQ(t1.metrics.of("l2_hit_ratio")->value, 1);
+  EXPECT_NEAR(t1.metrics.of("sm_active_ratio")->value, 0.99, 1e-9);
+
+  FabricatedModel unsure = one_timed_launch();
+  unsure.step(Phase::sample);
+  unsure.launch("k", 3'000'000, 3'100'000);
+  unsure.samples({{kSampledHitRate, {40, 51}}}, 18);
+  EXPECT_FALSE(utilisation(unsure.done()).launches[0].values->t1.metrics.of("l2_hit_ratio").has_value());
+}
+
+// It took 4 % longer when it was sampled, which no clock explains that the device does not have.
+TEST(Sampled, NoClockIsAboveTheDevicesHighest) {
+  for (const std::int64_t highest : {1'000'000'000, 2'000'000'000}) {
+    FabricatedModel f = one_timed_launch();
+    f.model.devices.front().max_sm_clock_hz = highest;
+    add_sample_at_clock(f, 104'000, 1e9);
+    const LaunchUtilisation launch = utilisation(f.done()).launches[0];
+    const double clock_hz = std::min(1.04e9, static_cast<double>(highest));
+    EXPECT_NEAR(*launch.values->timeline_clock_hz, clock_hz, 1);
+    EXPECT_NEAR(*ranking(f.model).rows.at(0).sm_clock_hz, clock_hz, 1);
+  }
+}
+
 // Half the clock and twice the time are as many cycles: the pipe's share of them is the timeline's too.
 TEST(Sampled, WorkThatTookLongerAtALowerClockKeepsItsShareOfTheCycles) {
   FabricatedModel f = one_timed_launch();

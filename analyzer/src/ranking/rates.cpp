@@ -6,6 +6,7 @@
 #include "ridgeline/analyzer/ranking/launch_shape.h"
 #include "ridgeline/analyzer/utilisation/peaks.h"
 #include "ridgeline/store/device_peaks.h"
+#include "utilisation/timeline_clock.h"
 
 namespace ridgeline::analyzer {
 
@@ -61,14 +62,15 @@ void RateSums::add(const LaunchValues& values, std::int64_t time_ns, const store
     sum.first += time * *value;
     sum.second += time;
   };
-  if (values.in_situ_cycles) weigh(in_situ_, values.in_situ_cycles->value / time * 1e9);
+  const store::Device* device = model_.device(site.device_id);
+  if (values.in_situ_cycles)
+    weigh(in_situ_, possible_clock(device, values.in_situ_cycles->value / time * 1e9));
   weigh(replay_, values.replay_clock_hz);
   if (values.tensor_ops) {
     if (values.tensor_ops->value > 0)
       counted_.add(site.device_id, *values.tensor_quantity, values.tensor_ops->value, time);
     return;
   }
-  const store::Device* device = model_.device(site.device_id);
   if (device == nullptr) return;
   if (const auto rate =
           sampled_ops_rate(*device, model_.kernel_name(site), model_.kernel_class(site), values, time_ns))

@@ -34,6 +34,11 @@ bool had_other_company(const TierRows& rows, double timeline_ns, std::optional<d
   });
 }
 
+// A share, in per cent, that may as well be half of all more or less: a launch shorter than a sample has such.
+bool says_nothing(const MetricValue& share) {
+  return share.error.value_or(0) > 50;
+}
+
 // What the samples of all steps say of one launch: an estimate a step.
 struct Samples {
   std::optional<double> over_ns;  // what all estimates are over; none: each over its own step's duration
@@ -83,7 +88,8 @@ void Samples::add(const TierRow& row, std::uint64_t observation, const store::De
   for (const Metric metric : kAllMetrics) {
     const MetricEntry& entry = metric.entry();
     if (entry.sampled.counter.empty()) continue;
-    if (const MetricValue* value = row.find(entry.sampled.counter)) {
+    if (const MetricValue* value = row.find(entry.sampled.counter);
+        value != nullptr && !(entry.unit == MetricUnit::ratio && says_nothing(*value))) {
       metrics[metric].push_back(rate(*value, entry.unit == MetricUnit::ratio ? 100.0 : moved_in));
     }
   }
@@ -97,6 +103,12 @@ std::optional<Measured> scaled(std::optional<Measured> value, double by) {
   value->value *= by;
   if (value->error) *value->error *= by;
   return value;
+}
+
+// Of look-ups that hit and of SMs with a warp there are no more than all.
+std::optional<Measured> at_most_all(std::optional<Measured> share) {
+  if (share) share->value = std::min(share->value, 1.0);
+  return share;
 }
 
 // Estimates of the launch itself, or of others of its kind: one more of them may be farther from their mean.
@@ -142,7 +154,8 @@ void fill_metrics(const Samples& samples, const Means& means, store::Id device_i
   for (const auto& [metric, estimates] : samples.metrics) {
     const std::optional<Measured> mean = means.of(estimates, metric.entry().sampled.counter);
     const bool bytes = metric.entry().unit == MetricUnit::bytes;
-    out.metrics.set(metric, bytes ? scaled(mean, samples.over_ns.value_or(out.duration->value)) : mean);
+    out.metrics.set(metric,
+                    bytes ? scaled(mean, samples.over_ns.value_or(out.duration->value)) : at_most_all(mean));
     if (metric != Metric("l2_bytes")) continue;
     if (const Peak* roof = roofs.l2(device_id))
       out.metrics.set("l2_utilisation_ratio", scaled(mean, 1e9 / roof->value));

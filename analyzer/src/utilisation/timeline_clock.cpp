@@ -33,4 +33,9 @@ std::optional<double> timeline_sm_clock_hz(const Model& model, const StepAnalysi
   return median(used);
 }
 
+double possible_clock(const store::Device* device, double clock_hz) {
+  const auto highest = device != nullptr ? device->max_sm_clock_hz : std::nullopt;
+  return highest && *highest > 0 ? std::min(clock_hz, static_cast<double>(*highest)) : clock_hz;
+}
+
 }  // namespace ridgeline::analyzer

@@ -19,4 +19,8 @@ namespace ridgeline::analyzer {
 [[nodiscard]] std::optional<double> timeline_sm_clock_hz(const Model& model, const StepAnalysis& steps,
                                                          store::Id device_id);
 
+/// The clock that cycles over another step's time would be, in Hz: at most the device's highest, as far as it is known,
+/// for a launch that took less time in that step did so for another reason. `device` may be null.
+[[nodiscard]] double possible_clock(const store::Device* device, double clock_hz);
+
 }  // namespace ridgeline::analyzer

@@ -18,6 +18,7 @@
 #include "roofs.h"
 #include "tensor_operations.h"
 #include "tier_fill.h"
+#include "timeline_clock.h"
 #include "values/merge.h"
 
 namespace ridgeline::analyzer {
@@ -125,10 +126,12 @@ class Analyzer {
     return standard_deviation(durations);
   }
 
-  // The sampled steps may have run at another clock than the timeline's: their cycles over the timeline's time.
+  // The sampled steps may have run at another clock than the timeline's: their cycles over the timeline's time. No
+  // clock is above the device's highest: there the launch took another time for another reason.
   std::optional<double> clock_of(const store::Launch& launch, const Draft& out) {
     if (out.in_situ_cycles && out.duration_ns > 0)
-      return out.in_situ_cycles->value / static_cast<double>(out.duration_ns) * 1e9;
+      return possible_clock(model_.device(launch.device_id),
+                            out.in_situ_cycles->value / static_cast<double>(out.duration_ns) * 1e9);
     return out.t1.clock_hz ? out.t1.clock_hz : roofs_.timeline_clock(launch.device_id);
   }
 
