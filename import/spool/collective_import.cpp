@@ -53,9 +53,7 @@ void RecordedCollectives::know_paths() {
     } else if (name == "ncclGroupEnd") {
       known.kind = PathKind::group_ends;
     }
-    for (const NcclMaker& maker : kNcclMakers) {
-      if (name.starts_with(maker.prefix)) known = {.kind = PathKind::makes_group, .maker = &maker};
-    }
+    if (const NcclMaker* maker = maker_of(name)) known = {.kind = PathKind::makes_group, .maker = maker};
     for (const std::string_view call : kNcclOtherCalls) {
       if (name == call) known.kind = PathKind::other_call;
     }
@@ -190,13 +188,13 @@ void RecordedCollectives::resolve_graphs() {
 }
 
 void RecordedCollectives::on_launch(const Event& launch) {
-  const auto path = paths_.find(launch.path);
+  const NcclPath& path = paths_.at(launch.path);
   Launched launched;
   launched.range = launch.range;
   launched.correlation_id = launch.correlation_id;
-  if (path->second.kind == PathKind::call) {
-    launched.call = call_in(path->second.function, launch.range);
-  } else if (path->second.kind == PathKind::group_ends) {
+  if (path.kind == PathKind::call) {
+    launched.call = call_in(path.function, launch.range);
+  } else if (path.kind == PathKind::group_ends) {
     const ThreadGroup& group = groups_of_threads_[launch.thread];
     launched.call = as_one(group.calls);
     launched.calls = group.ranges;
@@ -205,7 +203,7 @@ void RecordedCollectives::on_launch(const Event& launch) {
              call.function == CollectiveFunction::all_to_all;
     });
   } else {
-    if (path->second.kind == PathKind::other_call) launch_of_other_call(launch);
+    if (path.kind == PathKind::other_call) launch_of_other_call(launch);
     return;
   }
   calls_ = true;
@@ -226,9 +224,9 @@ void RecordedCollectives::launch_of_other_call(const Event& launch) {
 }
 
 void RecordedCollectives::on_range_end(const Event& range) {
-  const auto path = paths_.find(range.path);
+  const NcclPath& path = paths_.at(range.path);
   ThreadGroup& group = groups_of_threads_[range.thread];
-  switch (path->second.kind) {
+  switch (path.kind) {
     case PathKind::group_begins:
       ++group.depth;
       break;
@@ -243,7 +241,7 @@ void RecordedCollectives::on_range_end(const Event& range) {
       group.ranges.clear();
       break;
     case PathKind::call: {
-      const NcclCall call = call_in(path->second.function, range.range);
+      const NcclCall call = call_in(path.function, range.range);
       if (call.group && is_numbered(call.function))
         ordinals_.called(range.range, range.start_ns, *call.group);
       if (launches_of_range_.contains(range.range)) break;
@@ -261,7 +259,7 @@ void RecordedCollectives::on_range_end(const Event& range) {
       note_other_call(range);
       break;
     case PathKind::makes_group:
-      note_group(*path->second.maker, range.range);
+      note_group(*path.maker, range.range);
       break;
     case PathKind::other:
       break;
@@ -431,8 +429,8 @@ void RecordedCollectives::ran(const Execution& execution, store::Id launch_id, s
   if (paths_.empty()) return;
   const bool communicates = kernel.find(kNcclPrefix) != std::string_view::npos;
   if (execution.graph_node) {
-    std::vector<NodeRun>& runs = graph_launches_[execution.correlation_id];  // of none is known, too
-    if (communicates) runs.push_back({execution.start_ns, launch_id, facts_of(execution, kernel)});
+    GraphLaunch& launch = graph_launches_[execution.correlation_id];  // that it ran none is known, too
+    if (communicates) launch.runs.push_back({execution.start_ns, launch_id, facts_of(execution, kernel)});
     return;
   }
   if (!communicates) return;
@@ -460,7 +458,8 @@ const std::vector<RecordedCollectives::Known>* RecordedCollectives::calls_of(
 }
 
 void RecordedCollectives::count_graphs() {
-  for (auto& [correlation, runs] : graph_launches_) {
+  for (auto& [correlation, launch] : graph_launches_) {
+    std::vector<NodeRun>& runs = launch.runs;
     std::sort(runs.begin(), runs.end(), [](const NodeRun& a, const NodeRun& b) {
       return std::pair(a.start_ns, a.launch_id) < std::pair(b.start_ns, b.launch_id);
     });
@@ -468,10 +467,10 @@ void RecordedCollectives::count_graphs() {
       ordinals_.graph_ran(correlation, {});
       continue;
     }
-    const std::vector<Known>* calls = calls_of(runs);
-    if (calls == nullptr) continue;
+    launch.calls = calls_of(runs);
+    if (launch.calls == nullptr) continue;
     std::vector<CollectiveOrdinals::GraphCall> numbered;
-    for (const Known& known : *calls)
+    for (const Known& known : *launch.calls)
       numbered.push_back({known.call.group, known.calls, is_numbered(known.call.function)});
     ordinals_.graph_ran(correlation, std::move(numbered));
   }
@@ -493,11 +492,11 @@ void RecordedCollectives::finish() {
     if (const std::optional<Known> known = known_of(launched))
       write(run.launch_id, *known, run.kernel, ordinal_of(launched, *known));
   }
-  for (const auto& [correlation, runs] : graph_launches_) {
-    const std::vector<Known>* calls = runs.empty() ? nullptr : calls_of(runs);
-    if (calls == nullptr) continue;
-    for (std::size_t i = 0; i < runs.size(); ++i)
-      write(runs[i].launch_id, (*calls)[i], runs[i].kernel, ordinals_.of_graph(correlation, i));
+  for (const auto& [correlation, launch] : graph_launches_) {
+    if (launch.calls == nullptr) continue;
+    for (std::size_t i = 0; i < launch.runs.size(); ++i)
+      write(launch.runs[i].launch_id, (*launch.calls)[i], launch.runs[i].kernel,
+            ordinals_.of_graph(correlation, i));
   }
   write_copies();
 }

@@ -116,6 +116,10 @@ class RecordedCollectives {
     store::Id launch_id = 0;
     KernelFacts kernel;
   };
+  struct GraphLaunch {
+    std::vector<NodeRun> runs;                  // of collectives
+    const std::vector<Known>* calls = nullptr;  // of graphs_, one for each run; null: not known
+  };
 
   void know_paths();
   void read_payloads();
@@ -160,8 +164,8 @@ class RecordedCollectives {
   std::map<std::uint32_t, std::vector<Launched>> captured_graphs_;  // by graph
   std::vector<std::vector<Known>> graphs_;  // of each that differs, in the order of the calls
   std::uint32_t last_graph_ = 0, graphs_made_ = 0;
-  std::map<std::uint64_t, NcclGroup> groups_;                               // by hash
-  std::unordered_map<std::uint32_t, std::vector<NodeRun>> graph_launches_;  // by correlation id
+  std::map<std::uint64_t, NcclGroup> groups_;                      // by hash
+  std::unordered_map<std::uint32_t, GraphLaunch> graph_launches_;  // by correlation id
   std::vector<EagerRun> eager_runs_;
   CopyCollectives copies_;
   std::vector<CopyCollectives::Copied> copied_;

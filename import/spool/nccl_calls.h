@@ -38,6 +38,14 @@ struct NcclMaker {
 inline constexpr NcclMaker kNcclMakers[] = {
     {"ncclCommInitRank", 24, 8}, {"ncclCommGrow", 32, 16}, {"ncclCommSplit", 40, 0}};
 
+/// By the name of the call; null: it makes none.
+[[nodiscard]] inline const NcclMaker* maker_of(std::string_view call) {
+  for (const NcclMaker& maker : kNcclMakers) {
+    if (call.starts_with(maker.prefix)) return &maker;
+  }
+  return nullptr;
+}
+
 /// Of a split's payload, behind the new communicator's hash: the parent's hash, its ranks, the own one there, the
 /// device, the colour, and the key that orders the new ranks.
 inline constexpr std::size_t kSplitParentAt = 8, kSplitRanksAt = 16, kSplitRankAt = 20, kSplitKeyAt = 32;

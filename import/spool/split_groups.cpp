@@ -15,9 +15,7 @@ std::unordered_map<std::uint32_t, const NcclMaker*> makers_of(const spool::Reade
   std::unordered_map<std::uint32_t, const NcclMaker*> makers;
   for (const auto& [id, path] : spool.paths) {
     if (reader.string_or(path.domain, "") != kNcclDomain) continue;
-    for (const NcclMaker& maker : kNcclMakers) {
-      if (reader.string_or(path.name, "").starts_with(maker.prefix)) makers[id] = &maker;
-    }
+    if (const NcclMaker* maker = maker_of(reader.string_or(path.name, ""))) makers[id] = maker;
   }
   return makers;
 }

@@ -155,6 +155,12 @@ class NcclSpool : public FakeSpool {
   std::uint32_t launched_ = 0;
 };
 
+store::Capture imported(const TemporaryDirectory& spools) {
+  const std::string output = spools / "out.ridge";
+  EXPECT_TRUE(import_spools(spools.path(), output, {}).ok());
+  return open_capture(output);
+}
+
 class Collectives : public Importer {
  protected:
   // Of each in the order of launches: function, bytes, hash.
@@ -683,9 +689,7 @@ TEST_F(Collectives, WhereNcclHasAnotherPluginTheCaptureSaysSo) {
     manifest.program = {"./train"};
     manifest.nccl_profiler = "NCCL_PROFILER_PLUGIN";
     ASSERT_TRUE(spool::write_manifest(directory.path(), manifest).ok());
-    const std::string output = directory / "out.ridge";
-    ASSERT_TRUE(import_spools(directory.path(), output, {}).ok());
-    const store::Capture capture = open_capture(output);
+    const store::Capture capture = imported(directory);
     std::vector<std::string> lines;
     for (const store::Message& message : capture.messages()) {
       if (message.what.code == ReasonCode::nccl_profiler_taken) {
@@ -772,9 +776,7 @@ TEST_F(Collectives, BehindALaunchOfAGraphThatNobodyKnowsHaveNoOrdinal) {
     spool.end_step();
     spool.end();
     spool.completeness();
-    const std::string output = directory / "out.ridge";
-    ASSERT_TRUE(import_spools(directory.path(), output, {}).ok());
-    EXPECT_EQ(ordinals(open_capture(output)), ran ? "0 1 - - -" : "0 1 -");
+    EXPECT_EQ(ordinals(imported(directory)), ran ? "0 1 - - -" : "0 1 -");
   }
 }
 
@@ -820,9 +822,7 @@ TEST_F(Collectives, OfGroupsThatAllRanksOfARecordingSplitTheSizeIsKnown) {
       spool.end();
       spool.completeness();
     }
-    const std::string output = directory / "out.ridge";
-    ASSERT_TRUE(import_spools(directory.path(), output, {}).ok());
-    const store::Capture capture = open_capture(output);
+    const store::Capture capture = imported(directory);
     EXPECT_EQ(scalar(capture,
                      "SELECT group_concat(substr(hash, -1) || ' ' || coalesce(rank || '/' || ranks, '-'), "
                      "', ') FROM (SELECT * FROM communicator ORDER BY process_id, hash)"),
@@ -851,9 +851,7 @@ TEST_F(Collectives, CallsOfOtherFunctionsCount) {
     spool.end_step();
     spool.end();
     spool.completeness();
-    const std::string output = directory / "out.ridge";
-    ASSERT_TRUE(import_spools(directory.path(), output, {}).ok());
-    EXPECT_EQ(ordinals(open_capture(output)), has_payload ? "0 - 2" : "- - -");
+    EXPECT_EQ(ordinals(imported(directory)), has_payload ? "0 - 2" : "- - -");
   }
 }
 
@@ -889,9 +887,7 @@ TEST_F(Collectives, ThatEnginesDoAreCountedToo) {
     spool.end_step();
     spool.end();
     spool.completeness();
-    const std::string output = directory / "out.ridge";
-    ASSERT_TRUE(import_spools(directory.path(), output, {}).ok());
-    const store::Capture capture = open_capture(output);
+    const store::Capture capture = imported(directory);
     EXPECT_EQ(ordinals(capture), one.kernels)
         << "where there is a graph, a call without a kernel and copies may be of its capture";
     EXPECT_EQ(scalar(capture,
@@ -985,9 +981,7 @@ TEST_F(Collectives, HaveNoOrdinalWhereSomethingWasLeftOut) {
     spool.end_step();
     spool.end();
     if (std::string(one.what) != "records") spool.completeness();
-    const std::string output = directory / "out.ridge";
-    ASSERT_TRUE(import_spools(directory.path(), output, {}).ok());
-    EXPECT_EQ(ordinals(open_capture(output)), one.expected);
+    EXPECT_EQ(ordinals(imported(directory)), one.expected);
   }
 }
 

@@ -44,7 +44,8 @@ struct Samples {
   std::optional<double> over_ns;  // what all estimates are over; none: each over its own step's duration
   // Of a collective: instructions are those of waiting, and their share of the cycles holds, whatever the time.
   bool waits = false;
-  bool with_others = false;  // bytes are also those of whatever ran beside it: their rates hold likewise
+  bool waits_with_others =
+      false;  // bytes are also those of whatever ran beside it: their rates hold likewise
   std::vector<double> durations_ns;
   std::vector<double> clocks_hz;
   std::vector<Estimate> cycles;
@@ -61,7 +62,7 @@ void Samples::add(const TierRow& row, std::uint64_t observation, const store::De
   const double took = over_ns.value_or(own);
   const double percent =
       over_ns && !waits ? 100.0 * took / own : 100.0;  // of a pipe's share of the cycles that passed
-  const double moved_in = waits && with_others ? own : took;
+  const double moved_in = waits_with_others ? own : took;
   const auto rate = [took, observation](const MetricValue& value, double over) {
     return Estimate{value.value / over,
                     value.error ? std::optional(std::fabs(*value.error / over)) : std::nullopt,
@@ -190,7 +191,7 @@ void fill_sampled(const Model& model, const store::Launch& launch, const TierRow
                                            roofs.timeline_clock(launch.device_id)))
     samples.over_ns = static_cast<double>(duration_ns(launch));
   samples.waits = model.kernel_class(launch) == KernelClass::communication;
-  samples.with_others = out.concurrent;
+  samples.waits_with_others = samples.waits && out.concurrent;
   for (std::size_t i = 0; i < rows.rows.size(); ++i) {
     const TierRow& row = rows.rows[i];
     if (!has_time(row.launch) || duration_ns(row.launch) <= 0) continue;
