@@ -53,7 +53,11 @@ void RecordedCollectives::know_paths() {
     } else if (name == "ncclGroupEnd") {
       known.kind = PathKind::group_ends;
     }
-    if (const NcclMaker* maker = maker_of(name)) known = {.kind = PathKind::makes_group, .maker = maker};
+    if (const NcclGroupCall* call = group_call_of(name))
+      known = {.kind = PathKind::of_group, .of_group = call};
+    for (const std::string_view maker : kNcclUnnamedMakers) {
+      if (name == maker) known.kind = PathKind::makes_unnamed;
+    }
     for (const std::string_view call : kNcclOtherCalls) {
       if (name == call) known.kind = PathKind::other_call;
     }
@@ -80,6 +84,7 @@ void RecordedCollectives::scan() {
   }
   events_ = {};
   payloads_ = {};
+  know_groups_of_all_ranks();
   resolve_graphs();
   if (copies_.has_calls()) read_launches_beside_copies();
   know_what_is_left_out();
@@ -258,8 +263,12 @@ void RecordedCollectives::on_range_end(const Event& range) {
     case PathKind::other_call:
       note_other_call(range);
       break;
-    case PathKind::makes_group:
-      note_group(*path.maker, range.range);
+    case PathKind::of_group:
+      note_group(*path.of_group, range.range);
+      break;
+    case PathKind::makes_unnamed:
+      makes_unnamed_ = true;
+      ordinals_.unnamed_groups_made();
       break;
     case PathKind::other:
       break;
@@ -319,12 +328,17 @@ void RecordedCollectives::note_other_call(const Event& range) {
   if (!launches_of_range_.contains(range.range)) ordinals_.without_launch(range.range);
 }
 
-void RecordedCollectives::note_group(const NcclMaker& maker, std::uint64_t range_id) {
+void RecordedCollectives::note_group(const NcclGroupCall& call, std::uint64_t range_id) {
   const auto payload = payloads_.find(range_id);
-  if (payload == payloads_.end() || payload->second.size() != maker.payload_bytes) return;
-  const std::string& bytes = payload->second;
+  const bool said = payload != payloads_.end() && payload->second.size() == call.payload_bytes;
+  const std::string_view bytes = said ? std::string_view(payload->second) : std::string_view();
+  // One that another thread still makes has none.
   const auto hash = number_at<std::uint64_t>(bytes, 0);
-  if (maker.ranks_at == 0) {
+  if (hash == 0) {
+    if (call.makes) ordinals_.unnamed_group_made();
+    return;
+  }
+  if (call.ranks_at == 0) {
     ordinals_.group_made(hash);
     NcclGroup& group = groups_[hash];
     if (const auto place = splits_.of(hash, number_at<std::int32_t>(bytes, kSplitRankAt))) {
@@ -333,19 +347,29 @@ void RecordedCollectives::note_group(const NcclMaker& maker, std::uint64_t range
     }
     return;
   }
-  const auto ranks = number_at<std::int32_t>(bytes, maker.ranks_at);
-  const auto rank = number_at<std::int32_t>(bytes, maker.ranks_at + sizeof(std::int32_t));
+  const auto ranks = number_at<std::int32_t>(bytes, call.ranks_at);
+  const auto rank = number_at<std::int32_t>(bytes, call.ranks_at + sizeof(std::int32_t));
   if (ranks < 1 || ranks > kMaxRanksOfGroup || rank < 0 || rank >= ranks) return;
-  ordinals_.group_made(hash);
+  if (call.makes) ordinals_.group_made(hash);
   NcclGroup& group = groups_[hash];
   group.ranks = ranks;
   group.rank = rank;
 }
 
+// None is larger than the largest that it can have been split off: one on which as many processes call has their size.
+void RecordedCollectives::know_groups_of_all_ranks() {
+  if (makes_unnamed_) return;
+  std::int64_t largest = 0;
+  for (const auto& [hash, group] : groups_) largest = std::max(largest, group.ranks.value_or(0));
+  for (auto& [hash, group] : groups_) {
+    if (!group.ranks && largest > 0 && splits_.callers(hash) == largest) group.ranks = largest;
+  }
+}
+
 std::optional<int> RecordedCollectives::rank() const {
   const NcclGroup* largest = nullptr;
   for (const auto& [hash, group] : groups_) {
-    if (group.ranks.value_or(0) > 1 && (largest == nullptr || *group.ranks > *largest->ranks))
+    if (group.rank && group.ranks.value_or(0) > 1 && (largest == nullptr || *group.ranks > *largest->ranks))
       largest = &group;
   }
   return largest == nullptr ? std::nullopt : std::optional(static_cast<int>(*largest->rank));

@@ -64,11 +64,19 @@ class RecordedCollectives {
     bool is_launch = false;
     bool captured = false;
   };
-  enum class PathKind : std::uint8_t { other, call, other_call, group_begins, group_ends, makes_group };
+  enum class PathKind : std::uint8_t {
+    other,
+    call,
+    other_call,
+    group_begins,
+    group_ends,
+    of_group,
+    makes_unnamed
+  };
   struct NcclPath {
     PathKind kind = PathKind::other;
     CollectiveFunction function = CollectiveFunction::all_reduce;
-    const NcclMaker* maker = nullptr;
+    const NcclGroupCall* of_group = nullptr;
   };
   struct NcclCall {
     CollectiveFunction function = CollectiveFunction::all_reduce;
@@ -130,7 +138,8 @@ class RecordedCollectives {
   void on_range_end(const Event& range);
   [[nodiscard]] NcclCall call_in(CollectiveFunction function, std::uint64_t range_id);
   [[nodiscard]] static std::optional<NcclCall> as_one(const std::vector<NcclCall>& calls);
-  void note_group(const NcclMaker& maker, std::uint64_t range_id);
+  void note_group(const NcclGroupCall& call, std::uint64_t range_id);
+  void know_groups_of_all_ranks();
   void launch_of_other_call(const Event& launch);
   void note_other_call(const Event& range);
   void resolve_graphs();
@@ -154,6 +163,7 @@ class RecordedCollectives {
   ProcessRows& rows_;
   CollectiveDetails details_;
   bool calls_ = false;
+  bool makes_unnamed_ = false;  // groups of which nothing is said
   std::unordered_map<std::uint32_t, NcclPath> paths_;
   std::vector<Event> events_;
   std::unordered_map<std::uint64_t, std::string> payloads_;           // by range

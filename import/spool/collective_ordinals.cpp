@@ -1,6 +1,7 @@
 #include "spool/collective_ordinals.h"
 
 #include <algorithm>
+#include <set>
 
 namespace ridgeline::import {
 
@@ -18,12 +19,23 @@ std::uint64_t CollectiveOrdinals::first_missing_range() {
   return expected;
 }
 
-void CollectiveOrdinals::count() {
-  if (forgotten_) return;
+CollectiveOrdinals::Counts CollectiveOrdinals::counts_of_made() const {
   Counts counts;
   for (const auto& [group, times] : made_) {
     if (times == 1) counts[group] = 0;
   }
+  std::set<std::uint64_t> others;
+  for (const Call& call : calls_) {
+    if (!made_.contains(call.group)) others.insert(call.group);
+  }
+  if (any_unnamed_ || others.size() > unnamed_) return counts;
+  for (const std::uint64_t group : others) counts[group] = 0;
+  return counts;
+}
+
+void CollectiveOrdinals::count() {
+  if (forgotten_) return;
+  Counts counts = counts_of_made();
   std::sort(calls_.begin(), calls_.end(), [](const Call& a, const Call& b) {
     return std::pair(a.start_ns, a.range) < std::pair(b.start_ns, b.range);
   });

@@ -2,7 +2,8 @@
 //
 // All ranks of a communicator call its collectives in the same order, so that the ordinal names one collective in all
 // of them, whatever step each found it in. It is counted where every call is known to have been recorded: the
-// communicator was made in the recording, once in this process, and nothing since was left out. A call is counted where
+// communicator was made in the recording, once in this process, and nothing since was left out. Of some that are made
+// NCCL does not say which they are: if no more are called on than were made, they are these. A call is counted where
 // its kernels are launched: that of a graph's capture not then, but with each launch of the graph. Sends and receives
 // are not of all ranks, and so have none.
 #pragma once
@@ -29,6 +30,10 @@ class CollectiveOrdinals {
   /// Every range of the program's, of whatever kind: they are numbered from 1 as they begin.
   void range_recorded(std::uint64_t range) { recorded_.push_back(range); }
   void group_made(std::uint64_t group) { ++made_[group]; }
+  /// One was made, and it was not said which.
+  void unnamed_group_made() { ++unnamed_; }
+  /// Any number of them were.
+  void unnamed_groups_made() { any_unnamed_ = true; }
   void called(std::uint64_t range, std::int64_t start_ns, std::uint64_t group) {
     calls_.push_back({start_ns, range, group});
   }
@@ -69,12 +74,15 @@ class CollectiveOrdinals {
   };
   using Counts = std::map<std::uint64_t, std::optional<std::int64_t>>;  // by group; empty: no longer known
 
+  [[nodiscard]] Counts counts_of_made() const;
   void count_call(const Call& call, std::uint64_t first_missing, Counts& counts);
   void count_graph(const GraphLaunch& launch, Counts& counts);
   [[nodiscard]] std::uint64_t first_missing_range();
 
   std::vector<std::uint64_t> recorded_;
   std::map<std::uint64_t, int> made_;
+  std::size_t unnamed_ = 0;
+  bool any_unnamed_ = false;
   std::vector<Call> calls_;
   std::unordered_set<std::uint64_t> captured_, without_launch_;
   bool has_graphs_ = false;

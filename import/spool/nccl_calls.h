@@ -29,22 +29,28 @@ inline constexpr NcclFunction kNcclFunctions[] = {{"ncclAllReduce", CollectiveFu
 /// Calls of all ranks whose function has no word here.
 inline constexpr std::string_view kNcclOtherCalls[] = {"ncclGather", "ncclScatter"};
 
-/// Calls that make a communicator: their payload begins with its hash.
-struct NcclMaker {
+/// Calls that make or end a communicator: their payload begins with its hash.
+struct NcclGroupCall {
   std::string_view prefix;  ///< of their names
   std::size_t payload_bytes = 0;
   std::size_t ranks_at = 0;  ///< number of its ranks, then the own one, both int; 0: they are the parent's
+  bool makes = true;
 };
-inline constexpr NcclMaker kNcclMakers[] = {
-    {"ncclCommInitRank", 24, 8}, {"ncclCommGrow", 32, 16}, {"ncclCommSplit", 40, 0}};
+/// A split has its payload since 2.29 alone: before, NCCL says of it that it was made, and nothing else until its end.
+inline constexpr NcclGroupCall kNcclGroupCalls[] = {
+    {"ncclCommInitRank", 24, 8},       {"ncclCommGrow", 32, 16},        {"ncclCommSplit", 40, 0},
+    {"ncclCommDestroy", 24, 8, false}, {"ncclCommAbort", 24, 8, false}, {"ncclCommRevoke", 24, 8, false}};
 
-/// By the name of the call; null: it makes none.
-[[nodiscard]] inline const NcclMaker* maker_of(std::string_view call) {
-  for (const NcclMaker& maker : kNcclMakers) {
-    if (call.starts_with(maker.prefix)) return &maker;
+/// By the name of the call; null: it is none of these.
+[[nodiscard]] inline const NcclGroupCall* group_call_of(std::string_view call) {
+  for (const NcclGroupCall& one : kNcclGroupCalls) {
+    if (call.starts_with(one.prefix)) return &one;
   }
   return nullptr;
 }
+
+/// Calls that make communicators without saying which.
+inline constexpr std::string_view kNcclUnnamedMakers[] = {"ncclCommInitAll", "ncclCommShrink"};
 
 /// Of a split's payload, behind the new communicator's hash: the parent's hash, its ranks, the own one there, the
 /// device, the colour, and the key that orders the new ranks.

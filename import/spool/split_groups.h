@@ -2,7 +2,8 @@
 //
 // With a split NCCL says the new communicator's hash, the parent's, and the parent's ranks. The new one has the ranks
 // that made it, and those are known where all ranks of the parent are processes of this recording. They are numbered by
-// the key that each gave, then by their rank in the parent.
+// the key that each gave, then by their rank in the parent. Before 2.29 NCCL says nothing with a split: there it counts
+// how many processes call on a communicator.
 #pragma once
 
 #include <cstdint>
@@ -29,6 +30,8 @@ class SplitGroups {
   void add(const spool::Reader& reader, const ScannedSpool& spool);
   /// Of the communicator's rank that was `parent_rank` in the parent; none: not all ranks of the parent are here.
   [[nodiscard]] std::optional<Place> of(std::uint64_t group, std::int64_t parent_rank) const;
+  /// Processes of this recording that call on it, of those that have splits of which NCCL said nothing.
+  [[nodiscard]] std::int64_t callers(std::uint64_t group) const;
 
  private:
   struct Split {
@@ -37,9 +40,11 @@ class SplitGroups {
     std::set<std::pair<std::int64_t, std::int64_t>> members;  // key, rank in the parent
   };
   void made(const std::string& payload, bool by_split);
+  void count_callers(const spool::Reader& reader, const ScannedSpool& spool);
 
-  std::map<std::uint64_t, Split> splits_;      // by hash
-  std::map<std::uint64_t, std::size_t> made_;  // in how many processes
+  std::map<std::uint64_t, Split> splits_;          // by hash
+  std::map<std::uint64_t, std::size_t> made_;      // in how many processes
+  std::map<std::uint64_t, std::int64_t> callers_;  // likewise
 };
 
 }  // namespace ridgeline::import

@@ -19,6 +19,7 @@ using testing::kFma;
 using testing::kGpcCycles;
 using testing::kOperations;
 using testing::kRead;
+using testing::kSampledTensor;
 using testing::kTensor;
 using testing::kWritten;
 

@@ -9,7 +9,7 @@ run without it exposes, nobody is late; here and in the next of each collective 
 and the ordinal of a call is that of the same call in the other rank), healthy (PyTorch's DistributedDataParallel: nobody is late; the bus bandwidth of a large all-reduce is
 the program's own), host-gaps, more-work, copies (the same with a rank that is late by a known time: named, with its cause and that time; after
 `healthy`, how the kernels of both ranks differ from those there), fsdp2 (PyTorch's FSDP2 by torchrun: gathers and scatters joined across the
-ranks, their bytes and bus bandwidth, exposed and hidden), curve (all-reduces from 64 KiB to 8 GiB with nothing beside them: the bus bandwidth of
+ranks, their bytes and bus bandwidth, exposed and hidden), split (the same over a group that the program makes, whose communicator is split off that of all processes), curve (all-reduces from 64 KiB to 8 GiB with nothing beside them: the bus bandwidth of
 each is the program's own), windows (gathers that the copy engines do, launched and in a graph: a collective with its bytes, its copies and a bandwidth, and right sums), merge (a capture of ranks merged by itself says the same; with another run's it is
 refused), traffic (NVLink and PCIe bytes of healthy's program, sampled: what was
 sent while a collective ran beside what it has a rank send), sweep (the trainer with buckets of 1 MiB; what `ranks --what-if` says of larger ones beside runs with them). All need two GPUs. About
@@ -30,7 +30,7 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 PARAMETERS = 124_475_904  # of the model 124M as it is trained, vocabulary padded
 LEAST_BUS_BYTES_PER_S = 300e9  # of a large all-reduce between two GPUs with all their NVLinks
 CAUSES = {"host-gaps": "host_gaps", "more-work": "more_work", "copies": "copies"}
-CASES = ["ways", "trainer", "healthy", *CAUSES, "fsdp2", "curve", "traffic", "windows", "merge", "sweep"]
+CASES = ["ways", "trainer", "healthy", *CAUSES, "fsdp2", "split", "curve", "traffic", "windows", "merge", "sweep"]
 LATE_MS = 6.0
 CURVE_MIB = (0.0625, 0.25, 1, 4, 16, 64, 256, 1024, 2048, 4096, 8192)
 MOST_OFF_BUS = 0.1
@@ -415,18 +415,28 @@ def fsdp_problems(answer):
     return wrong
 
 
-def check_fsdp2(checks, options):
-    program = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2", os.path.join(HERE, "kinds", "fsdp.py"), str(FSDP_STEPS)]
-    _, _, answer = recorded(options, "fsdp2", program, 10, 20, env={"NCCL_NVLS_ENABLE": "0"})
+def split_problems(capture, ranks=2):
+    """Each process has the communicator of all processes, on which the program begins, and one of as many ranks that is split off it."""
+    with sqlite3.connect(f"file:{capture}?mode=ro", uri=True) as db:
+        made = db.execute("SELECT sum(ranks IS ?) FROM communicator GROUP BY process_id", (ranks,)).fetchall()
+    wrong = [count for count, in made if count < 2]
+    return [f"{len(wrong)} of {len(made)} processes have less than two communicators of {ranks} ranks"] if wrong or len(made) != ranks else []
+
+
+def check_fsdp2(checks, options, name="fsdp2"):
+    """`split`: over a group that the program makes itself, whose communicator is split off that of all processes."""
+    program = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2", os.path.join(HERE, "kinds", "fsdp.py"), str(FSDP_STEPS),
+               *(["group"] if name == "split" else [])]
+    _, capture, answer = recorded(options, name, program, 10, 20, env={"NCCL_NVLS_ENABLE": "0"})
     if isinstance(answer, str):
-        return checks.add("fsdp2", False, answer)
-    wrong, texts = fsdp_problems(answer), []
+        return checks.add(name, False, answer)
+    wrong, texts = fsdp_problems(answer) + ordinal_problems(numbered_calls(capture)) + (split_problems(capture) if name == "split" else []), []
     for function in ("all_gather", "reduce_scatter"):
         of = [row for row in answer["collectives"] if row["function"] == function]
         if of:
             largest = max(of, key=lambda row: row["bytes"] or 0)
             texts.append(f"{len(of)} {function} a step, the largest {(largest['bytes'] or 0) / 1e6:.1f} MB at {(largest['bus_bytes_per_s'] or 0) / 1e9:.1f} GB/s on the bus")
-    checks.add("fsdp2", not wrong, ("; ".join(wrong) + "; " if wrong else "") + "; ".join(texts) +
+    checks.add(name, not wrong, ("; ".join(wrong) + "; " if wrong else "") + "; ".join(texts) +
                f"; a step of {part_ns(answer, 'duration') / 1e6:.2f} ms has {communication_ns(answer, 'hidden_ns') / 1e6:.2f} ms of them hidden, exposed wait "
                f"{part_ns(answer, 'exposed_wait') / 1e6:.2f} ms and transfer {part_ns(answer, 'exposed_transfer') / 1e6:.2f} ms, {len(answer['job']['steps'])} steps")
 
@@ -532,8 +542,8 @@ def main():
             check_sweep(checks, options)
         elif name in CAUSES:
             captures.append(check_late(checks, options, name, healthy))
-        elif name == "fsdp2":
-            check_fsdp2(checks, options)
+        elif name in ("fsdp2", "split"):
+            check_fsdp2(checks, options, name)
         elif name == "curve":
             check_curve(checks, options)
         elif name == "traffic":

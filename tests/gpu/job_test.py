@@ -8,6 +8,7 @@ import copy
 import io
 import json
 import os
+import sqlite3
 import subprocess
 import sys
 import tempfile
@@ -199,9 +200,10 @@ class Fsdp(unittest.TestCase):
             change(answer)
             self.assertIn(says, "; ".join(job.fsdp_problems(answer)))
 
-    def check(self, answer):
+    def check(self, answer, calls=Ordinals.calls):
         checks = Quiet()
-        with mock.patch.object(job, "recorded", return_value=(Run(0, 1, "", ""), "capture", answer)):
+        with mock.patch.object(job, "recorded", return_value=(Run(0, 1, "", ""), "capture", answer)), \
+                mock.patch.object(job, "numbered_calls", return_value=calls):
             job.check_fsdp2(checks, None)
         return checks.rows[0]["passed"], checks.rows[0]["detail"]
 
@@ -211,6 +213,22 @@ class Fsdp(unittest.TestCase):
         self.assertIn("4 all_gather a step, the largest 100.0 MB at 300.0 GB/s on the bus; 3 reduce_scatter a step, the largest 150.0 MB", detail)
         self.assertEqual(self.check("exit 1: no torch"), (False, "exit 1: no torch"))
         self.assertFalse(self.check(HEALTHY)[0])
+        self.assertIn("0 calls have an ordinal in both", self.check(self.answer(), [])[1])
+
+    def test_a_mesh_whose_communicator_was_not_split_off_is_found(self):
+        with tempfile.TemporaryDirectory() as folder:
+            capture = os.path.join(folder, "mesh.ridge")
+            with contextlib.closing(sqlite3.connect(capture)) as db:
+                db.execute("CREATE TABLE communicator (id INTEGER, process_id INTEGER, ranks INTEGER)")
+                db.executemany("INSERT INTO communicator VALUES (?, ?, ?)", [(1, 1, 2), (2, 1, 2), (3, 1, 1), (4, 2, 2), (5, 2, 2)])
+                db.commit()
+                self.assertEqual(job.split_problems(capture), [])
+                db.execute("UPDATE communicator SET ranks = NULL WHERE id = 5")
+                db.commit()
+                self.assertIn("1 of 2 processes have less than two communicators of 2 ranks", job.split_problems(capture)[0])
+                db.execute("DELETE FROM communicator WHERE process_id = 2")
+                db.commit()
+                self.assertIn("0 of 1 processes", job.split_problems(capture)[0])
 
 
 class BesideHealthy(unittest.TestCase):

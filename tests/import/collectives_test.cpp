@@ -11,7 +11,7 @@ namespace {
 constexpr std::uint64_t kHash = 0xc0ffee12345678;
 constexpr std::uint32_t kAllReducePath = 10, kAllGatherPath = 11, kGroupStartPath = 12, kGroupEndPath = 13,
                         kInitPath = 14, kSendPath = 15, kRecvPath = 16, kSplitPath = 17, kGrowPath = 18,
-                        kGatherPath = 19;
+                        kGatherPath = 19, kDestroyPath = 24, kInitAllPath = 25;
 constexpr std::uint32_t kAllReduceKernel = 20, kAllGatherKernel = 21, kSendKernel = 22, kSymmetricKernel = 23;
 
 // A program that calls NCCL, as the agent records it.
@@ -26,6 +26,8 @@ class NcclSpool : public FakeSpool {
                                                            {kInitPath, "ncclCommInitRankConfig"},
                                                            {kSplitPath, "ncclCommSplit"},
                                                            {kGrowPath, "ncclCommGrow"},
+                                                           {kDestroyPath, "ncclCommDestroy"},
+                                                           {kInitAllPath, "ncclCommInitAll"},
                                                            {kGatherPath, "ncclGather"},
                                                            {kSendPath, "ncclSend"},
                                                            {kRecvPath, "ncclRecv"}};
@@ -72,9 +74,10 @@ class NcclSpool : public FakeSpool {
     payload({hash, kHash, two(ranks, rank), two(0, 1), two(key, 0)}, 40);
     ended(kSplitPath);
   }
-  void init(std::int32_t ranks, std::int32_t rank, std::uint64_t hash = kHash) {
+  void init(std::int32_t ranks, std::int32_t rank, std::uint64_t hash = kHash,
+            std::uint32_t path = kInitPath) {
     payload({hash, static_cast<std::uint64_t>(rank) << 32 | static_cast<std::uint32_t>(ranks), 0}, 24);
-    ended(kInitPath);
+    ended(path);
   }
   /// A launch in the range of the call that was begun last, or of the group's end.
   void launch_in(std::uint32_t path, std::uint32_t kernel, std::uint16_t flags = 0) {
@@ -829,6 +832,79 @@ TEST_F(Collectives, OfGroupsThatAllRanksOfARecordingSplitTheSizeIsKnown) {
               all_here ? "8 0/2, 9 1/2, a 0/1, 8 1/2, 9 0/2, b 0/1" : "8 0/2, 9 -, a -");
     EXPECT_EQ(said(capture), all_here ? "all_gather:2000:00c0ffee12345679 all_gather:2000:00c0ffee12345679"
                                       : "all_gather:-:00c0ffee12345679");
+  }
+}
+
+// NCCL 2.27 and 2.28 say nothing with a split.
+TEST_F(Collectives, OnAGroupThatWasSplitWithoutAWordAreCounted) {
+  struct Case {
+    int splits;
+    bool init_all;
+    const char* expected;
+  };
+  for (const Case& one : {Case{2, false, "0 0 1 0"}, Case{1, false, "- - - 0"}, Case{2, true, "- - - 0"}}) {
+    const TemporaryDirectory directory;
+    NcclSpool spool(directory.path());
+    spool.init(4, 3);
+    for (int i = 0; i < one.splits; ++i) spool.plain(kSplitPath);
+    if (one.init_all) spool.plain(kInitAllPath);
+    spool.begin_step(0, Phase::timeline);
+    for (const std::uint64_t hash : {kHash + 1, kHash + 2, kHash + 1, kHash})
+      spool.all_reduce(8, 0, kAllReduceKernel, hash);
+    spool.end_step();
+    spool.end();
+    spool.completeness();
+    EXPECT_EQ(ordinals(imported(directory)), one.expected) << one.splits << one.init_all;
+  }
+}
+
+// What is destroyed is said with its ranks.
+TEST_F(Collectives, OfAGroupThatIsDestroyedTheSizeIsKnown) {
+  NcclSpool spool(directory_.path());
+  spool.init(8, 7);
+  spool.plain(kSplitPath);
+  spool.begin_step(0, Phase::timeline);
+  spool.payload({kHash + 1, 1000}, 16);
+  spool.launch_in(kAllGatherPath, kAllGatherKernel);
+  spool.ended(kAllGatherPath);
+  spool.end_step();
+  spool.init(4, 3, kHash + 1, kDestroyPath);
+  spool.end();
+  const store::Capture capture = import();
+  EXPECT_EQ(said(capture), "all_gather:4000:00c0ffee12345679");
+  EXPECT_EQ(ordinals(capture), "0");
+  EXPECT_EQ(scalar(capture, "SELECT rank || ' of ' || ranks FROM communicator WHERE ranks = 4"), "3 of 4");
+}
+
+// No group is larger than the one that it was split off, and none of these is larger than that of all.
+TEST_F(Collectives, OfAGroupThatAllCallOnTheSizeIsKnown) {
+  struct Case {
+    std::int32_t ranks, callers;
+    bool init_all;
+    const char* expected;
+  };
+  for (const Case& one :
+       {Case{3, 3, false, "3000"}, Case{3, 2, false, "-"}, Case{4, 3, false, "-"}, Case{3, 3, true, "-"}}) {
+    const TemporaryDirectory directory;
+    for (std::int32_t rank = 0; rank < 3; ++rank) {
+      NcclSpool spool(directory.path(), "NCCL", 4242 + static_cast<std::uint32_t>(rank));
+      spool.init(one.ranks, rank);
+      spool.plain(kSplitPath);
+      if (one.init_all) spool.plain(kInitAllPath);
+      spool.begin_step(0, Phase::timeline);
+      spool.payload({rank < one.callers ? kHash + 1 : kHash, 1000}, 16);
+      spool.launch_in(kAllGatherPath, kAllGatherKernel);
+      spool.ended(kAllGatherPath);
+      spool.end_step();
+      spool.end();
+      spool.completeness();
+    }
+    const store::Capture capture = imported(directory);
+    EXPECT_EQ(scalar(capture,
+                     "SELECT coalesce(bytes, '-') FROM v_collective WHERE communicator LIKE '%79' LIMIT 1"),
+              one.expected)
+        << one.ranks << one.callers;
+    EXPECT_EQ(scalar(capture, "SELECT group_concat(rank) FROM process"), "0,1,2");
   }
 }
 

@@ -1,9 +1,14 @@
-"""FSDP2: a model sharded over the processes that torchrun starts, one a GPU."""
+"""FSDP2: a model sharded over the processes that torchrun starts, one a GPU.
+
+usage: fsdp.py [STEPS [group]]
+With `group` the mesh is a group of the same processes that the program makes itself, whose communicator is split off that of all.
+"""
 import os
+import sys
 
 import torch
 import torch.distributed as dist
-from torch.distributed.device_mesh import init_device_mesh
+from torch.distributed.device_mesh import DeviceMesh, init_device_mesh
 from torch.distributed.fsdp import MixedPrecisionPolicy, fully_shard
 
 from loop import count, steps
@@ -16,7 +21,10 @@ dist.init_process_group("nccl", device_id=torch.device("cuda", rank))
 torch.manual_seed(1)
 model = Model(layers=16, width=2048, heads=16).cuda()
 policy = MixedPrecisionPolicy(param_dtype=torch.bfloat16, reduce_dtype=torch.float32)
-mesh = init_device_mesh("cuda", (dist.get_world_size(),))
+if sys.argv[2:] == ["group"]:
+    mesh = DeviceMesh.from_group(dist.new_group(list(range(dist.get_world_size()))), "cuda")
+else:
+    mesh = init_device_mesh("cuda", (dist.get_world_size(),))
 for block in model.blocks:
     fully_shard(block, mesh=mesh, mp_policy=policy)
 fully_shard(model, mesh=mesh, mp_policy=policy)
