@@ -1,13 +1,16 @@
 // verb_record.cpp: runs a program with the agent injected and makes a capture of it.
 #include <memory>
+#include <optional>
 
 #include "output.h"
 #include "progress.h"
 #include "record_options.h"
 #include "record_summary.h"
 #include "ridgeline/import/importer.h"
+#include "ridgeline/launch/libraries.h"
 #include "ridgeline/launch/power_limits.h"
 #include "ridgeline/launch/recorder.h"
+#include "ridgeline/launch/tracing_cost.h"
 #include "ridgeline/reports/reason_text.h"
 #include "ridgeline/store/machine_ceilings.h"
 #include "verb.h"
@@ -15,13 +18,29 @@
 namespace ridgeline::cli {
 namespace {
 
+// Measured when the first process of a recording asks.
+std::function<std::optional<import::KeptTracing>()> kept_tracing_beside(
+    const std::vector<std::string>& program) {
+  auto asked = std::make_shared<std::optional<std::optional<import::KeptTracing>>>();
+  return [asked, &program] {
+    if (!*asked) {
+      const std::optional<std::string> cupti = launch::find_cupti_library(program);
+      const auto kept = cupti ? launch::measure_kept_tracing(*cupti) : std::nullopt;
+      *asked = kept ? std::optional(import::KeptTracing{kept->share, kept->error}) : std::nullopt;
+    }
+    return **asked;
+  };
+}
+
 // The importer as the launcher asks for it.
 Result<launch::CaptureOutcome> import_capture(const launch::CaptureRequest& request,
+                                              const std::vector<std::string>& program,
                                               launch::PowerLimitsAhead& limits) {
   import::ImportOptions options;
   options.overwrite = request.overwrite;
   options.ceilings_directory = store::ceilings_directory();
   options.power_limits_w = limits.get();
+  options.kept_tracing = kept_tracing_beside(program);
   if (request.progress) {
     options.progress = [&request](const import::ImportProgress& progress) {
       request.progress({progress.done_bytes, progress.total_bytes});
@@ -53,8 +72,8 @@ Verb add_record(Command program, const std::vector<std::string>& command) {
             launch::RecordOptions how = record_options(*options, command);
             if (how.output) require_replaceable(*how.output, store::KeptKind::capture);
             launch::PowerLimitsAhead limits;
-            how.make_capture = [&limits](const launch::CaptureRequest& request) {
-              return import_capture(request, limits);
+            how.make_capture = [&limits, &how](const launch::CaptureRequest& request) {
+              return import_capture(request, how.program, limits);
             };
             ProgressLine line;
             how.progress = [&line, &limits, &options](const launch::RecordProgress& progress) {

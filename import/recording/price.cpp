@@ -48,13 +48,18 @@ double error_of_pairs(const std::vector<double>& differences) {
          std::sqrt(variance(differences) / static_cast<double>(differences.size()));
 }
 
+// When the device was through with the last step, if the host was past it before that.
+std::optional<std::int64_t> behind_until(const StepBlock& block, const RecordedSteps& steps) {
+  const auto next = steps.steps.find(block.first_step + block.steps);
+  if (next == steps.steps.end() || next->second.first_joined_id == UINT32_MAX) return std::nullopt;
+  const RecordedStep& step = next->second;
+  return step.first_start_ns - step.first_enter_ns > kBehindNs ? std::optional(step.first_start_ns)
+                                                               : std::nullopt;
+}
+
 // When both the host was past the last step and the device through with it.
 std::int64_t end_of(const StepBlock& block, const RecordedSteps& steps) {
-  const auto next = steps.steps.find(block.first_step + block.steps);
-  if (next == steps.steps.end() || next->second.first_joined_id == UINT32_MAX) return block.end_ns;
-  const RecordedStep& step = next->second;
-  return step.first_start_ns - step.first_enter_ns > kBehindNs ? std::max(block.end_ns, step.first_start_ns)
-                                                               : block.end_ns;
+  return std::max(block.end_ns, behind_until(block, steps).value_or(block.end_ns));
 }
 
 // Of a step of the block, by the callbacks that counted them; empty if none did.
@@ -83,13 +88,27 @@ std::vector<StepBlock> of_the_latest_period(const std::vector<StepBlock>& blocks
   return kept;
 }
 
+// Of a step alone; widens the error of the difference by it. Whether or not that is more than steps vary by: taken off
+// only where the difference happens to be large, it would be too much in the mean.
+double take_off_kept(double alone_ns, double recorded_ns,
+                     const std::function<std::optional<KeptTracing>()>& kept_tracing, double& error_ns) {
+  const double gone_ns = recorded_ns - alone_ns;
+  if (!kept_tracing || gone_ns <= 0) return 0;
+  const std::optional<KeptTracing> kept = kept_tracing();
+  if (!kept || kept->share <= 0 || kept->share * gone_ns >= alone_ns) return 0;
+  error_ns = std::hypot(error_ns * (1 + kept->share), gone_ns * kept->error);
+  return kept->share * gone_ns;
+}
+
 }  // namespace
 
-std::optional<Reason> price_of(const std::vector<StepBlock>& blocks, const RecordedSteps& steps) {
+std::optional<Reason> price_of(const std::vector<StepBlock>& blocks, const RecordedSteps& steps,
+                               const std::function<std::optional<KeptTracing>()>& kept_tracing) {
   std::vector<double> alone, recorded, remained, launches;  // of a step, each
   std::vector<double> of_pairs_alone, of_pairs_recorded, differences;
   std::optional<double> before;  // the pace of the recorded block that none that ran alone has followed yet
   std::int64_t steps_alone = 0, steps_recorded = 0;
+  std::size_t behind = 0;  // blocks alone whose device sets the pace
   bool by_period = false;
   for (const StepBlock& block : of_the_latest_period(blocks, steps)) {
     if (block.steps == 0 || block.end_ns <= block.start_ns) continue;
@@ -99,6 +118,7 @@ std::optional<Reason> price_of(const std::vector<StepBlock>& blocks, const Recor
     if (block.alone) {
       remained.push_back(static_cast<double>(block.remained_ns) / count);
       alone.push_back(pace - remained.back());
+      behind += behind_until(block, steps) ? 1 : 0;
       steps_alone += block.steps;
       if (before) {
         of_pairs_alone.push_back(alone.back());
@@ -117,19 +137,23 @@ std::optional<Reason> price_of(const std::vector<StepBlock>& blocks, const Recor
   }
   if (alone.size() < kMinBlocks || recorded.size() < kMinBlocks) return std::nullopt;
   const bool in_pairs = differences.size() >= kMinPairs;
+  const bool host_sets_pace = 2 * behind < alone.size();
   if (in_pairs) {
     alone = std::move(of_pairs_alone);
     recorded = std::move(of_pairs_recorded);
   }
-  const double error_ns = in_pairs ? error_of_pairs(differences) : error_of_all(alone, recorded);
+  double error_ns = in_pairs ? error_of_pairs(differences) : error_of_all(alone, recorded);
   if (error_ns > kMaxError * std::min(mean(alone), mean(recorded))) return std::nullopt;
-  return Reason(ReasonCode::recording_price, {{"alone_ns", std::llround(mean(alone))},
+  const double kept_ns =
+      host_sets_pace ? take_off_kept(mean(alone), mean(recorded), kept_tracing, error_ns) : 0;
+  return Reason(ReasonCode::recording_price, {{"alone_ns", std::llround(mean(alone) - kept_ns)},
                                               {"recorded_ns", std::llround(mean(recorded))},
                                               {"error_ns", std::llround(error_ns)},
                                               {"steps_alone", steps_alone},
                                               {"steps_recorded", steps_recorded},
                                               {"launches", std::llround(median(launches))},
                                               {"remained_ns", std::llround(mean(remained))},
+                                              {"kept_ns", std::llround(kept_ns)},
                                               {"by_period", by_period ? 1 : 0}});
 }
 

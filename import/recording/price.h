@@ -2,11 +2,13 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <vector>
 
 #include "recording/steps.h"
 #include "ridgeline/base/reason.h"
+#include "ridgeline/import/importer.h"
 
 namespace ridgeline::import {
 
@@ -25,9 +27,11 @@ struct StepBlock {
 /// `steps` after the first pass over what was launched: the step behind a block tells how far the device was behind
 /// the host at its end. A period may turn out to be a part of the step, or no step at all: blocks whose steps launch
 /// otherwise than those of the latest are left out. Five blocks alone and more are each compared with the recorded one
-/// before, fewer all with all. A reason of code recording_price; empty if there are not two blocks
-/// of either kind, or if the error is more than half of a step.
-[[nodiscard]] std::optional<Reason> price_of(const std::vector<StepBlock>& blocks,
-                                             const RecordedSteps& steps);
+/// before, fewer all with all. What tracing keeps taking of those alone is in proportion to the difference, which is
+/// what goes of it and reaches the step; `kept_tracing` is asked where the host sets the pace. A reason of code
+/// recording_price; empty if there are not two blocks of either kind, or if the error is more than half of a step.
+[[nodiscard]] std::optional<Reason> price_of(
+    const std::vector<StepBlock>& blocks, const RecordedSteps& steps,
+    const std::function<std::optional<KeptTracing>()>& kept_tracing = {});
 
 }  // namespace ridgeline::import

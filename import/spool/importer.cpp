@@ -237,8 +237,9 @@ Result<ImportSummary> import_checked(const std::string& directory, const std::st
       const auto tell_pass = [&](std::uint64_t passes_before) -> OffsetProgress {
         return [&tell, before = passes_before * size](std::uint64_t offset) { tell(before + offset); };
       };
-      ProcessImport process{writer, devices, each.reader, each.scanned, manifest,
-                            peers,  splits,  tell,        tell_pass(1), tell_pass(2)};
+      ProcessImport process{writer,   devices,      each.reader, each.scanned,
+                            manifest, peers,        splits,      options.kept_tracing,
+                            tell,     tell_pass(1), tell_pass(2)};
       import_process(process, summary);
       progress.pass_done(3 * size);
       each.scanned = {};

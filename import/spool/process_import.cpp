@@ -60,7 +60,8 @@ class Process {
       rows_.add_device(ordinal, device_of(reader_, device));
     define_paths();
     write_all_steps();
-    if (const auto price = price_of(spool_.blocks, spool_)) rows_.say(Severity::info, *price);
+    if (const auto price = price_of(spool_.blocks, spool_, in_.kept_tracing))
+      rows_.say(Severity::info, *price);
     import::write_windows(rows_, spool_);
     if (spool_.steps_found) rows_.say(Severity::info, *spool_.steps_found);
     write_messages();

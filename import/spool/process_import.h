@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <optional>
 #include <vector>
@@ -28,8 +29,9 @@ struct ProcessImport {
   const spool::Reader& reader;
   ScannedSpool& spool;
   const std::optional<spool::LaunchManifest>& manifest;
-  const std::vector<PmPeer>& peers;        // the recording's processes, this one among them
-  const SplitGroups& splits;               // of all of them
+  const std::vector<PmPeer>& peers;  // the recording's processes, this one among them
+  const SplitGroups& splits;         // of all of them
+  const std::function<std::optional<KeptTracing>()>& kept_tracing;
   const OffsetProgress progress_rows;      // pass of launches, copies and ranges
   const OffsetProgress progress_counters;  // pass of counter values
   const OffsetProgress progress_samples;   // pass of periodic samples

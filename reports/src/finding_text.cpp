@@ -380,6 +380,11 @@ std::string price_text(const Finding& f) {
                       integer(static_cast<std::int64_t>(f.value("steps_recorded"))));
   if (const double remained_ns = f.value("remained_ns"); remained_ns > 0)
     text += fmt::format("; alone without {} of callbacks that remained", time_text(remained_ns));
+  if (const double kept_ns = f.value("kept_ns"); kept_ns > 0) {
+    text += fmt::format("; alone without {} that CUPTI takes with its records off", time_text(kept_ns));
+  } else if (f.magnitude_ns && *f.magnitude_ns > 0) {
+    text += "; alone is with what CUPTI takes when its records are off";
+  }
   return text;
 }
 

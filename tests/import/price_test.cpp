@@ -84,6 +84,38 @@ TEST(RecordingPrice, WhatRemainedIsTakenOff) {
   EXPECT_EQ(price->number("by_period"), 1);
 }
 
+// Recording adds 3 ms, of which all of it and 10 % stays alone as well: the step takes 26.7 ms without a recorder.
+TEST(RecordingPrice, WhatTracingKeepsTakingIsTakenOffInProportion) {
+  int asked = 0;
+  KeptTracing kept{1.1, 0.2};
+  const auto ask = [&]() -> std::optional<KeptTracing> {
+    ++asked;
+    return kept.share >= 0 ? std::optional(kept) : std::nullopt;
+  };
+  const auto price = accepted(price_of(host_bound_blocks(), RecordedSteps{}, ask));
+  ASSERT_TRUE(price);
+  EXPECT_EQ(price->number("alone_ns"), 26'700'000);
+  EXPECT_EQ(price->number("recorded_ns"), 33'000'000);
+  EXPECT_EQ(price->number("kept_ns"), 3'300'000);
+  const double without = 2.776 * 100'000 * std::sqrt(2.0 / 3);
+  EXPECT_NEAR(static_cast<double>(price->number("error_ns")), std::hypot(2.1 * without, 0.2 * 3e6), 1000);
+  EXPECT_EQ(asked, 1);
+  for (const double share : {-1.0, 0.0, 10.0}) {  // not known; none; more than the step
+    kept.share = share;
+    const auto other = accepted(price_of(host_bound_blocks(), RecordedSteps{}, ask));
+    EXPECT_EQ(other->number("alone_ns"), 30'000'000) << share;
+    EXPECT_EQ(other->number("kept_ns"), 0) << share;
+  }
+  kept = {1, 0};
+  auto blocks = host_bound_blocks();
+  for (StepBlock& block : blocks)
+    if (!block.alone) block.end_ns -= 8'900'000;  // longer by 33 us: less than their error
+  EXPECT_EQ(accepted(price_of(blocks, RecordedSteps{}, ask))->number("kept_ns"), 33'333);
+  for (StepBlock& block : blocks)
+    if (!block.alone) block.end_ns -= 300'000;
+  EXPECT_EQ(accepted(price_of(blocks, RecordedSteps{}, ask))->number("kept_ns"), 0) << "shorter by chance";
+}
+
 // The host is through with its three steps in 3 ms, the device in 90 and 99.
 TEST(RecordingPrice, OfAProgramThatRunsAheadIsTheDevices) {
   RecordedSteps steps;
@@ -95,7 +127,11 @@ TEST(RecordingPrice, OfAProgramThatRunsAheadIsTheDevices) {
     block.end_ns = block.start_ns + 3 * kPriceMillisecond;
     next.first_enter_ns = block.end_ns + 100'000;
   }
-  const auto price = accepted(price_of(blocks, steps));
+  const auto nobody_asks = []() -> std::optional<KeptTracing> {
+    ADD_FAILURE() << "what launching takes does not reach the step";
+    return std::nullopt;
+  };
+  const auto price = accepted(price_of(blocks, steps, nobody_asks));
   ASSERT_TRUE(price);
   EXPECT_EQ(price->number("alone_ns"), 30'000'000);
   EXPECT_EQ(price->number("recorded_ns"), 33'000'000);

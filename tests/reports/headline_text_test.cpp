@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include <nlohmann/json.hpp>
+
 #include "document_parts.h"
 #include "json_parts.h"
 #include "ridgeline/reports/documents.h"

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <functional>
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -17,6 +18,13 @@ struct ImportProgress {
   std::uint64_t total_bytes = 0;
 };
 
+/// Of what tracing a launch costs a host-bound program: what stays when it is off, over what goes. Measured by
+/// launch/tracing_cost.h.
+struct KeptTracing {
+  double share = 0;
+  double error = 0;  ///< half of its 95 % interval
+};
+
 struct ImportOptions {
   bool overwrite = false;  // replace an existing output; the old file stays until the new one is whole
   std::function<void(const ImportProgress&)> progress;  // called a few times a second at most; may be empty
@@ -25,6 +33,8 @@ struct ImportOptions {
   std::string ceilings_directory = {};
   std::map<std::string, double> power_limits_w =
       {};  // of devices, by UUID; a file of another limit is not taken
+  /// Asked of each process whose steps wait for the host; empty: nobody knows.
+  std::function<std::optional<KeptTracing>()> kept_tracing = {};
 };
 
 /// A process that did not end in order: the line about it among the warnings, and what is known to be missing

@@ -15,7 +15,8 @@ struct RecordingPrice {
   double error_ns = 0;  ///< of the difference: half of its 95 % interval
   std::int64_t steps_alone = 0, steps_recorded = 0;
   std::int64_t launches = 0;  ///< a step
-  double remained_ns = 0;     ///< a step: what the recorder took in those alone, estimated and taken off
+  double remained_ns = 0;     ///< a step: what callbacks took in those alone, estimated and taken off
+  double kept_ns = 0;         ///< likewise what CUPTI took of launches without a record; 0: not known
 
   [[nodiscard]] double difference_ns() const { return recorded_ns - alone_ns; }
   /// The steps differ by more than they vary.
