@@ -2,7 +2,7 @@
 #include <cupti.h>
 #include <gtest/gtest.h>
 
-#include "launch/src/tracing_loop.h"
+#include "tracing_loop.h"
 
 namespace ridgeline::agent::testing {
 namespace {

@@ -21,6 +21,7 @@ if(programs AND TARGET ridgeline_agent)
       agent_replay_budget agent_replay_exclusion agent_replay_failures agent_replay_graph agent_replay_rounds agent_sampling agent_sampling_start agent_sequence agent_session agent_shared_budget agent_stalls agent_steps agent_stretches agent_turns agent_waits
       agent_window
     LINK ridgeline::agent_core ridgeline::store
+    INCLUDE $<TARGET_PROPERTY:ridgeline_launch,SOURCE_DIR>/src $<TARGET_PROPERTY:ridgeline_launch,SOURCE_DIR>/include
     DEFINE RIDGELINE_TEST_CUPTI="${RIDGELINE_CUPTI_LIBRARY}" RIDGELINE_FAKE_DRIVER="$<TARGET_FILE:fake_driver>"
       RIDGELINE_FAKE_NVML="$<TARGET_FILE:fake_nvml>" RIDGELINE_FAKE_STATICS="$<TARGET_FILE:fake_statics>"
     DEPENDS fake_driver fake_nvml fake_statics
