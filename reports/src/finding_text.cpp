@@ -383,7 +383,7 @@ std::string price_text(const Finding& f) {
   if (const double kept_ns = f.value("kept_ns"); kept_ns > 0) {
     text += fmt::format("; alone without {} that CUPTI takes with its records off", time_text(kept_ns));
   } else if (f.magnitude_ns && *f.magnitude_ns > 0) {
-    text += "; alone is with what CUPTI takes when its records are off";
+    text += "; alone includes what CUPTI takes with its records off";
   }
   return text;
 }

@@ -131,8 +131,8 @@ TEST(FindingText, WhatRecordingCostsIsSaidWithItsInterval) {
   EXPECT_EQ(finding_text(price),
             "alone 35.400 ms, recorded 38.480 ms a step (+8.7 % ± 0.6), 716 ns a launch, of which gaps that "
             "wait for "
-            "launches 3.000 ms; 9 and 12 steps; alone without 860.0 µs of callbacks that remained; alone is "
-            "with what CUPTI takes when its records are off");
+            "launches 3.000 ms; 9 and 12 steps; alone without 860.0 µs of callbacks that remained; alone "
+            "includes what CUPTI takes with its records off");
   price.evidence.push_back({"kept_ns", 3.4e6, {}, {}});
   EXPECT_NE(
       finding_text(price).find("remained; alone without 3.400 ms that CUPTI takes with its records off"),
