@@ -178,6 +178,11 @@ class Tracing {
 std::vector<TracingTurn> time_tracing(const std::string& cupti_library) {
   // Another tool would be called by each launch, too.
   for (const char* name : {"CUDA_INJECTION64_PATH", "NVTX_INJECTION64_PATH"}) unsetenv(name);
+  // The driver wakes each GPU that it may see, which takes a second of each where no process keeps it awake.
+  constexpr const char* kVisible = "CUDA_VISIBLE_DEVICES";
+  const char* visible = std::getenv(kVisible);
+  const std::string first = visible != nullptr ? visible : "0";
+  setenv(kVisible, first.substr(0, first.find(',')).c_str(), 1);
   std::vector<Note> notes(kNotes);
   g_notes = notes.data();
   Launcher launcher;
