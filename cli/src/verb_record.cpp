@@ -1,6 +1,8 @@
 // verb_record.cpp: runs a program with the agent injected and makes a capture of it.
+#include <functional>
 #include <memory>
 #include <optional>
+#include <utility>
 
 #include "output.h"
 #include "progress.h"
@@ -18,17 +20,14 @@
 namespace ridgeline::cli {
 namespace {
 
-// Measured when the first process of a recording asks.
-std::function<std::optional<import::KeptTracing>()> kept_tracing_beside(
-    const std::vector<std::string>& program) {
-  auto asked = std::make_shared<std::optional<std::optional<import::KeptTracing>>>();
-  return [asked, &program] {
-    if (!*asked) {
-      const std::optional<std::string> cupti = launch::find_cupti_library(program);
-      const auto kept = cupti ? launch::measure_kept_tracing(*cupti) : std::nullopt;
-      *asked = kept ? std::optional(import::KeptTracing{kept->share, kept->error}) : std::nullopt;
+// Measured when the first process of a recording asks. Keeps a reference.
+std::function<std::optional<KeptTracing>()> kept_tracing_beside(const std::vector<std::string>& program) {
+  return [&program, asked = false, kept = std::optional<KeptTracing>()]() mutable {
+    if (!std::exchange(asked, true)) {
+      if (const std::optional<std::string> cupti = launch::find_cupti_library(program))
+        kept = launch::measure_kept_tracing(*cupti);
     }
-    return **asked;
+    return kept;
   };
 }
 

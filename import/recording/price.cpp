@@ -57,11 +57,6 @@ std::optional<std::int64_t> behind_until(const StepBlock& block, const RecordedS
                                                                : std::nullopt;
 }
 
-// When both the host was past the last step and the device through with it.
-std::int64_t end_of(const StepBlock& block, const RecordedSteps& steps) {
-  return std::max(block.end_ns, behind_until(block, steps).value_or(block.end_ns));
-}
-
 // Of a step of the block, by the callbacks that counted them; empty if none did.
 std::optional<double> launches_of(const StepBlock& block, const RecordedSteps& steps) {
   if (!block.by_period || block.steps == 0) return std::nullopt;
@@ -113,12 +108,14 @@ std::optional<Reason> price_of(const std::vector<StepBlock>& blocks, const Recor
   for (const StepBlock& block : of_the_latest_period(blocks, steps)) {
     if (block.steps == 0 || block.end_ns <= block.start_ns) continue;
     const double count = block.steps;
-    const auto pace = static_cast<double>(end_of(block, steps) - block.start_ns) / count;
+    const std::optional<std::int64_t> behind_ns = behind_until(block, steps);
+    const std::int64_t end_ns = std::max(block.end_ns, behind_ns.value_or(block.end_ns));
+    const auto pace = static_cast<double>(end_ns - block.start_ns) / count;
     by_period = by_period || block.by_period;
     if (block.alone) {
       remained.push_back(static_cast<double>(block.remained_ns) / count);
       alone.push_back(pace - remained.back());
-      behind += behind_until(block, steps) ? 1 : 0;
+      behind += behind_ns ? 1 : 0;
       steps_alone += block.steps;
       if (before) {
         of_pairs_alone.push_back(alone.back());

@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "recording/steps.h"
+#include "ridgeline/base/kept_tracing.h"
 #include "ridgeline/base/reason.h"
-#include "ridgeline/import/importer.h"
 
 namespace ridgeline::import {
 

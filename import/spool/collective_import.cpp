@@ -56,14 +56,12 @@ void RecordedCollectives::know_paths() {
     if (const NcclGroupCall* call = group_call_of(name))
       known = {.kind = PathKind::of_group, .of_group = call};
     for (const std::string_view maker : kNcclUnnamedMakers) {
-      if (name == maker) known.kind = PathKind::makes_unnamed;
+      if (name == maker) known.kind = PathKind::makes_groups;
     }
     for (const std::string_view call : kNcclOtherCalls) {
       if (name == call) known.kind = PathKind::other_call;
     }
-    for (const auto& [call, function] : kNcclFunctions) {
-      if (name == call) known = {.kind = PathKind::call, .function = function};
-    }
+    if (const auto function = nccl_function_of(name)) known = {.kind = PathKind::call, .function = *function};
     if (known.kind != PathKind::other) paths_[id] = known;
   }
 }
@@ -266,9 +264,8 @@ void RecordedCollectives::on_range_end(const Event& range) {
     case PathKind::of_group:
       note_group(*path.of_group, range.range);
       break;
-    case PathKind::makes_unnamed:
-      makes_unnamed_ = true;
-      ordinals_.unnamed_groups_made();
+    case PathKind::makes_groups:
+      any_unnamed_ = true;
       break;
     case PathKind::other:
       break;
@@ -335,7 +332,7 @@ void RecordedCollectives::note_group(const NcclGroupCall& call, std::uint64_t ra
   // One that another thread still makes has none.
   const auto hash = number_at<std::uint64_t>(bytes, 0);
   if (hash == 0) {
-    if (call.makes) ordinals_.unnamed_group_made();
+    if (call.makes) ++unnamed_groups_;
     return;
   }
   if (call.ranks_at == 0) {
@@ -358,7 +355,7 @@ void RecordedCollectives::note_group(const NcclGroupCall& call, std::uint64_t ra
 
 // None is larger than the largest that it can have been split off: one on which as many processes call has their size.
 void RecordedCollectives::know_groups_of_all_ranks() {
-  if (makes_unnamed_) return;
+  if (any_unnamed_) return;
   std::int64_t largest = 0;
   for (const auto& [hash, group] : groups_) largest = std::max(largest, group.ranks.value_or(0));
   for (auto& [hash, group] : groups_) {
@@ -498,7 +495,7 @@ void RecordedCollectives::count_graphs() {
       numbered.push_back({known.call.group, known.calls, is_numbered(known.call.function)});
     ordinals_.graph_ran(correlation, std::move(numbered));
   }
-  ordinals_.count();
+  ordinals_.count(any_unnamed_ ? 0 : unnamed_groups_);
 }
 
 // Of several calls in one launch it is the first one's.

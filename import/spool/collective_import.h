@@ -71,7 +71,7 @@ class RecordedCollectives {
     group_begins,
     group_ends,
     of_group,
-    makes_unnamed
+    makes_groups
   };
   struct NcclPath {
     PathKind kind = PathKind::other;
@@ -163,7 +163,8 @@ class RecordedCollectives {
   ProcessRows& rows_;
   CollectiveDetails details_;
   bool calls_ = false;
-  bool makes_unnamed_ = false;  // groups of which nothing is said
+  std::size_t unnamed_groups_ = 0;  // that were made, and it was not said which they are
+  bool any_unnamed_ = false;        // nor how many
   std::unordered_map<std::uint32_t, NcclPath> paths_;
   std::vector<Event> events_;
   std::unordered_map<std::uint64_t, std::string> payloads_;           // by range

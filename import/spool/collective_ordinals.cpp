@@ -19,7 +19,7 @@ std::uint64_t CollectiveOrdinals::first_missing_range() {
   return expected;
 }
 
-CollectiveOrdinals::Counts CollectiveOrdinals::counts_of_made() const {
+CollectiveOrdinals::Counts CollectiveOrdinals::counts_of_made(std::size_t unnamed) const {
   Counts counts;
   for (const auto& [group, times] : made_) {
     if (times == 1) counts[group] = 0;
@@ -28,14 +28,14 @@ CollectiveOrdinals::Counts CollectiveOrdinals::counts_of_made() const {
   for (const Call& call : calls_) {
     if (!made_.contains(call.group)) others.insert(call.group);
   }
-  if (any_unnamed_ || others.size() > unnamed_) return counts;
+  if (others.size() > unnamed) return counts;
   for (const std::uint64_t group : others) counts[group] = 0;
   return counts;
 }
 
-void CollectiveOrdinals::count() {
+void CollectiveOrdinals::count(std::size_t unnamed) {
   if (forgotten_) return;
-  Counts counts = counts_of_made();
+  Counts counts = counts_of_made(unnamed);
   std::sort(calls_.begin(), calls_.end(), [](const Call& a, const Call& b) {
     return std::pair(a.start_ns, a.range) < std::pair(b.start_ns, b.range);
   });

@@ -8,6 +8,7 @@
 // are not of all ranks, and so have none.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <map>
 #include <optional>
@@ -30,10 +31,6 @@ class CollectiveOrdinals {
   /// Every range of the program's, of whatever kind: they are numbered from 1 as they begin.
   void range_recorded(std::uint64_t range) { recorded_.push_back(range); }
   void group_made(std::uint64_t group) { ++made_[group]; }
-  /// One was made, and it was not said which.
-  void unnamed_group_made() { ++unnamed_; }
-  /// Any number of them were.
-  void unnamed_groups_made() { any_unnamed_ = true; }
   void called(std::uint64_t range, std::int64_t start_ns, std::uint64_t group) {
     calls_.push_back({start_ns, range, group});
   }
@@ -56,8 +53,8 @@ class CollectiveOrdinals {
   /// Something was left out, nobody knows when.
   void forget() { forgotten_ = true; }
 
-  /// Once, when all of the above is said.
-  void count();
+  /// Once, when all of the above is said. `unnamed`: groups that were made, of which it was not said which they are.
+  void count(std::size_t unnamed);
   /// Empty: not known, or of no communicator.
   [[nodiscard]] std::optional<std::int64_t> of_call(std::uint64_t range) const;
   [[nodiscard]] std::optional<std::int64_t> of_graph(std::uint32_t correlation_id, std::size_t place) const;
@@ -74,15 +71,13 @@ class CollectiveOrdinals {
   };
   using Counts = std::map<std::uint64_t, std::optional<std::int64_t>>;  // by group; empty: no longer known
 
-  [[nodiscard]] Counts counts_of_made() const;
+  [[nodiscard]] Counts counts_of_made(std::size_t unnamed) const;
   void count_call(const Call& call, std::uint64_t first_missing, Counts& counts);
   void count_graph(const GraphLaunch& launch, Counts& counts);
   [[nodiscard]] std::uint64_t first_missing_range();
 
   std::vector<std::uint64_t> recorded_;
   std::map<std::uint64_t, int> made_;
-  std::size_t unnamed_ = 0;
-  bool any_unnamed_ = false;
   std::vector<Call> calls_;
   std::unordered_set<std::uint64_t> captured_, without_launch_;
   bool has_graphs_ = false;

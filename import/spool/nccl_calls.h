@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <optional>
 #include <string_view>
 
 #include "ridgeline/base/collective_words.h"
@@ -25,6 +26,14 @@ inline constexpr NcclFunction kNcclFunctions[] = {{"ncclAllReduce", CollectiveFu
                                                   {"ncclAlltoAll", CollectiveFunction::all_to_all},
                                                   {"ncclSend", CollectiveFunction::send_receive},
                                                   {"ncclRecv", CollectiveFunction::send_receive}};
+
+/// By the name of the call; none: it is none of these.
+[[nodiscard]] inline std::optional<CollectiveFunction> nccl_function_of(std::string_view call) {
+  for (const auto& [name, function] : kNcclFunctions) {
+    if (call == name) return function;
+  }
+  return std::nullopt;
+}
 
 /// Calls of all ranks whose function has no word here.
 inline constexpr std::string_view kNcclOtherCalls[] = {"ncclGather", "ncclScatter"};

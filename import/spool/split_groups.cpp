@@ -1,7 +1,6 @@
 #include "spool/split_groups.h"
 
 #include <iterator>
-#include <string_view>
 #include <unordered_map>
 #include <unordered_set>
 
@@ -27,10 +26,7 @@ std::unordered_set<std::uint32_t> paths_of_calls(const spool::Reader& reader, co
   std::unordered_set<std::uint32_t> paths;
   for (const auto& [id, path] : spool.paths) {
     if (reader.string_or(path.domain, "") != kNcclDomain) continue;
-    const std::string_view name = reader.string_or(path.name, "");
-    for (const NcclFunction& call : kNcclFunctions) {
-      if (name == call.name) paths.insert(id);
-    }
+    if (nccl_function_of(reader.string_or(path.name, ""))) paths.insert(id);
   }
   return paths;
 }

@@ -98,8 +98,8 @@ class NcclSpool : public FakeSpool {
     launch_in(kAllReducePath, kernel, flags);
     ended(kAllReducePath);
   }
-  void all_gather(std::uint64_t bytes, std::uint16_t flags = 0) {
-    payload({kHash, bytes}, 16);
+  void all_gather(std::uint64_t bytes, std::uint16_t flags = 0, std::uint64_t hash = kHash) {
+    payload({hash, bytes}, 16);
     launch_in(kAllGatherPath, kAllGatherKernel, flags);
     ended(kAllGatherPath);
   }
@@ -818,9 +818,7 @@ TEST_F(Collectives, OfGroupsThatAllRanksOfARecordingSplitTheSizeIsKnown) {
       spool.split(kHash + 1, 2, rank, -rank);
       spool.split(kHash + 2 + static_cast<std::uint64_t>(rank), 2, rank, 0);
       spool.begin_step(0, Phase::timeline);
-      spool.payload({kHash + 1, 1000}, 16);
-      spool.launch_in(kAllGatherPath, kAllGatherKernel);
-      spool.ended(kAllGatherPath);
+      spool.all_gather(1000, 0, kHash + 1);
       spool.end_step();
       spool.end();
       spool.completeness();
@@ -864,9 +862,7 @@ TEST_F(Collectives, OfAGroupThatIsDestroyedTheSizeIsKnown) {
   spool.init(8, 7);
   spool.plain(kSplitPath);
   spool.begin_step(0, Phase::timeline);
-  spool.payload({kHash + 1, 1000}, 16);
-  spool.launch_in(kAllGatherPath, kAllGatherKernel);
-  spool.ended(kAllGatherPath);
+  spool.all_gather(1000, 0, kHash + 1);
   spool.end_step();
   spool.init(4, 3, kHash + 1, kDestroyPath);
   spool.end();
@@ -892,9 +888,7 @@ TEST_F(Collectives, OfAGroupThatAllCallOnTheSizeIsKnown) {
       spool.plain(kSplitPath);
       if (one.init_all) spool.plain(kInitAllPath);
       spool.begin_step(0, Phase::timeline);
-      spool.payload({rank < one.callers ? kHash + 1 : kHash, 1000}, 16);
-      spool.launch_in(kAllGatherPath, kAllGatherKernel);
-      spool.ended(kAllGatherPath);
+      spool.all_gather(1000, 0, rank < one.callers ? kHash + 1 : kHash);
       spool.end_step();
       spool.end();
       spool.completeness();

@@ -12,6 +12,7 @@
 #include <sstream>
 
 #include "child_process.h"
+#include "library_symbol.h"
 #include "ridgeline/base/text.h"
 
 namespace ridgeline::launch {
@@ -21,11 +22,6 @@ namespace fs = std::filesystem;
 namespace {
 
 constexpr auto kDriverPatience = std::chrono::seconds(30);  // a GPU without persistence mode wakes in seconds
-
-template <typename Function>
-Function symbol(void* library, const char* name) {
-  return reinterpret_cast<Function>(dlsym(library, name));
-}
 
 std::optional<std::string> file_text(const std::string& path) {
   std::ifstream file(path);

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "child_process.h"
+#include "library_symbol.h"
 #include "ridgeline/base/text.h"
 
 namespace ridgeline::launch {
@@ -26,11 +27,6 @@ constexpr KnownLibrary kLibraries[] = {
     {"libnccl.so", "nccl"},     {"libcudart.so", "cuda_runtime"},
 };
 
-template <typename Function>
-Function function_of(void* library, const char* name) {
-  return reinterpret_cast<Function>(dlsym(library, name));
-}
-
 // Runs in a child process. NVIDIA's documented version functions; none of them needs a GPU.
 std::string ask_library(const std::string& component, const std::string& path) {
   void* library = dlopen(path.c_str(), RTLD_LAZY | RTLD_LOCAL);
@@ -40,7 +36,7 @@ std::string ask_library(const std::string& component, const std::string& path) {
   };
   if (component == "cublas" || component == "cublaslt") {
     const char* name = component == "cublas" ? "cublasGetProperty" : "cublasLtGetProperty";
-    const auto property = function_of<int (*)(int, int*)>(library, name);
+    const auto property = symbol<int (*)(int, int*)>(library, name);
     int part[3] = {};
     if (property == nullptr) return "";
     for (int i = 0; i < 3; ++i) {
@@ -49,16 +45,16 @@ std::string ask_library(const std::string& component, const std::string& path) {
     return fmt::format("{}.{}.{}", part[0], part[1], part[2]);
   }
   if (component == "cudnn") {
-    const auto version = function_of<std::size_t (*)()>(library, "cudnnGetVersion");
+    const auto version = symbol<std::size_t (*)()>(library, "cudnnGetVersion");
     return version == nullptr ? "" : decimal(version());
   }
   int number = 0;
   if (component == "nccl") {
-    const auto version = function_of<int (*)(int*)>(library, "ncclGetVersion");
+    const auto version = symbol<int (*)(int*)>(library, "ncclGetVersion");
     return version == nullptr || version(&number) != 0 ? "" : decimal(static_cast<std::size_t>(number));
   }
   if (component == "cuda_runtime") {
-    const auto version = function_of<int (*)(int*)>(library, "cudaRuntimeGetVersion");
+    const auto version = symbol<int (*)(int*)>(library, "cudaRuntimeGetVersion");
     return version == nullptr || version(&number) != 0
                ? ""
                : fmt::format("{}.{}", number / 1000, number % 1000 / 10);

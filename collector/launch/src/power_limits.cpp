@@ -9,6 +9,7 @@
 #include <nlohmann/json.hpp>
 
 #include "child_process.h"
+#include "library_symbol.h"
 
 namespace ridgeline::launch {
 
@@ -22,13 +23,11 @@ std::string ask_nvml() {
   nlohmann::json limits = nlohmann::json::object();
   void* library = dlopen("libnvidia-ml.so.1", RTLD_NOW | RTLD_LOCAL);
   if (library == nullptr) return limits.dump();
-  const auto init = reinterpret_cast<int (*)()>(dlsym(library, "nvmlInit_v2"));
-  const auto count = reinterpret_cast<int (*)(unsigned*)>(dlsym(library, "nvmlDeviceGetCount_v2"));
-  const auto get =
-      reinterpret_cast<int (*)(unsigned, void**)>(dlsym(library, "nvmlDeviceGetHandleByIndex_v2"));
-  const auto uuid = reinterpret_cast<int (*)(void*, char*, unsigned)>(dlsym(library, "nvmlDeviceGetUUID"));
-  const auto limit =
-      reinterpret_cast<int (*)(void*, unsigned*)>(dlsym(library, "nvmlDeviceGetEnforcedPowerLimit"));
+  const auto init = symbol<int (*)()>(library, "nvmlInit_v2");
+  const auto count = symbol<int (*)(unsigned*)>(library, "nvmlDeviceGetCount_v2");
+  const auto get = symbol<int (*)(unsigned, void**)>(library, "nvmlDeviceGetHandleByIndex_v2");
+  const auto uuid = symbol<int (*)(void*, char*, unsigned)>(library, "nvmlDeviceGetUUID");
+  const auto limit = symbol<int (*)(void*, unsigned*)>(library, "nvmlDeviceGetEnforcedPowerLimit");
   if (init == nullptr || count == nullptr || get == nullptr || uuid == nullptr || limit == nullptr)
     return limits.dump();
   unsigned gpus = 0;

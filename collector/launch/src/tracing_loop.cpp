@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <cstdlib>
 
+#include "library_symbol.h"
 #include "ridgeline/base/statistics.h"
 
 namespace ridgeline::launch {
@@ -58,7 +59,7 @@ void take_buffer(void*, std::uint32_t, std::uint8_t* buffer, std::size_t, std::s
 
 template <typename Function>
 bool resolve(void* library, const char* name, Function* function) {
-  *function = reinterpret_cast<Function>(dlsym(library, name));
+  *function = symbol<Function>(library, name);
   return *function != nullptr;
 }
 

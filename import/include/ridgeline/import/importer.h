@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "ridgeline/base/error.h"
+#include "ridgeline/base/kept_tracing.h"
 #include "ridgeline/base/reason.h"
 
 namespace ridgeline::import {
@@ -16,13 +17,6 @@ namespace ridgeline::import {
 struct ImportProgress {
   std::uint64_t done_bytes = 0;  // of all passes over all spools
   std::uint64_t total_bytes = 0;
-};
-
-/// Of what tracing a launch costs a host-bound program: what stays when it is off, over what goes. Measured by
-/// launch/tracing_cost.h.
-struct KeptTracing {
-  double share = 0;
-  double error = 0;  ///< half of its 95 % interval
 };
 
 struct ImportOptions {

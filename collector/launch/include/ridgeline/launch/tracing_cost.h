@@ -10,13 +10,9 @@
 #include <string>
 #include <vector>
 
-namespace ridgeline::launch {
+#include "ridgeline/base/kept_tracing.h"
 
-/// What stays of what tracing a launch costs, over what goes when it is off: 1 is half of the cost.
-struct KeptTracing {
-  double share = 0;
-  double error = 0;  ///< half of its 95 % interval
-};
+namespace ridgeline::launch {
 
 /// Launches an empty kernel some ten thousand times on the first GPU, in a child process that is ended after 10 s;
 /// takes a second. `cupti_library`: a file. Empty: no GPU, no such CUPTI, or times too uneven to tell.
