@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstring>
 #include <new>
+#include <utility>
 
 namespace ridgeline::steps {
 namespace {
@@ -55,6 +56,27 @@ constexpr std::uint64_t kCapped = 4;
 constexpr std::uint64_t kPositionBits = 24;
 constexpr std::uint64_t kPositionMask = (std::uint64_t{1} << kPositionBits) - 1;
 
+// Below so many entries the tables of a radix sort cost more than it saves.
+constexpr std::size_t kMinRadixSorted = 512;
+
+// Sorts entries whose positions rise by the hash in the bits above them; of equal ones the earlier stays first. A radix
+// sort, for std::sort() was most of the search. `scratch`: room for as many.
+void sort_by_hash(std::uint64_t* entries, std::uint64_t* scratch, std::size_t count) noexcept {
+  constexpr int kDigitBits = 10;
+  constexpr std::uint64_t kDigitMask = (1u << kDigitBits) - 1;
+  static_assert((64 - kPositionBits) % (2 * kDigitBits) == 0);  // the last pass writes to `entries`
+  if (count < kMinRadixSorted) return std::sort(entries, entries + count);
+  std::uint64_t *from = entries, *to = scratch;
+  for (int shift = kPositionBits; shift < 64; shift += kDigitBits) {
+    std::uint32_t places[kDigitMask + 1] = {};
+    for (std::size_t i = 0; i < count; ++i) ++places[from[i] >> shift & kDigitMask];
+    std::uint32_t place = 0;
+    for (std::uint32_t& digit : places) place += std::exchange(digit, place);
+    for (std::size_t i = 0; i < count; ++i) to[places[from[i] >> shift & kDigitMask]++] = from[i];
+    std::swap(from, to);
+  }
+}
+
 }  // namespace
 
 PeriodSearch::PeriodSearch(std::uint32_t max_launches) noexcept
@@ -106,7 +128,7 @@ std::size_t PeriodSearch::sort_rows(std::uint32_t length) noexcept {
     row = row << 16 | keys_[i];
     if (i + 1 >= length) rows_[count++] = scramble((row & mask) + length) << kPositionBits | i;
   }
-  std::sort(rows_, rows_ + count);
+  sort_by_hash(rows_, sorted_, count);
   return count;
 }
 
