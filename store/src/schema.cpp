@@ -2,13 +2,13 @@
 
 #include <array>
 #include <exception>
-#include <mutex>
 #include <string>
 #include <utility>
 
 #include "convert_v3.h"
 #include "convert_v8.h"
 #include "convert_v9.h"
+#include "schema_newest.h"
 #include "schema_tables.h"
 #include "schema_tables_v10.h"
 #include "schema_tables_v11.h"
@@ -47,36 +47,6 @@ bool has_nothing(const Database& database) {
   return database.scalar_int64("SELECT count(*) FROM sqlite_master") == 0;
 }
 
-// The tables and indexes of a file, as statements.
-std::string tables_of(const Database& database) {
-  std::string tables;
-  Statement made = database.prepare(
-      "SELECT sql FROM sqlite_master WHERE sql IS NOT NULL AND type <> 'view' AND name NOT LIKE 'sqlite_%' "
-      "ORDER BY rowid");
-  while (made.step()) tables.append(made.text(0)).append(";\n");
-  return tables;
-}
-
-// What all migrations together make of an empty file, once they have made it in this process: they alter and
-// replace tables, and SQLite then reads the whole schema again, which takes longer than a small capture. The ranks of a
-// job are hundreds of files.
-class NewestTables {
- public:
-  std::string get() {
-    const std::lock_guard lock(mutex_);
-    return tables_;
-  }
-  void keep(std::string tables) {
-    const std::lock_guard lock(mutex_);
-    tables_ = std::move(tables);
-  }
-
- private:
-  std::mutex mutex_;
-  std::string tables_;
-};
-NewestTables newest_tables;
-
 void finish_schema(Database& database, std::string_view views, int version) {
   database.execute(std::string(views));
   database.execute("PRAGMA application_id = " + std::to_string(kApplicationId));
@@ -102,11 +72,10 @@ void migrate(Database& database, std::span<const Migration> steps, std::string_v
                                               ", this program knows " + std::to_string(newest) +
                                               ": use a newer Ridgeline");
   }
-  const bool whole = have == 0 && steps.data() == kMigrations.data() && steps.size() == kMigrations.size() &&
-                     has_nothing(database);
-  if (const std::string tables = whole ? newest_tables.get() : ""; !tables.empty()) {
+  if (have == 0 && steps.data() == kMigrations.data() && steps.size() == kMigrations.size() &&
+      has_nothing(database)) {
     Transaction transaction(database);
-    database.execute(tables);
+    database.execute(kNewestTables);
     finish_schema(database, views, newest);
     transaction.commit();
     return;
@@ -141,7 +110,6 @@ void migrate(Database& database, std::span<const Migration> steps, std::string_v
   }
   finish_schema(database, views, newest);
   transaction.commit();
-  if (whole) newest_tables.keep(tables_of(database));
 }
 
 }  // namespace ridgeline::store
