@@ -114,6 +114,18 @@ TEST(AloneSteps, StandInBlocksAmongTheRecordedOnes) {
   EXPECT_TRUE(cupti.enabled_calls.contains(CUPTI_DRIVER_TRACE_CBID_cuLaunchKernel));
 }
 
+TEST(AloneSteps, MayKeepTheRecordsOnAndStandAsOftenAsTheyFit) {
+  FakeCupti cupti;
+  PricedProgram p(cupti,
+                  {{"RIDGELINE_SCHEDULE", "warmup=1,timeline=200"}, {"RIDGELINE_ALONE_KEEPS_RECORDS", "1"}});
+  bool disabled = false;
+  p.in_step = [&] { disabled |= cupti.kernels_disabled > 0; };
+  p.steps(400);
+  EXPECT_EQ(PricedProgram::alone_in(p.program->contents()).size(), 39u * 3) << "16 parts otherwise";
+  EXPECT_EQ(p.unseen, 39 * 3 * 3) << "no callback";
+  EXPECT_FALSE(disabled);
+}
+
 TEST(AloneSteps, ALongTimelineHasMoreBlocks) {
   FakeCupti cupti;
   PricedProgram p(cupti, {{"RIDGELINE_SCHEDULE", "warmup=1,timeline=40"}});

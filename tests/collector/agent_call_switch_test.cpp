@@ -101,11 +101,11 @@ TEST(CallSwitch, ManyThreadsLeaveEachCallThatTheyEntered) {
   std::atomic<int> left_in{0}, unseen{0};
   const auto call = [&](CUpti_CallbackId id, int spins) {
     const bool called = enabled[id];
-    if (called) calls.enters(id);
+    if (called) calls.enters(*this_thread(kGeneration), id);
     for (volatile int i = 0; i < spins; i = i + 1) {
     }
     if (called && !enabled[id]) ++left_in;
-    if (called && enabled[id]) calls.leaves(id);
+    if (called && enabled[id]) calls.leaves(*this_thread(kGeneration), id);
     if (!called) ++unseen;
   };
   std::vector<std::thread> threads;

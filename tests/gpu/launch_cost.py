@@ -3,12 +3,13 @@
 
 usage: launch_cost.py --ridgeline RIDGELINE --parts AGENT_PARTS --where AGENT_WHERE [--rounds 5] [--out DIR] [--json FILE]
 In each round a process with the parts of CUPTI in turn (a subscriber that does nothing; an empty callback of launches; kernel records; both),
-and one with `record --tiers T0`, whose capture says what a launch takes alone and recorded, from blocks of launches in turn as well. So all is
-compared within one process: two processes of the same program differ by a third on some machines, whatever is recorded. At the end one more
-recording, whose first thread's program counter is read as it goes. Some two minutes; cut off, it judges the rounds that there are.
+one with `record --tiers T0`, whose capture says what a launch takes alone and recorded, from blocks of launches in turn as well, and one in
+which CUPTI's kernel records stay on in the blocks "alone", so that its capture says what the agent itself and being called take above them. So
+all is compared within one process: two processes of the same program differ by a third on some machines, whatever is recorded. At the end one
+more recording, whose first thread's program counter is read as it goes. Some four minutes; cut off, it judges the rounds that there are.
 
 Rows: one a part, and
-  own-part    what recording T0 adds to a launch above what CUPTI's kernel records add: at most 0.2 us, mean of the rounds
+  own-part    what recording T0 adds to a launch above CUPTI's kernel records: at most 0.2 us, mean of the rounds
   agent-code  the time of the launching thread that is spent in the agent's own code, by the readings of its program counter: at most 0.2 us
 """
 import glob
@@ -23,14 +24,15 @@ MOST_NS = 200.0
 LAUNCHES = 1000  # of a step of kinds/launches.py
 STEPS = "450"
 RECORDED = ["--schedule", "warmup=20,timeline=320"]  # with the blocks that run alone between its parts
+# With the agent's callbacks off in three steps of seven, CUPTI's records on in all.
+OWN_STEPS, OWN_RECORDED = "2800", ["--schedule", "warmup=20,timeline=1500"]
 PART_ROUNDS = "60"
 STUDENT_95 = {2: 12.71, 3: 4.30, 4: 3.18, 5: 2.78, 6: 2.57, 7: 2.45, 8: 2.36}  # by the count of values
 AGENT = "libridgeline_agent"
 
 
-def own_part(recorded, records):
-    """ns a launch that recording adds above CUPTI's kernel records, round by round: mean and half of its 95 % interval (None: one round)."""
-    above = [a - b for a, b in zip(recorded, records)]
+def own_part(above):
+    """ns a launch that recording adds above CUPTI's kernel records, of each round: mean and half of its 95 % interval (None: one round)."""
     error = STUDENT_95.get(len(above), 2.3) * stdev(above) / len(above) ** 0.5 if len(above) > 1 else None
     return mean(above), error
 
@@ -41,7 +43,7 @@ def share_of(library, lines):
     return sum(float(share) for share, name in shares if name.startswith(library)) / 100 if shares else None
 
 
-def judge(checks, parts, prices):
+def judge(checks, parts, prices, owns):
     """A row of each part, of the rounds so far, and the verdict."""
     for part in parts[0]["ns_a_launch"] if parts else ():
         above = [said["above_subscriber"][part] for said in parts]
@@ -51,11 +53,11 @@ def judge(checks, parts, prices):
         each = ", ".join(f"{p['above']:+.0f} +- {p['error']:.0f}" for p in prices)
         checks.add("record-T0", True, f"{median(p['recorded'] for p in prices):.0f} ns a launch, {median(p['above'] for p in prices):+.0f} to alone; "
                    f"{each}")
-    rounds = min(len(parts), len(prices))
-    if rounds:
-        own, error = own_part([p["above"] for p in prices[:rounds]], [said["above_subscriber"]["kernels"] for said in parts[:rounds]])
+    if owns:
+        own, error = own_part([o["above"] for o in owns])
         checks.add("own-part", own <= MOST_NS, f"T0 above CUPTI's kernel records: {own:+.0f} ns a launch" +
-                   (f" +- {error:.0f}" if error is not None else "") + f" of {rounds} rounds; at most {MOST_NS:g}")
+                   (f" +- {error:.0f}" if error is not None else "") + f" of {len(owns)} rounds; at most {MOST_NS:g}; " +
+                   ", ".join(f"{o['above']:+.0f} +- {o['error']:.0f}" for o in owns))
 
 
 def add_agent_code(checks, options, recorded):
@@ -93,17 +95,21 @@ def main():
     parser.add_argument("--rounds", type=int, default=5)
     options = parser.parse_args()
     options.parts, options.where = os.path.abspath(options.parts), os.path.abspath(options.where)
-    parts, prices = [], []
-    checks = Checks(options.json, lambda: judge(checks, parts, prices), {"parts": parts, "record": prices})
+    parts, prices, owns = [], [], []
+    checks = Checks(options.json, lambda: judge(checks, parts, prices, owns), {"parts": parts, "record": prices, "own": owns})
     program = [sys.executable, os.path.join(os.path.dirname(os.path.abspath(__file__)), "kinds", "launches.py")]
     capture = os.path.join(options.out, "launch-cost.ridge")
-    recorded = [options.ridgeline, "record", "--force", "--tiers", "T0", "--step-range", "round", *RECORDED, "-o", capture, "--",
-                *program, STEPS]
+    record = [options.ridgeline, "record", "--force", "--tiers", "T0", "--step-range", "round", "-o", capture]
+    recorded = [*record, *RECORDED, "--", *program, STEPS]
+    series = {"parts": parts, "record": prices, "own": owns}
     for number in range(options.rounds):
         # Each round the other one begins: a drift of the clock hits both alike.
-        for name in ("parts", "record")[::1 if number % 2 == 0 else -1]:
+        for name in list(series)[::1 if number % 2 == 0 else -1]:
             if name == "record":
                 done = run(recorded, timeout=60)
+                said = price_of(capture) if done.status == 0 else None
+            elif name == "own":
+                done = run([*record, *OWN_RECORDED, "--", *program, OWN_STEPS], env={"RIDGELINE_ALONE_KEEPS_RECORDS": "1"}, timeout=90)
                 said = price_of(capture) if done.status == 0 else None
             else:
                 done = run([*program, PART_ROUNDS, options.parts],
@@ -112,7 +118,7 @@ def main():
             if said is None:
                 checks.add(name, False, f"exit {done.status}: {done.tail()}")
                 checks.finish()
-            (prices if name == "record" else parts).append(said)
+            series[name].append(said)
             print(f"round {number + 1} {name}: {said}", file=sys.stderr, flush=True)
     add_agent_code(checks, options, recorded)
     checks.finish()

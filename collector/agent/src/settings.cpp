@@ -74,6 +74,9 @@ Settings read_settings(const char* (*lookup)(const char* name)) {
   std::uint32_t in_graphs = 0;
   read_number<std::uint32_t>(lookup, env::kAloneInGraphs, 0, 1, &in_graphs, &s.complaints);
   s.alone_in_graphs = in_graphs != 0;
+  std::uint32_t keeps_records = 0;
+  read_number<std::uint32_t>(lookup, env::kAloneKeepsRecords, 0, 1, &keeps_records, &s.complaints);
+  s.alone_keeps_records = keeps_records != 0;
   std::string wrong;
   s.interventions = parse_interventions(text(env::kIntervene, ""), &wrong);
   if (!wrong.empty())

@@ -39,7 +39,8 @@ std::uint32_t AloneSteps::steps_of_block() const noexcept {
 // By the position of the step in its phase, which steps beside the schedule do not move.
 AloneSteps::Kind AloneSteps::kind_of_block_at(const StepTracker::Step& step) const noexcept {
   if (step.phase != Phase::timeline || step.phase_steps < kMinParts * kStepsPerPart) return Kind::none;
-  const std::uint32_t parts = std::min(step.phase_steps / kStepsPerPart, kMaxParts);
+  const std::uint32_t fit = step.phase_steps / kStepsPerPart;
+  const std::uint32_t parts = session_.settings.alone_keeps_records ? fit : std::min(fit, kMaxParts);
   const auto at = static_cast<std::uint32_t>(step.phase_steps - step.steps_left);
   const std::uint32_t part = step.phase_steps / parts;
   if (at / part >= parts) return Kind::none;
@@ -76,7 +77,7 @@ AloneSteps::Off AloneSteps::switch_off() noexcept {
   session_.nvtx.mute(true);
   Off off = Off::never;
   if (device_is_through(usual_ns_)) {
-    session_.timeline->switch_off();
+    if (!session_.settings.alone_keeps_records) session_.timeline->switch_off();
     off = calls_->off(!by_period_ && !careful(), kLooksAtCalls) ? Off::yes : Off::not_now;
   }
   if (off != Off::yes) switch_on();
@@ -85,7 +86,7 @@ AloneSteps::Off AloneSteps::switch_off() noexcept {
 
 void AloneSteps::switch_on() noexcept {
   calls_->on();
-  session_.timeline->switch_on();
+  if (!session_.settings.alone_keeps_records) session_.timeline->switch_on();
   note_(true);
   session_.nvtx.mute(false);
   active_.store(false, std::memory_order_release);

@@ -29,16 +29,14 @@ CallSwitch::CallSwitch(SessionState& parts) noexcept : session_(parts) {
 }
 
 // The agent's own calls count as well: CUPTI has the thread in them like in any other.
-void CallSwitch::enters(CUpti_CallbackId id) noexcept {
+void CallSwitch::enters(ThreadState& thread, CUpti_CallbackId id) noexcept {
   const Kind kind = kind_of(id);
   if (kind == Kind::none) return;
-  ThreadState* thread = this_thread(session_.generation);
-  if (thread == nullptr) return;
-  auto& inside = kind == Kind::launch ? thread->launches_inside : thread->others_inside;
+  auto& inside = kind == Kind::launch ? thread.launches_inside : thread.others_inside;
   inside.store(inside.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
   // Of this thread and one that switches, one sees the other: here and in try_off() what was written comes before what
   // is read, which without the fences no processor promises.
-  std::atomic_thread_fence(std::memory_order_seq_cst);
+  fence_.often();
   if (switching_.load(std::memory_order_acquire)) {
     const auto until = Clock::now() + kLongestWait;
     while (switching_.load(std::memory_order_acquire) && Clock::now() < until)
@@ -60,16 +58,14 @@ void CallSwitch::came_late() noexcept {
   wanted_.store(true, std::memory_order_relaxed);
 }
 
-void CallSwitch::leaves(CUpti_CallbackId id) noexcept {
+void CallSwitch::leaves(ThreadState& thread, CUpti_CallbackId id) noexcept {
   const Kind kind = kind_of(id);
   if (kind == Kind::none) return;
-  ThreadState* thread = this_thread(session_.generation);
-  if (thread == nullptr) return;
-  auto& inside = kind == Kind::launch ? thread->launches_inside : thread->others_inside;
+  auto& inside = kind == Kind::launch ? thread.launches_inside : thread.others_inside;
   const std::uint32_t depth = inside.load(std::memory_order_relaxed);
   if (depth == 0) return;  // its entry came before the callbacks were on
-  if (wanted_.load(std::memory_order_relaxed) && thread->launches_inside + thread->others_inside == 1)
-    off_if_wanted(thread);
+  if (wanted_.load(std::memory_order_relaxed) && thread.launches_inside + thread.others_inside == 1)
+    off_if_wanted(&thread);
   inside.store(depth - 1, std::memory_order_release);
 }
 
@@ -101,7 +97,7 @@ void CallSwitch::set(bool on, bool launches_too) noexcept {
 bool CallSwitch::try_off(bool launches_too, const ThreadState* own) noexcept {
   if (anyone_inside(launches_too, own)) return false;
   switching_.store(true, std::memory_order_relaxed);
-  std::atomic_thread_fence(std::memory_order_seq_cst);
+  fence_.seldom();
   bool quiet = !anyone_inside(launches_too, own);
   if (quiet) {
     set(false, launches_too);

@@ -19,6 +19,7 @@
 #include <cstdint>
 #include <mutex>
 
+#include "asymmetric_fence.h"
 #include "session/session_state.h"
 #include "thread_state.h"
 
@@ -33,8 +34,8 @@ class CallSwitch {
 
   /// The first thing that a callback at a call's entry does, and the last thing of the one at its exit. Calls of other
   /// kinds pass.
-  void enters(CUpti_CallbackId id) noexcept;
-  void leaves(CUpti_CallbackId id) noexcept;
+  void enters(ThreadState& thread, CUpti_CallbackId id) noexcept;
+  void leaves(ThreadState& thread, CUpti_CallbackId id) noexcept;
 
   /// All on. Any thread.
   void on() noexcept;
@@ -59,6 +60,7 @@ class CallSwitch {
   void set(bool on, bool launches_too) noexcept;
 
   SessionState& session_;
+  AsymmetricFence fence_;
   CUpti_SubscriberHandle subscriber_ = nullptr;
   std::array<Kind, CUPTI_DRIVER_TRACE_CBID_SIZE> kinds_{};
   std::mutex mutex_;  // of switching

@@ -32,61 +32,60 @@ std::int64_t LaunchRecorder::note_for_period(ThreadState& thread, CUpti_Callback
              : now;
 }
 
-void LaunchRecorder::on_launch(CUpti_CallbackId id, const CUpti_CallbackData& data) noexcept {
-  ThreadState* thread = this_thread(session_.generation);
-  if (thread == nullptr) return;
-  if (thread->inside) {
-    if (thread->delaying && data.callbackSite == CUPTI_API_ENTER)
-      thread->delay_correlation_id = data.correlationId;
+void LaunchRecorder::on_launch(ThreadState& thread, CUpti_CallbackId id,
+                               const CUpti_CallbackData& data) noexcept {
+  if (thread.inside) {
+    if (thread.delaying && data.callbackSite == CUPTI_API_ENTER)
+      thread.delay_correlation_id = data.correlationId;
     return;
   }
   if (data.callbackSite == CUPTI_API_ENTER) {
     const bool noted = recording_.load(std::memory_order_acquire);
-    thread->launch_noted.store(noted, std::memory_order_relaxed);
+    thread.launch_noted.store(noted, std::memory_order_relaxed);
     if (!noted) {
-      if (alone_.active()) count_alone(*thread, id, data);
+      if (alone_.active()) count_alone(thread, id, data);
       return;
     }
-    session_.thread_names.note(*thread);
-    thread->launch_kernel_id = 0;
-    thread->launch_verdict = 0;
-    thread->launch_collective = false;
+    session_.thread_names.note(thread);
+    thread.launch_kernel_id = 0;
+    thread.launch_verdict = 0;
+    thread.launch_collective = false;
     // For the period, the step's sequence, to tell CUPTI's helpers apart, and to know collectives.
-    if (!is_graph_launch(id)) look_up_kernel(*thread, id, data);
+    if (!is_graph_launch(id)) look_up_kernel(thread, id, data);
     const bool captured = is_captured(id, data);
     std::int64_t entered_ns = 0;
     if (period_.watches() && !captured) {
-      entered_ns = note_for_period(*thread, id, data);
+      entered_ns = note_for_period(thread, id, data);
       // It may have begun a step that is not recorded.
       if (!recording_.load(std::memory_order_relaxed))
-        return thread->launch_noted.store(false, std::memory_order_relaxed);
+        return thread.launch_noted.store(false, std::memory_order_relaxed);
     }
     if (stretches_.wants_launch() && !captured) {
-      stretches_.note_launch(*thread, is_graph_launch(id));
+      stretches_.note_launch(thread, is_graph_launch(id));
       entered_ns = 0;
     }
-    if (thread->launch_collective) session_.agreement.count_collective();
-    if (session_.steps.active() == spool::kNoStep) thread->launch_kernel_id = 0;
+    if (thread.launch_collective) session_.agreement.count_collective();
+    if (session_.steps.active() == spool::kNoStep) thread.launch_kernel_id = 0;
     const bool counted = session_.replay && session_.replay->wants_launch() && !captured;
     const bool looked_into = session_.stalls && session_.stalls->wants_launch() && !captured;
     if (counted || looked_into) entered_ns = 0;  // what comes now takes its time
     if (counted)
-      if (const AgentCall call{session_.gate, *thread})
-        thread->launch_verdict =
-            static_cast<std::uint8_t>(session_.replay->launch_enter(call_of(*thread, id, data)));
+      if (const AgentCall call{session_.gate, thread})
+        thread.launch_verdict =
+            static_cast<std::uint8_t>(session_.replay->launch_enter(call_of(thread, id, data)));
     if (looked_into)
-      if (const AgentCall call{session_.gate, *thread}) session_.stalls->launch_enter(data.context);
+      if (const AgentCall call{session_.gate, thread}) session_.stalls->launch_enter(data.context);
     if (session_.interventions != nullptr && session_.interventions->wants_launch() && !captured) {
-      session_.interventions->launch_enter(*thread, id, data);
+      session_.interventions->launch_enter(thread, id, data);
       entered_ns = 0;
     }
     session_.timeline->seen().mark(
-        data.correlationId, is_graph_launch(id) ? SeenLaunches::kGraphLaunch : thread->launch_kernel_id);
-    thread->graph_node_created = false;
-    thread->launch_enter_ns = entered_ns != 0 ? entered_ns : now_ns();
-  } else if (thread->launch_noted.load(std::memory_order_relaxed)) {
-    launch_exit(*thread, id, data);
-    thread->launch_noted.store(false, std::memory_order_release);
+        data.correlationId, is_graph_launch(id) ? SeenLaunches::kGraphLaunch : thread.launch_kernel_id);
+    thread.graph_node_created = false;
+    thread.launch_enter_ns = entered_ns != 0 ? entered_ns : now_ns();
+  } else if (thread.launch_noted.load(std::memory_order_relaxed)) {
+    launch_exit(thread, id, data);
+    thread.launch_noted.store(false, std::memory_order_release);
   }
 }
 

@@ -21,7 +21,7 @@ class LaunchRecorder {
   /// Launches are noted from now on, or no longer; one whose entry was noted is noted to its end.
   void record(bool on) noexcept { recording_.store(on, std::memory_order_release); }
   /// Entry and exit of a driver call that launches.
-  void on_launch(CUpti_CallbackId id, const CUpti_CallbackData& data) noexcept;
+  void on_launch(ThreadState& thread, CUpti_CallbackId id, const CUpti_CallbackData& data) noexcept;
 
  private:
   /// Now, by CUPTI's clock.

@@ -65,10 +65,12 @@ void Session::on_callback(CUpti_CallbackDomain domain, CUpti_CallbackId id, cons
   try {
     if (domain == CUPTI_CB_DOMAIN_DRIVER_API) {
       const auto& call = *static_cast<const CUpti_CallbackData*>(data);
+      ThreadState* const thread = this_thread(session_.generation);
+      if (thread == nullptr) return;
       const bool enters = call.callbackSite == CUPTI_API_ENTER;
-      if (enters) calls_.enters(id);
-      on_driver_call(id, call);
-      if (!enters) calls_.leaves(id);
+      if (enters) calls_.enters(*thread, id);
+      on_driver_call(*thread, id, call);
+      if (!enters) calls_.leaves(*thread, id);
     } else if (domain == CUPTI_CB_DOMAIN_RESOURCE) {
       on_resource(id, *static_cast<const CUpti_ResourceData*>(data));
     } else if (domain == CUPTI_CB_DOMAIN_STATE) {
@@ -79,11 +81,11 @@ void Session::on_callback(CUpti_CallbackDomain domain, CUpti_CallbackId id, cons
   }
 }
 
-void Session::on_driver_call(CUpti_CallbackId id, const CUpti_CallbackData& call) {
-  if (is_launch(id)) return on_launch(id, call);  // most of them
+void Session::on_driver_call(ThreadState& thread, CUpti_CallbackId id, const CUpti_CallbackData& call) {
+  if (is_launch(id)) return on_launch(thread, id, call);  // most of them
   if (id == AloneSteps::kTimedCall) return;
   const bool guarded = session_.stalls && is_guarded(id);
-  if (guarded && call.callbackSite != CUPTI_API_ENTER) pass_gate(call);
+  if (guarded && call.callbackSite != CUPTI_API_ENTER) pass_gate(thread, call);
   const auto memory = memory_call(id);
   if (memory) memory_.on_call(*memory, id, call);  // freeing waits as well
   if (const auto wait = wait_call(id))
@@ -95,32 +97,30 @@ void Session::on_driver_call(CUpti_CallbackId id, const CUpti_CallbackData& call
   else if (const OrderCall order = order_call(id); order != OrderCall::none)
     on_order(order, id, call);
   else if (is_load(id) && call.callbackSite == CUPTI_API_ENTER)
-    on_load(id, call.functionParams);
-  if (guarded && call.callbackSite == CUPTI_API_ENTER) pass_gate(call);
+    on_load(thread, id, call.functionParams);
+  if (guarded && call.callbackSite == CUPTI_API_ENTER) pass_gate(thread, call);
 }
 
-void Session::pass_gate(const CUpti_CallbackData& call) noexcept {
-  ThreadState* thread = this_thread(session_.generation);
-  if (thread == nullptr || thread->inside) return;
+void Session::pass_gate(ThreadState& thread, const CUpti_CallbackData& call) noexcept {
+  if (thread.inside) return;
   if (call.callbackSite == CUPTI_API_ENTER)
-    session_.launch_gate.enter(*thread);
+    session_.launch_gate.enter(thread);
   else
-    LaunchGate::leave(*thread);
+    LaunchGate::leave(thread);
 }
 
-void Session::on_launch(CUpti_CallbackId id, const CUpti_CallbackData& call) noexcept {
-  if (session_.stalls && call.callbackSite != CUPTI_API_ENTER) pass_gate(call);
+void Session::on_launch(ThreadState& thread, CUpti_CallbackId id, const CUpti_CallbackData& call) noexcept {
+  if (session_.stalls && call.callbackSite != CUPTI_API_ENTER) pass_gate(thread, call);
   const bool may_wait = session_.host_waits.in_graphs() && is_graph_launch(id);
   if (may_wait && call.callbackSite == CUPTI_API_ENTER) stream_calls_.on_graph_launch(id, call);
-  launches_.on_launch(id, call);
+  launches_.on_launch(thread, id, call);
   if (may_wait && call.callbackSite == CUPTI_API_ENTER) stream_calls_.on_graph_launch_begins(id, call);
   if (may_wait && call.callbackSite != CUPTI_API_ENTER) stream_calls_.on_graph_launch(id, call);
-  if (session_.stalls && call.callbackSite == CUPTI_API_ENTER) pass_gate(call);
+  if (session_.stalls && call.callbackSite == CUPTI_API_ENTER) pass_gate(thread, call);
 }
 
-void Session::on_load(CUpti_CallbackId id, const void* params) noexcept {
-  const ThreadState* thread = this_thread(session_.generation);
-  if (thread != nullptr && !thread->inside) alone_.load_begins(id, params);
+void Session::on_load(const ThreadState& thread, CUpti_CallbackId id, const void* params) noexcept {
+  if (!thread.inside) alone_.load_begins(id, params);
 }
 
 void Session::on_hold(CUpti_CallbackId id, const CUpti_CallbackData& data) noexcept {

@@ -105,10 +105,10 @@ class Session {
   void enable_callbacks() noexcept;
   void on_resource(CUpti_CallbackId id, const CUpti_ResourceData& data) noexcept;
   void on_state(const CUpti_StateData& state) noexcept;
-  void on_driver_call(CUpti_CallbackId id, const CUpti_CallbackData& call);
-  void on_launch(CUpti_CallbackId id, const CUpti_CallbackData& data) noexcept;
-  void pass_gate(const CUpti_CallbackData& call) noexcept;
-  void on_load(CUpti_CallbackId id, const void* params) noexcept;
+  void on_driver_call(ThreadState& thread, CUpti_CallbackId id, const CUpti_CallbackData& call);
+  void on_launch(ThreadState& thread, CUpti_CallbackId id, const CUpti_CallbackData& data) noexcept;
+  void pass_gate(ThreadState& thread, const CUpti_CallbackData& call) noexcept;
+  void on_load(const ThreadState& thread, CUpti_CallbackId id, const void* params) noexcept;
   void on_hold(CUpti_CallbackId id, const CUpti_CallbackData& data) noexcept;
   void on_order(OrderCall order, CUpti_CallbackId id, const CUpti_CallbackData& data) noexcept;
   /// The agent's threads (session_thread.cpp).

@@ -54,6 +54,9 @@ inline constexpr char kWaitForSignal[] = "RIDGELINE_WAIT";
 inline constexpr char kAloneSteps[] = "RIDGELINE_ALONE_STEPS";
 /// 1: they run so in programs with CUDA graphs too (docs/design/031). Default 0.
 inline constexpr char kAloneInGraphs[] = "RIDGELINE_ALONE_IN_GRAPHS";
+/// Steps without the agent's callbacks, in which kernels are recorded all the same, in turns with others to the phase's
+/// end: what the agent takes, for its developers. 0 or 1.
+inline constexpr char kAloneKeepsRecords[] = "RIDGELINE_ALONE_KEEPS_RECORDS";
 
 /// Delays in front of launches, in the last phase of the schedule, which is of warm-up steps then (docs/design/047):
 /// lines `PATTERN` or `PATTERN=20,50,100` with microseconds; `*` alone: the kernels with the most time. Unset: none.
