@@ -58,12 +58,15 @@ TEST(GapView, SaysBetweenWhichLaunchesAndInWhichStep) {
 }
 
 TEST(GapView, IsMadeForTheQueryThatNamesItOnly) {
-  EXPECT_EQ(asked("SELECT 'v_gaps' AS x, 1").table.rows.size(), 1U);
-  const auto none = GapView::for_query(kRecorded, "SELECT * FROM v_gapless, my_v_gap", {});
+  const ridgeline::testing::TemporaryDirectory directory;
+  const std::string path = directory.file("made.ridge");
+  ridgeline::testing::write_fabricated_capture(path, {});
+  EXPECT_EQ(asked("SELECT 'v_gaps' AS x, 1", path).table.rows.size(), 1U);
+  const auto none = GapView::for_query(path, "SELECT * FROM v_gapless, my_v_gap", {});
   ASSERT_TRUE(none.ok());
   EXPECT_EQ(none.value(), nullptr);
   // Another query of the same capture does not see it, and nobody can write it.
-  const auto capture = store::Capture::open(kRecorded).value();
+  const auto capture = store::Capture::open(path).value();
   ASSERT_TRUE(ask(capture, {"SELECT count(*) FROM v_gap", 10}).ok());
   EXPECT_FALSE(capture.query("SELECT count(*) FROM v_gap").ok());
   EXPECT_FALSE(ask(capture, {"DELETE FROM v_gap", 10}).ok());
