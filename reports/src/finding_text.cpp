@@ -370,7 +370,10 @@ std::string price_text(const Finding& f) {
                                  one_of_several(f) ? fmt::format("process {}: ", *f.subject.process_id) : "",
                                  time_text(f.value("alone_ns")), time_text(f.value("recorded_ns")),
                                  difference_percent(ratio), fixed(f.value("error_ratio") * 100, 1));
-  if (!f.magnitude_ns) text += ": no more than steps vary by";
+  if (!f.magnitude_ns)
+    text += ratio < -f.value("error_ratio")
+                ? ": recording makes no step longer; those alone include what the switch before them takes"
+                : ": no more than steps vary by";
   const double launches = f.value("launches");
   if (f.magnitude_ns && *f.magnitude_ns > 0 && launches > 0)
     text += fmt::format(", {} a launch", time_text(*f.magnitude_ns / launches));

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <span>
 #include <vector>
 
 #include "demangle.h"
@@ -418,9 +419,20 @@ constexpr ClassRule kGenericRules[] = {
     {"distribution", KernelClass::elementwise},
 };
 
-bool holds(std::string_view rule, const std::vector<std::string>& words) {
-  const std::vector<std::string_view> wanted = tokens_of(rule, ' ');
-  return std::search(words.begin(), words.end(), wanted.begin(), wanted.end()) != words.end();
+bool begins_with(std::span<const std::string> words, std::string_view rule) {
+  for (const std::string& word : words) {
+    const std::size_t end = rule.find(' ');
+    if (word != rule.substr(0, end)) return false;
+    if (end == std::string_view::npos) return true;
+    rule.remove_prefix(end + 1);
+  }
+  return false;
+}
+
+bool holds(std::string_view rule, std::span<const std::string> words) {
+  for (; !words.empty(); words = words.subspan(1))
+    if (begins_with(words, rule)) return true;
+  return false;
 }
 
 template <std::size_t N>

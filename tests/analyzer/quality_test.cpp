@@ -110,7 +110,7 @@ TEST(Quality, WhatRecordingCostsIsAWarningIfItIsCertainAndMatters) {
   for (const Case& c : {Case{35'400'000, 38'480'000, 200'000, Severity::warning, true},
                         Case{35'400'000, 35'700'000, 200'000, Severity::info, true},  // 0.8 %
                         Case{35'400'000, 38'480'000, 3'200'000, Severity::info, false},
-                        Case{35'400'000, 34'000'000, 200'000, Severity::info, true}}) {
+                        Case{35'400'000, 34'000'000, 200'000, Severity::info, false}}) {
     FabricatedModel f = sample(100e3);
     f.model.messages.push_back(price_message(c.alone_ns, c.recorded_ns, c.error_ns));
     const Quality q = assess(f);

@@ -13,6 +13,7 @@
 #include "ridgeline/spool/reader.h"
 #include "ridgeline/spool/writer.h"
 #include "support/temporary_directory.h"
+#include "support/whole_file.h"
 
 namespace ridgeline::spool::testing {
 
@@ -43,8 +44,8 @@ inline KernelRecord kernel(std::uint32_t correlation_id) {
 }
 
 inline std::vector<char> file_bytes(const std::string& path) {
-  std::ifstream in(path, std::ios::binary);
-  return {std::istreambuf_iterator<char>(in), {}};
+  const std::string bytes = ridgeline::testing::whole_file(path);
+  return {bytes.begin(), bytes.end()};
 }
 inline void put_file(const std::string& path, const std::vector<char>& bytes) {
   std::ofstream out(path, std::ios::binary | std::ios::trunc);

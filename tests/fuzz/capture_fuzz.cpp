@@ -17,9 +17,12 @@
 #include "ridgeline/store/capture.h"
 #include "ridgeline/store/database.h"
 #include "support/temporary_directory.h"
+#include "support/whole_file.h"
 
 namespace ridgeline::fuzz {
 namespace {
+
+using ridgeline::testing::whole_file;
 
 // Nothing that a file can hold is our bug.
 void expect_honest(ErrorKind kind, const std::string& message) {
@@ -79,11 +82,6 @@ void use(const std::string& path) {
   } catch (const Error& error) {
     expect_honest(error.kind(), error.message());
   }
-}
-
-std::string read(const std::string& path) {
-  std::ifstream file(path, std::ios::binary);
-  return {std::istreambuf_iterator<char>(file), {}};
 }
 
 void write(const std::string& path, const std::string& bytes) {
@@ -160,7 +158,7 @@ std::vector<std::string> job_seeds(const testing::TemporaryDirectory& directory)
   store::Run run;
   run.clock = "of each rank";
   store::write_job(directory / "job.ridge", run, job).value();
-  return {read(files[0]), read(directory / "job.ridge")};
+  return {whole_file(files[0]), whole_file(directory / "job.ridge")};
 }
 
 // Columns of tables that hold something which ranks are read from.

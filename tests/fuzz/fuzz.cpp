@@ -16,6 +16,8 @@
 #include <iterator>
 #include <limits>
 
+#include "support/whole_file.h"
+
 // GCC says it by a macro, Clang by a feature.
 #if defined(__SANITIZE_ADDRESS__)
 #define RIDGELINE_FUZZ_WITH_ADDRESS_SANITIZER
@@ -31,6 +33,7 @@ namespace {
 
 namespace fs = std::filesystem;
 using Clock = std::chrono::steady_clock;
+using ridgeline::testing::whole_file;
 
 constexpr unsigned kLongestInputS = 20;  // a sanitized build on a busy machine is slow
 constexpr rlim_t kMaxMemoryBytes = rlim_t{4} << 30;
@@ -76,11 +79,6 @@ void put_number(std::string& bytes, std::size_t at, std::int64_t number) {
   if (at + sizeof value <= bytes.size()) std::memcpy(bytes.data() + at, &value, sizeof value);
 }
 
-std::string read(const fs::path& path) {
-  std::ifstream file(path, std::ios::binary);
-  return {std::istreambuf_iterator<char>(file), {}};
-}
-
 struct Options {
   double seconds = 5;
   std::uint64_t seed = 1;
@@ -113,11 +111,11 @@ bool run_target(const Target& target, const Options& options, const char* progra
   for (const auto& entry : fs::directory_iterator(fs::path(options.corpus) / target.name, ignored))
     files.push_back(entry);
   std::sort(files.begin(), files.end());
-  for (const fs::path& file : files) corpus.push_back(read(file));
+  for (const fs::path& file : files) corpus.push_back(whole_file(file));
   std::snprintf(running.path, sizeof running.path, "failed-%s", target.name.c_str());
   std::snprintf(running.command, sizeof running.command, "%s --only %s --seed %llu --input %s", program,
                 target.name.c_str(), static_cast<unsigned long long>(options.seed), running.path);
-  if (!options.input.empty()) return run_one(target, read(options.input), options.seed);
+  if (!options.input.empty()) return run_one(target, whole_file(options.input), options.seed);
   for (const std::string& input : corpus) {
     if (!run_one(target, input, options.seed)) return false;
   }

@@ -9,6 +9,7 @@
 #include "ridgeline/reports/history_documents.h"
 #include "ridgeline/store/database.h"
 #include "support/temporary_directory.h"
+#include "support/whole_file.h"
 
 namespace ridgeline::fuzz {
 namespace {
@@ -16,11 +17,7 @@ namespace {
 namespace fs = std::filesystem;
 using comparison::History;
 using comparison::RunProfile;
-
-std::string read(const std::string& path) {
-  std::ifstream file(path, std::ios::binary);
-  return {std::istreambuf_iterator<char>(file), {}};
-}
+using ridgeline::testing::whole_file;
 
 void write(const std::string& path, const std::string& bytes) {
   std::ofstream(path, std::ios::binary | std::ios::trunc) << bytes;

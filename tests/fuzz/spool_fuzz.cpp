@@ -8,6 +8,7 @@
 #include "ridgeline/import/importer.h"
 #include "ridgeline/spool/manifest.h"
 #include "ridgeline/store/capture.h"
+#include "support/whole_file.h"
 
 namespace ridgeline::fuzz {
 namespace {
@@ -15,6 +16,7 @@ namespace {
 namespace fs = std::filesystem;
 using import::testing::FakeSpool;
 using ridgeline::testing::TemporaryDirectory;
+using ridgeline::testing::whole_file;
 
 void import_and_read(const std::string& directory, const std::string& output) {
   const Result<import::ImportSummary> imported =
@@ -31,11 +33,6 @@ void import_and_read(const std::string& directory, const std::string& output) {
     throw std::logic_error("a capture of " + std::to_string(fs::file_size(output)));
 }
 
-std::string read(const std::string& path) {
-  std::ifstream file(path, std::ios::binary);
-  return {std::istreambuf_iterator<char>(file), {}};
-}
-
 void write(const std::string& path, const std::string& bytes) {
   std::ofstream(path, std::ios::binary | std::ios::trunc) << bytes;
 }
@@ -46,7 +43,7 @@ std::string made_spool(const TemporaryDirectory& directory, const char* name, vo
   fs::create_directory(folder);
   FakeSpool spool(folder);
   fill(spool);
-  std::string bytes = read(spool.file());
+  std::string bytes = whole_file(spool.file());
   while (!bytes.empty() && bytes.back() == 0) bytes.pop_back();
   return bytes;
 }

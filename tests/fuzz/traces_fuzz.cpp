@@ -15,6 +15,7 @@
 #include "ridgeline/store/capture.h"
 #include "ridgeline/store/database.h"
 #include "support/temporary_directory.h"
+#include "support/whole_file.h"
 
 namespace ridgeline::fuzz {
 namespace {
@@ -129,8 +130,7 @@ std::string export_bytes(const TemporaryDirectory& directory) {
     store::Database database(path, store::OpenMode::create);
     database.execute(kExport);
   }
-  std::ifstream file(path, std::ios::binary);
-  return {std::istreambuf_iterator<char>(file), {}};
+  return ridgeline::testing::whole_file(path);
 }
 
 // Members and texts by themselves too: most damaged documents never get that far.

@@ -19,6 +19,7 @@
 #include "support/accepted_cases.h"
 #include "support/accepted_import.h"
 #include "support/temporary_directory.h"
+#include "support/whole_file.h"
 
 namespace ridgeline::import {
 namespace {
@@ -26,6 +27,7 @@ namespace {
 using ridgeline::testing::accepted;
 
 using ridgeline::testing::TemporaryDirectory;
+using ridgeline::testing::whole_file;
 
 // --- Numbers ---
 
@@ -221,11 +223,9 @@ TEST_F(Joined, ALaunchThatLacksAMetricHasItsOwnTimeAndBytes) {
 
 TEST_F(Joined, TheCaptureItselfStaysAsItIs) {
   write("raw.csv", raw_page());
-  std::ifstream before_file(capture(), std::ios::binary);
-  const std::string before((std::istreambuf_iterator<char>(before_file)), {});
+  const std::string before = whole_file(capture());
   (void)join("raw.csv").value();
-  std::ifstream after_file(capture(), std::ios::binary);
-  EXPECT_EQ(std::string((std::istreambuf_iterator<char>(after_file)), {}), before);
+  EXPECT_EQ(whole_file(capture()), before);
   const auto refused = join_ncu_results({directory_ / "raw.csv"}, capture(), output(), {});
   ASSERT_FALSE(refused.ok());
   EXPECT_EQ(refused.failure().kind, ErrorKind::usage) << "nothing is replaced unless it is asked for";

@@ -125,6 +125,12 @@ TEST(FindingText, WhatRecordingCostsIsSaidWithItsInterval) {
   EXPECT_EQ(finding_text(price),
             "alone 35.400 ms, recorded 38.480 ms a step (+8.7 % ± 0.6): no more than steps vary by; 9 and 12 "
             "steps");
+  Finding shorter = price;
+  shorter.evidence[2].value = -0.064;
+  EXPECT_NE(
+      finding_text(shorter).find("(−6.4 % ± 0.6): recording makes no step longer; those alone include what"),
+      std::string::npos)
+      << finding_text(shorter);
   price.magnitude_ns = 3.08e6;
   price.evidence.push_back({"gaps_ns", 3e6, {}, {}});
   price.evidence.push_back({"remained_ns", 860'000, {}, {}});

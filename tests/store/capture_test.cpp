@@ -20,16 +20,14 @@
 #include "ridgeline/store/schema.h"
 #include "store/capture_testing.h"
 #include "support/opened_capture.h"
+#include "support/whole_file.h"
 
 namespace ridgeline::store::testing {
 namespace {
 
 using ridgeline::testing::held;
+using ridgeline::testing::whole_file;
 
-std::string bytes_of(const std::string& path) {
-  std::ifstream file(path, std::ios::binary);
-  return {std::istreambuf_iterator<char>(file), {}};
-}
 void write_bytes(const std::string& path, const std::string& bytes) {
   std::ofstream(path, std::ios::binary | std::ios::trunc) << bytes;
 }
@@ -67,7 +65,7 @@ TEST(Capture, EverythingWrittenIsReadBack) {
 TEST(Capture, ReadingLeavesTheFileAndItsDirectoryAlone) {
   TemporaryDirectory directory;
   const std::string path = write_file(directory);
-  const std::string before = bytes_of(path);
+  const std::string before = whole_file(path);
   chmod(path.c_str(), 0444);
   {
     auto capture = Capture::open(path);
@@ -75,7 +73,7 @@ TEST(Capture, ReadingLeavesTheFileAndItsDirectoryAlone) {
     (void)capture.value().launches();
     (void)capture.value().query("SELECT * FROM v_rank");
   }
-  EXPECT_EQ(bytes_of(path), before);
+  EXPECT_EQ(whole_file(path), before);
   std::size_t entries = 0;
   for (const auto& entry : std::filesystem::directory_iterator(directory.path())) entries += entry.exists();
   EXPECT_EQ(entries, 1u);
@@ -105,13 +103,13 @@ class CaptureQuery : public ::testing::TestWithParam<BadQuery> {};
 TEST_P(CaptureQuery, IsRefusedAsUsageAndChangesNothing) {
   TemporaryDirectory directory;
   const std::string path = write_file(directory);
-  const std::string before = bytes_of(path);
+  const std::string before = whole_file(path);
   const auto capture = held(Capture::open(path));
   ASSERT_TRUE(capture.ok());
   const auto result = capture.value().query(GetParam().sql);
   ASSERT_FALSE(result.ok());
   EXPECT_EQ(result.failure().kind, ErrorKind::usage) << result.failure().message;
-  EXPECT_EQ(bytes_of(path), before);
+  EXPECT_EQ(whole_file(path), before);
   EXPECT_TRUE(capture.value().query("SELECT 1").ok()) << "the capture stays usable";
 }
 INSTANTIATE_TEST_SUITE_P(Misuse, CaptureQuery,
@@ -194,7 +192,7 @@ TEST(Capture, ANewerFileIsNamed) {
 
 TEST(Capture, ATruncatedFileIsNamedAtEveryLength) {
   TemporaryDirectory directory;
-  const std::string whole = bytes_of(write_file(directory));
+  const std::string whole = whole_file(write_file(directory));
   for (std::size_t length = 16; length < whole.size(); length += 4099) {
     write_bytes(directory.file("cut"), whole.substr(0, length));
     const auto opened = Capture::open(directory.file("cut"));
@@ -224,7 +222,7 @@ TEST(Capture, OfTheLargestPagesALostByteIsNoticedToo) {
 
 TEST(Capture, DamageAnywhereIsAnErrorOrHarmless) {
   TemporaryDirectory directory;
-  const std::string whole = bytes_of(write_file(directory));
+  const std::string whole = whole_file(write_file(directory));
   std::size_t noticed = 0;
   for (std::size_t page = 0; page * 8192 < whole.size(); ++page) {
     std::string damaged = whole;
@@ -327,11 +325,11 @@ TEST(Capture, AKilledImportIsReadFromACopy) {
     std::filesystem::copy_file(path, directory.file("killed.ridge"));
     std::filesystem::copy_file(path + "-journal", directory.file("killed.ridge-journal"));
   }
-  const std::string before = bytes_of(directory.file("killed.ridge"));
+  const std::string before = whole_file(directory.file("killed.ridge"));
   const auto opened = Capture::open(directory.file("killed.ridge"));
   ASSERT_TRUE(opened.ok()) << opened.failure().message;
   EXPECT_EQ(opened.value().launches().size(), 1u);
-  EXPECT_EQ(bytes_of(directory.file("killed.ridge")), before);
+  EXPECT_EQ(whole_file(directory.file("killed.ridge")), before);
 }
 
 // At the end of a journal may stand the name of another file, which SQLite deletes when it recovers.
@@ -355,7 +353,7 @@ TEST(Capture, AJournalThatNamesAnotherFileIsRefused) {
     };
     std::size_t sum = 0;
     for (const char c : victim) sum += static_cast<unsigned char>(c);
-    write_bytes(killed + "-journal", bytes_of(path + "-journal") + big_endian(0x40000000 / 8192 + 1) +
+    write_bytes(killed + "-journal", whole_file(path + "-journal") + big_endian(0x40000000 / 8192 + 1) +
                                          victim + big_endian(victim.size()) + big_endian(sum) +
                                          "\xd9\xd5\x05\xf9\x20\xa1\x63\xd7");
   }
@@ -364,7 +362,7 @@ TEST(Capture, AJournalThatNamesAnotherFileIsRefused) {
   EXPECT_EQ(opened.failure().kind, ErrorKind::corrupt);
   EXPECT_NE(opened.failure().message.find("killed.ridge-journal names another file"), std::string::npos)
       << opened.failure().message;
-  EXPECT_EQ(bytes_of(victim), "somebody's work");
+  EXPECT_EQ(whole_file(victim), "somebody's work");
 }
 
 TEST(Capture, AJournalThatIsNoFileIsNamed) {

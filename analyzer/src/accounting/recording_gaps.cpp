@@ -11,7 +11,7 @@ namespace ridgeline::analyzer {
 void mark_recording_gaps(const Model& model, const RepresentativeStep& step, Accounting& accounting) {
   if (step.whole_recording || step.scope != ScopeKind::step || step.summary.phase != Phase::timeline) return;
   const auto price = recording_price(model, accounting.process_id);
-  if (!price || !price->certain() || price->difference_ns() <= 0) return;
+  if (!price || !price->certain()) return;
   const std::int64_t of_launching = accounting.gap_launch_bound_ns + accounting.gap_host_bound_ns;
   accounting.gap_recording_ns = std::min<std::int64_t>(std::llround(price->difference_ns()), of_launching);
   accounting.alone_step_ns = price->alone_ns;
