@@ -242,9 +242,12 @@ void Model::index() {
 
   metric_ids_.clear();
   for (const auto& [id, metric] : metrics) metric_ids_.emplace(metric.name, id);
-  std::sort(launch_metrics.begin(), launch_metrics.end(), [](const auto& a, const auto& b) {
+  const auto by_launch = [](const store::LaunchMetric& a, const store::LaunchMetric& b) {
     return std::tie(a.launch_id, a.metric_id, a.tier) < std::tie(b.launch_id, b.metric_id, b.tier);
-  });
+  };
+  // The order of the capture's key: they mostly come so.
+  if (!std::is_sorted(launch_metrics.begin(), launch_metrics.end(), by_launch))
+    std::sort(launch_metrics.begin(), launch_metrics.end(), by_launch);
   metric_rows_.clear();
   for (std::size_t first = 0; first < launch_metrics.size();) {
     std::size_t last = first;
