@@ -207,7 +207,7 @@ int main(int argc, char** argv) {
         "INSERT INTO left_out SELECT id, 'graph_nodes', 3 FROM process;"
         "UPDATE recording_window SET stream_calls = 1; DELETE FROM table_rows");
   }
-  const std::string seed = fuzz::read(directory / "seed.ridge");
+  const std::string seed = ridgeline::testing::whole_file(directory / "seed.ridge");
   const std::vector<fuzz::Column> columns = fuzz::columns_of(directory / "seed.ridge");
 
   fuzz::Target bytes{"capture", {seed}, [&](const std::string& input, fuzz::Random&) {

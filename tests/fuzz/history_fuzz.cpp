@@ -17,7 +17,6 @@ namespace {
 namespace fs = std::filesystem;
 using comparison::History;
 using comparison::RunProfile;
-using ridgeline::testing::whole_file;
 
 void write(const std::string& path, const std::string& bytes) {
   std::ofstream(path, std::ios::binary | std::ios::trunc) << bytes;
@@ -80,7 +79,9 @@ int main(int argc, char** argv) {
   const auto clear = [&] {
     for (const char* ending : {"", "-journal", "-wal", "-shm"}) std::filesystem::remove(file + ending);
   };
-  fuzz::Target histories{"history", {fuzz::read(whole)}, [&](const std::string& input, fuzz::Random& random) {
+  fuzz::Target histories{"history",
+                         {ridgeline::testing::whole_file(whole)},
+                         [&](const std::string& input, fuzz::Random& random) {
                            clear();
                            fuzz::write(file, input);
                            if (random.one_in(4)) {
