@@ -176,6 +176,19 @@ std::vector<SampleTrace> load_sample_traces(const store::Capture& capture, const
   return traces;
 }
 
+namespace {
+
+void sort_by_launch(std::vector<store::LaunchMetric>& metrics) {
+  const auto before = [](const store::LaunchMetric& a, const store::LaunchMetric& b) {
+    return std::tie(a.launch_id, a.metric_id, a.tier) < std::tie(b.launch_id, b.metric_id, b.tier);
+  };
+  // The order of the capture's key: they mostly come so.
+  if (!std::is_sorted(metrics.begin(), metrics.end(), before))
+    std::sort(metrics.begin(), metrics.end(), before);
+}
+
+}  // namespace
+
 void Model::index() {
   const auto by_time = [](const auto& a, const auto& b) {
     return std::tie(a.process_id, a.start_ns, a.id) < std::tie(b.process_id, b.start_ns, b.id);
@@ -242,12 +255,7 @@ void Model::index() {
 
   metric_ids_.clear();
   for (const auto& [id, metric] : metrics) metric_ids_.emplace(metric.name, id);
-  const auto by_launch = [](const store::LaunchMetric& a, const store::LaunchMetric& b) {
-    return std::tie(a.launch_id, a.metric_id, a.tier) < std::tie(b.launch_id, b.metric_id, b.tier);
-  };
-  // The order of the capture's key: they mostly come so.
-  if (!std::is_sorted(launch_metrics.begin(), launch_metrics.end(), by_launch))
-    std::sort(launch_metrics.begin(), launch_metrics.end(), by_launch);
+  sort_by_launch(launch_metrics);
   metric_rows_.clear();
   for (std::size_t first = 0; first < launch_metrics.size();) {
     std::size_t last = first;
