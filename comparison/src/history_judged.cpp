@@ -1,13 +1,13 @@
 #include "history_judged.h"
 
 #include <algorithm>
+#include <boost/math/distributions/students_t.hpp>
 #include <cmath>
 #include <map>
 #include <utility>
 
 #include "history_cards.h"
 #include "ridgeline/base/statistics.h"
-#include "students_t.h"
 
 namespace ridgeline::comparison {
 namespace {
@@ -75,11 +75,11 @@ Spread spread_of(const ByCard& of_card, double guessed_freedom) {
 }
 
 double quantile_of(double freedom, double probability) {
-  return boost::math::quantile(StudentsT(freedom), probability);
+  return boost::math::quantile(boost::math::students_t(freedom), probability);
 }
 double two_sided_p(double freedom, double deviations) {
   const double below = -std::abs(deviations);
-  return 2 * boost::math::cdf(StudentsT(freedom), below);
+  return 2 * boost::math::cdf(boost::math::students_t(freedom), below);
 }
 
 }  // namespace

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <boost/math/distributions/normal.hpp>
+#include <boost/math/distributions/students_t.hpp>
 #include <boost/math/special_functions/digamma.hpp>
 #include <boost/math/special_functions/polygamma.hpp>
 #include <boost/math/special_functions/trigamma.hpp>
@@ -10,7 +11,6 @@
 #include <numeric>
 
 #include "ridgeline/base/statistics.h"
-#include "students_t.h"
 
 namespace ridgeline::comparison {
 namespace {
@@ -22,14 +22,14 @@ double upper_tail(double t, double degrees_of_freedom) {
   if (std::isinf(t)) return t > 0 ? 0 : 1;
   if (!std::isfinite(degrees_of_freedom))
     return boost::math::cdf(boost::math::complement(boost::math::normal(), t));
-  return boost::math::cdf(boost::math::complement(StudentsT(degrees_of_freedom), t));
+  return boost::math::cdf(boost::math::complement(boost::math::students_t(degrees_of_freedom), t));
 }
 
 // t with P(T > t) = tail.
 double upper_quantile(double tail, double degrees_of_freedom) {
   if (!std::isfinite(degrees_of_freedom))
     return boost::math::quantile(boost::math::complement(boost::math::normal(), tail));
-  return boost::math::quantile(boost::math::complement(StudentsT(degrees_of_freedom), tail));
+  return boost::math::quantile(boost::math::complement(boost::math::students_t(degrees_of_freedom), tail));
 }
 
 double statistic(double difference, double error) {
