@@ -34,6 +34,8 @@ gui_packages=(qt6-base-dev qt6-svg-dev libgl-dev fonts-dejavu-core)
 quick_packages=(lld clang libclang-rt-dev)
 # An X server without a screen, for the tests of the program in a real window (tests/gui/real_window_test.sh).
 gui_test_packages=(xvfb)
+# What scripts/lint wants besides clang-tidy.
+lint_packages=("${build_packages[@]}" "${test_packages[@]}" "${gui_packages[@]}" clang-format)
 
 package_installed() { [ "$(dpkg-query -W -f='${db:Status-Status}' "$1" 2>/dev/null)" = installed ]; }
 
