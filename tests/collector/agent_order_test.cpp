@@ -81,7 +81,7 @@ TEST(Order, EveryFormOfTheCallsCounts) {
   for (const auto& call : program.contents().stream_calls) streams.push_back(call.stream_id);
   EXPECT_EQ(streams, (std::vector<std::uint32_t>{7, 8, 9, 8, 7, 8}));
   for (const CUpti_CallbackId id : event_callbacks()) EXPECT_NE(order_call(id), OrderCall::none) << id;
-  for (const CUpti_CallbackId id : launch_callbacks()) {
+  for (const CUpti_CallbackId id : kLaunchCallbacks) {
     EXPECT_EQ(order_call(id), OrderCall::none) << id;
     EXPECT_FALSE(memory_call(id)) << id;
   }

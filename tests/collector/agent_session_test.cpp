@@ -1,5 +1,8 @@
 // The session against a fake CUPTI: complete and incomplete timelines, refusals, steps, the end.
 #include <algorithm>
+#include <latch>
+#include <mutex>
+#include <set>
 #include <thread>
 
 #include "agent_testing.h"
@@ -296,6 +299,37 @@ TEST(Session, CountsLaunchesOfOtherThreadsToTheStep) {
   EXPECT_EQ(c.launches[1].step_ordinal, 1u);
   EXPECT_EQ(c.launches[1].nvtx_path_id, 0u) << "ranges belong to the thread that opened them";
   EXPECT_NE(c.launches[0].thread_id, c.launches[1].thread_id);
+}
+
+// More threads than have a lane of their own, all there at once, and more that come one after the other.
+TEST(Session, RecordsTheLaunchesOfManyThreads) {
+  FakeCupti cupti;
+  FakeProgram program(cupti);
+  ASSERT_TRUE(program.start());
+  constexpr int kTogether = spool::Writer::kOwnLanes + 8, kInTurn = 100, kEach = 5;
+  std::mutex one_at_a_time;  // the pretended CUPTI numbers the launches
+  const auto launch = [&] {
+    for (int i = 0; i < kEach; ++i) {
+      const std::lock_guard<std::mutex> guard(one_at_a_time);
+      program.launch("k");
+    }
+  };
+  std::latch all_launched(kTogether);
+  std::vector<std::thread> threads;
+  for (int t = 0; t < kTogether; ++t)
+    threads.emplace_back([&] {
+      launch();
+      all_launched.arrive_and_wait();
+    });
+  for (std::thread& thread : threads) thread.join();
+  for (int t = 0; t < kInTurn; ++t) std::thread(launch).join();
+  EXPECT_EQ(program.contents().launches.size(), (kTogether + kInTurn) * kEach) << "however the program ends";
+  program.tick();
+  const auto c = program.contents();
+  EXPECT_EQ(c.totals.launches_seen, static_cast<std::uint64_t>((kTogether + kInTurn) * kEach));
+  std::set<std::uint32_t> threads_of_launches;
+  for (const auto& each : c.launches) threads_of_launches.insert(each.thread_id);
+  EXPECT_GE(threads_of_launches.size(), static_cast<std::size_t>(kTogether));
 }
 
 TEST(Session, SaysThatTheSpoolIsFull) {

@@ -6,9 +6,10 @@
 //
 // One launch after the other finds all that it needs in the nearest cache, which no program leaves it. So there are two
 // figures of each: launches without anything between them, and the launch alone where the thread goes through memory
-// of its own before each, as an interpreter does. In both another thread hands in the records of the kernels meanwhile,
-// as CUPTI's does, and maintains the spool, as the agent's does. Figures are the least of the rounds.
+// and code of its own before each, as an interpreter does. In both another thread hands in the records of the kernels
+// meanwhile, as CUPTI's does, and maintains the spool, as the agent's does. Figures are the least of the rounds.
 #include <gtest/gtest.h>
+#include <sys/mman.h>
 #include <time.h>
 #include <x86intrin.h>
 
@@ -17,6 +18,8 @@
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
+#include <cstring>
+#include <numeric>
 #include <thread>
 
 #include "agent_testing.h"
@@ -28,8 +31,10 @@ using testing::FakeCupti;
 using testing::FakeProgram;
 
 constexpr int kKernels = 40;
-constexpr int kLaunches = 20'000;  // of a round: the spool has room for them, as in a program at its own pace
-constexpr std::size_t kSweptBytes = 384 * 1024;  // more than the nearest cache has, less than the next
+constexpr int kLaunches = 5000;  // of a round: the spool has room for them, as in a program at its own pace
+// More than the nearest caches have, less than the next.
+constexpr std::size_t kSweptBytes = 512 * 1024, kSweptCodeBytes = 256 * 1024;
+constexpr std::size_t kCacheLineBytes = 64;
 constexpr std::size_t kRecordsAtOnce = 100;
 
 std::int64_t monotonic_ns() {
@@ -130,11 +135,36 @@ void launches(FakeProgram& program, Launcher& launcher, const char* range, Each&
   }
 }
 
-// The median: of some launches the processor is taken away.
-double median(std::vector<std::uint64_t>& values) {
-  std::nth_element(values.begin(), values.begin() + kLaunches / 2, values.end());
-  return static_cast<double>(values[kLaunches / 2]);
+// The mean of the lower nine tenths: of some launches the processor is taken away, and some counters go in strides.
+double trimmed_mean(std::vector<std::uint64_t>& values) {
+  constexpr int kKept = kLaunches / 10 * 9;
+  std::nth_element(values.begin(), values.begin() + kKept, values.end());
+  return static_cast<double>(std::accumulate(values.begin(), values.begin() + kKept, std::uint64_t{0})) /
+         kKept;
 }
+
+// A function that only returns in each cache line.
+class SweptCode {
+ public:
+  SweptCode()
+      : code_(mmap(nullptr, kSweptCodeBytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0)) {
+    if (code_ == MAP_FAILED) std::abort();
+    std::memset(code_, kReturn, kSweptCodeBytes);
+    if (mprotect(code_, kSweptCodeBytes, PROT_READ | PROT_EXEC) != 0) std::abort();
+  }
+  ~SweptCode() { munmap(code_, kSweptCodeBytes); }
+  SweptCode(const SweptCode&) = delete;
+  SweptCode& operator=(const SweptCode&) = delete;
+
+  void run() const {
+    for (std::size_t at = 0; at < kSweptCodeBytes; at += kCacheLineBytes)
+      reinterpret_cast<void (*)()>(static_cast<std::byte*>(code_) + at)();
+  }
+
+ private:
+  static constexpr int kReturn = 0xc3;
+  void* code_;
+};
 
 std::uint64_t ticks() {
   unsigned processor = 0;
@@ -151,6 +181,7 @@ Figures ns_per_launch(const std::map<std::string, std::string>& environment, con
   const Beside beside(program, launcher);
   Figures least;
   std::vector<std::uint64_t> swept(kSweptBytes / sizeof(std::uint64_t)), each(kLaunches), nothing(kLaunches);
+  const SweptCode code;
   const auto pause = [] { std::this_thread::sleep_for(std::chrono::milliseconds(40)); };
   for (int round = 0; round < 8; ++round) {
     pause();
@@ -165,14 +196,16 @@ Figures ns_per_launch(const std::map<std::string, std::string>& environment, con
     pause();
     std::size_t at = 0;
     launches(program, launcher, range, [&](auto&& launch) {
-      for (std::size_t i = 0; i < swept.size(); i += 8) swept[i] += i;
+      for (std::size_t i = 0; i < swept.size(); i += kCacheLineBytes / sizeof swept[0]) swept[i] += i;
+      code.run();
       const std::uint64_t before = ticks();
       launch();
       const std::uint64_t after = ticks();
       each[at] = after - before;
       nothing[at++] = ticks() - after;
     });
-    least.among_others_ns = std::min(least.among_others_ns, (median(each) - median(nothing)) * tick_ns);
+    least.among_others_ns =
+        std::min(least.among_others_ns, (trimmed_mean(each) - trimmed_mean(nothing)) * tick_ns);
   }
   least.record_ns = beside.record_ns();
   return least;

@@ -176,6 +176,84 @@ TEST(Spool, KeepsEveryRecordOfManyThreads) {
   for (StringId id = 1; id <= 500; ++id) EXPECT_TRUE(reader->string(id)) << id;
 }
 
+// As in put(), but in the place where it stays.
+bool claim_and_commit(Writer* writer, Lane& lane, std::uint32_t id) {
+  auto* const k = writer->claim<KernelRecord>(lane);
+  if (k == nullptr) return false;
+  k->correlation_id = id;
+  k->grid_x = id + 3;
+  Writer::commit<KernelRecord>(lane);
+  return true;
+}
+
+TEST(Spool, KeepsEveryRecordOfLanesOfTheirOwn) {
+  TemporaryDirectory dir;
+  Writer* writer = make_writer(dir.path());
+  constexpr std::uint32_t kThreads = 12, kEach = 8000;
+  std::vector<std::thread> threads;
+  for (std::uint32_t t = 0; t < kThreads; ++t)
+    threads.emplace_back([&, t] {
+      Lane* const lane = writer->own_lane();
+      ASSERT_NE(lane, nullptr);
+      lane->prefetch();  // of a lane that has no chunk yet
+      for (std::uint32_t i = 0; i < kEach; ++i) {
+        EXPECT_TRUE(claim_and_commit(writer, *lane, t * kEach + i));
+        lane->prefetch();
+      }
+    });
+  for (auto& t : threads) t.join();
+  EXPECT_EQ(writer->statistics().records_lost, 0u);
+  EXPECT_GE(writer->statistics().records, std::uint64_t{kThreads} * kEach);
+  Diagnosis diagnosis;
+  std::set<std::uint32_t> ids;
+  const auto list = kernels_of(writer->path(), &diagnosis);
+  EXPECT_TRUE(diagnosis.intact());
+  for (const auto& k : list) {
+    ids.insert(k.correlation_id);
+    EXPECT_EQ(k.grid_x, k.correlation_id + 3);
+  }
+  EXPECT_EQ(list.size(), std::size_t{kThreads} * kEach);
+  EXPECT_EQ(ids.size(), list.size());
+}
+
+TEST(Spool, WhatIsNotCommittedIsNotThere) {
+  TemporaryDirectory dir;
+  Writer* writer = make_writer(dir.path());
+  Lane* const lane = writer->own_lane();
+  ASSERT_TRUE(claim_and_commit(writer, *lane, 1));
+  ASSERT_NE(writer->claim<KernelRecord>(*lane), nullptr);  // as in a process that is killed in the middle
+  Diagnosis diagnosis;
+  EXPECT_EQ(kernels_of(writer->path(), &diagnosis).size(), 1u);
+  EXPECT_TRUE(diagnosis.intact());
+}
+
+TEST(Spool, HasSoManyLanesAndNoMore) {
+  TemporaryDirectory dir;
+  Writer* writer = make_writer(dir.path());
+  std::set<const Lane*> lanes;
+  for (std::uint32_t i = 0; i < Writer::kOwnLanes; ++i) lanes.insert(writer->own_lane());
+  EXPECT_EQ(lanes.size(), Writer::kOwnLanes);
+  EXPECT_EQ(lanes.count(nullptr), 0u);
+  EXPECT_EQ(writer->own_lane(), nullptr);
+  EXPECT_EQ(writer->own_lane(), nullptr);
+}
+
+TEST(Spool, CountsWhatALaneHasNoRoomFor) {
+  TemporaryDirectory dir;
+  Writer* writer = make_writer(dir.path(), 9 << 20);
+  Lane* const lane = writer->own_lane();
+  std::uint64_t stored = 0;
+  constexpr std::uint32_t kRecords = 150'000;
+  for (std::uint32_t i = 0; i < kRecords; ++i) stored += claim_and_commit(writer, *lane, i) ? 1 : 0;
+  EXPECT_GT(writer->statistics().records_lost, 0u);
+  EXPECT_EQ(stored + writer->statistics().records_lost, kRecords);
+  EXPECT_EQ(kernels_of(writer->path()).size(), stored);
+  writer->detach();
+  EXPECT_EQ(writer->claim<KernelRecord>(*lane), nullptr)
+      << "of a forked child, for whom nothing counts as lost";
+  EXPECT_EQ(stored + writer->statistics().records_lost, kRecords);
+}
+
 TEST(Spool, KeepsWhatAKilledProcessWrote) {
   TemporaryDirectory dir;
   int ready[2];

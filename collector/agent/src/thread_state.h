@@ -5,6 +5,10 @@
 #include <atomic>
 #include <cstdint>
 
+#include "cupti/launch_arguments.h"
+#include "ridgeline/spool/format.h"
+#include "ridgeline/spool/lane.h"
+
 namespace ridgeline::agent {
 
 inline constexpr std::uint32_t kMaxNvtxDepth = 64;
@@ -24,23 +28,43 @@ struct NvtxFrame {
   bool is_step;
 };
 
-struct ThreadState {
-  std::uint32_t thread_id = 0;
-  std::uint32_t generation = 0;      // of the session this state belongs to
-  bool inside = false;               // the agent itself is calling CUPTI: ignore what that causes
-  std::uint32_t calls_of_agent = 0;  // how deep in AgentCall
+struct alignas(64) ThreadState {
+  /// By the driver's handle of the function, or by the name's address where a call has none.
+  struct CachedKernel {
+    const void* function = nullptr;
+    const char* name = nullptr;
+    std::uint32_t module_generation = 0;
+    std::uint32_t kernel_id = 0;
+    std::uint32_t code = 0;   // LaunchRecord::code, once it is known
+    bool code_known = false;  // the call that loads it has returned
+    bool collective = false;
+  };
 
-  /// The launch between its enter and exit callbacks.
-  std::int64_t launch_enter_ns = 0;
-  std::atomic<bool> launch_noted{false};  // its entry fell into a recording window
+  /// What each launch reads and writes stands first, on two lines of the cache.
+  std::uint32_t generation = 0;  // of the session this state belongs to
+  std::uint32_t thread_id = 0;
+  bool inside = false;                    // the agent itself is calling CUPTI: ignore what that causes
+  std::atomic<bool> launch_noted{false};  // the entry of the launch it is in fell into a recording window
+  bool graph_node_created = false;
+  bool launch_collective = false;
+  std::uint8_t launch_verdict = 0;  // Verdict
+  bool ready_to_launch = false;     // it has its name and, if there was one, its lane
+  bool name_noted = false;
   std::atomic<bool> in_driver{
       false};  // inside a call that PC sampling is not switched beside (tiers/launch_gate.h)
   /// How deep in calls whose callbacks are switched off and on (session/call_switch.h); written by the thread itself.
   std::atomic<std::uint32_t> launches_inside{0}, others_inside{0};
-  bool graph_node_created = false;
   std::uint32_t launch_kernel_id = 0;  // 0: a graph, or outside steps
-  bool launch_collective = false;
-  std::uint8_t launch_verdict = 0;  // Verdict
+  std::uint32_t depth = 0;             // of the ranges that are open
+  /// The launch between its enter and exit callbacks.
+  std::int64_t launch_enter_ns = 0;
+  CachedKernel* launch_kernel = nullptr;  // null: a graph, or of no name
+  spool::Lane* lane = nullptr;            // of its launches; null: it has none of its own
+  std::atomic<std::uint64_t> launches{
+      0};  // of kernels that were noted and succeeded: of all threads that had its place
+  LaunchArguments launch;
+  /// Contexts whose default streams this thread has named: a bit each, of the first 64.
+  std::uint64_t default_streams = 0, own_streams = 0;
 
   /// The last launch of a kernel that returned, and the innermost range it was in; 0 and 0: none.
   std::uint64_t last_launch_range = 0;
@@ -57,37 +81,28 @@ struct ThreadState {
   std::int64_t wait_enter_ns = 0;
   std::uint32_t wait_correlation_id = 0;
   std::uint32_t wait_step_index = 0;
-  bool name_noted = false;
-
-  /// Contexts whose default streams this thread has named: a bit each, of the first 64.
-  std::uint64_t default_streams = 0, own_streams = 0;
   std::uint32_t instantiation = 0;  // number of the graph that the thread instantiates; 0: none
 
-  std::uint32_t depth = 0;
-  std::uint32_t overflow_depth = 0;  // ranges beyond kMaxNvtxDepth: counted, not recorded
+  std::uint32_t calls_of_agent = 0;               // how deep in AgentCall
+  std::atomic<std::uint32_t> lane_generation{0};  // of the session that `lane` and `launches` belong to
+  std::uint32_t overflow_depth = 0;               // ranges beyond kMaxNvtxDepth: counted, not recorded
   NvtxFrame frames[kMaxNvtxDepth];
 
-  /// By the driver's handle of the function, or by the name's address where a call has none.
-  struct CachedKernel {
-    const void* function = nullptr;
-    const char* name = nullptr;
-    std::uint32_t module_generation = 0;
-    std::uint32_t kernel_id = 0;
-    std::uint32_t code = 0;   // LaunchRecord::code, once it is known
-    bool code_known = false;  // the call that loads it has returned
-    bool collective = false;
-  };
   CachedKernel kernels[kKernelCacheSize];
+  spool::LaunchRecord unplaced{};  // of a launch for which there is no place in a lane of its own
 
   std::atomic<bool> taken{false};
   ThreadState* next = nullptr;
 };
 
 /// The state of the calling thread; null if memory ran out. Safe in callbacks.
-ThreadState* this_thread(std::uint32_t session_generation) noexcept;
+[[gnu::hot]] ThreadState* this_thread(std::uint32_t session_generation) noexcept;
 
 /// All states ever made, newest first.
 ThreadState* all_threads() noexcept;
+
+/// Launches of kernels that were noted and succeeded, of all threads of a session.
+std::uint64_t launches_of_threads(std::uint32_t session_generation) noexcept;
 
 /// Whether `test` holds for a thread that is there, other than `own`, which may be null.
 template <typename Test>

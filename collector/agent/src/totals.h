@@ -20,6 +20,10 @@ class Totals {
     if (spool::CompletenessRecord* record = writer_.totals())
       std::atomic_ref<std::uint64_t>(record->*field).fetch_add(n, std::memory_order_relaxed);
   }
+  void set(Field field, std::uint64_t n) noexcept {
+    if (spool::CompletenessRecord* record = writer_.totals())
+      std::atomic_ref<std::uint64_t>(record->*field).store(n, std::memory_order_relaxed);
+  }
   std::uint64_t get(Field field) noexcept {
     spool::CompletenessRecord* record = writer_.totals();
     return record != nullptr ? std::atomic_ref<std::uint64_t>(record->*field).load(std::memory_order_relaxed)

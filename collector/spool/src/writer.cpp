@@ -151,7 +151,7 @@ std::uint64_t Writer::reserve_range() noexcept {
   return std::exchange(file_bytes_, end);
 }
 
-Writer::Segment* Writer::map_segment(std::uint64_t offset) noexcept {
+Segment* Writer::map_segment(std::uint64_t offset) noexcept {
   if (offset == 0) return nullptr;
   if (const int code = posix_fallocate(file_, static_cast<off_t>(offset), static_cast<off_t>(kSegmentBytes));
       code != 0) {
@@ -203,15 +203,27 @@ bool Writer::take_chunk(Lane& lane) noexcept {
 
 void Writer::store(Lane& lane, const void* record, std::uint32_t record_bytes, const void* tail,
                    std::uint32_t tail_bytes) noexcept {
-  std::byte* to = reinterpret_cast<std::byte*>(lane.chunk) + sizeof(ChunkHeader) + lane.used_bytes;
+  std::byte* const to = lane.end();
   std::memcpy(to, record, record_bytes);
   if (tail_bytes > 0) std::memcpy(to + record_bytes, tail, tail_bytes);
   // The padding needs no store: chunks come zeroed and each byte is written once.
-  lane.used_bytes += (record_bytes + tail_bytes + 7) / 8 * 8;
-  std::atomic_ref<std::uint32_t>(lane.chunk->used_bytes).store(lane.used_bytes, std::memory_order_release);
+  lane.store((record_bytes + tail_bytes + 7) / 8 * 8);
 }
 
-Writer::Lane& Writer::lock_lane() noexcept {
+Lane* Writer::own_lane() noexcept {
+  const std::uint32_t number = own_lanes_given_.fetch_add(1, std::memory_order_relaxed);
+  if (number < kOwnLanes) return &own_lanes_[number];
+  own_lanes_given_.store(kOwnLanes, std::memory_order_relaxed);
+  return nullptr;
+}
+
+bool Writer::take_chunk_or_lose(Lane& own, std::uint32_t record_bytes) noexcept {
+  if (take_chunk(own)) return true;
+  count_lost(record_bytes);
+  return false;
+}
+
+Lane& Writer::lock_lane() noexcept {
   // A thread keeps to one lane while nobody else does; the stack's address tells threads apart without TLS.
   int here = 0;
   const auto start = static_cast<std::uint32_t>(mix(reinterpret_cast<std::uintptr_t>(&here) >> 20));
@@ -236,10 +248,8 @@ bool Writer::append(const void* record, std::uint32_t record_bytes, const void* 
     return false;
   }
   Lane& lane = lock_lane();
-  bool stored = lane.chunk != nullptr && lane.used_bytes + size <= kChunkBytes - sizeof(ChunkHeader);
-  if (!stored) stored = take_chunk(lane);
+  const bool stored = lane.has_room(size) || take_chunk(lane);
   if (stored) store(lane, record, record_bytes, tail, tail_bytes);
-  if (stored) count_record(lane);
   lane.busy.clear(std::memory_order_release);
   if (!stored) count_lost(size);
   return stored;
@@ -252,7 +262,6 @@ bool Writer::append_reserved(const void* record, std::uint32_t record_bytes, con
   SpinGuard guard(reserved_.busy);
   if (reserved_.used_bytes + size > kChunkBytes - sizeof(ChunkHeader)) return false;
   store(reserved_, record, record_bytes, tail, tail_bytes);
-  count_record(reserved_);
   return true;
 }
 
@@ -348,6 +357,7 @@ Writer::Statistics Writer::statistics() const noexcept {
   Statistics s;
   s.records = reserved_.records.load(std::memory_order_relaxed);
   for (const Lane& lane : lanes_) s.records += lane.records.load(std::memory_order_relaxed);
+  for (const Lane& lane : own_lanes_) s.records += lane.records.load(std::memory_order_relaxed);
   s.records_lost = std::atomic_ref<std::uint64_t>(header_->records_lost).load(std::memory_order_relaxed);
   s.bytes_lost = std::atomic_ref<std::uint64_t>(header_->bytes_lost).load(std::memory_order_relaxed);
   s.strings_lost = strings_lost_.load(std::memory_order_relaxed);

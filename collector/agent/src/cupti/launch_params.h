@@ -1,55 +1,60 @@
 // What the driver's launch calls carry.
 #pragma once
 
-#include <span>
+#include <array>
 
 #include "cupti/cupti_api.h"
-#include "steps/sequence.h"
+#include "cupti/launch_arguments.h"
 
 namespace ridgeline::agent {
 
 /// Every driver call that launches kernels.
-std::span<const CUpti_CallbackId> launch_callbacks() noexcept;
-bool is_launch(CUpti_CallbackId id) noexcept;
+inline constexpr CUpti_CallbackId kLaunchCallbacks[] = {
+    CUPTI_DRIVER_TRACE_CBID_cuLaunch,
+    CUPTI_DRIVER_TRACE_CBID_cuLaunchGrid,
+    CUPTI_DRIVER_TRACE_CBID_cuLaunchGridAsync,
+    CUPTI_DRIVER_TRACE_CBID_cuLaunchKernel,
+    CUPTI_DRIVER_TRACE_CBID_cuLaunchKernel_ptsz,
+    CUPTI_DRIVER_TRACE_CBID_cuLaunchKernelEx,
+    CUPTI_DRIVER_TRACE_CBID_cuLaunchKernelEx_ptsz,
+    CUPTI_DRIVER_TRACE_CBID_cuLaunchCooperativeKernel,
+    CUPTI_DRIVER_TRACE_CBID_cuLaunchCooperativeKernel_ptsz,
+    CUPTI_DRIVER_TRACE_CBID_cuLaunchCooperativeKernelMultiDevice,
+    CUPTI_DRIVER_TRACE_CBID_cuGraphLaunch,
+    CUPTI_DRIVER_TRACE_CBID_cuGraphLaunch_ptsz,
+};
 
-inline bool is_graph_launch(CUpti_CallbackId id) {
+/// By callback id: asked first at every callback, so a look-up and no search.
+inline constexpr auto kIsLaunch = [] {
+  std::array<bool, CUPTI_DRIVER_TRACE_CBID_SIZE> launches{};
+  for (const CUpti_CallbackId id : kLaunchCallbacks) launches[id] = true;
+  return launches;
+}();
+inline bool is_launch(CUpti_CallbackId id) noexcept {
+  return id < kIsLaunch.size() && kIsLaunch[id];
+}
+
+inline bool is_graph_launch(CUpti_CallbackId id) noexcept {
   return id == CUPTI_DRIVER_TRACE_CBID_cuGraphLaunch || id == CUPTI_DRIVER_TRACE_CBID_cuGraphLaunch_ptsz;
 }
 
-/// The stream of a launch, the default streams by their special handles.
-CUstream stream_of(CUpti_CallbackId id, const void* params);
+/// What a call carries, as LaunchArguments says. The first is called at each launch, and has no code of its own for the
+/// others.
+LaunchArguments rare_arguments_of(CUpti_CallbackId id, const void* params) noexcept;
 
-/// The driver's handle of the function that is launched; null for calls that launch none or several.
-const void* function_of(CUpti_CallbackId id, const void* params) noexcept;
+inline CUstream named_stream(CUstream stream, bool per_thread) noexcept {
+  if (stream != nullptr) return stream;
+  return per_thread ? CU_STREAM_PER_THREAD : CU_STREAM_LEGACY;
+}
 
-/// Leaves the entry's grid as it is for calls that do not carry one.
-inline void grid_of(CUpti_CallbackId id, const void* params, SequenceEntry* entry) {
-  if (params == nullptr) return;
-  auto set = [&](unsigned x, unsigned y, unsigned z) {
-    entry->grid_x = x;
-    entry->grid_y = y;
-    entry->grid_z = z;
-  };
-  switch (id) {
-    case CUPTI_DRIVER_TRACE_CBID_cuLaunchKernel:
-    case CUPTI_DRIVER_TRACE_CBID_cuLaunchKernel_ptsz: {
-      const auto& p = *static_cast<const cuLaunchKernel_params*>(params);
-      return set(p.gridDimX, p.gridDimY, p.gridDimZ);
-    }
-    case CUPTI_DRIVER_TRACE_CBID_cuLaunchKernelEx:
-    case CUPTI_DRIVER_TRACE_CBID_cuLaunchKernelEx_ptsz: {
-      const auto& p = *static_cast<const cuLaunchKernelEx_params*>(params);
-      if (p.config != nullptr) set(p.config->gridDimX, p.config->gridDimY, p.config->gridDimZ);
-      return;
-    }
-    case CUPTI_DRIVER_TRACE_CBID_cuLaunchCooperativeKernel:
-    case CUPTI_DRIVER_TRACE_CBID_cuLaunchCooperativeKernel_ptsz: {
-      const auto& p = *static_cast<const cuLaunchCooperativeKernel_params*>(params);
-      return set(p.gridDimX, p.gridDimY, p.gridDimZ);
-    }
-    default:
-      return;
+inline LaunchArguments arguments_of(CUpti_CallbackId id, const void* params) noexcept {
+  if (params != nullptr &&
+      (id == CUPTI_DRIVER_TRACE_CBID_cuLaunchKernel || id == CUPTI_DRIVER_TRACE_CBID_cuLaunchKernel_ptsz)) {
+    const auto& p = *static_cast<const cuLaunchKernel_params*>(params);
+    return {p.f, named_stream(p.hStream, id == CUPTI_DRIVER_TRACE_CBID_cuLaunchKernel_ptsz), p.gridDimX,
+            p.gridDimY, p.gridDimZ};
   }
+  return rare_arguments_of(id, params);
 }
 
 }  // namespace ridgeline::agent

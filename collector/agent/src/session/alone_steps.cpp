@@ -55,7 +55,7 @@ bool AloneSteps::device_is_through(std::int64_t usual_ns) noexcept {
     session_.timeline->flush();
     bool through =
         session_.totals.get(&Count::kernel_records) + session_.totals.get(&Count::dropped_records) >=
-        session_.totals.get(&Count::launches_seen);
+        session_.launches_seen();
     for (std::uint32_t device = 0; device < kMaxDevices && through; ++device)
       if ((session_.device_launches.used() >> device & 1) != 0)
         through = static_cast<std::int32_t>(session_.timeline->newest_correlation_id(device) -

@@ -75,7 +75,7 @@ class AloneSteps {
   }
   /// The program ends and had no steps.
   void without_steps() noexcept {
-    if (session_.settings.alone_steps > 0 && session_.totals.get(&Count::launches_seen) > 0)
+    if (session_.settings.alone_steps > 0 && session_.launches_seen() > 0)
       refuse("the program has no steps to compare");
   }
   /// The driver call by which callbacks are timed: none of the program's own is meant by it.

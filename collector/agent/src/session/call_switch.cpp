@@ -24,26 +24,16 @@ CallSwitch::CallSwitch(SessionState& parts) noexcept : session_(parts) {
   for (const auto& ids : {wait_callbacks(), event_callbacks()})
     for (const CUpti_CallbackId id : ids)
       if (id < kinds_.size() && !memory_call(id)) kinds_[id] = Kind::other;
-  for (const CUpti_CallbackId id : launch_callbacks())
+  for (const CUpti_CallbackId id : kLaunchCallbacks)
     if (id < kinds_.size()) kinds_[id] = Kind::launch;
 }
 
-// The agent's own calls count as well: CUPTI has the thread in them like in any other.
-void CallSwitch::enters(ThreadState& thread, CUpti_CallbackId id) noexcept {
-  const Kind kind = kind_of(id);
-  if (kind == Kind::none) return;
-  auto& inside = kind == Kind::launch ? thread.launches_inside : thread.others_inside;
-  inside.store(inside.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
-  // Of this thread and one that switches, one sees the other: here and in try_off() what was written comes before what
-  // is read, which without the fences no processor promises.
-  fence_.often();
-  if (switching_.load(std::memory_order_acquire)) {
-    const auto until = Clock::now() + kLongestWait;
-    while (switching_.load(std::memory_order_acquire) && Clock::now() < until)
-      std::this_thread::sleep_for(kLookAtSwitch);
-  }
+void CallSwitch::enters_beside_switch(const std::atomic<bool>& off, CUpti_CallbackId id) noexcept {
+  const auto until = Clock::now() + kLongestWait;
+  while (switching_.load(std::memory_order_acquire) && Clock::now() < until)
+    std::this_thread::sleep_for(kLookAtSwitch);
   if (is_graph_launch(id) && session_.host_waits.in_graphs()) return;  // they stay on
-  if ((kind == Kind::launch ? launches_off_ : others_off_).load(std::memory_order_acquire)) came_late();
+  if (off.load(std::memory_order_acquire)) came_late();
 }
 
 // CUPTI was about to call back when the callbacks went off: they are on again before this thread goes on, and off at
@@ -58,15 +48,8 @@ void CallSwitch::came_late() noexcept {
   wanted_.store(true, std::memory_order_relaxed);
 }
 
-void CallSwitch::leaves(ThreadState& thread, CUpti_CallbackId id) noexcept {
-  const Kind kind = kind_of(id);
-  if (kind == Kind::none) return;
-  auto& inside = kind == Kind::launch ? thread.launches_inside : thread.others_inside;
-  const std::uint32_t depth = inside.load(std::memory_order_relaxed);
-  if (depth == 0) return;  // its entry came before the callbacks were on
-  if (wanted_.load(std::memory_order_relaxed) && thread.launches_inside + thread.others_inside == 1)
-    off_if_wanted(&thread);
-  inside.store(depth - 1, std::memory_order_release);
+void CallSwitch::off_as_last(ThreadState& thread) noexcept {
+  if (thread.launches_inside + thread.others_inside == 1) off_if_wanted(&thread);
 }
 
 bool CallSwitch::anyone_inside(bool launches_too, const ThreadState* own) const noexcept {

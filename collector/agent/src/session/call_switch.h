@@ -34,8 +34,29 @@ class CallSwitch {
 
   /// The first thing that a callback at a call's entry does, and the last thing of the one at its exit. Calls of other
   /// kinds pass.
-  void enters(ThreadState& thread, CUpti_CallbackId id) noexcept;
-  void leaves(ThreadState& thread, CUpti_CallbackId id) noexcept;
+  void enters(ThreadState& thread, CUpti_CallbackId id) noexcept {
+    const Kind kind = kind_of(id);
+    if (kind == Kind::none) return;
+    // The agent's own calls count as well: CUPTI has the thread in them like in any other.
+    auto& inside = kind == Kind::launch ? thread.launches_inside : thread.others_inside;
+    inside.store(inside.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
+    // Of this thread and one that switches, one sees the other: here and in try_off() what was written comes before
+    // what is read, which without the fences no processor promises.
+    fence_.often();
+    const std::atomic<bool>& off = kind == Kind::launch ? launches_off_ : others_off_;
+    if (switching_.load(std::memory_order_acquire) || off.load(std::memory_order_acquire)) [[unlikely]]
+      enters_beside_switch(off, id);
+  }
+  void leaves(ThreadState& thread, CUpti_CallbackId id) noexcept {
+    const Kind kind = kind_of(id);
+    if (kind == Kind::none) return;
+    auto& inside = kind == Kind::launch ? thread.launches_inside : thread.others_inside;
+    const std::uint32_t depth = inside.load(std::memory_order_relaxed);
+    if (depth == 0) return;  // its entry came before the callbacks were on
+    if (wanted_.load(std::memory_order_relaxed)) [[unlikely]]
+      off_as_last(thread);
+    inside.store(depth - 1, std::memory_order_release);
+  }
 
   /// All on. Any thread.
   void on() noexcept;
@@ -55,7 +76,10 @@ class CallSwitch {
   /// A thread other than `own` is in such a call.
   bool anyone_inside(bool launches_too, const ThreadState* own) const noexcept;
   bool try_off(bool launches_too, const ThreadState* own) noexcept;
+  /// Callbacks are being switched, or those of this kind are off.
+  [[gnu::cold]] void enters_beside_switch(const std::atomic<bool>& off, CUpti_CallbackId id) noexcept;
   void came_late() noexcept;
+  [[gnu::cold]] void off_as_last(ThreadState& thread) noexcept;
   void off_if_wanted(const ThreadState* own) noexcept;
   void set(bool on, bool launches_too) noexcept;
 

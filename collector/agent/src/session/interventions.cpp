@@ -100,8 +100,8 @@ bool Interventions::may_delay(const ThreadState& thread, CUpti_CallbackId id,
 void Interventions::look_at(const ThreadState& thread, CUpti_CallbackId id,
                             const CUpti_CallbackData& data) noexcept {
   if (data.symbolName == nullptr || !may_delay(thread, id, thread.launch_kernel_id)) return;
-  SequenceEntry entry{thread.launch_kernel_id, 0, 0, 0};
-  grid_of(id, data.functionParams, &entry);
+  const LaunchArguments& launch = thread.launch;
+  const SequenceEntry entry{thread.launch_kernel_id, launch.grid_x, launch.grid_y, launch.grid_z};
   try {
     const std::lock_guard<std::mutex> guard(mutex_);
     if (seen_.size() < kMaxSeen)
@@ -144,7 +144,7 @@ void Interventions::launch_enter(ThreadState& thread, CUpti_CallbackId id,
     if (!may_delay(thread, id, thread.launch_kernel_id)) return;
     const std::lock_guard<std::mutex> guard(mutex_);
     if (!kernel_.ready() && !prepare(data.context)) return;
-    if (data.context == context_) delay(thread, i, stream_of(id, data.functionParams));
+    if (data.context == context_) delay(thread, i, thread.launch.stream);
     return;
   }
 }

@@ -20,8 +20,11 @@ class LaunchRecorder {
 
   /// Launches are noted from now on, or no longer; one whose entry was noted is noted to its end.
   void record(bool on) noexcept { recording_.store(on, std::memory_order_release); }
-  /// Entry and exit of a driver call that launches.
-  void on_launch(ThreadState& thread, CUpti_CallbackId id, const CUpti_CallbackData& data) noexcept;
+  /// Entry and exit of a driver call that launches. What they come by at each launch is short and lies together; the
+  /// rest, marked cold, elsewhere: a program's own code drives the agent's out of the nearest caches between two
+  /// launches, and what a launch takes is mostly to fetch it again.
+  [[gnu::hot]] void enter(ThreadState& thread, CUpti_CallbackId id, const CUpti_CallbackData& data) noexcept;
+  [[gnu::hot]] void exit(ThreadState& thread, CUpti_CallbackId id, const CUpti_CallbackData& data) noexcept;
 
  private:
   /// Now, by CUPTI's clock.
@@ -29,23 +32,48 @@ class LaunchRecorder {
     const std::int64_t now = session_.launch_clock.now_ns();
     return now != 0 ? now : session_.api->now_ns();
   }
+  /// What is to be done with a launch beside noting it.
+  struct Attention {
+    bool counted = false, looked_into = false, delayed = false;
+  };
+
+  [[gnu::cold]] static void note_own(ThreadState& thread, const CUpti_CallbackData& data) noexcept;
+  [[gnu::cold]] void make_ready(ThreadState& thread) noexcept;
+  [[gnu::cold]] void count_alone(ThreadState& thread, CUpti_CallbackId id,
+                                 const CUpti_CallbackData& data) noexcept;
+  [[gnu::cold]] bool is_loaded(const ThreadState& thread, const void* function) const noexcept;
   /// When the launch was noted; 0: it was not looked at, or a step ended or began, which takes its time.
   std::int64_t note_for_period(ThreadState& thread, CUpti_CallbackId id,
                                const CUpti_CallbackData& data) noexcept;
-  void count_alone(ThreadState& thread, CUpti_CallbackId id, const CUpti_CallbackData& data) noexcept;
-  bool is_loaded(const ThreadState& thread, const void* function) const noexcept;
-  bool is_captured(CUpti_CallbackId id, const CUpti_CallbackData& data) const noexcept;
-  ThreadState::CachedKernel& cached_kernel(ThreadState& thread, CUpti_CallbackId id,
-                                           const CUpti_CallbackData& data) const noexcept;
+  /// Into a stream that is being captured: it becomes part of a graph and runs when that does. It counts towards no
+  /// period, and no step begins or ends in it, since what a step's boundary asks of CUPTI would break the capture.
+  bool is_captured(const LaunchArguments& launch) const noexcept {
+    return session_.captures.any() && session_.driver.captures(launch.stream);
+  }
+  ThreadState::CachedKernel& cached_kernel(ThreadState& thread, const char* name) const noexcept;
+  [[gnu::cold]] void learn_kernel(ThreadState::CachedKernel& cached, const void* function, const char* name,
+                                  std::uint32_t modules) const noexcept;
   void look_up_kernel(ThreadState& thread, CUpti_CallbackId id, const CUpti_CallbackData& data) noexcept;
-  std::uint32_t code_of(ThreadState& thread, CUpti_CallbackId id,
-                        const CUpti_CallbackData& data) const noexcept;
-  LaunchCall call_of(const ThreadState& thread, CUpti_CallbackId id,
-                     const CUpti_CallbackData& data) const noexcept;
-  void launch_exit(ThreadState& thread, CUpti_CallbackId id, const CUpti_CallbackData& data) noexcept;
+  std::uint32_t code_of(ThreadState& thread, const CUpti_CallbackData& data) const noexcept;
+  /// True if it took time.
+  bool attend(ThreadState& thread, CUpti_CallbackId id, const CUpti_CallbackData& data) noexcept;
+  [[gnu::cold]] void begin_attending(ThreadState& thread, CUpti_CallbackId id, const CUpti_CallbackData& data,
+                                     const Attention& attention) noexcept;
+  [[gnu::cold]] void end_counting(ThreadState& thread, CUpti_CallbackId id, const CUpti_CallbackData& data,
+                                  Verdict verdict) noexcept;
+  [[gnu::cold]] LaunchCall call_of(const ThreadState& thread, CUpti_CallbackId id,
+                                   const CUpti_CallbackData& data) const noexcept;
+  [[gnu::cold]] static spool::LaunchRecord& unplaced(ThreadState& thread) noexcept;
+  void end_launch(ThreadState& thread, CUpti_CallbackId id, const CUpti_CallbackData& data) noexcept;
+  void end_kernel(ThreadState& thread, const CUpti_CallbackData& data, Verdict verdict,
+                  spool::LaunchRecord& record) noexcept;
+  [[gnu::noinline]] void end_other(ThreadState& thread, const CUpti_CallbackData& data, bool failed,
+                                   bool graph, spool::LaunchRecord& record) noexcept;
+  void note_on_device(ThreadState& thread, const CUpti_CallbackData& data) noexcept;
   /// DeviceLaunches::kUnknown if CUPTI cannot tell.
   std::uint32_t device_of(const CUpti_CallbackData& data) noexcept;
-  void write_untraced(const SequenceEntry& entry, const CUpti_CallbackData& data) noexcept;
+  [[gnu::cold]] std::uint32_t ask_for_device(const CUpti_CallbackData& data) noexcept;
+  [[gnu::cold]] void write_untraced(const SequenceEntry& entry, const CUpti_CallbackData& data) noexcept;
 
   SessionState& session_;
   PeriodSteps& period_;

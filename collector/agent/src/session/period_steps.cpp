@@ -100,7 +100,7 @@ void PeriodSteps::on_step_range() noexcept {
 }
 
 std::uint64_t PeriodSteps::launches() const noexcept {
-  return session_.totals.get(&Count::launches_seen) + session_.totals.get(&Count::graph_launches_seen);
+  return session_.launches_seen() + session_.totals.get(&Count::graph_launches_seen);
 }
 
 void PeriodSteps::on_range_end(const ThreadState& thread, std::int64_t now_ns) noexcept {

@@ -61,28 +61,48 @@ void Session::without_cupti(const std::string& reason) noexcept {
 }
 
 void Session::on_callback(CUpti_CallbackDomain domain, CUpti_CallbackId id, const void* data) noexcept {
-  if (session_.closed.load(std::memory_order_relaxed) || data == nullptr) return;
+  if (session_.closed.load(std::memory_order_relaxed) || data == nullptr) [[unlikely]]
+    return;
+  if (domain != CUPTI_CB_DOMAIN_DRIVER_API) [[unlikely]]
+    return on_other_domain(domain, id, data);
+  const auto& call = *static_cast<const CUpti_CallbackData*>(data);
+  ThreadState* const thread = this_thread(session_.generation);
+  if (thread == nullptr) [[unlikely]]
+    return;
+  const bool enters = call.callbackSite == CUPTI_API_ENTER;
+  if (enters) calls_.enters(*thread, id);
+  if (!is_launch(id)) [[unlikely]]
+    on_other_call(*thread, id, call);
+  else if (session_.stalls || (is_graph_launch(id) && session_.host_waits.in_graphs())) [[unlikely]]
+    on_guarded_launch(*thread, id, call);
+  else if (enters)
+    launches_.enter(*thread, id, call);
+  else
+    launches_.exit(*thread, id, call);
+  if (!enters) calls_.leaves(*thread, id);
+}
+
+void Session::on_other_domain(CUpti_CallbackDomain domain, CUpti_CallbackId id, const void* data) noexcept {
   try {
-    if (domain == CUPTI_CB_DOMAIN_DRIVER_API) {
-      const auto& call = *static_cast<const CUpti_CallbackData*>(data);
-      ThreadState* const thread = this_thread(session_.generation);
-      if (thread == nullptr) return;
-      const bool enters = call.callbackSite == CUPTI_API_ENTER;
-      if (enters) calls_.enters(*thread, id);
-      on_driver_call(*thread, id, call);
-      if (!enters) calls_.leaves(*thread, id);
-    } else if (domain == CUPTI_CB_DOMAIN_RESOURCE) {
+    if (domain == CUPTI_CB_DOMAIN_RESOURCE)
       on_resource(id, *static_cast<const CUpti_ResourceData*>(data));
-    } else if (domain == CUPTI_CB_DOMAIN_STATE) {
+    else if (domain == CUPTI_CB_DOMAIN_STATE)
       on_state(*static_cast<const CUpti_StateData*>(data));
-    }
+  } catch (...) {
+    session_.totals.add(&Count::callback_errors);
+  }
+}
+
+void Session::on_other_call(ThreadState& thread, CUpti_CallbackId id,
+                            const CUpti_CallbackData& call) noexcept {
+  try {
+    on_driver_call(thread, id, call);
   } catch (...) {
     session_.totals.add(&Count::callback_errors);
   }
 }
 
 void Session::on_driver_call(ThreadState& thread, CUpti_CallbackId id, const CUpti_CallbackData& call) {
-  if (is_launch(id)) return on_launch(thread, id, call);  // most of them
   if (id == AloneSteps::kTimedCall) return;
   const bool guarded = session_.stalls && is_guarded(id);
   if (guarded && call.callbackSite != CUPTI_API_ENTER) pass_gate(thread, call);
@@ -109,14 +129,20 @@ void Session::pass_gate(ThreadState& thread, const CUpti_CallbackData& call) noe
     LaunchGate::leave(thread);
 }
 
-void Session::on_launch(ThreadState& thread, CUpti_CallbackId id, const CUpti_CallbackData& call) noexcept {
-  if (session_.stalls && call.callbackSite != CUPTI_API_ENTER) pass_gate(thread, call);
+// Beside stalls that are sampled, or where a stream may wait for the host in the graph.
+void Session::on_guarded_launch(ThreadState& thread, CUpti_CallbackId id,
+                                const CUpti_CallbackData& call) noexcept {
   const bool may_wait = session_.host_waits.in_graphs() && is_graph_launch(id);
-  if (may_wait && call.callbackSite == CUPTI_API_ENTER) stream_calls_.on_graph_launch(id, call);
-  launches_.on_launch(thread, id, call);
-  if (may_wait && call.callbackSite == CUPTI_API_ENTER) stream_calls_.on_graph_launch_begins(id, call);
-  if (may_wait && call.callbackSite != CUPTI_API_ENTER) stream_calls_.on_graph_launch(id, call);
-  if (session_.stalls && call.callbackSite == CUPTI_API_ENTER) pass_gate(thread, call);
+  if (call.callbackSite == CUPTI_API_ENTER) {
+    if (may_wait) stream_calls_.on_graph_launch(id, call);
+    launches_.enter(thread, id, call);
+    if (may_wait) stream_calls_.on_graph_launch_begins(id, call);
+    if (session_.stalls) pass_gate(thread, call);
+  } else {
+    if (session_.stalls) pass_gate(thread, call);
+    launches_.exit(thread, id, call);
+    if (may_wait) stream_calls_.on_graph_launch(id, call);
+  }
 }
 
 void Session::on_load(const ThreadState& thread, CUpti_CallbackId id, const void* params) noexcept {

@@ -56,7 +56,7 @@ class Session {
   void start_thread() noexcept;
 
   /// CUPTI's callbacks.
-  void on_callback(CUpti_CallbackDomain domain, CUpti_CallbackId id, const void* data) noexcept;
+  [[gnu::hot]] void on_callback(CUpti_CallbackDomain domain, CUpti_CallbackId id, const void* data) noexcept;
 
   /// NVTX. Domains and registered strings are handles made by the caller.
   int nvtx_push(const void* domain, spool::StringId domain_name, std::string_view name,
@@ -105,8 +105,13 @@ class Session {
   void enable_callbacks() noexcept;
   void on_resource(CUpti_CallbackId id, const CUpti_ResourceData& data) noexcept;
   void on_state(const CUpti_StateData& state) noexcept;
+  [[gnu::cold]] void on_other_domain(CUpti_CallbackDomain domain, CUpti_CallbackId id,
+                                     const void* data) noexcept;
+  [[gnu::noinline]] void on_other_call(ThreadState& thread, CUpti_CallbackId id,
+                                       const CUpti_CallbackData& call) noexcept;
   void on_driver_call(ThreadState& thread, CUpti_CallbackId id, const CUpti_CallbackData& call);
-  void on_launch(ThreadState& thread, CUpti_CallbackId id, const CUpti_CallbackData& data) noexcept;
+  [[gnu::noinline]] void on_guarded_launch(ThreadState& thread, CUpti_CallbackId id,
+                                           const CUpti_CallbackData& data) noexcept;
   void pass_gate(ThreadState& thread, const CUpti_CallbackData& call) noexcept;
   void on_load(const ThreadState& thread, CUpti_CallbackId id, const void* params) noexcept;
   void on_hold(CUpti_CallbackId id, const CUpti_CallbackData& data) noexcept;

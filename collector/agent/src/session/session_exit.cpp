@@ -102,8 +102,7 @@ void Session::at_exit(spool::EndReason reason) noexcept {
   if (cupti_started_ && session_.steps.steps_begun() == 0 && stretches_.begun() > 0)
     session_.message(Severity::info, spool::Topic::steps,
                      "no step was found: launches were counted by kind, in stretches of the program");
-  else if (cupti_started_ && session_.steps.steps_begun() == 0 &&
-           session_.totals.get(&Count::launches_seen) > 0)
+  else if (cupti_started_ && session_.steps.steps_begun() == 0 && session_.launches_seen() > 0)
     session_.message(
         Severity::warning, spool::Topic::nvtx_missing,
         "no NVTX range named '" + session_.settings.step_range +
@@ -111,7 +110,7 @@ void Session::at_exit(spool::EndReason reason) noexcept {
             "one round "
             "each step of the program, or name another with " +
             spool::environment::kStepRange);
-  session_.totals.refresh(now);
+  session_.refresh_totals(now);
   left_out_.write(session_.writer);
   report_losses();
   spool::EndRecord end{};

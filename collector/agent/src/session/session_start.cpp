@@ -123,7 +123,7 @@ void Session::enable_callbacks() noexcept {
            session_.api->error_text(result);
     return result == CUPTI_SUCCESS;
   };
-  for (const CUpti_CallbackId id : launch_callbacks()) enable(CUPTI_CB_DOMAIN_DRIVER_API, id, refused);
+  for (const CUpti_CallbackId id : kLaunchCallbacks) enable(CUPTI_CB_DOMAIN_DRIVER_API, id, refused);
   bool waits = false;
   for (const CUpti_CallbackId id : wait_callbacks())
     waits |= enable(CUPTI_CB_DOMAIN_DRIVER_API, id, waits_refused);

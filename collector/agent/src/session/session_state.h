@@ -26,6 +26,7 @@
 #include "steps/agreement.h"
 #include "steps/step_tracker.h"
 #include "steps/window.h"
+#include "thread_state.h"
 #include "tiers/concurrency.h"
 #include "tiers/counter_turns.h"
 #include "tiers/exclusions.h"
@@ -70,6 +71,13 @@ struct SessionState {
   bool counters_in_use() const noexcept {
     return (sampling && sampling->open()) || (replay && replay->holds_counters()) ||
            (stalls && stalls->in_use());
+  }
+  /// Launches of kernels that were noted and succeeded.
+  std::uint64_t launches_seen() const noexcept { return launches_of_threads(generation); }
+  /// Brings to the spool's totals what is counted elsewhere. Launches whose records it has are known without.
+  void refresh_totals(std::int64_t time_ns) noexcept {
+    totals.set(&Count::launches_seen, launches_seen());
+    totals.refresh(time_ns);
   }
   std::int64_t now_ns() const noexcept { return api != nullptr ? api->now_ns() : realtime_ns(); }
   void message(Severity severity, spool::Topic topic, const std::string& text) const noexcept {

@@ -127,7 +127,7 @@ void Session::tick(std::int64_t now) noexcept {
     last_flush_ns_ = now;
     // CUPTI's range profiler and a flush on another thread are not known to get along.
     if (!session_.replay || !session_.replay->collecting()) session_.timeline->flush();
-    session_.totals.refresh(now);
+    session_.refresh_totals(now);
     left_out_.write(session_.writer);
     report_losses();
   }
@@ -223,7 +223,7 @@ void Session::watch_for_hang(std::int64_t now) noexcept {
   if (hang.empty()) return;
   hang_since_ns_ = now;
   session_.message(Severity::error, spool::Topic::replay_time_out, hang);
-  session_.totals.refresh(now);
+  session_.refresh_totals(now);
   end_process_(SIGTERM);
 }
 

@@ -83,8 +83,7 @@ std::uint16_t StepConductor::prepare_sampling(StepTracker::Step& step) noexcept 
 }
 
 void StepConductor::set_aside_for_records() noexcept {
-  session_.replay->set_aside(session_.totals.get(&Count::launches_seen) +
-                             session_.totals.get(&Count::graph_kernel_records));
+  session_.replay->set_aside(session_.launches_seen() + session_.totals.get(&Count::graph_kernel_records));
 }
 
 // The step's configuration, 0: none.

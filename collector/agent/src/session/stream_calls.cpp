@@ -35,7 +35,7 @@ void StreamCalls::on_stream_wait(CUpti_CallbackId id, const CUpti_CallbackData& 
 }
 
 void StreamCalls::on_graph_launch(CUpti_CallbackId id, const CUpti_CallbackData& data) noexcept {
-  wait(stream_of(id, data.functionParams), data);
+  wait(arguments_of(id, data.functionParams).stream, data);
 }
 
 void StreamCalls::on_graph_launch_begins(CUpti_CallbackId id, const CUpti_CallbackData& data) noexcept {

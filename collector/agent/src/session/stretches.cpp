@@ -87,7 +87,7 @@ bool Stretches::wants_counters() noexcept {
 
 void Stretches::tick(std::int64_t now_ns) noexcept {
   if (sampling_over_ && counting_over_) return;
-  if (session_.totals.get(&Count::launches_seen) < kMinLaunches) return;
+  if (session_.launches_seen() < kMinLaunches) return;
   if (launching_since_ns_ == 0) launching_since_ns_ = now_ns;
   const State state = state_.load(std::memory_order_acquire);
   if (state == State::open) return;

@@ -165,8 +165,7 @@ void WindowControl::tend(std::int64_t now) noexcept {
         records_ = kernels + graph_kernels;
         quiet_since_ns_ = now;
       }
-      const bool missing =
-          kernels + session_.totals.get(&Count::dropped_records) < session_.totals.get(&Count::launches_seen);
+      const bool missing = kernels + session_.totals.get(&Count::dropped_records) < session_.launches_seen();
       const bool quiet = now - quiet_since_ns_ >= kQuietNs;
       if (session_.sampling) session_.sampling->cut_short("the recording window closed");
       const bool reading = session_.sampling && session_.sampling->open();
@@ -193,7 +192,7 @@ void WindowControl::close(WindowCause cause) noexcept {
   write(spool::WindowEdge::close, cause, closed_ns_);
   session_.message(Severity::info, spool::Topic::window,
                    std::string("the recording window closed ") + text_of(cause));
-  session_.totals.refresh(session_.now_ns());
+  session_.refresh_totals(session_.now_ns());
   state_.store(State::dormant, std::memory_order_release);
   plan_.count_closed();
 }

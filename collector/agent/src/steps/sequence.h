@@ -41,11 +41,12 @@ class LaunchSequence {
   std::uint32_t append(const SequenceEntry& entry, std::uint32_t context_id) noexcept {
     const std::uint32_t at = count_.fetch_add(1, std::memory_order_relaxed);
     if (at < kCapacity) entries_[at] = entry;
-    std::uint32_t expected = context_id_.load(std::memory_order_relaxed);
-    if (expected == 0) context_id_.compare_exchange_strong(expected, context_id, std::memory_order_relaxed);
-    if (expected != 0 && expected != context_id) foreign_context_.store(true, std::memory_order_relaxed);
+    if (context_id_.load(std::memory_order_relaxed) != context_id) [[unlikely]]
+      note_context(context_id);
     return at;
   }
+  /// One is about to be stored.
+  void prefetch() const noexcept { __builtin_prefetch(entries_ + count() % kCapacity, 1); }
   void count_graph_launch() noexcept { graph_launches_.fetch_add(1, std::memory_order_relaxed); }
 
   std::uint32_t count() const noexcept { return count_.load(std::memory_order_relaxed); }
@@ -62,6 +63,13 @@ class LaunchSequence {
   const SequenceEntry& operator[](std::uint32_t i) const noexcept { return entries_[i]; }
 
  private:
+  [[gnu::cold]] void note_context(std::uint32_t context_id) noexcept {
+    std::uint32_t none = 0;
+    if (!context_id_.compare_exchange_strong(none, context_id, std::memory_order_relaxed) &&
+        none != context_id)
+      foreign_context_.store(true, std::memory_order_relaxed);
+  }
+
   SequenceEntry* entries_;
   std::atomic<std::uint32_t> count_{0};
   std::atomic<std::uint32_t> graph_launches_{0};

@@ -7,7 +7,10 @@
 namespace ridgeline::agent {
 
 StepTracker::StepTracker(spool::Writer& writer, const Schedule& schedule, std::string name)
-    : writer_(writer), schedule_(schedule), name_(std::move(name)) {}
+    : writer_(writer),
+      schedule_(schedule),
+      compares_(schedule.has(Phase::sample) || schedule.has(Phase::replay)),
+      name_(std::move(name)) {}
 
 std::string_view StepTracker::step_name(std::string_view range) const noexcept {
   if (range.substr(0, name_.size()) == name_) {
@@ -159,7 +162,7 @@ void StepTracker::compare_with_latest() noexcept {
 
 void StepTracker::keep_as_reference() noexcept {
   max_launches_ = std::max(max_launches_, last().count());
-  if (!schedule_over() || vary()) compare_with_latest();
+  if (compares_ && (!schedule_over() || vary())) compare_with_latest();
   reference_ = current_.exchange(reference_, std::memory_order_acq_rel);
   has_reference_ = true;
 }

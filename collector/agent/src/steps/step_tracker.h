@@ -105,6 +105,7 @@ class StepTracker {
   void compare_with_latest() noexcept;
   spool::Writer& writer_;
   const Schedule schedule_;
+  const bool compares_;  // something is measured, of which vary() is asked
   const std::string name_;
   /// A name that is read while another thread adopts the next stays as it is; of more than these none is adopted.
   std::array<steps::FoldedName, 8> adopted_;

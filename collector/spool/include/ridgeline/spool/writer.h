@@ -18,6 +18,7 @@
 #include <string_view>
 
 #include "ridgeline/spool/format.h"
+#include "ridgeline/spool/lane.h"
 
 namespace ridgeline::spool {
 
@@ -81,6 +82,28 @@ class Writer {
   /// The same; the definition goes to the reserved room.
   StringId intern_reserved(std::string_view text) noexcept;
 
+  /// A lane that one thread fills alone, with what it stores often: no lock is taken, and nothing is copied. Its place
+  /// may be taken by another one. Null if kOwnLanes are given out: put(), then.
+  [[nodiscard]] Lane* own_lane() noexcept;
+  /// Room for a record in it, type and size filled in and all else zero: commit() is owed, which stores it. Null: it is
+  /// lost, and counted as that.
+  template <typename T>
+  [[nodiscard]] T* claim(Lane& own) noexcept {
+    static_assert(kTypeOf<T> != RecordType::none && sizeof(T) % 8 == 0);
+    if (detached_.load(std::memory_order_relaxed)) [[unlikely]]
+      return nullptr;
+    if (!own.has_room(sizeof(T))) [[unlikely]]
+      if (!take_chunk_or_lose(own, sizeof(T))) return nullptr;
+    T* const record = reinterpret_cast<T*>(own.end());
+    record->header.type = kTypeOf<T>;
+    record->header.size_bytes = sizeof(T);
+    return record;
+  }
+  template <typename T>
+  static void commit(Lane& own) noexcept {
+    own.store(sizeof(T));
+  }
+
   void maintain() noexcept;
   /// In a forked child: from now on everything is dropped. Async-signal-safe.
   void detach() noexcept { detached_.store(true, std::memory_order_relaxed); }
@@ -88,25 +111,11 @@ class Writer {
   Statistics statistics() const noexcept;
   const std::string& path() const noexcept { return path_; }
 
-  static constexpr std::uint32_t kLanes = 16;
+  static constexpr std::uint32_t kLanes = 16, kOwnLanes = 64;
   static constexpr std::uint32_t kSegmentChunks = 64;  // 4 MiB
   static constexpr std::uint32_t kMaxStrings = 1u << 17;
 
  private:
-  struct Segment {
-    std::byte* base = nullptr;
-    std::uint32_t next_chunk = 0;                 // guarded by growth_lock_
-    std::atomic<std::uint32_t> sealed_chunks{0};  // all sealed: may be unmapped
-    Segment* older = nullptr;
-  };
-  struct alignas(64) Lane {
-    std::atomic_flag busy = ATOMIC_FLAG_INIT;
-    ChunkHeader* chunk = nullptr;
-    Segment* segment = nullptr;
-    std::uint32_t used_bytes = 0;
-    std::atomic<std::uint64_t> records{
-        0};  // counted where the lane is held: no two threads wait for one count
-  };
   struct StringSlot {
     std::uint64_t hash_low, hash_high;
     StringId id;
@@ -119,11 +128,8 @@ class Writer {
                        std::uint32_t tail_bytes) noexcept;
   static void store(Lane& lane, const void* record, std::uint32_t record_bytes, const void* tail,
                     std::uint32_t tail_bytes) noexcept;
-  /// With the lane held: nobody else writes the count.
-  static void count_record(Lane& lane) noexcept {
-    lane.records.store(lane.records.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
-  }
   bool take_chunk(Lane& lane) noexcept;
+  [[gnu::cold]] bool take_chunk_or_lose(Lane& own, std::uint32_t record_bytes) noexcept;
   std::uint64_t reserve_range() noexcept;
   Segment* map_segment(std::uint64_t offset) noexcept;
   StringId intern_into(std::string_view text, bool reserved) noexcept;
@@ -135,6 +141,8 @@ class Writer {
   std::uint64_t limit_bytes_ = 0;
   FileHeader* header_ = nullptr;  // mapped
   Lane lanes_[kLanes];
+  Lane own_lanes_[kOwnLanes];
+  std::atomic<std::uint32_t> own_lanes_given_{0};
   Lane reserved_;
   CompletenessRecord* completeness_ = nullptr;  // mapped
   std::atomic<bool> detached_{false};
