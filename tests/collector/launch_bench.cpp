@@ -33,7 +33,7 @@ using testing::FakeProgram;
 constexpr int kKernels = 40;
 constexpr int kLaunches = 5000;  // of a round: the spool has room for them, as in a program at its own pace
 // More than the nearest caches have, less than the next.
-constexpr std::size_t kSweptBytes = 512 * 1024, kSweptCodeBytes = 256 * 1024;
+constexpr std::size_t kSweptBytes = 384 * 1024, kSweptCodeBytes = 192 * 1024;
 constexpr std::size_t kCacheLineBytes = 64;
 constexpr std::size_t kRecordsAtOnce = 100;
 

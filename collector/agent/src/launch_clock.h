@@ -13,7 +13,7 @@
 
 namespace ridgeline::agent {
 
-class LaunchClock {
+class alignas(64) LaunchClock {
  public:
   LaunchClock() noexcept = default;
   LaunchClock(const LaunchClock&) = delete;

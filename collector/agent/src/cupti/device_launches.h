@@ -42,9 +42,9 @@ class DeviceLaunches {
 
  private:
   static constexpr std::uint32_t kMaxContexts = 256;
+  alignas(64) std::atomic<std::uint64_t> used_{0};  // beside the few contexts that most programs have
   std::array<std::atomic<std::uint8_t>, kMaxContexts> device_of_context_{};  // device + 1; 0: not known
   std::array<std::atomic<std::uint32_t>, kMaxDevices> latest_{};
-  std::atomic<std::uint64_t> used_{0};
 };
 
 }  // namespace ridgeline::agent

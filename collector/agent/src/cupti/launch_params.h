@@ -1,8 +1,6 @@
 // What the driver's launch calls carry.
 #pragma once
 
-#include <array>
-
 #include "cupti/cupti_api.h"
 #include "cupti/launch_arguments.h"
 
@@ -23,16 +21,6 @@ inline constexpr CUpti_CallbackId kLaunchCallbacks[] = {
     CUPTI_DRIVER_TRACE_CBID_cuGraphLaunch,
     CUPTI_DRIVER_TRACE_CBID_cuGraphLaunch_ptsz,
 };
-
-/// By callback id: asked first at every callback, so a look-up and no search.
-inline constexpr auto kIsLaunch = [] {
-  std::array<bool, CUPTI_DRIVER_TRACE_CBID_SIZE> launches{};
-  for (const CUpti_CallbackId id : kLaunchCallbacks) launches[id] = true;
-  return launches;
-}();
-inline bool is_launch(CUpti_CallbackId id) noexcept {
-  return id < kIsLaunch.size() && kIsLaunch[id];
-}
 
 inline bool is_graph_launch(CUpti_CallbackId id) noexcept {
   return id == CUPTI_DRIVER_TRACE_CBID_cuGraphLaunch || id == CUPTI_DRIVER_TRACE_CBID_cuGraphLaunch_ptsz;

@@ -58,6 +58,9 @@ class CallSwitch {
     inside.store(depth - 1, std::memory_order_release);
   }
 
+  /// The call launches kernels (cupti/launch_params.h).
+  bool is_launch(CUpti_CallbackId id) const noexcept { return kind_of(id) == Kind::launch; }
+
   /// All on. Any thread.
   void on() noexcept;
   /// Off at once, those of launches only if `launches_too`, or not at all: false if for so many looks, 100 us apart,
@@ -85,10 +88,10 @@ class CallSwitch {
 
   SessionState& session_;
   AsymmetricFence fence_;
+  std::atomic<bool> switching_{false}, wanted_{false}, launches_off_{false}, others_off_{false};
   CUpti_SubscriberHandle subscriber_ = nullptr;
   std::array<Kind, CUPTI_DRIVER_TRACE_CBID_SIZE> kinds_{};
   std::mutex mutex_;  // of switching
-  std::atomic<bool> switching_{false}, wanted_{false}, launches_off_{false}, others_off_{false};
   bool wanted_launches_ = false;
   Clock::time_point not_before_{};  // another try
   std::chrono::milliseconds pause_{};

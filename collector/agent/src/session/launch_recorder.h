@@ -43,8 +43,8 @@ class LaunchRecorder {
                                  const CUpti_CallbackData& data) noexcept;
   [[gnu::cold]] bool is_loaded(const ThreadState& thread, const void* function) const noexcept;
   /// When the launch was noted; 0: it was not looked at, or a step ended or began, which takes its time.
-  std::int64_t note_for_period(ThreadState& thread, CUpti_CallbackId id,
-                               const CUpti_CallbackData& data) noexcept;
+  [[gnu::hot]] std::int64_t note_for_period(ThreadState& thread, CUpti_CallbackId id,
+                                            const CUpti_CallbackData& data) noexcept;
   /// Into a stream that is being captured: it becomes part of a graph and runs when that does. It counts towards no
   /// period, and no step begins or ends in it, since what a step's boundary asks of CUPTI would break the capture.
   bool is_captured(const LaunchArguments& launch) const noexcept {
@@ -64,7 +64,8 @@ class LaunchRecorder {
   [[gnu::cold]] LaunchCall call_of(const ThreadState& thread, CUpti_CallbackId id,
                                    const CUpti_CallbackData& data) const noexcept;
   [[gnu::cold]] static spool::LaunchRecord& unplaced(ThreadState& thread) noexcept;
-  void end_launch(ThreadState& thread, CUpti_CallbackId id, const CUpti_CallbackData& data) noexcept;
+  [[gnu::hot]] void end_launch(ThreadState& thread, CUpti_CallbackId id,
+                               const CUpti_CallbackData& data) noexcept;
   void end_kernel(ThreadState& thread, const CUpti_CallbackData& data, Verdict verdict,
                   spool::LaunchRecord& record) noexcept;
   [[gnu::noinline]] void end_other(ThreadState& thread, const CUpti_CallbackData& data, bool failed,

@@ -21,8 +21,8 @@ class PeriodSteps {
   bool watches() const noexcept { return watches_.load(std::memory_order_relaxed); }
   /// At a launch's entry, before anything else is done with it. `kernel_name` null: a graph. True: a step ended or
   /// began.
-  bool note_launch(ThreadState& thread, steps::Key key, const char* kernel_name,
-                   std::int64_t now_ns) noexcept;
+  [[gnu::hot]] bool note_launch(ThreadState& thread, steps::Key key, const char* kernel_name,
+                                std::int64_t now_ns) noexcept;
   /// True if launches of this context are looked at; counts it if not.
   bool looks_at(std::uint32_t context_id) noexcept;
   /// An outermost range of the program, of another name than the steps have, begins and ends: if such ranges repeat

@@ -71,7 +71,7 @@ void Session::on_callback(CUpti_CallbackDomain domain, CUpti_CallbackId id, cons
     return;
   const bool enters = call.callbackSite == CUPTI_API_ENTER;
   if (enters) calls_.enters(*thread, id);
-  if (!is_launch(id)) [[unlikely]]
+  if (!calls_.is_launch(id)) [[unlikely]]
     on_other_call(*thread, id, call);
   else if (session_.stalls || (is_graph_launch(id) && session_.host_waits.in_graphs())) [[unlikely]]
     on_guarded_launch(*thread, id, call);

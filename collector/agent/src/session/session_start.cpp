@@ -11,8 +11,8 @@
 namespace ridgeline::agent {
 namespace {
 
-void CUPTIAPI forward_callback(void* session, CUpti_CallbackDomain domain, CUpti_CallbackId id,
-                               const void* data) {
+[[gnu::hot]] void CUPTIAPI forward_callback(void* session, CUpti_CallbackDomain domain, CUpti_CallbackId id,
+                                            const void* data) {
   static_cast<Session*>(session)->on_callback(domain, id, data);
 }
 

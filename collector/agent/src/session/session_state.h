@@ -46,7 +46,6 @@ struct SessionState {
   SessionState(const Settings& its_settings, spool::Writer& its_writer, std::uint32_t its_generation)
       : settings(its_settings),
         writer(its_writer),
-        generation(its_generation),
         totals(its_writer),
         kernels(its_writer),
         exclusions(its_writer, its_settings.replay_exclude),
@@ -58,7 +57,8 @@ struct SessionState {
         turns(its_writer, its_settings.lock_directory),
         budget(control),
         others(its_writer),
-        launch_gate(its_generation) {}
+        launch_gate(its_generation),
+        generation(its_generation) {}
   SessionState(const SessionState&) = delete;
   SessionState& operator=(const SessionState&) = delete;
 
@@ -94,7 +94,6 @@ struct SessionState {
 
   const Settings settings;
   spool::Writer& writer;
-  const std::uint32_t generation;  // of the process: a forked child has another
   Totals totals;
   KernelTable kernels;
   Exclusions exclusions;
@@ -114,24 +113,27 @@ struct SessionState {
   OtherProcesses others;
   LaunchGate launch_gate;
 
-  /// From start_cupti() on; the tiers only where the schedule asks for them.
-  const CuptiApi* api = nullptr;
-  DriverApi driver;
+  DriverApi driver;  // from start_cupti() on
   CaptureWatch captures;
   HostWaits host_waits;
+
+  /// What each callback reads, on one line of the cache.
+  alignas(64) const std::uint32_t generation;       // of the process: a forked child has another
+  std::atomic<std::uint32_t> module_generation{1};  // of what threads remember of kernels
+  std::atomic<bool> closed{false};                  // nothing is recorded any more
+  std::atomic<bool> graphs_seen{false};             // the program made a node of a CUDA graph
+  /// From start_cupti() on; the tiers only where the schedule asks for them.
+  const CuptiApi* api = nullptr;
   std::unique_ptr<Timeline> timeline;
   std::unique_ptr<Replay> replay;
   std::unique_ptr<Sampling> sampling;
   std::unique_ptr<PcSampling> stalls;
   Interventions* interventions = nullptr;  // null: no launch is to be delayed
 
-  std::atomic<bool> graphs_seen{false};  // the program made a node of a CUDA graph
-  std::atomic<bool> closed{false};       // nothing is recorded any more
   DeviceLaunches device_launches;
   StreamTable streams;
-  std::atomic<std::uint32_t> module_generation{1};  // of what threads remember of kernels
-  std::atomic<CUcontext> first_context{nullptr};    // that launched a kernel, and is there
-  std::timed_mutex context_mutex;                   // held while the agent's thread uses it
+  std::atomic<CUcontext> first_context{nullptr};  // that launched a kernel, and is there
+  std::timed_mutex context_mutex;                 // held while the agent's thread uses it
 };
 
 }  // namespace ridgeline::agent

@@ -24,7 +24,7 @@ class StepPeriod {
   StepPeriod& operator=(const StepPeriod&) = delete;
 
   /// Notes a launch; true if a step begins with it. Any thread; takes no lock.
-  bool launch(steps::Key key, std::int64_t now_ns) noexcept;
+  [[gnu::hot]] bool launch(steps::Key key, std::int64_t now_ns) noexcept;
   /// The same of a launch among others that are not reported: it is not noted, since the sequence has holes.
   /// Looks for the step if enough has come since the last time; true if a new one was found, which activate() puts in
   /// force. One thread; may take some milliseconds.

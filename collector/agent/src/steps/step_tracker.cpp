@@ -10,7 +10,8 @@ StepTracker::StepTracker(spool::Writer& writer, const Schedule& schedule, std::s
     : writer_(writer),
       schedule_(schedule),
       compares_(schedule.has(Phase::sample) || schedule.has(Phase::replay)),
-      name_(std::move(name)) {}
+      name_(std::move(name)),
+      total_steps_(schedule.total_steps()) {}
 
 std::string_view StepTracker::step_name(std::string_view range) const noexcept {
   if (range.substr(0, name_.size()) == name_) {

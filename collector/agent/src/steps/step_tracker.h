@@ -95,7 +95,7 @@ class StepTracker {
   bool variation_known() const noexcept { return steps_begun() >= kStepsCompared; }
   /// All phases of the schedule have passed, and steps go on.
   bool schedule_over() const noexcept {
-    return steps_begun() - schedule_base_.load(std::memory_order_acquire) > schedule_.total_steps();
+    return steps_begun() - schedule_base_.load(std::memory_order_acquire) > total_steps_;
   }
   /// No step begins while a stretch is to come, which a launch between two steps begins.
   void reserve(bool reserved) noexcept { reserved_.store(reserved, std::memory_order_release); }
@@ -111,15 +111,17 @@ class StepTracker {
   std::array<steps::FoldedName, 8> adopted_;
   std::atomic<std::uint32_t> adoptions_{0};  // the last of them counts
   std::atomic<bool> open_{false};
-  std::atomic<std::uint32_t> active_{spool::kNoStep};
-  std::atomic<std::uint32_t> next_index_{0};
-  std::atomic<std::uint32_t> schedule_base_{0};  // index of the schedule's first step
   std::atomic<std::uint16_t> pending_flags_{0};
   std::atomic<bool> held_{false};
   Step step_{};
   std::atomic<bool> deferred_{false};  // the open step
   LaunchSequence sequences_[2];
-  std::atomic<LaunchSequence*> current_{&sequences_[0]};
+  /// What each launch reads, on one line of the cache.
+  alignas(64) std::atomic<LaunchSequence*> current_{&sequences_[0]};
+  std::atomic<std::uint32_t> active_{spool::kNoStep};
+  std::atomic<std::uint32_t> next_index_{0};
+  std::atomic<std::uint32_t> schedule_base_{0};  // index of the schedule's first step
+  const std::uint64_t total_steps_;              // of the schedule
   LaunchSequence* reference_ = &sequences_[1];
   bool has_reference_ = false;
   std::uint32_t max_launches_ = 0;
