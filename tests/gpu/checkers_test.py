@@ -344,9 +344,11 @@ class Checkers(unittest.TestCase):
             cost.launch_cost_ms(self.path)
 
     def test_a_price_is_held_against_runs_alone(self):
-        own = [{"alone_ns": 35.4e6, "recorded_ns": 38.5e6, "error_ns": 0.2e6}]
+        own = [{"alone_ns": 35.4e6, "recorded_ns": 38.5e6, "error_ns": 0.2e6}, {"alone_ns": 48.0e6, "recorded_ns": 50.0e6, "error_ns": 0.2e6}]
         self.assertTrue(price.agreement([35.0, 35.8], [38.0, 38.6], own)[3])
         self.assertFalse(price.agreement([35.0, 35.8], [36.0, 36.2], own)[3])
+        self.assertTrue(price.agreement([49.0, 35.0], [38.0, 50.0], own)[3], "slow processes are none of it")
+        self.assertFalse(price.agreement([49.0, 35.0], [50.0, 38.0], own)[3], "the capture is that of the quickest")
         own[0]["error_ns"] = 4e6
         self.assertTrue(price.agreement([35.0, 35.8], [36.0, 36.2], own)[3], "it says itself how little it knows")
 
