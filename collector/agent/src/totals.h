@@ -1,5 +1,6 @@
-// Counts that say how complete a recording is. They live in the spool's CompletenessRecord, so that they are
-// right even after a kill.
+// Counts that say how complete a recording is. They live in the spool's CompletenessRecord, so that they are right even
+// after a kill: but for the launches of kernels, which each thread counts by itself and refresh_totals() brings in
+// (session/session_state.h). After a kill the records of launches may be more, and whoever reads the spool counts them.
 #pragma once
 
 #include <atomic>

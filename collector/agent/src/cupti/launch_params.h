@@ -26,8 +26,7 @@ inline bool is_graph_launch(CUpti_CallbackId id) noexcept {
   return id == CUPTI_DRIVER_TRACE_CBID_cuGraphLaunch || id == CUPTI_DRIVER_TRACE_CBID_cuGraphLaunch_ptsz;
 }
 
-/// What a call carries, as LaunchArguments says. The first is called at each launch, and has no code of its own for the
-/// others.
+/// arguments_of() of every call but cuLaunchKernel(), by which most launches go: their way has no code for the others.
 LaunchArguments rare_arguments_of(CUpti_CallbackId id, const void* params) noexcept;
 
 inline CUstream named_stream(CUstream stream, bool per_thread) noexcept {
@@ -35,6 +34,7 @@ inline CUstream named_stream(CUstream stream, bool per_thread) noexcept {
   return per_thread ? CU_STREAM_PER_THREAD : CU_STREAM_LEGACY;
 }
 
+/// What a call that launches carries. `params` null: nothing is known of it.
 inline LaunchArguments arguments_of(CUpti_CallbackId id, const void* params) noexcept {
   if (params != nullptr &&
       (id == CUPTI_DRIVER_TRACE_CBID_cuLaunchKernel || id == CUPTI_DRIVER_TRACE_CBID_cuLaunchKernel_ptsz)) {

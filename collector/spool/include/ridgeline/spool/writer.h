@@ -67,7 +67,7 @@ class Writer {
     return append_reserved(&record, sizeof(T), nullptr, 0) || append(&record, sizeof(T), nullptr, 0);
   }
 
-  /// The one CompletenessRecord of the file, in place: counted up there with atomic operations, it is right
+  /// The one CompletenessRecord of the file, in place: what is counted up there with atomic operations is right
   /// at every instant, however the process ends. Null after detach(), which must not count for the parent.
   CompletenessRecord* totals() noexcept {
     return detached_.load(std::memory_order_relaxed) ? nullptr : completeness_;
