@@ -10,9 +10,11 @@
 
 namespace ridgeline::agent {
 
+using Count = spool::CompletenessRecord;  // names the fields: totals.add(&Count::launches_failed)
+
 class Totals {
  public:
-  using Field = std::uint64_t spool::CompletenessRecord::*;
+  using Field = std::uint64_t Count::*;
 
   explicit Totals(spool::Writer& writer) noexcept : writer_(writer) {}
 
@@ -34,18 +36,14 @@ class Totals {
   void refresh(std::int64_t now_ns) noexcept {
     spool::CompletenessRecord* record = writer_.totals();
     if (record == nullptr) return;
-    const auto statistics = writer_.statistics();
     std::atomic_ref<std::int64_t>(record->time_ns).store(now_ns, std::memory_order_relaxed);
-    std::atomic_ref<std::uint64_t>(record->spool_records_lost)
-        .store(statistics.records_lost, std::memory_order_relaxed);
-    std::atomic_ref<std::uint64_t>(record->strings_lost)
-        .store(statistics.strings_lost, std::memory_order_relaxed);
+    const auto statistics = writer_.statistics();
+    set(&Count::spool_records_lost, statistics.records_lost);
+    set(&Count::strings_lost, statistics.strings_lost);
   }
 
  private:
   spool::Writer& writer_;
 };
-
-using Count = spool::CompletenessRecord;  // names the fields: totals.add(&Count::launches_seen)
 
 }  // namespace ridgeline::agent

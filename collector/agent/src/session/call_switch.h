@@ -38,7 +38,7 @@ class CallSwitch {
     const Kind kind = kind_of(id);
     if (kind == Kind::none) return;
     // The agent's own calls count as well: CUPTI has the thread in them like in any other.
-    auto& inside = kind == Kind::launch ? thread.launches_inside : thread.others_inside;
+    auto& inside = inside_of(thread, kind);
     inside.store(inside.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
     // Of this thread and one that switches, one sees the other: here and in try_off() what was written comes before
     // what is read, which without the fences no processor promises.
@@ -50,7 +50,7 @@ class CallSwitch {
   void leaves(ThreadState& thread, CUpti_CallbackId id) noexcept {
     const Kind kind = kind_of(id);
     if (kind == Kind::none) return;
-    auto& inside = kind == Kind::launch ? thread.launches_inside : thread.others_inside;
+    auto& inside = inside_of(thread, kind);
     const std::uint32_t depth = inside.load(std::memory_order_relaxed);
     if (depth == 0) return;  // its entry came before the callbacks were on
     if (wanted_.load(std::memory_order_relaxed)) [[unlikely]]
@@ -76,6 +76,9 @@ class CallSwitch {
   using Clock = std::chrono::steady_clock;
 
   Kind kind_of(CUpti_CallbackId id) const noexcept { return id < kinds_.size() ? kinds_[id] : Kind::none; }
+  static std::atomic<std::uint32_t>& inside_of(ThreadState& thread, Kind kind) noexcept {
+    return kind == Kind::launch ? thread.launches_inside : thread.others_inside;
+  }
   /// A thread other than `own` is in such a call.
   bool anyone_inside(bool launches_too, const ThreadState* own) const noexcept;
   bool try_off(bool launches_too, const ThreadState* own) noexcept;

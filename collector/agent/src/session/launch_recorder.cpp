@@ -55,7 +55,6 @@ void LaunchRecorder::enter(ThreadState& thread, CUpti_CallbackId id,
     make_ready(thread);
   thread.launch = arguments_of(id, data.functionParams);
   thread.launch_verdict = 0;
-  thread.graph_node_created = false;
   // For the period, the step's sequence, to tell CUPTI's helpers apart, and to know collectives.
   look_up_kernel(thread, id, data);
   const bool captured = is_captured(thread.launch);
@@ -75,6 +74,7 @@ void LaunchRecorder::enter(ThreadState& thread, CUpti_CallbackId id,
   if (session_.steps.active() == spool::kNoStep) thread.launch_kernel_id = 0;
   if (!captured && attend(thread, id, data)) [[unlikely]]
     entered_ns = 0;  // it took its time
+  thread.graph_node_created = false;
   session_.timeline->seen().mark(data.correlationId,
                                  is_graph_launch(id) ? SeenLaunches::kGraphLaunch : thread.launch_kernel_id);
   // What the exit writes to comes into the cache while the driver launches.

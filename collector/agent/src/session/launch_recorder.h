@@ -39,8 +39,8 @@ class LaunchRecorder {
 
   [[gnu::cold]] static void note_own(ThreadState& thread, const CUpti_CallbackData& data) noexcept;
   [[gnu::cold]] void make_ready(ThreadState& thread) noexcept;
-  [[gnu::cold]] void count_alone(ThreadState& thread, CUpti_CallbackId id,
-                                 const CUpti_CallbackData& data) noexcept;
+  [[gnu::noinline]] void count_alone(ThreadState& thread, CUpti_CallbackId id,
+                                     const CUpti_CallbackData& data) noexcept;
   [[gnu::cold]] bool is_loaded(const ThreadState& thread, const void* function) const noexcept;
   /// When the launch was noted; 0: it was not looked at, or a step ended or began, which takes its time.
   [[gnu::hot]] std::int64_t note_for_period(ThreadState& thread, CUpti_CallbackId id,

@@ -1,4 +1,4 @@
-// A chunk of the spool that is being filled. Of Writer alone; others have a Lane's address.
+// A chunk of the spool that is being filled: Writer's, but for prefetch(), which is whoever's lane it is.
 #pragma once
 
 #include <atomic>
