@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "cupti/device_info.h"
+#include "cupti/device_launches.h"
 #include "spool_testing.h"  // what a leak checker need not report
 #include "support/temporary_directory.h"
 
@@ -94,6 +95,29 @@ TEST_F(Devices, ACardThatNvmlDoesNotKnowHasNoClocks) {
   EXPECT_EQ(nvml_.device("0000:99:00.0"), nullptr);
   spool::ClockSampleRecord clocks{};
   EXPECT_FALSE(nvml_.sample(nullptr, &clocks));
+}
+
+// The first contexts and devices lie apart from the others.
+TEST(DeviceLaunches, KnowTheLatestOfEachDeviceAndTheDeviceOfEachContext) {
+  DeviceLaunches launches;
+  for (std::uint32_t context = 0; context < 256; ++context) {
+    EXPECT_EQ(launches.device_of(context), DeviceLaunches::kUnknown);
+    launches.context_created(context, context % kMaxDevices);
+  }
+  launches.context_created(256, 3);  // one too many
+  EXPECT_EQ(launches.device_of(256), DeviceLaunches::kUnknown);
+  for (std::uint32_t context = 0; context < 256; ++context)
+    EXPECT_EQ(launches.device_of(context), context % kMaxDevices);
+  for (std::uint32_t device = 0; device < kMaxDevices; ++device) {
+    EXPECT_EQ(launches.latest(device), 0u);
+    EXPECT_EQ(launches.used(), (std::uint64_t{1} << device) - 1);
+    launches.note(device, 1000 + device);
+  }
+  launches.note(kMaxDevices, 7);
+  for (std::uint32_t device = 0; device < kMaxDevices; ++device)
+    EXPECT_EQ(launches.latest(device), 1000 + device);
+  EXPECT_EQ(launches.latest(kMaxDevices), 0u);
+  EXPECT_EQ(launches.used(), ~std::uint64_t{0});
 }
 
 }  // namespace

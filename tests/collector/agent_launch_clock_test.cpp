@@ -89,6 +89,33 @@ TEST(LaunchClock, IsUnknownLongAfterAReadingAndBeforeIt) {
   EXPECT_EQ(c.clock.at(c.counter), 0);
 }
 
+TEST(LaunchClock, TellsTheBeginFromTheEndAlsoAcrossAReading) {
+  Clocks c;
+  EXPECT_FALSE(c.clock.has_rate());
+  EXPECT_EQ(c.clock.since(c.counter, c.counter).end_ns, 0);
+  c.read();
+  c.pass(50e6);
+  c.read();
+  EXPECT_TRUE(c.clock.has_rate());
+  const std::uint64_t begin = c.counter;
+  const std::int64_t begin_ns = c.real_ns();
+  c.pass(60e6);
+  c.read();
+  c.pass(1e6);
+  const LaunchClock::Span span = c.clock.since(begin, c.counter);
+  EXPECT_EQ(span.end_ns, c.clock.at(c.counter));
+  EXPECT_NEAR(static_cast<double>(span.begin_ns - begin_ns), 0, 20) << "of a launch that a reading fell into";
+  EXPECT_EQ(span.end_ns - span.begin_ns, 61'000'000);
+  EXPECT_EQ(c.clock.since(c.counter, c.counter - 10).begin_ns,
+            c.clock.since(c.counter, c.counter - 10).end_ns)
+      << "of a processor whose counter is late";
+
+  c.pass(1.5e9);
+  EXPECT_EQ(c.clock.since(begin, c.counter).end_ns, 0) << "long after a reading";
+  EXPECT_NEAR(static_cast<double>(c.clock.lasted_ns(begin, c.counter)), 1'561e6, 100)
+      << "known none the less";
+}
+
 TEST(LaunchClock, AReadingDuringWhichTheThreadWasAwayIsLeftOut) {
   Clocks c;
   c.read();

@@ -1,5 +1,7 @@
 #include <gtest/gtest.h>
 
+#include <memory>
+
 #include "cupti/timeline.h"
 #include "settings.h"
 #include "spool_testing.h"
@@ -26,8 +28,23 @@ TEST(Sequence, RefusesSeveralContexts) {
   EXPECT_NE(why_not_replayable(a).find("contexts"), std::string::npos);
 }
 
+TEST(Sequence, CountsOnlyWhereNobodyAsksWhatTheLaunchesAre) {
+  LaunchSequence a;
+  a.only_count();
+  for (std::uint32_t i = 0; i < 3; ++i) {
+    a.prefetch();
+    EXPECT_EQ(a.append({7, 1, 1, 1}, 1), i);
+  }
+  EXPECT_EQ(a.count(), 3u);
+  EXPECT_EQ(a[0].kernel_id, 0u);
+  EXPECT_FALSE(a.several_contexts());
+  a.append({7, 1, 1, 1}, 2);
+  EXPECT_TRUE(a.several_contexts());
+}
+
 TEST(SeenLaunches, KnowsWhatWasSeen) {
-  SeenLaunches seen;
+  const auto all = std::make_unique<SeenLaunches>();
+  SeenLaunches& seen = *all;
   seen.mark(5, 0);
   EXPECT_TRUE(seen.seen(5, 77));
   EXPECT_FALSE(seen.seen(6, 77));
@@ -38,7 +55,8 @@ TEST(SeenLaunches, KnowsWhatWasSeen) {
 }
 
 TEST(SeenLaunches, TellsKernelsOfOneLaunchApart) {
-  SeenLaunches seen;
+  const auto all = std::make_unique<SeenLaunches>();
+  SeenLaunches& seen = *all;
   seen.mark(5, 77);
   EXPECT_TRUE(seen.seen(5, 77));
   EXPECT_FALSE(seen.seen(5, 78)) << "another kernel under the same correlation id";

@@ -18,7 +18,7 @@ if(programs AND TARGET ridgeline_agent)
 
   ridgeline_add_tests(collector PROGRAM collector.agent
     FILES agent_agreement agent_alone agent_call_switch agent_captures agent_code_hash agent_collectives agent_devices agent_exit agent_graph_launches agent_host_waits agent_interventions agent_launch_clock agent_launch_gate agent_memory agent_metrics agent_numbers agent_nvtx agent_order agent_others agent_period agent_replay
-      agent_replay_budget agent_replay_exclusion agent_replay_failures agent_replay_graph agent_replay_rounds agent_sampling agent_sampling_start agent_sequence agent_session agent_shared_budget agent_stalls agent_steps agent_stretches agent_turns agent_waits
+      agent_replay_budget agent_replay_exclusion agent_replay_failures agent_replay_graph agent_replay_rounds agent_sampling agent_sampling_start agent_sequence agent_session agent_shared_budget agent_stalls agent_steps agent_stretches agent_thread_state agent_turns agent_waits
       agent_window
     LINK ridgeline::agent_core ridgeline::store
     INCLUDE $<TARGET_PROPERTY:ridgeline_launch,SOURCE_DIR>/src $<TARGET_PROPERTY:ridgeline_launch,SOURCE_DIR>/include

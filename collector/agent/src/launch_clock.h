@@ -26,18 +26,31 @@ class alignas(64) LaunchClock {
   /// 0: not known. Any thread.
   std::int64_t now_ns() const noexcept { return at(count()); }
   /// The same at a reading of the counter.
-  std::int64_t at(std::uint64_t counter) const noexcept {
+  std::int64_t at(std::uint64_t counter) const noexcept { return since(counter, counter).end_ns; }
+
+  struct Span {
+    std::int64_t begin_ns = 0, end_ns = 0;  // 0: not known
+  };
+  /// The times of two readings, the second of which is about now: asked once for both.
+  Span since(std::uint64_t begin, std::uint64_t end) const noexcept {
     const std::uint32_t version = version_.load(std::memory_order_acquire);
-    if (version == 0 || version % 2 != 0) return 0;
-    const std::uint64_t ticks = counter - base_.load(std::memory_order_relaxed);
+    if (version == 0 || version % 2 != 0) return {};
+    const std::uint64_t ticks = end - base_.load(std::memory_order_relaxed);
     const std::int64_t base_ns = base_ns_.load(std::memory_order_relaxed);
     const std::uint64_t rate = rate_.load(std::memory_order_relaxed);
     const std::uint64_t valid = valid_ticks_.load(std::memory_order_relaxed);
     std::atomic_thread_fence(std::memory_order_acquire);
     // A counter behind the base, of a processor that is a little late, is far beyond it.
-    if (version_.load(std::memory_order_relaxed) != version || ticks > valid) return 0;
-    return base_ns + static_cast<std::int64_t>(static_cast<unsigned __int128>(ticks) * rate >> kRateBits);
+    if (version_.load(std::memory_order_relaxed) != version || ticks > valid) return {};
+    const std::int64_t end_ns = base_ns + at_rate(ticks, rate);
+    return {end_ns - at_rate(ticks_between(begin, end), rate), end_ns};
   }
+  /// How long that was at the latest rate that was seen, however long ago; 0: none was.
+  std::int64_t lasted_ns(std::uint64_t begin, std::uint64_t end) const noexcept {
+    return at_rate(ticks_between(begin, end), rate_.load(std::memory_order_relaxed));
+  }
+  /// A rate was seen: never again no.
+  bool has_rate() const noexcept { return version_.load(std::memory_order_relaxed) != 0; }
 
   /// The processor's counter; 0 where there is none.
   static std::uint64_t count() noexcept {
@@ -52,6 +65,14 @@ class alignas(64) LaunchClock {
 
  private:
   static constexpr int kRateBits = 32;  // of the rate, ns a tick, behind the point
+  static std::int64_t at_rate(std::uint64_t ticks, std::uint64_t rate) noexcept {
+    __extension__ using Product = unsigned __int128;
+    return static_cast<std::int64_t>(static_cast<Product>(ticks) * rate >> kRateBits);
+  }
+  /// None if the processor of the second is a little late.
+  static std::uint64_t ticks_between(std::uint64_t begin, std::uint64_t end) noexcept {
+    return end > begin ? end - begin : 0;
+  }
   struct Reading {
     std::uint64_t counter = 0;
     std::int64_t ns = 0;

@@ -14,9 +14,12 @@ thread_local ThreadState* t_state = nullptr;
 
 pthread_key_t make_key() {
   pthread_key_t key{};
-  pthread_key_create(&key, [](void* state) {
+  pthread_key_create(&key, [](void* of_thread) {
+    auto* const state = static_cast<ThreadState*>(of_thread);
     t_state = nullptr;
-    static_cast<ThreadState*>(state)->taken.store(false, std::memory_order_release);
+    // The next thread may have the same pointer.
+    state->thread_pointer.store(nullptr, std::memory_order_relaxed);
+    state->taken.store(false, std::memory_order_release);
   });
   return key;
 }
@@ -49,6 +52,10 @@ namespace {
   }
   state->generation = 0;  // of no session: begin() follows
   t_state = state;
+  const void* const own = __builtin_thread_pointer();
+  state->thread_pointer.store(own, std::memory_order_relaxed);
+  // Of two threads with one place the latest has it, for threads come and go.
+  detail::place_of(own).store(state, std::memory_order_release);
   pthread_setspecific(key, state);
   return state;
 }
@@ -84,7 +91,11 @@ namespace {
 
 }  // namespace
 
-ThreadState* this_thread(std::uint32_t session_generation) noexcept {
+namespace detail {
+
+std::atomic<ThreadState*> thread_places[kThreadPlaces]{};
+
+ThreadState* find_this_thread(std::uint32_t session_generation) noexcept {
   ThreadState* state = t_state;
   if (state == nullptr) [[unlikely]]
     state = take_state();
@@ -92,6 +103,8 @@ ThreadState* this_thread(std::uint32_t session_generation) noexcept {
     begin(*state, session_generation);
   return state;
 }
+
+}  // namespace detail
 
 std::uint64_t launches_of_threads(std::uint32_t session_generation) noexcept {
   std::uint64_t sum = 0;

@@ -29,8 +29,8 @@ struct NvtxFrame {
 };
 
 struct alignas(64) ThreadState {
-  /// By the driver's handle of the function, or by the name's address where a call has none.
-  struct CachedKernel {
+  /// By the driver's handle of the function, or by the name's address where a call has none. On one line of the cache.
+  struct alignas(32) CachedKernel {
     const void* function = nullptr;
     const char* name = nullptr;
     std::uint32_t module_generation = 0;
@@ -40,8 +40,9 @@ struct alignas(64) ThreadState {
     bool collective = false;
   };
 
-  /// What each launch reads and writes stands first, on two lines of the cache.
-  std::uint32_t generation = 0;  // of the session this state belongs to
+  /// What each launch reads and writes stands first, on three lines of the cache.
+  std::atomic<const void*> thread_pointer{nullptr};  // of the thread that has it; null: none has
+  std::uint32_t generation = 0;                      // of the session this state belongs to
   std::uint32_t thread_id = 0;
   bool inside = false;                    // the agent itself is calling CUPTI: ignore what that causes
   std::atomic<bool> launch_noted{false};  // the entry of the launch it is in fell into a recording window
@@ -56,19 +57,20 @@ struct alignas(64) ThreadState {
   std::atomic<std::uint32_t> launches_inside{0}, others_inside{0};
   std::uint32_t launch_kernel_id = 0;  // 0: a graph, or outside steps
   std::uint32_t depth = 0;             // of the ranges that are open
-  /// The launch between its enter and exit callbacks.
+  /// The launch between its enter and exit callbacks. When it began: by CUPTI's clock, or, if that is 0, by the
+  /// processor's counter (launch_clock.h).
   std::int64_t launch_enter_ns = 0;
+  std::uint64_t launch_enter_count = 0;
   CachedKernel* launch_kernel = nullptr;  // null: a graph, or of no name
   spool::Lane* lane = nullptr;            // of its launches; null: it has none of its own
   std::atomic<std::uint64_t> launches{
       0};  // of kernels that were noted and succeeded: of all threads that had its place
   LaunchArguments launch;
+  /// The last launch of a kernel that returned, and the innermost range it was in; 0 and 0: none.
+  std::uint32_t last_launch_id = 0;  // correlation id
+  std::uint64_t last_launch_range = 0;
   /// Contexts whose default streams this thread has named: a bit each, of the first 64.
   std::uint64_t default_streams = 0, own_streams = 0;
-
-  /// The last launch of a kernel that returned, and the innermost range it was in; 0 and 0: none.
-  std::uint64_t last_launch_range = 0;
-  std::uint32_t last_launch_id = 0;  // correlation id
 
   /// The delay in front of the launch (session/interventions.h).
   bool delaying = false;           // it is being launched
@@ -95,8 +97,32 @@ struct alignas(64) ThreadState {
   ThreadState* next = nullptr;
 };
 
+namespace detail {
+
+/// States by their threads' pointers, so that a thread finds its own without a call of the loader's, whose code would
+/// have to be fetched as well. A thread whose place another has finds its state by a variable of the thread.
+inline constexpr std::size_t kThreadPlaces = 512;
+extern std::atomic<ThreadState*> thread_places[kThreadPlaces];
+
+/// Pointers of threads whose stacks the C library maps differ in the bits from the twelfth on.
+inline std::atomic<ThreadState*>& place_of(const void* thread_pointer) noexcept {
+  const auto address = reinterpret_cast<std::uintptr_t>(thread_pointer);
+  return thread_places[(address >> 12 ^ address >> 21) % kThreadPlaces];
+}
+
+ThreadState* find_this_thread(std::uint32_t session_generation) noexcept;
+
+}  // namespace detail
+
 /// The state of the calling thread; null if memory ran out. Safe in callbacks.
-[[gnu::hot]] ThreadState* this_thread(std::uint32_t session_generation) noexcept;
+[[gnu::always_inline]] inline ThreadState* this_thread(std::uint32_t session_generation) noexcept {
+  const void* const own = __builtin_thread_pointer();
+  ThreadState* const state = detail::place_of(own).load(std::memory_order_acquire);
+  if (state != nullptr && state->thread_pointer.load(std::memory_order_relaxed) == own &&
+      state->generation == session_generation) [[likely]]
+    return state;
+  return detail::find_this_thread(session_generation);
+}
 
 /// All states ever made, newest first.
 ThreadState* all_threads() noexcept;

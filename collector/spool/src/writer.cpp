@@ -218,6 +218,7 @@ Lane* Writer::own_lane() noexcept {
 }
 
 bool Writer::take_chunk_or_lose(Lane& own, std::uint32_t record_bytes) noexcept {
+  if (detached_.load(std::memory_order_relaxed)) return false;
   if (take_chunk(own)) return true;
   count_lost(record_bytes);
   return false;

@@ -57,10 +57,10 @@ class CaptureWatch {
   void release_launch() noexcept;
 
  private:
+  std::atomic<std::uint32_t> captures_{0};  // first: SessionState has it on a line of the cache with others
   std::mutex mutex_;
   std::condition_variable changed_;
   std::vector<Key> streams_;  // that capture
-  std::atomic<std::uint32_t> captures_{0};
   std::uint32_t holds_ = 0, launches_ = 0;
 };
 

@@ -18,33 +18,56 @@ class DeviceLaunches {
   /// A context was made; ids from kMaxContexts on are not remembered.
   void context_created(std::uint32_t context_id, std::uint32_t device_id) noexcept {
     if (context_id < kMaxContexts && device_id < kMaxDevices)
-      device_of_context_[context_id].store(static_cast<std::uint8_t>(device_id + 1),
-                                           std::memory_order_relaxed);
+      place_of_context(context_id).store(static_cast<std::uint8_t>(device_id + 1), std::memory_order_relaxed);
   }
   /// kUnknown: the context was made unseen, or too many were.
   std::uint32_t device_of(std::uint32_t context_id) const noexcept {
     const std::uint8_t known =
-        context_id < kMaxContexts ? device_of_context_[context_id].load(std::memory_order_relaxed) : 0;
+        context_id < kMaxContexts ? place_of_context(context_id).load(std::memory_order_relaxed) : 0;
     return known > 0 ? known - 1u : kUnknown;
   }
   void note(std::uint32_t device_id, std::uint32_t correlation_id) noexcept {
     if (device_id >= kMaxDevices) return;
-    latest_[device_id].store(correlation_id, std::memory_order_relaxed);
+    latest_on(device_id).store(correlation_id, std::memory_order_relaxed);
     const std::uint64_t bit = std::uint64_t{1} << device_id;
-    if ((used_.load(std::memory_order_relaxed) & bit) == 0) used_.fetch_or(bit, std::memory_order_release);
+    if ((near_.used.load(std::memory_order_relaxed) & bit) == 0)
+      near_.used.fetch_or(bit, std::memory_order_release);
   }
   /// Correlation id of the latest launch; 0 before the first.
   std::uint32_t latest(std::uint32_t device_id) const noexcept {
-    return device_id < kMaxDevices ? latest_[device_id].load(std::memory_order_relaxed) : 0;
+    return device_id < kMaxDevices ? latest_on(device_id).load(std::memory_order_relaxed) : 0;
   }
   /// A bit a device that something was launched on.
-  std::uint64_t used() const noexcept { return used_.load(std::memory_order_acquire); }
+  std::uint64_t used() const noexcept { return near_.used.load(std::memory_order_acquire); }
 
  private:
-  static constexpr std::uint32_t kMaxContexts = 256;
-  alignas(64) std::atomic<std::uint64_t> used_{0};  // beside the few contexts that most programs have
-  std::array<std::atomic<std::uint8_t>, kMaxContexts> device_of_context_{};  // device + 1; 0: not known
-  std::array<std::atomic<std::uint32_t>, kMaxDevices> latest_{};
+  static constexpr std::uint32_t kMaxContexts = 256, kNearContexts = 24, kNearDevices = 8;
+  using DeviceOfContext = std::atomic<std::uint8_t>;  // device + 1; 0: not known
+  using Latest = std::atomic<std::uint32_t>;
+
+  DeviceOfContext& place_of_context(std::uint32_t id) noexcept {
+    return id < kNearContexts ? near_.device_of_context[id] : far_contexts_[id - kNearContexts];
+  }
+  const DeviceOfContext& place_of_context(std::uint32_t id) const noexcept {
+    return id < kNearContexts ? near_.device_of_context[id] : far_contexts_[id - kNearContexts];
+  }
+  Latest& latest_on(std::uint32_t device_id) noexcept {
+    return device_id < kNearDevices ? near_.latest[device_id] : far_latest_[device_id - kNearDevices];
+  }
+  const Latest& latest_on(std::uint32_t device_id) const noexcept {
+    return device_id < kNearDevices ? near_.latest[device_id] : far_latest_[device_id - kNearDevices];
+  }
+
+  /// What the launches of most programs come by, on one line of the cache.
+  struct alignas(64) Near {
+    std::atomic<std::uint64_t> used{0};
+    std::array<Latest, kNearDevices> latest{};
+    std::array<DeviceOfContext, kNearContexts> device_of_context{};
+  };
+  static_assert(sizeof(Near) == 64);
+  Near near_;
+  std::array<DeviceOfContext, kMaxContexts - kNearContexts> far_contexts_{};
+  std::array<Latest, kMaxDevices - kNearDevices> far_latest_{};
 };
 
 }  // namespace ridgeline::agent

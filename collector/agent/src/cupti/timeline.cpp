@@ -340,11 +340,11 @@ void Timeline::note_start(std::uint32_t device_id, std::uint32_t correlation_id,
 bool Timeline::is_helper(const KnownName& name, std::uint32_t correlation_id,
                          std::int64_t start_ns) noexcept {
   if (name.helper && intervals_.any()) {
-    const bool launched = seen_.in_step(correlation_id, name.kernel_id);
+    const bool launched = seen_->in_step(correlation_id, name.kernel_id);
     has_own_of_that_name_ = has_own_of_that_name_ || launched;
     if (!launched && !has_own_of_that_name_) return true;
   }
-  return !seen_.seen(correlation_id, name.kernel_id) && (name.helper || intervals_.contains(start_ns));
+  return !seen_->seen(correlation_id, name.kernel_id) && (name.helper || intervals_.contains(start_ns));
 }
 
 void Timeline::take_kernel(const CUpti_ActivityKernel9& k) noexcept {
@@ -361,7 +361,7 @@ void Timeline::take_kernel(const CUpti_ActivityKernel9& k) noexcept {
     return;
   }
   if ((windowed_.load(std::memory_order_acquire) || unnoted_.load(std::memory_order_relaxed)) &&
-      !seen_.seen(k.correlationId, 0))
+      !seen_->seen(k.correlationId, 0))
     return;
   if (k.deviceId < kMaxDevices) {
     auto& newest_here = newest_correlation_ids_[k.deviceId];
@@ -405,7 +405,7 @@ void Timeline::take_kernel(const CUpti_ActivityKernel9& k) noexcept {
   r.local_memory_per_thread_bytes = k.localMemoryPerThread;
   r.channel_id = k.channelID;
   if (watch_ != nullptr && watch_->watching() && !node && !zero && !intervals_.contains(start_ns) &&
-      seen_.in_step(k.correlationId, kernel_id) && !name.excluded)
+      seen_->in_step(k.correlationId, kernel_id) && !name.excluded)
     watch_->add(r);
   if (without_steps_ != nullptr && without_steps_->watching() && !node && !zero &&
       !intervals_.contains(start_ns))

@@ -30,8 +30,7 @@ namespace ridgeline::agent {
 class SeenLaunches {
  public:
   static constexpr std::uint32_t kSlots = 1u << 20;
-  SeenLaunches() : slots_(new std::atomic<std::uint64_t>[kSlots]()) {}
-  ~SeenLaunches() { delete[] slots_; }
+  SeenLaunches() = default;
   SeenLaunches(const SeenLaunches&) = delete;
   SeenLaunches& operator=(const SeenLaunches&) = delete;
   static constexpr std::uint32_t kGraphLaunch = 0xffffffff;
@@ -58,7 +57,7 @@ class SeenLaunches {
   }
 
  private:
-  std::atomic<std::uint64_t>* slots_;
+  std::array<std::atomic<std::uint64_t>, kSlots> slots_{};
 };
 
 /// Times during which a counter session was open: only then CUPTI launches kernels of its own.
@@ -133,7 +132,7 @@ class Timeline {
   /// Durations of timeline kernels are added up in `times` from now on. Before enable().
   void time_launches(counting::ProgramTimes* times) noexcept { times_ = times; }
 
-  SeenLaunches& seen() noexcept { return seen_; }
+  SeenLaunches& seen() noexcept { return *seen_; }
   /// Records of graphs' nodes are counted by launch from now on. Before enable().
   void count_graph_launches() { graphs_ = std::make_unique<GraphLaunches>(); }
   /// Null: they are not counted.
@@ -208,7 +207,7 @@ class Timeline {
     std::array<std::atomic<std::int64_t>, kMax> start_ns{};  // of the first kernel after each
   };
   std::array<Marks, kMaxDevices> marks_{};
-  SeenLaunches seen_;
+  const std::unique_ptr<SeenLaunches> seen_ = std::make_unique<SeenLaunches>();
   std::unique_ptr<GraphLaunches> graphs_;
   CounterIntervals intervals_;
   ConcurrencyWatch *watch_ = nullptr, *without_steps_ = nullptr;

@@ -25,7 +25,7 @@
 
 namespace ridgeline::agent {
 
-class CallSwitch {
+class alignas(64) CallSwitch {
  public:
   explicit CallSwitch(SessionState& parts) noexcept;
 
@@ -75,7 +75,12 @@ class CallSwitch {
   enum class Kind : std::uint8_t { none, launch, other };
   using Clock = std::chrono::steady_clock;
 
-  Kind kind_of(CUpti_CallbackId id) const noexcept { return id < kinds_.size() ? kinds_[id] : Kind::none; }
+  Kind kind_of(CUpti_CallbackId id) const noexcept {
+    // By which most launches go: known without a look.
+    if (id == CUPTI_DRIVER_TRACE_CBID_cuLaunchKernel) [[likely]]
+      return Kind::launch;
+    return id < kinds_.size() ? kinds_[id] : Kind::none;
+  }
   static std::atomic<std::uint32_t>& inside_of(ThreadState& thread, Kind kind) noexcept {
     return kind == Kind::launch ? thread.launches_inside : thread.others_inside;
   }
@@ -90,7 +95,7 @@ class CallSwitch {
   void set(bool on, bool launches_too) noexcept;
 
   SessionState& session_;
-  AsymmetricFence fence_;
+  AsymmetricFence fence_;  // with what follows on one line of the cache
   std::atomic<bool> switching_{false}, wanted_{false}, launches_off_{false}, others_off_{false};
   CUpti_SubscriberHandle subscriber_ = nullptr;
   std::array<Kind, CUPTI_DRIVER_TRACE_CBID_SIZE> kinds_{};

@@ -59,13 +59,13 @@ void LaunchRecorder::enter(ThreadState& thread, CUpti_CallbackId id,
   look_up_kernel(thread, id, data);
   const bool captured = is_captured(thread.launch);
   std::int64_t entered_ns = 0;
-  if (period_.watches() && !captured) {
+  if (session_.looks_for_period.load(std::memory_order_relaxed) && !captured) {
     entered_ns = note_for_period(thread, id, data);
     // It may have begun a step that is not recorded.
     if (!recording_.load(std::memory_order_relaxed)) [[unlikely]]
       return thread.launch_noted.store(false, std::memory_order_relaxed);
   }
-  if (stretches_.wants_launch() && !captured) [[unlikely]] {
+  if (session_.stretch.load(std::memory_order_relaxed) != StretchState::idle && !captured) [[unlikely]] {
     stretches_.note_launch(thread, is_graph_launch(id));
     entered_ns = 0;
   }
@@ -75,12 +75,40 @@ void LaunchRecorder::enter(ThreadState& thread, CUpti_CallbackId id,
   if (!captured && attend(thread, id, data)) [[unlikely]]
     entered_ns = 0;  // it took its time
   thread.graph_node_created = false;
-  session_.timeline->seen().mark(data.correlationId,
-                                 is_graph_launch(id) ? SeenLaunches::kGraphLaunch : thread.launch_kernel_id);
+  session_.seen->mark(data.correlationId,
+                      is_graph_launch(id) ? SeenLaunches::kGraphLaunch : thread.launch_kernel_id);
   // What the exit writes to comes into the cache while the driver launches.
   session_.steps.current().prefetch();
   if (thread.lane != nullptr) thread.lane->prefetch();
-  thread.launch_enter_ns = entered_ns != 0 ? entered_ns : now_ns();
+  thread.launch_enter_ns = entered_ns;
+  if (entered_ns == 0) note_entry(thread);
+}
+
+// Its time is asked for at the exit, with that of the exit.
+void LaunchRecorder::note_entry(ThreadState& thread) const noexcept {
+  thread.launch_enter_count = LaunchClock::count();
+  if (!session_.launch_clock.has_rate()) [[unlikely]]
+    thread.launch_enter_ns = session_.api->now_ns();
+}
+
+LaunchClock::Span LaunchRecorder::span_of(const ThreadState& thread) const noexcept {
+  const std::uint64_t count = LaunchClock::count();
+  const bool known = thread.launch_enter_ns != 0;
+  LaunchClock::Span span = session_.launch_clock.since(known ? count : thread.launch_enter_count, count);
+  if (span.end_ns == 0) [[unlikely]]
+    span = span_by_cupti(thread, count);
+  if (known) {
+    span.begin_ns = thread.launch_enter_ns;
+    span.end_ns = std::max(span.end_ns, span.begin_ns);  // of two clocks, perhaps
+  }
+  return span;
+}
+
+// The counter is none to go by, or was not for a while.
+LaunchClock::Span LaunchRecorder::span_by_cupti(const ThreadState& thread,
+                                                std::uint64_t count) const noexcept {
+  const std::int64_t now = session_.api->now_ns();
+  return {now - session_.launch_clock.lasted_ns(thread.launch_enter_count, count), now};
 }
 
 // What counts, looks into or delays the launch.
@@ -123,7 +151,7 @@ void LaunchRecorder::count_alone(ThreadState& thread, CUpti_CallbackId id,
   // The driver may load it now.
   if (careful && !is_graph_launch(id) && !is_loaded(thread, thread.launch.function))
     return alone_.code_comes();
-  if (!period_.watches()) {
+  if (!session_.looks_for_period.load(std::memory_order_relaxed)) {
     if (careful) alone_.count_launch(now_ns() - since_ns);
     return;
   }
@@ -178,13 +206,21 @@ void LaunchRecorder::look_up_kernel(ThreadState& thread, CUpti_CallbackId id,
   thread.launch_collective = thread.launch_kernel->collective;
 }
 
-// Looked up again: the call may have loaded a module.
 std::uint32_t LaunchRecorder::code_of(ThreadState& thread, const CUpti_CallbackData& data) const noexcept {
   if (thread.launch_kernel == nullptr) [[unlikely]]
     return 0;
-  auto& cached = cached_kernel(thread, data.symbolName);
-  if (!cached.code_known) [[unlikely]] {
-    cached.code = session_.kernels.code_of(cached.function, data.symbolName);
+  const ThreadState::CachedKernel& cached = *thread.launch_kernel;
+  const std::uint32_t modules = session_.module_generation.load(std::memory_order_acquire);
+  if (!cached.code_known || cached.module_generation != modules) [[unlikely]]
+    return learn_code(thread, data.symbolName);
+  return cached.code;
+}
+
+// Looked up again: the call may have loaded a module.
+std::uint32_t LaunchRecorder::learn_code(ThreadState& thread, const char* name) const noexcept {
+  auto& cached = cached_kernel(thread, name);
+  if (!cached.code_known) {
+    cached.code = session_.kernels.code_of(cached.function, name);
     cached.code_known = cached.function != nullptr;
   }
   return cached.code;
@@ -225,8 +261,9 @@ void LaunchRecorder::end_launch(ThreadState& thread, CUpti_CallbackId id,
   spool::LaunchRecord& record = place != nullptr ? *place : unplaced(thread);
   record.correlation_id = data.correlationId;
   record.thread_id = thread.thread_id;
-  record.enter_ns = thread.launch_enter_ns;
-  record.exit_ns = std::max(now_ns(), record.enter_ns);  // of two clocks, perhaps
+  const LaunchClock::Span span = span_of(thread);
+  record.enter_ns = span.begin_ns;
+  record.exit_ns = span.end_ns;
   record.nvtx_path_id = NvtxTracker::path_of(thread);
   record.nvtx_range_id = NvtxTracker::range_of(thread);
   record.step_index = session_.steps.active();
@@ -241,13 +278,21 @@ void LaunchRecorder::end_launch(ThreadState& thread, CUpti_CallbackId id,
   else
     end_kernel(thread, data, verdict, record);
   if (session_.interventions != nullptr) [[unlikely]]
-    session_.interventions->launch_exit(thread, record, record.header.flags != 0);
+    end_delayed(thread, record);
   if (verdict == Verdict::excluded || verdict == Verdict::unmeasured) [[unlikely]]
     record.header.flags |= spool::kLaunchExcluded;
   if (place != nullptr) [[likely]]
     spool::Writer::commit<spool::LaunchRecord>(*thread.lane);
   else if (thread.lane == nullptr)
-    session_.writer.put(record);
+    put_unplaced(thread);
+}
+
+void LaunchRecorder::put_unplaced(const ThreadState& thread) noexcept {
+  session_.writer.put(thread.unplaced);
+}
+
+void LaunchRecorder::end_delayed(ThreadState& thread, const spool::LaunchRecord& record) noexcept {
+  session_.interventions->launch_exit(thread, record, record.header.flags != 0);
 }
 
 void LaunchRecorder::end_counting(ThreadState& thread, CUpti_CallbackId id, const CUpti_CallbackData& data,

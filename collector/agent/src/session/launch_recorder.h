@@ -12,7 +12,7 @@
 
 namespace ridgeline::agent {
 
-class LaunchRecorder {
+class alignas(64) LaunchRecorder {
  public:
   LaunchRecorder(SessionState& parts, PeriodSteps& period, Stretches& stretches, OrderRecorder& order,
                  AloneSteps& alone)
@@ -20,9 +20,9 @@ class LaunchRecorder {
 
   /// Launches are noted from now on, or no longer; one whose entry was noted is noted to its end.
   void record(bool on) noexcept { recording_.store(on, std::memory_order_release); }
-  /// Entry and exit of a driver call that launches. What they come by at each launch is short and lies together; the
-  /// rest, marked cold, elsewhere: a program's own code drives the agent's out of the nearest caches between two
-  /// launches, and what a launch takes is mostly to fetch it again.
+  /// Entry and exit of a driver call that launches. What they come by at each launch is short and lies together, in one
+  /// function each; the rest, marked cold, elsewhere: a program's own code drives the agent's out of the nearest caches
+  /// between two launches, and what a launch takes is mostly to fetch it again.
   [[gnu::hot]] void enter(ThreadState& thread, CUpti_CallbackId id, const CUpti_CallbackData& data) noexcept;
   [[gnu::hot]] void exit(ThreadState& thread, CUpti_CallbackId id, const CUpti_CallbackData& data) noexcept;
 
@@ -32,6 +32,11 @@ class LaunchRecorder {
     const std::int64_t now = session_.launch_clock.now_ns();
     return now != 0 ? now : session_.api->now_ns();
   }
+  [[gnu::always_inline]] inline void note_entry(ThreadState& thread) const noexcept;
+  /// From its entry to now, which is its exit.
+  [[gnu::always_inline]] inline LaunchClock::Span span_of(const ThreadState& thread) const noexcept;
+  [[gnu::cold]] [[gnu::noinline]] LaunchClock::Span span_by_cupti(const ThreadState& thread,
+                                                                  std::uint64_t count) const noexcept;
   /// What is to be done with a launch beside noting it.
   struct Attention {
     bool counted = false, looked_into = false, delayed = false;
@@ -54,9 +59,13 @@ class LaunchRecorder {
   [[gnu::cold]] void learn_kernel(ThreadState::CachedKernel& cached, const void* function, const char* name,
                                   std::uint32_t modules) const noexcept;
   void look_up_kernel(ThreadState& thread, CUpti_CallbackId id, const CUpti_CallbackData& data) noexcept;
-  std::uint32_t code_of(ThreadState& thread, const CUpti_CallbackData& data) const noexcept;
+  [[gnu::always_inline]] inline std::uint32_t code_of(ThreadState& thread,
+                                                      const CUpti_CallbackData& data) const noexcept;
+  [[gnu::cold]] [[gnu::noinline]] std::uint32_t learn_code(ThreadState& thread,
+                                                           const char* name) const noexcept;
   /// True if it took time.
-  bool attend(ThreadState& thread, CUpti_CallbackId id, const CUpti_CallbackData& data) noexcept;
+  [[gnu::always_inline]] inline bool attend(ThreadState& thread, CUpti_CallbackId id,
+                                            const CUpti_CallbackData& data) noexcept;
   [[gnu::cold]] void begin_attending(ThreadState& thread, CUpti_CallbackId id, const CUpti_CallbackData& data,
                                      const Attention& attention) noexcept;
   [[gnu::cold]] void end_counting(ThreadState& thread, CUpti_CallbackId id, const CUpti_CallbackData& data,
@@ -64,13 +73,17 @@ class LaunchRecorder {
   [[gnu::cold]] LaunchCall call_of(const ThreadState& thread, CUpti_CallbackId id,
                                    const CUpti_CallbackData& data) const noexcept;
   [[gnu::cold]] static spool::LaunchRecord& unplaced(ThreadState& thread) noexcept;
-  [[gnu::hot]] void end_launch(ThreadState& thread, CUpti_CallbackId id,
-                               const CUpti_CallbackData& data) noexcept;
-  void end_kernel(ThreadState& thread, const CUpti_CallbackData& data, Verdict verdict,
-                  spool::LaunchRecord& record) noexcept;
+  [[gnu::cold]] [[gnu::noinline]] void end_delayed(ThreadState& thread,
+                                                   const spool::LaunchRecord& record) noexcept;
+  [[gnu::cold]] [[gnu::noinline]] void put_unplaced(const ThreadState& thread) noexcept;
+  [[gnu::always_inline]] inline void end_launch(ThreadState& thread, CUpti_CallbackId id,
+                                                const CUpti_CallbackData& data) noexcept;
+  [[gnu::always_inline]] inline void end_kernel(ThreadState& thread, const CUpti_CallbackData& data,
+                                                Verdict verdict, spool::LaunchRecord& record) noexcept;
   [[gnu::noinline]] void end_other(ThreadState& thread, const CUpti_CallbackData& data, bool failed,
                                    bool graph, spool::LaunchRecord& record) noexcept;
-  void note_on_device(ThreadState& thread, const CUpti_CallbackData& data) noexcept;
+  [[gnu::always_inline]] inline void note_on_device(ThreadState& thread,
+                                                    const CUpti_CallbackData& data) noexcept;
   /// DeviceLaunches::kUnknown if CUPTI cannot tell.
   std::uint32_t device_of(const CUpti_CallbackData& data) noexcept;
   [[gnu::cold]] std::uint32_t ask_for_device(const CUpti_CallbackData& data) noexcept;

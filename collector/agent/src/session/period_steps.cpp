@@ -134,7 +134,7 @@ void PeriodSteps::on_range_end(const ThreadState& thread, std::int64_t now_ns) n
 
 void PeriodSteps::steps_are_marked(ThreadState& thread) noexcept {
   while (boundary_lock_.test_and_set(std::memory_order_acquire)) sched_yield();
-  if (watches_.exchange(false) && period_.active()) {
+  if (session_.looks_for_period.exchange(false) && period_.active()) {
     end_step(thread);
     if (session_.steps.steps_begun() > 0) session_.steps.restart_schedule(spool::kStepSupersedes);
     session_.agreement.ask();

@@ -18,7 +18,7 @@ class PeriodSteps {
   PeriodSteps(SessionState& parts, StepConductor& conductor) : session_(parts), conductor_(conductor) {}
 
   /// True until a range marks a step: launches are to be noted. One relaxed load.
-  bool watches() const noexcept { return watches_.load(std::memory_order_relaxed); }
+  bool watches() const noexcept { return session_.looks_for_period.load(std::memory_order_relaxed); }
   /// At a launch's entry, before anything else is done with it. `kernel_name` null: a graph. True: a step ended or
   /// began.
   [[gnu::hot]] bool note_launch(ThreadState& thread, steps::Key key, const char* kernel_name,
@@ -54,7 +54,6 @@ class PeriodSteps {
   steps::RangeWatch ranges_;
   std::atomic_flag ranges_lock_ = ATOMIC_FLAG_INIT;
   std::atomic<bool> ranges_taken_{false};
-  std::atomic<bool> watches_{true};
   std::atomic_flag boundary_lock_ = ATOMIC_FLAG_INIT;
   std::atomic<std::uint32_t> step_{spool::kNoStep};  // the open step by period
   std::atomic<std::uint32_t> context_{0};            // whose launches are looked at

@@ -55,6 +55,7 @@ void Session::make_tiers() {
   session_.timeline =
       std::make_unique<Timeline>(*session_.api, session_.writer, session_.totals, session_.kernels,
                                  session_.settings.buffer_bytes, session_.settings.buffer_count);
+  session_.seen = &session_.timeline->seen();
   if (wants_replay)
     session_.replay = std::make_unique<Replay>(
         *session_.api, session_.driver, session_.writer, session_.steps, session_.timeline->intervals(),

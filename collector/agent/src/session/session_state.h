@@ -42,6 +42,10 @@ namespace ridgeline::agent {
 
 class Interventions;
 
+/// Of the stretches of a program without steps (stretches.h): none is to come, one begins at the next launch, or one is
+/// open.
+enum class StretchState : std::uint8_t { idle, due, open };
+
 struct SessionState {
   SessionState(const Settings& its_settings, spool::Writer& its_writer, std::uint32_t its_generation)
       : settings(its_settings),
@@ -113,27 +117,31 @@ struct SessionState {
   OtherProcesses others;
   LaunchGate launch_gate;
 
-  DriverApi driver;  // from start_cupti() on
-  CaptureWatch captures;
+  /// From start_cupti() on.
+  const CuptiApi* api = nullptr;
+  DriverApi driver;
+  std::unique_ptr<Timeline> timeline;
+  std::unique_ptr<Sampling> sampling;  // where the schedule asks for it
   HostWaits host_waits;
 
-  /// What each callback reads, on one line of the cache.
+  /// What each callback reads, on one line of the cache, whose last is the count of captures.
   alignas(64) const std::uint32_t generation;       // of the process: a forked child has another
   std::atomic<std::uint32_t> module_generation{1};  // of what threads remember of kernels
   std::atomic<bool> closed{false};                  // nothing is recorded any more
   std::atomic<bool> graphs_seen{false};             // the program made a node of a CUDA graph
-  /// From start_cupti() on; the tiers only where the schedule asks for them.
-  const CuptiApi* api = nullptr;
-  std::unique_ptr<Timeline> timeline;
+  std::atomic<bool> looks_for_period{true};         // PeriodSteps': launches are to be noted
+  std::atomic<StretchState> stretch{StretchState::idle};
+  std::atomic<CUcontext> first_context{nullptr};  // that launched a kernel, and is there
+  SeenLaunches* seen = nullptr;                   // the timeline's, once it is there
+  /// From start_cupti() on, where the schedule asks for them.
   std::unique_ptr<Replay> replay;
-  std::unique_ptr<Sampling> sampling;
   std::unique_ptr<PcSampling> stalls;
   Interventions* interventions = nullptr;  // null: no launch is to be delayed
+  CaptureWatch captures;
 
   DeviceLaunches device_launches;
   StreamTable streams;
-  std::atomic<CUcontext> first_context{nullptr};  // that launched a kernel, and is there
-  std::timed_mutex context_mutex;                 // held while the agent's thread uses it
+  std::timed_mutex context_mutex;  // held while the agent's thread uses first_context
 };
 
 }  // namespace ridgeline::agent

@@ -24,7 +24,6 @@ class Stretches {
   Stretches(SessionState& parts, StepConductor& conductor) : session_(parts), conductor_(conductor) {}
 
   /// True if note_launch() has something to do. One relaxed load.
-  bool wants_launch() const noexcept { return state_.load(std::memory_order_relaxed) != State::idle; }
   /// At the entry of a launch that is not captured, before anything else is done with it.
   void note_launch(ThreadState& thread, bool graph) noexcept;
   /// The agent's thread.
@@ -33,7 +32,7 @@ class Stretches {
   std::uint32_t begun() const noexcept { return number_.load(std::memory_order_relaxed); }
 
  private:
-  enum class State { idle, due, open };
+  using State = StretchState;
   bool may_begin(std::int64_t now_ns) const noexcept;
   bool wants_samples(std::int64_t now_ns) noexcept;
   void settle_window() noexcept;
@@ -46,7 +45,7 @@ class Stretches {
 
   SessionState& session_;
   StepConductor& conductor_;
-  std::atomic<State> state_{State::idle};
+  std::atomic<State>& state_ = session_.stretch;
   std::atomic_flag lock_ = ATOMIC_FLAG_INIT;
   std::atomic<bool> samples_{false};       // the one that is due or open; else it counts
   std::atomic<std::uint32_t> number_{0};   // of the next one that counts

@@ -37,16 +37,18 @@ class LaunchSequence {
     foreign_context_.store(false, std::memory_order_relaxed);
     context_id_.store(0, std::memory_order_relaxed);
   }
+  /// Launches are only counted, for nobody asks what they are. Before the first.
+  void only_count() noexcept { kept_ = 0; }
   /// Stores a launch and gives its ordinal.
   std::uint32_t append(const SequenceEntry& entry, std::uint32_t context_id) noexcept {
     const std::uint32_t at = count_.fetch_add(1, std::memory_order_relaxed);
-    if (at < kCapacity) entries_[at] = entry;
+    if (at < kept_) entries_[at] = entry;
     if (context_id_.load(std::memory_order_relaxed) != context_id) [[unlikely]]
       note_context(context_id);
     return at;
   }
   /// One is about to be stored.
-  void prefetch() const noexcept { __builtin_prefetch(entries_ + count() % kCapacity, 1); }
+  void prefetch() const noexcept { __builtin_prefetch(entries_ + (kept_ != 0 ? count() % kCapacity : 0), 1); }
   void count_graph_launch() noexcept { graph_launches_.fetch_add(1, std::memory_order_relaxed); }
 
   std::uint32_t count() const noexcept { return count_.load(std::memory_order_relaxed); }
@@ -71,6 +73,7 @@ class LaunchSequence {
   }
 
   SequenceEntry* entries_;
+  std::uint32_t kept_ = kCapacity;  // the first so many
   std::atomic<std::uint32_t> count_{0};
   std::atomic<std::uint32_t> graph_launches_{0};
   std::atomic<std::uint32_t> context_id_{0};

@@ -11,7 +11,12 @@ StepTracker::StepTracker(spool::Writer& writer, const Schedule& schedule, std::s
       schedule_(schedule),
       compares_(schedule.has(Phase::sample) || schedule.has(Phase::replay)),
       name_(std::move(name)),
-      total_steps_(schedule.total_steps()) {}
+      total_steps_(schedule.total_steps()) {
+  constexpr Phase kOfLaunches[] = {Phase::sample, Phase::replay, Phase::cold, Phase::flops};
+  if (std::none_of(std::begin(kOfLaunches), std::end(kOfLaunches),
+                   [&](Phase phase) { return schedule.has(phase); }))
+    for (LaunchSequence& sequence : sequences_) sequence.only_count();
+}
 
 std::string_view StepTracker::step_name(std::string_view range) const noexcept {
   if (range.substr(0, name_.size()) == name_) {

@@ -90,8 +90,6 @@ class Writer {
   template <typename T>
   [[nodiscard]] T* claim(Lane& own) noexcept {
     static_assert(kTypeOf<T> != RecordType::none && sizeof(T) % 8 == 0);
-    if (detached_.load(std::memory_order_relaxed)) [[unlikely]]
-      return nullptr;
     if (!own.has_room(sizeof(T))) [[unlikely]]
       if (!take_chunk_or_lose(own, sizeof(T))) return nullptr;
     T* const record = reinterpret_cast<T*>(own.end());
@@ -106,7 +104,10 @@ class Writer {
 
   void maintain() noexcept;
   /// In a forked child: from now on everything is dropped. Async-signal-safe.
-  void detach() noexcept { detached_.store(true, std::memory_order_relaxed); }
+  void detach() noexcept {
+    detached_.store(true, std::memory_order_relaxed);
+    for (Lane& lane : own_lanes_) lane.chunk = nullptr;  // its threads do not look at `detached_` each time
+  }
 
   Statistics statistics() const noexcept;
   const std::string& path() const noexcept { return path_; }
