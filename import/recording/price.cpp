@@ -24,7 +24,8 @@ constexpr double kMaxRatio = 1.5;
 double student_t(std::size_t freedom) {
   constexpr double kTable[] = {12.71, 4.303, 3.182, 2.776, 2.571, 2.447,
                                2.365, 2.306, 2.262, 2.228, 2.201, 2.179};
-  return freedom == 0 ? kTable[0] : freedom > std::size(kTable) ? 2.16 : kTable[freedom - 1];
+  if (freedom == 0) return kTable[0];
+  return freedom > std::size(kTable) ? student_95(static_cast<double>(freedom)) : kTable[freedom - 1];
 }
 
 double variance(const std::vector<double>& values) {
@@ -48,13 +49,30 @@ double error_of_pairs(const std::vector<double>& differences) {
          std::sqrt(variance(differences) / static_cast<double>(differences.size()));
 }
 
-// When the device was through with the last step, if the host was past it before that.
-std::optional<std::int64_t> behind_until(const StepBlock& block, const RecordedSteps& steps) {
+// The first step behind the block, if one of its launches has a kernel.
+const RecordedStep* step_behind(const StepBlock& block, const RecordedSteps& steps) {
   const auto next = steps.steps.find(block.first_step + block.steps);
-  if (next == steps.steps.end() || next->second.first_joined_id == UINT32_MAX) return std::nullopt;
-  const RecordedStep& step = next->second;
-  return step.first_start_ns - step.first_enter_ns > kBehindNs ? std::optional(step.first_start_ns)
-                                                               : std::nullopt;
+  return next == steps.steps.end() || next->second.first_joined_id == UINT32_MAX ? nullptr : &next->second;
+}
+
+// Recording comes back in the callback of a launch, where steps are found by those: it has no record, and the first
+// kernel behind such a block is the step's second. From one start to the other, in steps that are recorded whole.
+std::int64_t first_launch_ns(const std::vector<StepBlock>& blocks, const RecordedSteps& steps) {
+  std::vector<double> between;
+  for (const StepBlock& block : blocks) {
+    const RecordedStep* const step = block.alone ? nullptr : step_behind(block, steps);
+    if (step != nullptr && step->second_joined_id != UINT32_MAX)
+      between.push_back(static_cast<double>(step->second_start_ns - step->first_start_ns));
+  }
+  return between.empty() ? 0 : std::max<std::int64_t>(std::llround(median(between)), 0);
+}
+
+// When the device was through with the last step, if the host was past it before that.
+std::optional<std::int64_t> behind_until(const StepBlock& block, const RecordedSteps& steps,
+                                         std::int64_t first_launch_ns) {
+  const RecordedStep* const step = step_behind(block, steps);
+  if (step == nullptr || step->first_start_ns - step->first_enter_ns <= kBehindNs) return std::nullopt;
+  return step->first_start_ns - (block.alone && block.by_period ? first_launch_ns : 0);
 }
 
 // Of a step of the block, by the callbacks that counted them; empty if none did.
@@ -101,14 +119,16 @@ std::optional<Reason> price_of(const std::vector<StepBlock>& blocks, const Recor
                                const std::function<std::optional<KeptTracing>()>& kept_tracing) {
   std::vector<double> alone, recorded, remained, launches;  // of a step, each
   std::vector<double> of_pairs_alone, of_pairs_recorded, differences;
-  std::optional<double> before;  // the pace of the recorded block that none that ran alone has followed yet
+  double before = 0;  // the pace of the recorded block that none that ran alone has followed yet; 0: there is none
   std::int64_t steps_alone = 0, steps_recorded = 0;
   std::size_t behind = 0;  // blocks alone whose device sets the pace
   bool by_period = false;
-  for (const StepBlock& block : of_the_latest_period(blocks, steps)) {
+  const std::vector<StepBlock> latest = of_the_latest_period(blocks, steps);
+  const std::int64_t first_ns = first_launch_ns(latest, steps);
+  for (const StepBlock& block : latest) {
     if (block.steps == 0 || block.end_ns <= block.start_ns) continue;
     const double count = block.steps;
-    const std::optional<std::int64_t> behind_ns = behind_until(block, steps);
+    const std::optional<std::int64_t> behind_ns = behind_until(block, steps, first_ns);
     const std::int64_t end_ns = std::max(block.end_ns, behind_ns.value_or(block.end_ns));
     const auto pace = static_cast<double>(end_ns - block.start_ns) / count;
     by_period = by_period || block.by_period;
@@ -117,11 +137,11 @@ std::optional<Reason> price_of(const std::vector<StepBlock>& blocks, const Recor
       alone.push_back(pace - remained.back());
       behind += behind_ns ? 1 : 0;
       steps_alone += block.steps;
-      if (before) {
+      if (before > 0) {
         of_pairs_alone.push_back(alone.back());
-        of_pairs_recorded.push_back(*before);
-        differences.push_back(*before - alone.back());
-        before.reset();
+        of_pairs_recorded.push_back(before);
+        differences.push_back(before - alone.back());
+        before = 0;
       }
     } else {
       recorded.push_back(pace);

@@ -113,6 +113,25 @@ void RecordedSteps::LaunchPass::add(const Execution& execution) {
   join_.add(execution, [this](const Execution& each, const Call* of) { joined(each, of); });
 }
 
+namespace {
+
+// Executions come in any order.
+void note_first(RecordedStep& step, std::uint32_t correlation_id, std::int64_t enter_ns,
+                std::int64_t start_ns) {
+  if (correlation_id < step.first_joined_id) {
+    step.second_joined_id = step.first_joined_id;
+    step.second_start_ns = step.first_start_ns;
+    step.first_joined_id = correlation_id;
+    step.first_enter_ns = enter_ns;
+    step.first_start_ns = start_ns;
+  } else if (correlation_id > step.first_joined_id && correlation_id < step.second_joined_id) {
+    step.second_joined_id = correlation_id;
+    step.second_start_ns = start_ns;
+  }
+}
+
+}  // namespace
+
 void RecordedSteps::LaunchPass::joined(const Execution& execution, const Call* call) {
   const bool timed = has_time(execution.start_ns, execution.end_ns);
   RecordedStep* step = call == nullptr ? nullptr : finder_.find(call->step);
@@ -126,11 +145,7 @@ void RecordedSteps::LaunchPass::joined(const Execution& execution, const Call* c
   }
   if (step == nullptr) return;
   if (!call->graph) ++step->kernel_records;
-  if (timed && call->enter_ns && call->correlation_id < step->first_joined_id) {
-    step->first_joined_id = call->correlation_id;
-    step->first_enter_ns = *call->enter_ns;
-    step->first_start_ns = execution.start_ns;
-  }
+  if (timed && call->enter_ns) note_first(*step, call->correlation_id, *call->enter_ns, execution.start_ns);
   if (timed) {
     step->gpu_start_ns = std::min(step->gpu_start_ns.value_or(execution.start_ns), execution.start_ns);
     step->gpu_end_ns = std::max(step->gpu_end_ns.value_or(execution.end_ns), execution.end_ns);

@@ -59,6 +59,9 @@ struct RecordedStep {
   /// Of its first launch that has a record: how far the device is behind the host there.
   std::uint32_t first_joined_id = UINT32_MAX;
   std::int64_t first_enter_ns = 0, first_start_ns = 0;
+  /// And of the one after it: how long the device is at the first.
+  std::uint32_t second_joined_id = UINT32_MAX;
+  std::int64_t second_start_ns = 0;
   std::uint32_t first_correlation_id = UINT32_MAX, last_correlation_id = 0;
   /// Kernel launches are numbered alone: a graph launch has no position, but its kernels take places in the capture.
   /// By order of launch: correlation id, position of the next kernel launch, kernels of this and all earlier graph

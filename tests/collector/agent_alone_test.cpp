@@ -118,12 +118,12 @@ TEST(AloneSteps, StandInBlocksAmongTheRecordedOnes) {
 TEST(AloneSteps, MayKeepTheRecordsOnAndStandAsOftenAsTheyFit) {
   FakeCupti cupti;
   PricedProgram p(cupti,
-                  {{"RIDGELINE_SCHEDULE", "warmup=1,timeline=200"}, {"RIDGELINE_ALONE_KEEPS_RECORDS", "1"}});
+                  {{"RIDGELINE_SCHEDULE", "warmup=1,timeline=400"}, {"RIDGELINE_ALONE_KEEPS_RECORDS", "1"}});
   bool disabled = false;
   p.in_step = [&] { disabled |= cupti.kernels_disabled > 0; };
-  p.steps(400);
-  EXPECT_EQ(PricedProgram::alone_in(p.program->contents()).size(), 39u * 3) << "16 parts otherwise";
-  EXPECT_EQ(p.unseen, 39 * 3 * 3) << "no callback";
+  p.steps(800);
+  EXPECT_EQ(PricedProgram::alone_in(p.program->contents()).size(), 79u * 3) << "64 parts otherwise";
+  EXPECT_EQ(p.unseen, 79 * 3 * 3) << "no callback";
   EXPECT_FALSE(disabled);
 }
 
@@ -134,8 +134,8 @@ TEST(AloneSteps, ALongTimelineHasMoreBlocks) {
   EXPECT_EQ(PricedProgram::alone_in(p.program->contents()).size(), 7u * 3) << "eight parts";
   FakeCupti longer;
   PricedProgram q(longer, {{"RIDGELINE_SCHEDULE", "warmup=1,timeline=400"}});
-  q.steps(500);
-  EXPECT_EQ(PricedProgram::alone_in(q.program->contents()).size(), 15u * 3) << "and no more than sixteen";
+  q.steps(700);
+  EXPECT_EQ(PricedProgram::alone_in(q.program->contents()).size(), 63u * 3) << "and no more than 64";
 }
 
 // A thread that waits for its own stream all the while.

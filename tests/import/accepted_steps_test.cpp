@@ -29,7 +29,8 @@ struct ShownParts<import::RecordedStep> {
         step.index, step.phase, step.source, step.stretch, step.number, step.position, step.start_ns,
         step.end_ns, step.launches_seen, step.kernel_records, step.gpu_start_ns, step.gpu_end_ns,
         step.kernel_end_ns, step.first_joined_id, step.first_enter_ns, step.first_start_ns,
-        step.first_correlation_id, step.last_correlation_id, step.graph_calls,
+        step.second_joined_id, step.second_start_ns, step.first_correlation_id, step.last_correlation_id,
+        step.graph_calls,
         std::map<std::uint32_t, import::CountedLaunch>(step.counted.begin(), step.counted.end()));
   }
 };

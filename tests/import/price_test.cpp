@@ -141,6 +141,34 @@ TEST(RecordingPrice, OfAProgramThatRunsAheadIsTheDevices) {
 }
 
 // Four micro-steps were taken for steps at first.
+// As above by the period of the launches: the launch in which recording comes back has no record, and its kernel, of
+// 1.5 ms, would be in the time of the steps alone.
+TEST(RecordingPrice, OfAProgramThatRunsAheadIsWithoutTheLaunchInWhichRecordingComesBack) {
+  auto blocks = host_bound_blocks();
+  RecordedSteps steps;
+  for (StepBlock& block : blocks) {
+    block.by_period = true;
+    block.launches = block.alone ? 30 : 0;
+    for (std::uint32_t i = 0; i < 3 && !block.alone; ++i)
+      steps.steps[block.first_step + i].launches_seen = 10;
+    RecordedStep& next = steps.steps[block.first_step + 3];
+    const std::int64_t through_ns = block.start_ns + 120 * kPriceMillisecond;
+    constexpr std::int64_t kFirstKernelNs = 1'500'000;
+    next.launches_seen = block.alone ? 9 : 10;
+    next.first_joined_id = 1;
+    next.first_enter_ns = block.end_ns;
+    next.first_start_ns = through_ns + (block.alone ? kFirstKernelNs : 0);
+    next.second_joined_id = 2;
+    next.second_start_ns = next.first_start_ns + kFirstKernelNs;
+  }
+  const auto price = price_of(blocks, steps);
+  ASSERT_TRUE(price);
+  EXPECT_EQ(price->number("alone_ns"), 40'000'000);
+  EXPECT_EQ(price->number("recorded_ns"), 40'000'000);
+  for (StepBlock& block : blocks) block.by_period = false;  // a range's begin: its first launch is recorded
+  EXPECT_EQ(price_of(blocks, steps)->number("alone_ns"), 40'500'000);
+}
+
 TEST(RecordingPrice, IsOfTheStepsThatTheRecordingEndsWith) {
   RecordedSteps steps;
   std::vector<StepBlock> blocks;

@@ -13,8 +13,9 @@ namespace {
 
 constexpr std::int64_t kMillisecond = 1'000'000;
 // A timeline phase is cut in so many parts, with a block that runs alone between two of them: as many as fit, since a
-// host's pace drifts, and each block is compared with the recorded one before it.
-constexpr std::uint32_t kMinParts = 4, kMaxParts = 16;
+// host's pace drifts, each block is compared with the recorded one before it, and where steps vary by a tenth it takes
+// fifty of them to tell 3 % of a step.
+constexpr std::uint32_t kMinParts = 4, kMaxParts = 64;
 // Of a block; of steps of a second and more, one.
 constexpr std::uint32_t kSteps = 3;
 constexpr std::int64_t kLongStepNs = 1000 * kMillisecond;
