@@ -119,7 +119,8 @@ std::optional<Reason> price_of(const std::vector<StepBlock>& blocks, const Recor
                                const std::function<std::optional<KeptTracing>()>& kept_tracing) {
   std::vector<double> alone, recorded, remained, launches;  // of a step, each
   std::vector<double> of_pairs_alone, of_pairs_recorded, differences;
-  double before = 0;  // the pace of the recorded block that none that ran alone has followed yet; 0: there is none
+  double before =
+      0;  // the pace of the recorded block that none that ran alone has followed yet; 0: there is none
   std::int64_t steps_alone = 0, steps_recorded = 0;
   std::size_t behind = 0;  // blocks alone whose device sets the pace
   bool by_period = false;
