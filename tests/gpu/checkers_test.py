@@ -352,6 +352,23 @@ class Checkers(unittest.TestCase):
         own[0]["error_ns"] = 4e6
         self.assertTrue(price.agreement([35.0, 35.8], [36.0, 36.2], own)[3], "it says itself how little it knows")
 
+    def test_five_prices_are_wanted_within_two_points(self):
+        def passes(near, judged):
+            checks = Quiet()
+            price.add_verdict(checks, near, judged)
+            return checks.rows[0]["passed"]
+
+        self.assertTrue(passes(list("abcde"), 9))
+        self.assertFalse(passes(list("abcd"), 9))
+        self.assertTrue(passes(["a"], 1), "no more were asked for")
+        self.assertFalse(passes([], 1))
+
+    def test_the_end_of_a_program_is_behind_the_blocks_that_run_alone(self):
+        for name, program in price.programs("gpt2_train").items():
+            steps = int([word for word in program.command if word.isdigit()][-1])
+            blocks = min(program.timeline // 5, 64) - 1
+            self.assertLessEqual(10 + program.timeline + 4 * blocks, steps * 2 // 3, name)
+
     def test_the_own_part_of_a_launch_is_what_is_above_the_records(self):
         self.assertEqual(launch_cost.own_part([150]), (150, None), "one round has no interval")
         own, error = launch_cost.own_part([100, 200, 150])

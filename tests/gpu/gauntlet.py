@@ -38,6 +38,7 @@ from turns import Turn
 
 STATUS = 7
 HANG_S = 30
+LONGEST_ALONE_S = 300  # beside a dozen others: where each makes contexts, one takes seconds
 NOT_RECORDED = 3  # ridgeline's own exit status
 KINDS = os.path.join(os.path.dirname(os.path.abspath(__file__)), "kinds")
 ENVIRONMENT = {"PYTHONPATH": KINDS, "JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS": "0", "JAX_PERSISTENT_CACHE_MIN_ENTRY_SIZE_BYTES": "-1"}
@@ -204,7 +205,7 @@ class Gauntlet:
         return kind.alone[key]
 
     def run_alone(self, kind, arguments, uuid):
-        return run([*kind.command, *arguments], timeout=150, env=self.environment(kind, uuid, os.path.join(self.o.out, "caches")))
+        return run([*kind.command, *arguments], timeout=LONGEST_ALONE_S, env=self.environment(kind, uuid, os.path.join(self.o.out, "caches")))
 
     def one(self, kind, number, uuid, turn):
         arguments, recording, fresh = drawn(kind, self.o.seed, number, self.o.stalls, self.o.later)
