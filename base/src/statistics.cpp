@@ -26,6 +26,12 @@ double median_absolute_deviation(const std::vector<double>& values) {
   return median(std::move(distances));
 }
 
+double error_of_median(const std::vector<double>& values) {
+  if (values.empty()) return 0;
+  return kMedianErrorPerMeanError * kDeviationPerMad * median_absolute_deviation(values) /
+         std::sqrt(static_cast<double>(values.size()));
+}
+
 double mean(const std::vector<double>& values) {
   if (values.empty()) return 0;
   double sum = 0;

@@ -28,7 +28,6 @@ std::vector<double> without_outliers(const std::vector<double>& logs, std::span<
                                      const std::vector<std::size_t>& runs) {
   constexpr double kFar = 4;
   constexpr double kMinSpread = 0.001;
-  constexpr double kOfNormal = 1.4826;  // standard deviations in a median absolute deviation
   constexpr std::size_t kEnough = 8;
   ByCard of_card;
   for (const std::size_t i : runs) of_card[cards[i]].push_back(logs[i]);
@@ -39,7 +38,7 @@ std::vector<double> without_outliers(const std::vector<double>& logs, std::span<
   for (const auto& [card, mates] : of_card) {
     if (mates.size() < kEnough) continue;
     const double centre = median(mates);
-    const double far = kFar * std::max(kMinSpread, kOfNormal * median_absolute_deviation(mates));
+    const double far = kFar * std::max(kMinSpread, kDeviationPerMad * median_absolute_deviation(mates));
     limits[card] = {centre - far, centre + far};
   }
   std::vector<double> result;

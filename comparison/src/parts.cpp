@@ -33,7 +33,7 @@ double step_of(const RunProfile& run) {
 double within_run_ratio(const RunProfile& a, const RunProfile& b) {
   if (step_of(a) <= 0) return 0;
   const auto square = [](const RunProfile& run) {
-    const double deviation = 1.4826 * run.step.mad_ns;
+    const double deviation = kDeviationPerMad * run.step.mad_ns;
     return deviation * deviation / std::max(1.0, static_cast<double>(run.step.count));
   };
   return std::sqrt(square(a) + square(b)) / step_of(a);

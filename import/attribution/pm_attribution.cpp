@@ -386,7 +386,7 @@ Attribution::Misfit Attribution::misfit(std::span<const double> amounts,
     const double level = std::max(std::abs(amounts[s]), fitted);
     if (mixed(s) && level > 0) relative.push_back(std::abs(result.of_sample[s]) / level);
   }
-  result.usual = std::min(1.0, 1.4826 * upper_median(relative) / std::sqrt(free_share_));
+  result.usual = std::min(1.0, kDeviationPerMad * upper_median(relative) / std::sqrt(free_share_));
   return result;
 }
 

@@ -128,5 +128,23 @@ TEST(Statistics, StudentsQuantileIsThatOfTables) {
   EXPECT_EQ(student_95(0), student_95(1));
 }
 
+TEST(Statistics, TheErrorOfAMedianIsThatOfManySamplesMedians) {
+  std::mt19937_64 random(7);
+  std::normal_distribution<double> normal(100, 5);
+  std::vector<double> medians, errors;
+  for (int sample = 0; sample < 2000; ++sample) {
+    std::vector<double> values(25);
+    for (double& value : values) value = normal(random);
+    medians.push_back(median(values));
+    errors.push_back(error_of_median(values));
+  }
+  // The deviation of 25 values' median is too small by some hundredths.
+  EXPECT_NEAR(median(errors), standard_deviation(medians).value(), 0.1);  // of 1.25
+  std::vector<double> disturbed(25, 1.0);
+  disturbed.back() = 1e9;
+  EXPECT_EQ(error_of_median(disturbed), 0);
+  EXPECT_EQ(error_of_median({}), 0);
+}
+
 }  // namespace
 }  // namespace ridgeline

@@ -18,9 +18,6 @@ namespace ridgeline::analyzer {
 
 namespace {
 
-// Standard error of a median over the standard deviation, and that over the median absolute deviation.
-constexpr double kMedianError = 1.2533;
-constexpr double kDeviation = 1.4826;
 // Of what is shown: cases whose most is less are not simulated, and are none.
 constexpr double kWorthALook = 0.1;
 // Steps after the schedule that tell how long one takes there, at least.
@@ -31,7 +28,8 @@ constexpr double kSameLaunches = 1.5;
 double noise_of(const StepAnalysis& steps) {
   const StepSpread& spread = steps.spread;
   if (spread.count < 2) return 0;
-  return kMedianError * kDeviation * spread.mad_ns / std::sqrt(static_cast<double>(spread.count));
+  return kMedianErrorPerMeanError * kDeviationPerMad * spread.mad_ns /
+         std::sqrt(static_cast<double>(spread.count));
 }
 
 struct Case {

@@ -89,7 +89,7 @@ class Stragglers {
       analysis_.late_threshold_ns = kLateShareOfTwo * step_ns;
       return;
     }
-    const double deviation = 1.4826 * median_absolute_deviation(lateness_);
+    const double deviation = kDeviationPerMad * median_absolute_deviation(lateness_);
     analysis_.late_threshold_ns = std::max(kLateShare * step_ns, kLateDeviations * deviation);
   }
 

@@ -27,9 +27,8 @@ void measure(const std::vector<StepSummary>& steps, const std::vector<std::size_
   spread.min_ns = *std::min_element(durations.begin(), durations.end());
   spread.max_ns = *std::max_element(durations.begin(), durations.end());
   if (durations.size() < kMinStepsForOutliers) return;
-  // 1.4826 × MAD estimates the standard deviation of a normal sample.
-  const double limit =
-      std::max(options.outlier_mads * 1.4826 * spread.mad_ns, options.outlier_ratio * spread.median_ns);
+  const double limit = std::max(options.outlier_mads * kDeviationPerMad * spread.mad_ns,
+                                options.outlier_ratio * spread.median_ns);
   for (const std::size_t i : members) {
     const auto ns = static_cast<double>(steps[i].gpu_duration_ns);
     if (ns > 0 && std::fabs(ns - spread.median_ns) > limit) phase.outliers.push_back(i);

@@ -262,9 +262,8 @@ StepSpread spread_of(const Pool& pool) {
 void find_outliers(const Pool& pool, const StepSpread& spread, const StepOptions& options,
                    Findings& findings) {
   if (pool.size() < 4) return;  // the spread of three says nothing about the fourth
-  // 1.4826 × MAD estimates the standard deviation of a normal sample.
-  const double limit =
-      std::max(options.outlier_mads * 1.4826 * spread.mad_ns, options.outlier_ratio * spread.median_ns);
+  const double limit = std::max(options.outlier_mads * kDeviationPerMad * spread.mad_ns,
+                                options.outlier_ratio * spread.median_ns);
   const auto is_outlier = [&](const StepSummary& step) {
     // The first of a phase finds the GPU idle, so that the host's lead and its next copies shift its boundaries.
     return step.settled && std::fabs(static_cast<double>(step.gpu_duration_ns) - spread.median_ns) > limit;

@@ -13,7 +13,6 @@ namespace {
 
 constexpr std::size_t kMinLineSteps = 4;
 constexpr double kHuber = 1.345;  // 95 % as good as plain least squares where errors are normal
-constexpr double kMadToSigma = 1.4826;
 constexpr int kRounds = 20;
 constexpr std::size_t kTerms = 3;  // base, delay, drift
 
@@ -108,7 +107,7 @@ std::optional<Solution> solve(const Design& design, const std::vector<double>& w
 std::vector<double> weights_of(const std::vector<double>& residuals) {
   std::vector<double> sizes;
   for (const double residual : residuals) sizes.push_back(std::fabs(residual));
-  const double limit = kHuber * kMadToSigma * median(sizes);
+  const double limit = kHuber * kDeviationPerMad * median(sizes);
   std::vector<double> weights;
   for (const double size : sizes) weights.push_back(size <= limit || size <= 0 ? 1 : limit / size);
   return weights;

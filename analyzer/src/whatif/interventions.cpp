@@ -212,13 +212,8 @@ void cost_of_shams(const DelaySteps& steps, InterventionAnalysis& all) {
   if (shams.empty()) return;
   all.sham_step_ns = median(shams);
   if (shams.size() < 4 || timeline.size() < 4) return;
-  const auto error_of = [](const std::vector<double>& lengths) {
-    // Of a median of about normal values; 1.4826 makes a deviation of the median of deviations.
-    return 1.2533 * 1.4826 * median_absolute_deviation(lengths) /
-           std::sqrt(static_cast<double>(lengths.size()));
-  };
   const double value = all.sham_step_ns - median(timeline);
-  const double half = 1.96 * std::hypot(error_of(shams), error_of(timeline));
+  const double half = 1.96 * std::hypot(error_of_median(shams), error_of_median(timeline));
   all.sham_cost = InterventionEstimate{value, value - half, value + half};
 }
 

@@ -14,11 +14,9 @@ namespace {
 constexpr auto kPatience = std::chrono::seconds(10);
 constexpr std::size_t kMinTurns = 4;
 
-// Of a median of differences, half of its 95 % interval, by their median deviation: single turns are disturbed.
+// Of a median of differences, half of its 95 % interval.
 double error_of(const std::vector<double>& differences) {
-  constexpr double kSigmaOfDeviation = 1.4826, kOfMedian = 1.2533;
-  return student_95(static_cast<double>(differences.size() - 1)) * kOfMedian * kSigmaOfDeviation *
-         median_absolute_deviation(differences) / std::sqrt(static_cast<double>(differences.size()));
+  return student_95(static_cast<double>(differences.size() - 1)) * error_of_median(differences);
 }
 
 }  // namespace
