@@ -101,9 +101,9 @@ void add_record_options(Command app, RecordArguments& options) {
   app.add_option(
          "--alone-steps", options.alone_steps,
          "Steps in a row that run without being recorded, in a timeline of 20 steps or more, to measure what "
-         "recording costs (default 3; 0: none)")
+         "recording costs: at most so many, 3 in a timeline of less than 72 (default 10; 0: none)")
       .type_name("N")
-      .range(0, 3);
+      .range(0, 10);
   app.add_option("--budget", options.budget_s,
                  "Seconds that the recording may take on top of the program (default 10): counting (T2) has "
                  "what start, "

@@ -22,7 +22,7 @@ struct RecordArguments {
   double sample_interval_us = 0;
   double budget_s = 10;
   bool nccl_profiler = false;
-  std::int64_t alone_steps = 3;
+  std::int64_t alone_steps = 10;
   std::uint64_t sample_buffer_mib = 0;
   std::string directory;
   std::string spool_directory;

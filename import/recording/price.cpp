@@ -71,8 +71,9 @@ std::int64_t first_launch_ns(const std::vector<StepBlock>& blocks, const Recorde
 std::optional<std::int64_t> behind_until(const StepBlock& block, const RecordedSteps& steps,
                                          std::int64_t first_launch_ns) {
   const RecordedStep* const step = step_behind(block, steps);
-  if (step == nullptr || step->first_start_ns - step->first_enter_ns <= kBehindNs) return std::nullopt;
-  return step->first_start_ns - (block.alone && block.by_period ? first_launch_ns : 0);
+  if (step == nullptr) return std::nullopt;
+  const std::int64_t start_ns = step->first_start_ns - (block.alone && block.by_period ? first_launch_ns : 0);
+  return start_ns - step->first_enter_ns > kBehindNs ? std::optional(start_ns) : std::nullopt;
 }
 
 // Of a step of the block, by the callbacks that counted them; empty if none did.
@@ -119,8 +120,7 @@ std::optional<Reason> price_of(const std::vector<StepBlock>& blocks, const Recor
                                const std::function<std::optional<KeptTracing>()>& kept_tracing) {
   std::vector<double> alone, recorded, remained, launches;  // of a step, each
   std::vector<double> of_pairs_alone, of_pairs_recorded, differences;
-  double before =
-      0;  // the pace of the recorded block that none that ran alone has followed yet; 0: there is none
+  double before = 0;  // pace of the recorded block that none alone has followed yet; 0: none
   std::int64_t steps_alone = 0, steps_recorded = 0;
   std::size_t behind = 0;  // blocks alone whose device sets the pace
   bool by_period = false;

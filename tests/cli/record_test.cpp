@@ -56,7 +56,7 @@ TEST_F(Record, WithoutOptionsTheAgentChooses) {
   EXPECT_EQ(value(seen, "RIDGELINE_STEP_RANGE"), "step");
   EXPECT_EQ(value(seen, "RIDGELINE_TIERS"), "T0,T1,T2,T3");
   EXPECT_EQ(value(seen, "RIDGELINE_BUDGET_MS"), "10000");
-  EXPECT_EQ(value(seen, "RIDGELINE_ALONE_STEPS"), "3");
+  EXPECT_EQ(value(seen, "RIDGELINE_ALONE_STEPS"), "10");
   for (const char* name : {"RIDGELINE_SAMPLE_NS", "RIDGELINE_SAMPLE_BUFFER_BYTES", "RIDGELINE_AFTER_MS",
                            "RIDGELINE_DURATION_MS", "RIDGELINE_REPLAY_EXCLUDE"}) {
     EXPECT_EQ(value(seen, name), "(unset)") << name;

@@ -37,7 +37,7 @@ struct PricedProgram {
     launch("k2");
     launch("k3");
     if (graph_nodes > 0) launch_graph();
-    cupti.clock_ns += 10 * kAloneMillisecond;
+    cupti.clock_ns += step_ns;
     program->pop();
     cupti.clock_ns += kAloneMillisecond;  // between steps
   }
@@ -88,6 +88,7 @@ struct PricedProgram {
   FakeCupti& cupti;
   std::unique_ptr<FakeProgram> program;
   std::vector<std::uint32_t> pending, graphs;
+  std::int64_t step_ns = 10 * kAloneMillisecond;
   int graph_nodes = 0, late_nodes = 0;
   std::uint32_t late = 0;  // a graph launch
   std::function<void()> in_step;
@@ -127,15 +128,40 @@ TEST(AloneSteps, MayKeepTheRecordsOnAndStandAsOftenAsTheyFit) {
   EXPECT_FALSE(disabled);
 }
 
-TEST(AloneSteps, ALongTimelineHasMoreBlocks) {
+// Steps alone in a timeline of so many steps that take so long.
+std::size_t steps_alone(int timeline, std::int64_t step_ns = 10 * kAloneMillisecond,
+                        const char* at_most = "10") {
   FakeCupti cupti;
-  PricedProgram p(cupti, {{"RIDGELINE_SCHEDULE", "warmup=1,timeline=40"}});
-  p.steps(90);
-  EXPECT_EQ(PricedProgram::alone_in(p.program->contents()).size(), 7u * 3) << "eight parts";
-  FakeCupti longer;
-  PricedProgram q(longer, {{"RIDGELINE_SCHEDULE", "warmup=1,timeline=400"}});
-  q.steps(700);
-  EXPECT_EQ(PricedProgram::alone_in(q.program->contents()).size(), 63u * 3) << "and no more than 64";
+  PricedProgram p(cupti, {{"RIDGELINE_SCHEDULE", "warmup=1,timeline=" + std::to_string(timeline)},
+                          {"RIDGELINE_ALONE_STEPS", at_most}});
+  p.step_ns = step_ns;
+  p.steps(2 * timeline + 20);
+  const auto c = p.program->contents();
+  std::size_t of_blocks = 0;
+  for (const spool::StepBlockRecord& block : c.blocks)
+    if ((block.header.flags & spool::kBlockAlone) != 0) of_blocks += block.steps;
+  EXPECT_EQ(PricedProgram::alone_in(c).size(), of_blocks);
+  return of_blocks;
+}
+
+TEST(AloneSteps, ALongTimelineHasMoreBlocksAndLongerOnes) {
+  EXPECT_EQ(steps_alone(40), 7u * 3) << "eight parts";
+  EXPECT_EQ(steps_alone(71), 13u * 3);
+  EXPECT_EQ(steps_alone(72), 11u * 4) << "twelve parts are left";
+  EXPECT_EQ(steps_alone(120), 11u * 8);
+  EXPECT_EQ(steps_alone(400), 32u * 10) << "and no longer than ten steps";
+  EXPECT_EQ(steps_alone(1200), 63u * 10) << "and no more than 64";
+}
+
+TEST(AloneSteps, ABlockTakesNoMuchLongerThanASecond) {
+  EXPECT_EQ(steps_alone(120, 200 * kAloneMillisecond), 11u * 4);
+  EXPECT_EQ(steps_alone(120, 700 * kAloneMillisecond), 11u * 3);
+  EXPECT_EQ(steps_alone(120, 2000 * kAloneMillisecond), 11u * 1);
+}
+
+TEST(AloneSteps, ABlockHasNoMoreStepsThanIsAskedFor) {
+  EXPECT_EQ(steps_alone(120, 10 * kAloneMillisecond, "5"), 11u * 5);
+  EXPECT_EQ(steps_alone(40, 10 * kAloneMillisecond, "1"), 7u * 1);
 }
 
 // A thread that waits for its own stream all the while.

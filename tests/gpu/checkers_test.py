@@ -366,8 +366,9 @@ class Checkers(unittest.TestCase):
     def test_the_end_of_a_program_is_behind_the_blocks_that_run_alone(self):
         for name, program in price.programs("gpt2_train").items():
             steps = int([word for word in program.command if word.isdigit()][-1])
-            blocks = min(program.timeline // 5, 64) - 1
-            self.assertLessEqual(10 + program.timeline + 4 * blocks, steps * 2 // 3, name)
+            of_block = min(max(program.timeline // 12 - 2, 3), 10)
+            blocks = min(program.timeline // (of_block + 2), 64) - 1
+            self.assertLessEqual(10 + program.timeline + (of_block + 1) * blocks, steps * 2 // 3, name)
 
     def test_the_own_part_of_a_launch_is_what_is_above_the_records(self):
         self.assertEqual(launch_cost.own_part([150]), (150, None), "one round has no interval")

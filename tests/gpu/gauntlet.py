@@ -127,8 +127,10 @@ def drawn(kind, seed, number, stalls=False, begins_later=False):
     is drawn."""
     random_ = random.Random(f"{seed}-{number}")
     arguments, options = [], []
-    # From 20 timeline steps on some run without being recorded.
+    # From 20 timeline steps on some run without being recorded, from 72 on more in a row.
     timeline = random_.randrange(20, 41) if random_.random() < 0.4 else random_.randrange(3, 9)
+    if timeline >= 20 and kind.name not in LONG_STEPS and random_.random() < 0.3:
+        timeline = random_.randrange(72, 121)
     parts = [f"warmup={random_.randrange(1, 12)}", f"timeline={timeline}"]
     if random_.random() < 0.6:
         parts.append(f"sample={random_.randrange(1, 5)}")
@@ -143,7 +145,7 @@ def drawn(kind, seed, number, stalls=False, begins_later=False):
         if random_.random() < 0.3:
             arguments = ["--unmarked", "--steps", many]
         else:
-            arguments = ["--steps", many if later else "60" if timeline < 20 else "110"]
+            arguments = ["--steps", many if later else "60" if timeline < 20 else "110" if timeline < 72 else "330"]
         if kind.name == "all":
             arguments += ["--seed", str(random_.randrange(1, 6))]
     if later:

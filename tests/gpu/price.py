@@ -21,8 +21,8 @@ WANTED = 5  # programs of which the capture agrees as well as that
 
 
 class Program:
-    """A command, and how many of its steps the timeline has: of short ones more, so that there are many blocks of them. With four steps for each
-    block on top they end before the last third of the program, whose mean it prints."""
+    """A command, and how many of its steps the timeline has: of short ones more, so that there are many blocks of them. With the blocks' own
+    steps on top (collector/agent/src/session/alone_steps.cpp) they end before the last third of the program, whose mean it prints."""
 
     def __init__(self, command, timeline, *options):
         self.command, self.timeline, self.options = command, timeline, options

@@ -140,7 +140,6 @@ TEST(RecordingPrice, OfAProgramThatRunsAheadIsTheDevices) {
   EXPECT_EQ(accepted(price_of(blocks, steps))->number("alone_ns"), 1'000'000);
 }
 
-// Four micro-steps were taken for steps at first.
 // As above by the period of the launches: the launch in which recording comes back has no record, and its kernel, of
 // 1.5 ms, would be in the time of the steps alone.
 TEST(RecordingPrice, OfAProgramThatRunsAheadIsWithoutTheLaunchInWhichRecordingComesBack) {
@@ -165,10 +164,16 @@ TEST(RecordingPrice, OfAProgramThatRunsAheadIsWithoutTheLaunchInWhichRecordingCo
   ASSERT_TRUE(price);
   EXPECT_EQ(price->number("alone_ns"), 40'000'000);
   EXPECT_EQ(price->number("recorded_ns"), 40'000'000);
+  for (auto& [index, step] : steps.steps) step.first_enter_ns = step.first_start_ns - 1'540'000;
+  EXPECT_EQ(price_of(blocks, steps)->number("recorded_ns"), 40'000'000);
+  EXPECT_EQ(price_of(blocks, steps)->number("alone_ns"), 30'000'000)
+      << "only behind the step's own first kernel: the device was waiting for the host";
+  for (auto& [index, step] : steps.steps) step.first_enter_ns = 0;
   for (StepBlock& block : blocks) block.by_period = false;  // a range's begin: its first launch is recorded
   EXPECT_EQ(price_of(blocks, steps)->number("alone_ns"), 40'500'000);
 }
 
+// Four micro-steps were taken for steps at first.
 TEST(RecordingPrice, IsOfTheStepsThatTheRecordingEndsWith) {
   RecordedSteps steps;
   std::vector<StepBlock> blocks;

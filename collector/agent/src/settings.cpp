@@ -70,7 +70,7 @@ Settings read_settings(const char* (*lookup)(const char* name)) {
   s.spool_directory = text(env::kSpoolDirectory, "");
   s.step_range = text(env::kStepRange, env::kDefaultStepRange);
   s.cupti_library = text(env::kCuptiLibrary, "");
-  read_number<std::uint32_t>(lookup, env::kAloneSteps, 0, 3, &s.alone_steps, &s.complaints);
+  read_number<std::uint32_t>(lookup, env::kAloneSteps, 0, 10, &s.alone_steps, &s.complaints);
   std::uint32_t in_graphs = 0;
   read_number<std::uint32_t>(lookup, env::kAloneInGraphs, 0, 1, &in_graphs, &s.complaints);
   s.alone_in_graphs = in_graphs != 0;

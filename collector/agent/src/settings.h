@@ -16,9 +16,9 @@ struct Settings {
   std::string schedule_text;
   std::string step_range;
   std::string cupti_library;
-  bool alone_in_graphs = false;                    // such steps in programs with CUDA graphs too
-  bool alone_keeps_records = false;                // kernels are recorded in them: what the agent takes
-  std::uint32_t alone_steps = 3;                   // in a row; 0: what recording costs is not measured
+  bool alone_in_graphs = false;      // such steps in programs with CUDA graphs too
+  bool alone_keeps_records = false;  // kernels are recorded in them: what the agent takes
+  std::uint32_t alone_steps = 10;    // in a row, at most; 0: what recording costs is not measured
   std::vector<InterventionRequest> interventions;  // none: no launch is delayed
   std::uint64_t intervention_seed = 0;             // 0: made
   std::uint32_t intervention_blocks = 0;           // of seconds, after the schedule

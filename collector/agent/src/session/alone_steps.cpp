@@ -16,11 +16,13 @@ constexpr std::int64_t kMillisecond = 1'000'000;
 // host's pace drifts, each block is compared with the recorded one before it, and where steps vary by a tenth it takes
 // fifty of them to tell 3 % of a step.
 constexpr std::uint32_t kMinParts = 4, kMaxParts = 64;
-// Of a block; of steps of a second and more, one.
-constexpr std::uint32_t kSteps = 3;
-constexpr std::int64_t kLongStepNs = 1000 * kMillisecond;
-// After a block that ran alone one step passes in which recording comes back.
-constexpr std::uint32_t kStepsPerPart = 1 + kSteps + 1;
+// Steps of a block. It begins with a device without work, as those of a program that runs ahead of its device never do:
+// the longer it is, the less that is of its pace. Longer ones where so many parts are left, and no longer than a second;
+// of steps of a second and more, one.
+constexpr std::uint32_t kMinSteps = 3, kMaxSteps = 10, kPartsBeforeLonger = 12;
+constexpr std::int64_t kLongNs = 1000 * kMillisecond;
+// Of a part: the first step; behind a block that ran alone one passes in which recording comes back.
+constexpr std::uint32_t kStepsBeside = 2;
 // A program that never waits is as many launches ahead as the queue of the device holds, some thousand: of 0.1 ms each,
 // more than 100 ms.
 constexpr std::int64_t kThroughPatienceNs = 500 * kMillisecond;
@@ -33,14 +35,25 @@ constexpr std::uint32_t kSettledSteps = 4;
 
 }  // namespace
 
-std::uint32_t AloneSteps::steps_of_block() const noexcept {
-  return std::min(session_.settings.alone_steps, usual_ns_ >= kLongStepNs ? 1 : kSteps);
+// In a phase of so many.
+std::uint32_t AloneSteps::steps_of_block(std::uint32_t phase_steps) const noexcept {
+  if (session_.settings.alone_keeps_records) return kMinSteps;
+  const std::uint32_t part = phase_steps / kPartsBeforeLonger;
+  return std::clamp(part > kStepsBeside ? part - kStepsBeside : 0, kMinSteps, kMaxSteps);
+}
+
+// Of steps that take so long.
+std::uint32_t AloneSteps::steps_by_time(std::int64_t usual_ns) noexcept {
+  if (usual_ns >= kLongNs) return 1;
+  const std::int64_t fit = kLongNs / std::max<std::int64_t>(usual_ns, 1);
+  return static_cast<std::uint32_t>(std::clamp<std::int64_t>(fit, kMinSteps, kMaxSteps));
 }
 
 // By the position of the step in its phase, which steps beside the schedule do not move.
 AloneSteps::Kind AloneSteps::kind_of_block_at(const StepTracker::Step& step) const noexcept {
-  if (step.phase != Phase::timeline || step.phase_steps < kMinParts * kStepsPerPart) return Kind::none;
-  const std::uint32_t fit = step.phase_steps / kStepsPerPart;
+  if (step.phase != Phase::timeline || step.phase_steps < kMinParts * (kMinSteps + kStepsBeside))
+    return Kind::none;
+  const std::uint32_t fit = step.phase_steps / (steps_of_block(step.phase_steps) + kStepsBeside);
   const std::uint32_t parts = session_.settings.alone_keeps_records ? fit : std::min(fit, kMaxParts);
   const auto at = static_cast<std::uint32_t>(step.phase_steps - step.steps_left);
   const std::uint32_t part = step.phase_steps / parts;
@@ -143,7 +156,8 @@ void AloneSteps::begin(Kind kind, StepTracker::Step* step, std::int64_t usual_ns
   by_period_ = by_period;
   block_ = {};
   block_.first_step = step->index;
-  block_.steps = steps_of_block();
+  block_.steps =
+      std::min({session_.settings.alone_steps, steps_of_block(step->phase_steps), steps_by_time(usual_ns)});
   launches_.store(0, std::memory_order_relaxed);
   own_ns_.store(0, std::memory_order_relaxed);
   if (kind == Kind::alone) {

@@ -74,7 +74,7 @@ struct RecordOptions {
   std::chrono::milliseconds budget{10'000};  // T2: what it may take on top of the program
   /// The agent is NCCL's profiler plugin where the user has none: algorithm, protocol and type of collectives.
   bool nccl_profiler = false;
-  std::uint32_t alone_steps = 3;  // in a row without being recorded; 0 to 3
+  std::uint32_t alone_steps = 10;  // in a row without being recorded, at most; 0 to 10
   /// Delays in front of launches, in the schedule's last phase: each PATTERN or PATTERN=MICROSECONDS,… as the agent
   /// reads them (docs/design/047); none: no launch is delayed.
   std::vector<std::string> interventions;
