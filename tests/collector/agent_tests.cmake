@@ -44,10 +44,12 @@ if(programs AND TARGET ridgeline_agent)
   target_link_libraries(agent_where PRIVATE ridgeline::options)
 
   # What the agent does at a launch, in ns.
-  add_executable(launch_bench launch_bench.cpp)
-  set_target_properties(launch_bench PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/tests)
-  target_include_directories(launch_bench PRIVATE ${CMAKE_SOURCE_DIR}/tests)
-  target_link_libraries(launch_bench PRIVATE ridgeline::agent_core GTest::gtest ridgeline::options)
+  if(RIDGELINE_BUILD_BENCHMARKS)
+    add_executable(launch_bench launch_bench.cpp)
+    set_target_properties(launch_bench PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/tests)
+    target_include_directories(launch_bench PRIVATE ${CMAKE_SOURCE_DIR}/tests)
+    target_link_libraries(launch_bench PRIVATE ridgeline::agent_core GTest::gtest ridgeline::options)
+  endif()
 
   add_test(NAME collector.agent_library
     COMMAND ${CMAKE_CURRENT_SOURCE_DIR}/agent_library_test.sh $<TARGET_FILE:ridgeline_agent>)

@@ -179,7 +179,9 @@ TEST(Layout, NamesOfWhatIfHaveTheRoomThatThereIs) {
     EXPECT_EQ(names.size(), static_cast<int>(panel->choice().kernels().size()));
     EXPECT_EQ(QStringList(names).removeDuplicates(), 0) << names.join("; ").toStdString();
     // The room suffices for all of them, or they take it but for a few letters.
-    if (names.filter("…").size() > 0) EXPECT_GT(widest, room - 6 * window->fontMetrics().averageCharWidth());
+    if (names.filter("…").size() > 0) {
+      EXPECT_GT(widest, room - 6 * window->fontMetrics().averageCharWidth());
+    }
     return names;
   };
   const QStringList narrow = names_at({1280, 690}), wide = names_at({1920, 1080});

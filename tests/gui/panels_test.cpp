@@ -867,7 +867,7 @@ TEST_F(PanelsTest, BoxesOfTheFlameViewLieInTheirParents) {
 
 TEST_F(PanelsTest, TheStepsHaveTokensASecondAndLabelsThatDoNotTouch) {
   const ColumnChart* chart = panel<StepPanel>("step")->steps();
-  wait_for([&] { return chart->lines().size() == 3; });
+  ASSERT_TRUE(wait_for([&] { return chart->lines().size() == 3; }));
   EXPECT_TRUE(chart->lines().back().label.endsWith(" tokens/s")) << chart->lines().back().label.toStdString();
   for (const ColumnChart::Line& line : chart->lines())
     EXPECT_FALSE(line.label.contains("memory")) << "of this capture none was recorded";

@@ -17,8 +17,8 @@ constexpr std::int64_t kMillisecond = 1'000'000;
 // fifty of them to tell 3 % of a step.
 constexpr std::uint32_t kMinParts = 4, kMaxParts = 64;
 // Steps of a block. It begins with a device without work, as those of a program that runs ahead of its device never do:
-// the longer it is, the less that is of its pace. Longer ones where so many parts are left, and no longer than a second;
-// of steps of a second and more, one.
+// the longer it is, the less that is of its pace. More than three where so many parts are left, but no more than take a
+// second, if three do not; of steps of a second and more, one.
 constexpr std::uint32_t kMinSteps = 3, kMaxSteps = 10, kPartsBeforeLonger = 12;
 constexpr std::int64_t kLongNs = 1000 * kMillisecond;
 // Of a part: the first step; behind a block that ran alone one passes in which recording comes back.
