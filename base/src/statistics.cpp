@@ -26,10 +26,16 @@ double median_absolute_deviation(const std::vector<double>& values) {
   return median(std::move(distances));
 }
 
+double error_of_median(double mad, std::size_t count) {
+  // Of a normal sample the median's standard error is the mean's times this.
+  constexpr double kMedianErrorPerMeanError = 1.2533;
+  if (count == 0) return 0;
+  return kMedianErrorPerMeanError * kDeviationPerMad * mad / std::sqrt(static_cast<double>(count));
+}
+
 double error_of_median(const std::vector<double>& values) {
   if (values.empty()) return 0;
-  return kMedianErrorPerMeanError * kDeviationPerMad * median_absolute_deviation(values) /
-         std::sqrt(static_cast<double>(values.size()));
+  return error_of_median(median_absolute_deviation(values), values.size());
 }
 
 double mean(const std::vector<double>& values) {

@@ -28,8 +28,7 @@ constexpr double kSameLaunches = 1.5;
 double noise_of(const StepAnalysis& steps) {
   const StepSpread& spread = steps.spread;
   if (spread.count < 2) return 0;
-  return kMedianErrorPerMeanError * kDeviationPerMad * spread.mad_ns /
-         std::sqrt(static_cast<double>(spread.count));
+  return error_of_median(spread.mad_ns, static_cast<std::size_t>(spread.count));
 }
 
 struct Case {

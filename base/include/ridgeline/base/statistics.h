@@ -27,10 +27,10 @@ template <typename T>
 }
 /// Median of |x − median|, unscaled.
 [[nodiscard]] double median_absolute_deviation(const std::vector<double>& values);
-/// Of a normal sample: the standard deviation over the median absolute deviation, and the standard error of the median
-/// over that of the mean.
-inline constexpr double kDeviationPerMad = 1.4826, kMedianErrorPerMeanError = 1.2533;
+/// Of a normal sample: the standard deviation over the median absolute deviation.
+inline constexpr double kDeviationPerMad = 1.4826;
 /// Standard error of the median, by the median absolute deviation: single values may be far off. 0 for an empty sample.
+[[nodiscard]] double error_of_median(double mad, std::size_t count);
 [[nodiscard]] double error_of_median(const std::vector<double>& values);
 [[nodiscard]] double mean(const std::vector<double>& values);
 /// Of the sample (n − 1); empty below two values.

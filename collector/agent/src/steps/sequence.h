@@ -48,7 +48,9 @@ class LaunchSequence {
     return at;
   }
   /// One is about to be stored.
-  void prefetch() const noexcept { __builtin_prefetch(entries_ + (kept_ != 0 ? count() % kCapacity : 0), 1); }
+  void prefetch() const noexcept {
+    if (kept_ != 0) __builtin_prefetch(entries_ + count() % kCapacity, 1);
+  }
   void count_graph_launch() noexcept { graph_launches_.fetch_add(1, std::memory_order_relaxed); }
 
   std::uint32_t count() const noexcept { return count_.load(std::memory_order_relaxed); }
