@@ -52,7 +52,7 @@ class DeviceLaunches {
 
   /// In an array whose first elements lie apart from the others.
   template <typename Near, typename Far>
-  static auto& element(Near& near, Far& far, std::uint32_t at) noexcept {
+  static auto element(Near& near, Far& far, std::uint32_t at) noexcept -> decltype(near[at]) {
     return at < near.size() ? near[at] : far[at - near.size()];
   }
 
