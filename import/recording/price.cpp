@@ -17,6 +17,8 @@ constexpr std::size_t kMinBlocks = 2;
 constexpr std::size_t kMinPairs = 5;
 // Steps that differ by more than this part of themselves say nothing of what recording costs.
 constexpr double kMaxError = 0.5;
+// Of a step: a difference that is so little above what launching explains is explained.
+constexpr double kUnexplained = 0.002;
 // Launches of a step beside those of another of its kind, at most; two micro-steps have twice as many as one.
 constexpr double kMaxRatio = 1.5;
 
@@ -102,77 +104,166 @@ std::vector<StepBlock> of_the_latest_period(const std::vector<StepBlock>& blocks
   return kept;
 }
 
-// Of a step alone; widens the error of the difference by it. Whether or not that is more than steps vary by: taken off
-// only where the difference happens to be large, it would be too much in the mean.
-double take_off_kept(double alone_ns, double recorded_ns,
-                     const std::function<std::optional<KeptTracing>()>& kept_tracing, double& error_ns) {
-  const double gone_ns = recorded_ns - alone_ns;
-  if (!kept_tracing || gone_ns <= 0) return 0;
-  const std::optional<KeptTracing> kept = kept_tracing();
-  if (!kept || kept->share <= 0 || kept->share * gone_ns >= alone_ns) return 0;
-  error_ns = std::hypot(error_ns * (1 + kept->share), gone_ns * kept->error);
-  return kept->share * gone_ns;
-}
-
-}  // namespace
-
-std::optional<Reason> price_of(const std::vector<StepBlock>& blocks, const RecordedSteps& steps,
-                               const std::function<std::optional<KeptTracing>()>& kept_tracing) {
-  std::vector<double> alone, recorded, remained, launches;  // of a step, each
+// What blocks of steps took, of a step each; those alone without their callbacks.
+struct Paces {
+  std::vector<double> alone, recorded, remained, launches;
   std::vector<double> of_pairs_alone, of_pairs_recorded, differences;
-  double before = 0;  // pace of the recorded block that none alone has followed yet; 0: none
   std::int64_t steps_alone = 0, steps_recorded = 0;
   std::size_t behind = 0;  // blocks alone whose device sets the pace
   bool by_period = false;
-  const std::vector<StepBlock> latest = of_the_latest_period(blocks, steps);
-  const std::int64_t first_ns = first_launch_ns(latest, steps);
-  for (const StepBlock& block : latest) {
+};
+
+Paces paces_of(const std::vector<StepBlock>& blocks, const RecordedSteps& steps, std::int64_t first_ns) {
+  Paces paces;
+  double before = 0;  // pace of the recorded block that none alone has followed yet; 0: none
+  for (const StepBlock& block : blocks) {
     if (block.steps == 0 || block.end_ns <= block.start_ns) continue;
     const double count = block.steps;
     const std::optional<std::int64_t> behind_ns = behind_until(block, steps, first_ns);
     const std::int64_t end_ns = std::max(block.end_ns, behind_ns.value_or(block.end_ns));
     const auto pace = static_cast<double>(end_ns - block.start_ns) / count;
-    by_period = by_period || block.by_period;
+    paces.by_period = paces.by_period || block.by_period;
     if (block.alone) {
-      remained.push_back(static_cast<double>(block.remained_ns) / count);
-      alone.push_back(pace - remained.back());
-      behind += behind_ns ? 1 : 0;
-      steps_alone += block.steps;
+      paces.remained.push_back(static_cast<double>(block.remained_ns) / count);
+      paces.alone.push_back(pace - paces.remained.back());
+      paces.behind += behind_ns ? 1 : 0;
+      paces.steps_alone += block.steps;
       if (before > 0) {
-        of_pairs_alone.push_back(alone.back());
-        of_pairs_recorded.push_back(before);
-        differences.push_back(before - alone.back());
+        paces.of_pairs_alone.push_back(paces.alone.back());
+        paces.of_pairs_recorded.push_back(before);
+        paces.differences.push_back(before - paces.alone.back());
         before = 0;
       }
     } else {
-      recorded.push_back(pace);
+      paces.recorded.push_back(pace);
       before = pace;
-      steps_recorded += block.steps;
+      paces.steps_recorded += block.steps;
       for (std::uint32_t i = 0; i < block.steps; ++i)
         if (const auto step = steps.steps.find(block.first_step + i); step != steps.steps.end())
-          launches.push_back(static_cast<double>(step->second.launches_seen));
+          paces.launches.push_back(static_cast<double>(step->second.launches_seen));
     }
   }
-  if (alone.size() < kMinBlocks || recorded.size() < kMinBlocks) return std::nullopt;
-  const bool in_pairs = differences.size() >= kMinPairs;
-  const bool host_sets_pace = 2 * behind < alone.size();
-  if (in_pairs) {
-    alone = std::move(of_pairs_alone);
-    recorded = std::move(of_pairs_recorded);
+  return paces;
+}
+
+// Of a step.
+struct Price {
+  double alone_ns = 0, recorded_ns = 0, error_ns = 0;
+  double remained_ns = 0, kept_ns = 0;  // that alone is without: all callbacks and nothing of CUPTI, at first
+  bool kept_known = false;
+};
+
+using AskKept = std::function<std::optional<KeptTracing>()>;
+
+// As if each nanosecond of launching were one of the step. Whether or not the difference is more than steps vary by:
+// taken off only where it happens to be large, it would be too much in the mean.
+void take_off_in_proportion(Price& price, bool host_sets_pace, const AskKept& kept_tracing) {
+  const double gone_ns = price.recorded_ns - price.alone_ns;
+  if (!host_sets_pace || !kept_tracing || gone_ns <= 0) return;
+  const std::optional<KeptTracing> kept = kept_tracing();
+  price.kept_known = kept.has_value();
+  if (!kept || kept->share <= 0 || kept->share * gone_ns >= price.alone_ns) return;
+  price.error_ns = std::hypot(price.error_ns * (1 + kept->share), gone_ns * kept->error);
+  price.kept_ns = kept->share * gone_ns;
+  price.alone_ns -= price.kept_ns;
+}
+
+// What a step would take less without a recorder, from the difference as it was timed.
+class Reached {
+ public:
+  Reached(const LaunchCost& cost, double callbacks_ns)
+      : cost_(cost), callback_ns_(callbacks_ns / cost.calls()) {}
+
+  // `times` what goes of a launch with its callbacks: 1 is without the callbacks alone.
+  [[nodiscard]] double saved_ns(double timed_ns, double times) const {
+    const double gone_ns = cost_.of_a_call_ns(timed_ns);
+    const double off_ns = gone_ns + callback_ns_;
+    return timed_ns + cost_.saved_ns(off_ns > 0 ? off_ns * times : off_ns) - cost_.saved_ns(gone_ns);
   }
-  double error_ns = in_pairs ? error_of_pairs(differences) : error_of_all(alone, recorded);
-  if (error_ns > kMaxError * std::min(mean(alone), mean(recorded))) return std::nullopt;
-  const double kept_ns =
-      host_sets_pace ? take_off_kept(mean(alone), mean(recorded), kept_tracing, error_ns) : 0;
-  return Reason(ReasonCode::recording_price, {{"alone_ns", std::llround(mean(alone) - kept_ns)},
-                                              {"recorded_ns", std::llround(mean(recorded))},
-                                              {"error_ns", std::llround(error_ns)},
-                                              {"steps_alone", steps_alone},
-                                              {"steps_recorded", steps_recorded},
-                                              {"launches", std::llround(median(launches))},
-                                              {"remained_ns", std::llround(mean(remained))},
-                                              {"kept_ns", std::llround(kept_ns)},
-                                              {"by_period", by_period ? 1 : 0}});
+
+ private:
+  const LaunchCost& cost_;
+  double callback_ns_;
+};
+
+// As much of it as reaches the step, whose host hides some behind its device. What launching takes more while it is
+// recorded follows from the difference.
+void take_off_what_reaches(Price& price, const LaunchCost& cost, const AskKept& kept_tracing) {
+  constexpr double kNothing = 1e-4;  // of a step: not worth a measurement
+  constexpr double kMaxTimes = 3;
+  const Reached reached(cost, price.remained_ns);
+  const double timed_ns = price.recorded_ns - price.alone_ns - price.remained_ns;
+  const double without_callbacks_ns = reached.saved_ns(timed_ns, 1);
+  std::optional<KeptTracing> kept;
+  if (reached.saved_ns(timed_ns, kMaxTimes) - without_callbacks_ns <= kNothing * price.alone_ns)
+    price.kept_known = true;
+  else if (kept_tracing)
+    price.kept_known = (kept = kept_tracing()).has_value();
+  double times = kept ? 1 + std::max(kept->share, 0.0) : 1;
+  if (reached.saved_ns(timed_ns, times) >= price.recorded_ns) times = 1;
+  const double all_ns = reached.saved_ns(timed_ns, times);
+  price.alone_ns = price.recorded_ns - all_ns;
+  price.remained_ns = without_callbacks_ns - timed_ns;
+  price.kept_ns = all_ns - without_callbacks_ns;
+  const double of_steps_ns = (reached.saved_ns(timed_ns + price.error_ns, times) -
+                              reached.saved_ns(timed_ns - price.error_ns, times)) /
+                             2;
+  const double times_error = kept ? std::min(kept->error, times) : 0;
+  const double of_times_ns =
+      (reached.saved_ns(timed_ns, times + times_error) - reached.saved_ns(timed_ns, times - times_error)) / 2;
+  price.error_ns = std::hypot(std::max(of_steps_ns, price.error_ns), of_times_ns);
+}
+
+// Of the recorded ones of these blocks.
+LaunchCost launch_cost_of(const std::vector<StepBlock>& blocks,
+                          const std::function<std::vector<BlockCalls>()>& calls_of_blocks) {
+  std::vector<BlockCalls> calls = calls_of_blocks ? calls_of_blocks() : std::vector<BlockCalls>();
+  std::erase_if(calls, [&](const BlockCalls& each) {
+    return std::none_of(blocks.begin(), blocks.end(), [&](const StepBlock& block) {
+      return !block.alone && block.first_step == each.first_step;
+    });
+  });
+  return LaunchCost(calls);
+}
+
+}  // namespace
+
+std::optional<Reason> price_of(const std::vector<StepBlock>& blocks, const RecordedSteps& steps,
+                               const std::function<std::optional<KeptTracing>()>& kept_tracing,
+                               const std::function<std::vector<BlockCalls>()>& calls_of_blocks) {
+  const std::vector<StepBlock> latest = of_the_latest_period(blocks, steps);
+  Paces paces = paces_of(latest, steps, first_launch_ns(latest, steps));
+  if (paces.alone.size() < kMinBlocks || paces.recorded.size() < kMinBlocks) return std::nullopt;
+  const bool host_sets_pace = 2 * paces.behind < paces.alone.size();
+  const bool in_pairs = paces.differences.size() >= kMinPairs;
+  if (in_pairs) {
+    paces.alone = std::move(paces.of_pairs_alone);
+    paces.recorded = std::move(paces.of_pairs_recorded);
+  }
+  Price price{
+      .alone_ns = mean(paces.alone),
+      .recorded_ns = mean(paces.recorded),
+      .error_ns = in_pairs ? error_of_pairs(paces.differences) : error_of_all(paces.alone, paces.recorded),
+      .remained_ns = mean(paces.remained)};
+  if (price.error_ns > kMaxError * std::min(price.alone_ns, price.recorded_ns)) return std::nullopt;
+  const LaunchCost cost = launch_cost_of(latest, calls_of_blocks);
+  // What launching does not explain has another cause, of which nobody knows how much is hidden.
+  const double explained_ns = cost.saved_ns(LaunchCost::kMaxNs) + kUnexplained * price.recorded_ns;
+  const double timed_ns = price.recorded_ns - price.alone_ns - price.remained_ns;
+  if (cost.calls() > 0 && timed_ns - price.error_ns <= explained_ns)
+    take_off_what_reaches(price, cost, kept_tracing);
+  else
+    take_off_in_proportion(price, host_sets_pace, kept_tracing);
+  return Reason(ReasonCode::recording_price, {{"alone_ns", std::llround(price.alone_ns)},
+                                              {"recorded_ns", std::llround(price.recorded_ns)},
+                                              {"error_ns", std::llround(price.error_ns)},
+                                              {"steps_alone", paces.steps_alone},
+                                              {"steps_recorded", paces.steps_recorded},
+                                              {"launches", std::llround(median(paces.launches))},
+                                              {"remained_ns", std::llround(price.remained_ns)},
+                                              {"kept_ns", std::llround(price.kept_ns)},
+                                              {"kept_known", price.kept_known ? 1 : 0},
+                                              {"by_period", paces.by_period ? 1 : 0}});
 }
 
 }  // namespace ridgeline::import

@@ -6,6 +6,7 @@
 #include <optional>
 #include <vector>
 
+#include "recording/launch_cost.h"
 #include "recording/steps.h"
 #include "ridgeline/base/kept_tracing.h"
 #include "ridgeline/base/reason.h"
@@ -27,11 +28,16 @@ struct StepBlock {
 /// `steps` after the first pass over what was launched: the step behind a block tells how far the device was behind
 /// the host at its end. A period may turn out to be a part of the step, or no step at all: blocks whose steps launch
 /// otherwise than those of the latest are left out. Five blocks alone and more are each compared with the recorded one
-/// before, fewer all with all. What tracing keeps taking of those alone is in proportion to the difference, which is
-/// what goes of it and reaches the step; `kept_tracing` is asked where the host sets the pace. A reason of code
-/// recording_price; empty if there are not two blocks of either kind, or if the error is more than half of a step.
+/// before, fewer all with all.
+///
+/// Steps alone still have callbacks and what tracing keeps taking of launches (`kept_tracing`, asked at most once). As
+/// much of it is taken off as reaches the step: by the calls of the recorded blocks (launch_cost.h) or, where those are
+/// not known or do not explain the difference, all callbacks and, if the host sets the pace, what is kept in proportion
+/// to the difference. A reason of code recording_price; empty if there are not two blocks of either kind, or if the
+/// error is more than half of a step.
 [[nodiscard]] std::optional<Reason> price_of(
     const std::vector<StepBlock>& blocks, const RecordedSteps& steps,
-    const std::function<std::optional<KeptTracing>()>& kept_tracing = {});
+    const std::function<std::optional<KeptTracing>()>& kept_tracing = {},
+    const std::function<std::vector<BlockCalls>()>& calls_of_blocks = {});
 
 }  // namespace ridgeline::import

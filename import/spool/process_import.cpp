@@ -11,6 +11,7 @@
 #include "recording/order.h"
 #include "ridgeline/base/secrets.h"
 #include "ridgeline/base/text.h"
+#include "spool/block_calls.h"
 #include "spool/collective_import.h"
 #include "spool/counter_import.h"
 #include "spool/intervention_import.h"
@@ -60,7 +61,8 @@ class Process {
       rows_.add_device(ordinal, device_of(reader_, device));
     define_paths();
     write_all_steps();
-    if (const auto price = price_of(spool_.blocks, spool_, in_.kept_tracing))
+    if (const auto price = price_of(spool_.blocks, spool_, in_.kept_tracing,
+                                    [&] { return calls_of_blocks(reader_, spool_.blocks); }))
       rows_.say(Severity::info, *price);
     import::write_windows(rows_, spool_);
     if (spool_.steps_found) rows_.say(Severity::info, *spool_.steps_found);

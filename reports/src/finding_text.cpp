@@ -383,8 +383,9 @@ std::string price_text(const Finding& f) {
                       integer(static_cast<std::int64_t>(f.value("steps_recorded"))));
   if (const double remained_ns = f.value("remained_ns"); remained_ns > 0)
     text += fmt::format("; alone without {} of callbacks that remained", time_text(remained_ns));
-  if (const double kept_ns = f.value("kept_ns"); kept_ns > 0) {
-    text += fmt::format("; alone without {} that CUPTI takes with its records off", time_text(kept_ns));
+  if (const Evidence* kept = f.find("kept_ns")) {
+    if (kept->value > 0)
+      text += fmt::format("; alone without {} that CUPTI takes with its records off", time_text(kept->value));
   } else if (f.magnitude_ns && *f.magnitude_ns > 0) {
     text += "; alone includes what CUPTI takes with its records off";
   }

@@ -126,6 +126,23 @@ TEST(Quality, WhatRecordingCostsIsAWarningIfItIsCertainAndMatters) {
   EXPECT_EQ(find(assess(f), "pace.recording_price"), nullptr) << "of another version, or damaged";
 }
 
+TEST(Quality, ThatNothingIsKeptIsToldFromNotKnown) {
+  const auto evidence = [](std::int64_t kept_ns, std::int64_t kept_known) -> std::optional<double> {
+    FabricatedModel f = sample(100e3);
+    f.model.messages.push_back(price_message(35'400'000, 38'480'000, 200'000));
+    f.model.messages.back().what.values.push_back({"kept_ns", kept_ns});
+    f.model.messages.back().what.values.push_back({"kept_known", kept_known});
+    const Quality q = assess(f);
+    const Finding* price = find(q, "pace.recording_price");
+    const Evidence* kept = price == nullptr ? nullptr : price->find("kept_ns");
+    return kept == nullptr ? std::nullopt : std::optional(kept->value);
+  };
+  EXPECT_EQ(evidence(0, 0), std::nullopt);
+  EXPECT_EQ(evidence(0, 1), 0) << "the device hides it";
+  EXPECT_EQ(evidence(3'000'000, 1), 3e6);
+  EXPECT_EQ(evidence(3'000'000, 0), 3e6) << "of an older import";
+}
+
 TEST(Quality, ThatThereAreNoStepsIsSaidOnce) {
   FabricatedModel f = sample(100e3);
   f.done();

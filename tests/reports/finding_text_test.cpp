@@ -143,6 +143,9 @@ TEST(FindingText, WhatRecordingCostsIsSaidWithItsInterval) {
   EXPECT_NE(
       finding_text(price).find("remained; alone without 3.400 ms that CUPTI takes with its records off"),
       std::string::npos);
+  price.evidence.back().value = 0;
+  EXPECT_NE(finding_text(price).find("alone without 860.0 µs of callbacks that remained"), std::string::npos);
+  EXPECT_EQ(finding_text(price).find("CUPTI"), std::string::npos) << "nothing of it reaches the step";
 }
 
 TEST(FindingText, WhatSetsThePaceIsSaidWithItsLargestCause) {

@@ -98,8 +98,8 @@ void add_price(const Model& model, store::Id process_id, Quality& quality) {
                            {"steps_alone", static_cast<double>(price->steps_alone), {}, {}},
                            {"steps_recorded", static_cast<double>(price->steps_recorded), {}, {}},
                            {"launches", static_cast<double>(price->launches), {}, {}},
-                           {"remained_ns", price->remained_ns, {}, {}},
-                           {"kept_ns", price->kept_ns, {}, {}}});
+                           {"remained_ns", price->remained_ns, {}, {}}});
+  if (price->kept_ns) finding.evidence.push_back({"kept_ns", *price->kept_ns, {}, {}});
 }
 
 void add_messages(const Model& model, Quality& quality) {

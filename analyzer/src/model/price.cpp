@@ -14,7 +14,8 @@ std::optional<RecordingPrice> recording_price(const Model& model, store::Id proc
     price.steps_recorded = said.number("steps_recorded");
     price.launches = said.number("launches");
     price.remained_ns = static_cast<double>(said.number("remained_ns"));
-    price.kept_ns = static_cast<double>(said.number("kept_ns"));
+    if (const auto kept_ns = said.number("kept_ns"); kept_ns > 0 || said.number("kept_known") > 0)
+      price.kept_ns = static_cast<double>(kept_ns);
     if (price.alone_ns <= 0 || price.recorded_ns <= 0 || price.error_ns < 0) return std::nullopt;
     return price;
   }

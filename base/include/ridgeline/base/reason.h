@@ -85,7 +85,8 @@ enum class ReasonCode : std::uint8_t {
   window_open,      ///< the program was killed before it closed
   /// What recording costs: pace of steps alone and recorded. `alone_ns`, `recorded_ns`, `error_ns` (95 %),
   /// `steps_alone`, `steps_recorded`, `launches` a step, `by_period` (0 or 1); taken off a step alone: `remained_ns` of
-  /// callbacks, `kept_ns` that CUPTI takes of launches when its records are off (0: not known)
+  /// callbacks, `kept_ns` that CUPTI takes of launches when its records are off (`kept_known`: 1 if that was measured,
+  /// or nothing of it reaches the step)
   recording_price,
   another_launch,  ///< `position`, `counted`, `counted_grid`, `ran`, `ran_grid`
 

@@ -14,9 +14,9 @@ struct RecordingPrice {
   double recorded_ns = 0;
   double error_ns = 0;  ///< of the difference: half of its 95 % interval
   std::int64_t steps_alone = 0, steps_recorded = 0;
-  std::int64_t launches = 0;  ///< a step
-  double remained_ns = 0;     ///< a step: what callbacks took in those alone, estimated and taken off
-  double kept_ns = 0;         ///< likewise what CUPTI took of launches without a record; 0: not known
+  std::int64_t launches = 0;      ///< a step
+  double remained_ns = 0;         ///< a step: what callbacks took in those alone, estimated and taken off
+  std::optional<double> kept_ns;  ///< likewise what CUPTI took of launches without a record; none: not known
 
   [[nodiscard]] double difference_ns() const { return recorded_ns - alone_ns; }
   /// Recorded steps are longer by more than steps vary by. Shorter than alone they cannot be: steps that run alone then
