@@ -12,8 +12,12 @@ namespace {
 // From a call to its kernel's start on a free stream: what the quickest twentieth take, and no more than a launch does.
 constexpr double kQuickest = 0.05;
 constexpr double kMaxLatencyNs = 20'000;
-// A stream's next kernel starts so long after the one before it, at least on average.
-constexpr double kBetweenKernelsNs = 1'000;
+// Others take longer by less than this.
+constexpr double kLatencySpreadNs = 5'000;
+// A kernel follows the one that it waited for on its stream in less, and on the mean in half of it.
+constexpr std::int64_t kFollowsNs = 2'000;
+// One that another stream's kernel held back, through an event, follows that in less.
+constexpr std::int64_t kFollowsElsewhereNs = 3'000;
 // A wait may be told to be over so long before the device writes its last kernel's end.
 constexpr std::int64_t kClockErrorNs = 2'000;
 
@@ -73,23 +77,37 @@ class LaunchCost::BlockBuilder {
     nodes_.push_back(node);
   }
 
+  // The one on a stream that was through last by then.
+  [[nodiscard]] std::optional<std::size_t> last_through(const Stream& stream, std::int64_t by_ns) const {
+    const auto after =
+        std::upper_bound(stream.begin(), stream.end(), by_ns,
+                         [&](std::int64_t at, std::size_t one) { return at < calls_[one].end_ns; });
+    return after == stream.begin() ? std::nullopt : std::optional(*std::prev(after));
+  }
+  // Likewise on any of them but one.
+  [[nodiscard]] std::optional<std::size_t> last_through_elsewhere(std::uint64_t here,
+                                                                  std::int64_t by_ns) const {
+    std::optional<std::size_t> last;
+    for (const auto& [number, stream] : streams_)
+      if (const auto one = last_through(stream, by_ns);
+          number != here && one && (!last || calls_[*last].end_ns < calls_[*one].end_ns))
+        last = one;
+    return last;
+  }
+
   // A node for each stream: for the one that was through last, and for the others if those are waited for too.
   void wait(const HostCall& call) {
     std::vector<std::size_t> awaited;
-    for (const auto& [number, stream] : streams_) {
-      const auto after =
-          std::upper_bound(stream.begin(), stream.end(), call.exit_ns + kClockErrorNs,
-                           [&](std::int64_t at, std::size_t one) { return at < calls_[one].end_ns; });
-      if (after != stream.begin()) awaited.push_back(*std::prev(after));
-    }
+    for (const auto& [number, stream] : streams_)
+      if (const auto last = last_through(stream, call.exit_ns + kClockErrorNs)) awaited.push_back(*last);
     if (awaited.empty()) return;
     std::sort(awaited.begin(), awaited.end(),
               [&](std::size_t a, std::size_t b) { return calls_[a].end_ns > calls_[b].end_ns; });
     if (!call.waits_for_all) awaited.resize(1);
     Node node{.waits = true, .own_ns = 0, .host_ns = 0, .device = std::nullopt};
     const std::int64_t last_ns = calls_[awaited.front()].end_ns;
-    bind(node, awaited.front(), static_cast<double>(call.exit_ns - call.enter_ns),
-         static_cast<double>(call.exit_ns - last_ns));
+    bind_to_later(node, awaited.front(), static_cast<double>(call.exit_ns - call.enter_ns),
+                  static_cast<double>(call.exit_ns - last_ns));
     const double slack_ns = node.device->slack_ns;
     push(call, node);
     for (std::size_t i = 1; i < awaited.size(); ++i) {
@@ -101,14 +119,32 @@ class LaunchCost::BlockBuilder {
 
   void queue(const HostCall& call, Node& node) {
     Stream& stream = streams_[call.stream];
-    if (!stream.empty())
-      bind(node, stream.back(), static_cast<double>(call.start_ns - call.enter_ns) - latency_ns_,
-           static_cast<double>(call.start_ns - calls_[stream.back()].end_ns) - kBetweenKernelsNs);
+    if (!stream.empty()) bind(call, node, stream.back());
     if (stream.empty() || calls_[stream.back()].end_ns <= call.end_ns) stream.push_back(calls_.size());
   }
 
+  // What a kernel waited for: that before it on its stream if it follows at once, else its launch if it comes no later
+  // than launches make it, else a kernel elsewhere that it follows at once.
+  void bind(const HostCall& call, Node& node, std::size_t before) const {
+    const std::int64_t free_ns = call.start_ns - calls_[before].end_ns;
+    const double host_ns = static_cast<double>(call.start_ns - call.enter_ns) - latency_ns_;
+    const double device_ns = static_cast<double>(free_ns - kFollowsNs / 2);
+    if (free_ns <= kFollowsNs) {
+      node.host_ns = std::max(host_ns, 0.0);
+      node.device = Bound{before, 0};
+    } else if (host_ns <= kLatencySpreadNs) {
+      node.device = Bound{before, device_ns};
+    } else if (const auto other = last_through_elsewhere(call.stream, call.start_ns);
+               other && call.start_ns - calls_[*other].end_ns <= kFollowsElsewhereNs) {
+      node.host_ns = host_ns;
+      node.device = Bound{*other, 0};
+    } else {
+      bind_to_later(node, before, host_ns, device_ns);
+    }
+  }
+
   // What neither of the two explains stays.
-  static void bind(Node& node, std::size_t to, double host_ns, double device_ns) {
+  static void bind_to_later(Node& node, std::size_t to, double host_ns, double device_ns) {
     const double common_ns = std::min(host_ns, device_ns);
     node.host_ns = host_ns - common_ns;
     node.device = Bound{to, device_ns - common_ns};

@@ -53,7 +53,7 @@ class BlockReader {
 
   void add(const Call& call) {
     Block* const block = block_with(call.step);
-    if (block == nullptr || !call.enter_ns || !call.exit_ns) return;
+    if (block == nullptr || !has_time(call.enter_ns.value_or(0), call.exit_ns.value_or(0))) return;
     if (block->launches.empty() && count_ >= kMaxBlockCalls) return;
     const NumberedCall launch{call.correlation_id, {.enter_ns = *call.enter_ns, .exit_ns = *call.exit_ns}};
     if (call.step < block->of.first_step + block->of.steps) {
@@ -97,6 +97,7 @@ class BlockReader {
   }
 
   void add(const Wait& wait) {
+    if (!has_time(wait.enter_ns, wait.exit_ns)) return;
     for (Block& block : blocks_)
       if (wait.enter_ns >= block.of.start_ns && wait.enter_ns <= block.of.end_ns)
         block.waits.push_back({wait.correlation_id,
