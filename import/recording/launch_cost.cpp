@@ -2,7 +2,10 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <map>
+#include <optional>
+#include <unordered_map>
 #include <utility>
 
 namespace ridgeline::import {
@@ -15,9 +18,7 @@ constexpr double kMaxLatencyNs = 20'000;
 // Others take longer by less than this.
 constexpr double kLatencySpreadNs = 5'000;
 // A kernel follows the one that it waited for on its stream in less, and on the mean in half of it.
-constexpr std::int64_t kFollowsNs = 2'000;
-// One that another stream's kernel held back, through an event, follows that in less.
-constexpr std::int64_t kFollowsElsewhereNs = 3'000;
+constexpr double kFollowsNs = 2'000;
 // A wait may be told to be over so long before the device writes its last kernel's end.
 constexpr std::int64_t kClockErrorNs = 2'000;
 
@@ -25,7 +26,7 @@ double latency_of(const std::vector<BlockCalls>& blocks) {
   std::vector<double> latencies;
   for (const BlockCalls& block : blocks)
     for (const HostCall& call : block.calls)
-      if (!call.waits && call.end_ns > 0)
+      if (call.kind == HostCall::Kind::launch && call.end_ns > 0)
         latencies.push_back(static_cast<double>(call.start_ns - call.enter_ns));
   if (latencies.empty()) return 0;
   const auto at =
@@ -36,16 +37,126 @@ double latency_of(const std::vector<BlockCalls>& blocks) {
 
 }  // namespace
 
+// Adds the calls of a block in the host's order.
+class LaunchCost::BlockBuilder {
+ public:
+  BlockBuilder(const BlockCalls& calls, double latency_ns)
+      : latency_ns_(latency_ns),
+        block_{.steps = static_cast<double>(calls.steps),
+               .has_next = calls.next.has_value(),
+               .nodes = {},
+               .bounds = {}} {
+    for (std::size_t i = 0; i < calls.calls.size(); ++i) {
+      // Another thread waits while this one goes on.
+      const bool beside = calls.calls[i].waits() && i + 1 < calls.calls.size() &&
+                          calls.calls[i + 1].enter_ns < calls.calls[i].exit_ns;
+      if (!beside) add(calls.calls[i]);
+    }
+    if (calls.next) add(*calls.next);
+  }
+  [[nodiscard]] Block take() { return std::move(block_); }
+
+ private:
+  using Kind = HostCall::Kind;
+  struct Stream {
+    std::vector<std::size_t> nodes;    // in order of their ends
+    std::vector<std::size_t> awaited;  // by what is launched next
+  };
+
+  void add(const HostCall& call) {
+    if (call.kind == Kind::event_record) {
+      const Stream& stream = streams_[call.stream];
+      events_[call.event] = stream.nodes.empty() ? std::nullopt : std::optional(stream.nodes.back());
+      return;
+    }
+    if (call.kind == Kind::event_wait) {
+      if (const auto event = events_.find(call.event); event != events_.end() && event->second)
+        streams_[call.stream].awaited.push_back(*event->second);
+      return;
+    }
+    const std::int64_t before_ns = ends_ns_.empty() ? call.enter_ns : through_ns_;
+    through_ns_ = std::max(before_ns, call.exit_ns);
+    Node node{.waits = call.waits(), .own_ns = 0, .host_ns = 0, .bounds_end = 0};
+    if (call.waits())
+      wait(call, node);
+    else
+      node.own_ns = static_cast<double>(std::max<std::int64_t>(call.exit_ns - before_ns, 0));
+    if (call.kind == Kind::launch && call.end_ns > 0) queue(call, node);
+    node.bounds_end = block_.bounds.size();
+    block_.nodes.push_back(node);
+    ends_ns_.push_back(call.end_ns);
+  }
+
+  // For whichever stream was through last, and for the others too if those are waited for.
+  void wait(const HostCall& call, Node& node) {
+    std::vector<std::size_t> awaited;
+    for (const auto& [number, stream] : streams_) {
+      const auto after =
+          std::upper_bound(stream.nodes.begin(), stream.nodes.end(), call.exit_ns + kClockErrorNs,
+                           [&](std::int64_t at, std::size_t one) { return at < ends_ns_[one]; });
+      if (after != stream.nodes.begin()) awaited.push_back(*std::prev(after));
+    }
+    std::sort(awaited.begin(), awaited.end(),
+              [&](std::size_t a, std::size_t b) { return ends_ns_[a] > ends_ns_[b]; });
+    if (call.kind == Kind::wait && awaited.size() > 1) awaited.resize(1);
+    for (const std::size_t one : awaited)
+      block_.bounds.push_back({one, static_cast<double>(call.exit_ns - ends_ns_[one])});
+    later_of(node, static_cast<double>(call.exit_ns - call.enter_ns), awaited.size());
+  }
+
+  // What a kernel waited for: what it follows at once, that before it on its stream or an event, else its launch if it
+  // comes no later than launches make it.
+  void queue(const HostCall& call, Node& node) {
+    Stream& stream = streams_[call.stream];
+    std::vector<std::size_t> awaited = std::exchange(stream.awaited, {});
+    if (!stream.nodes.empty()) awaited.push_back(stream.nodes.back());
+    double follows_ns = std::numeric_limits<double>::infinity();
+    for (const std::size_t one : awaited) {
+      const auto free_ns = static_cast<double>(call.start_ns - ends_ns_[one]);
+      follows_ns = std::min(follows_ns, free_ns);
+      block_.bounds.push_back({one, free_ns - kFollowsNs / 2});
+    }
+    const double host_ns = static_cast<double>(call.start_ns - call.enter_ns) - latency_ns_;
+    if (follows_ns <= kFollowsNs) {
+      node.host_ns = std::max(host_ns, 0.0);
+      for (std::size_t i = block_.bounds.size() - awaited.size(); i < block_.bounds.size(); ++i)
+        block_.bounds[i].slack_ns -= follows_ns - kFollowsNs / 2;
+    } else if (host_ns > kLatencySpreadNs) {
+      later_of(node, host_ns, awaited.size());
+    }
+    if (stream.nodes.empty() || ends_ns_[stream.nodes.back()] <= call.end_ns)
+      stream.nodes.push_back(block_.nodes.size());
+  }
+
+  // With the last so many bounds: what none of them explains stays.
+  void later_of(Node& node, double host_ns, std::size_t bounds) {
+    const auto first = block_.bounds.end() - static_cast<std::ptrdiff_t>(bounds);
+    double common_ns = host_ns;
+    for (auto bound = first; bound != block_.bounds.end(); ++bound)
+      common_ns = std::min(common_ns, bound->slack_ns);
+    node.host_ns = host_ns - common_ns;
+    for (auto bound = first; bound != block_.bounds.end(); ++bound) bound->slack_ns -= common_ns;
+  }
+
+  double latency_ns_;
+  Block block_;
+  std::vector<std::int64_t> ends_ns_;  // of what the nodes launched
+  std::map<std::uint64_t, Stream> streams_;
+  std::unordered_map<std::uint64_t, std::optional<std::size_t>>
+      events_;  // newest record: its stream's latest node
+  std::int64_t through_ns_ = 0;
+};
+
 LaunchCost::LaunchCost(const std::vector<BlockCalls>& blocks) {
   const double latency_ns = latency_of(blocks);
   double steps = 0;
   for (const BlockCalls& calls : blocks) {
     if (calls.steps == 0 || calls.calls.empty()) continue;
-    blocks_.push_back(block_of(calls, latency_ns));
+    blocks_.push_back(BlockBuilder(calls, latency_ns).take());
     steps += calls.steps;
     calls_ +=
         static_cast<double>(std::count_if(calls.calls.begin(), calls.calls.end(), [](const HostCall& call) {
-          return !call.waits && call.exit_ns > call.enter_ns;
+          return call.kind == HostCall::Kind::launch && call.exit_ns > call.enter_ns;
         }));
   }
   if (steps > 0) calls_ /= steps;
@@ -53,133 +164,17 @@ LaunchCost::LaunchCost(const std::vector<BlockCalls>& blocks) {
   slope_ = saved_ns(kLittleNs) / kLittleNs;
 }
 
-// Adds the calls of a block in the host's order.
-class LaunchCost::BlockBuilder {
- public:
-  explicit BlockBuilder(double latency_ns) : latency_ns_(latency_ns) {}
-
-  void add(const HostCall& call) {
-    const std::int64_t before_ns = calls_.empty() ? call.enter_ns : through_ns_;
-    through_ns_ = std::max(before_ns, call.exit_ns);
-    if (call.waits) return wait(call);
-    Node node;
-    node.own_ns = static_cast<double>(std::max<std::int64_t>(call.exit_ns - before_ns, 0));
-    if (call.end_ns > 0) queue(call, node);
-    push(call, node);
-  }
-  [[nodiscard]] std::vector<Node> take() { return std::move(nodes_); }
-
- private:
-  using Stream = std::vector<std::size_t>;  // calls, in order of their ends
-
-  void push(const HostCall& call, const Node& node) {
-    calls_.push_back(call);
-    nodes_.push_back(node);
-  }
-
-  // The one on a stream that was through last by then.
-  [[nodiscard]] std::optional<std::size_t> last_through(const Stream& stream, std::int64_t by_ns) const {
-    const auto after =
-        std::upper_bound(stream.begin(), stream.end(), by_ns,
-                         [&](std::int64_t at, std::size_t one) { return at < calls_[one].end_ns; });
-    return after == stream.begin() ? std::nullopt : std::optional(*std::prev(after));
-  }
-  // Likewise on any of them but one.
-  [[nodiscard]] std::optional<std::size_t> last_through_elsewhere(std::uint64_t here,
-                                                                  std::int64_t by_ns) const {
-    std::optional<std::size_t> last;
-    for (const auto& [number, stream] : streams_)
-      if (const auto one = last_through(stream, by_ns);
-          number != here && one && (!last || calls_[*last].end_ns < calls_[*one].end_ns))
-        last = one;
-    return last;
-  }
-
-  // A node for each stream: for the one that was through last, and for the others if those are waited for too.
-  void wait(const HostCall& call) {
-    std::vector<std::size_t> awaited;
-    for (const auto& [number, stream] : streams_)
-      if (const auto last = last_through(stream, call.exit_ns + kClockErrorNs)) awaited.push_back(*last);
-    if (awaited.empty()) return;
-    std::sort(awaited.begin(), awaited.end(),
-              [&](std::size_t a, std::size_t b) { return calls_[a].end_ns > calls_[b].end_ns; });
-    if (!call.waits_for_all) awaited.resize(1);
-    Node node{.waits = true, .own_ns = 0, .host_ns = 0, .device = std::nullopt};
-    const std::int64_t last_ns = calls_[awaited.front()].end_ns;
-    bind_to_later(node, awaited.front(), static_cast<double>(call.exit_ns - call.enter_ns),
-                  static_cast<double>(call.exit_ns - last_ns));
-    const double slack_ns = node.device->slack_ns;
-    push(call, node);
-    for (std::size_t i = 1; i < awaited.size(); ++i) {
-      node.host_ns = 0;
-      node.device = Bound{awaited[i], slack_ns + static_cast<double>(last_ns - calls_[awaited[i]].end_ns)};
-      push(call, node);
-    }
-  }
-
-  void queue(const HostCall& call, Node& node) {
-    Stream& stream = streams_[call.stream];
-    if (!stream.empty()) bind(call, node, stream.back());
-    if (stream.empty() || calls_[stream.back()].end_ns <= call.end_ns) stream.push_back(calls_.size());
-  }
-
-  // What a kernel waited for: that before it on its stream if it follows at once, else its launch if it comes no later
-  // than launches make it, else a kernel elsewhere that it follows at once.
-  void bind(const HostCall& call, Node& node, std::size_t before) const {
-    const std::int64_t free_ns = call.start_ns - calls_[before].end_ns;
-    const double host_ns = static_cast<double>(call.start_ns - call.enter_ns) - latency_ns_;
-    const double device_ns = static_cast<double>(free_ns - kFollowsNs / 2);
-    if (free_ns <= kFollowsNs) {
-      node.host_ns = std::max(host_ns, 0.0);
-      node.device = Bound{before, 0};
-    } else if (host_ns <= kLatencySpreadNs) {
-      node.device = Bound{before, device_ns};
-    } else if (const auto other = last_through_elsewhere(call.stream, call.start_ns);
-               other && call.start_ns - calls_[*other].end_ns <= kFollowsElsewhereNs) {
-      node.host_ns = host_ns;
-      node.device = Bound{*other, 0};
-    } else {
-      bind_to_later(node, before, host_ns, device_ns);
-    }
-  }
-
-  // What neither of the two explains stays.
-  static void bind_to_later(Node& node, std::size_t to, double host_ns, double device_ns) {
-    const double common_ns = std::min(host_ns, device_ns);
-    node.host_ns = host_ns - common_ns;
-    node.device = Bound{to, device_ns - common_ns};
-  }
-
-  double latency_ns_;
-  std::vector<HostCall> calls_;
-  std::vector<Node> nodes_;
-  std::map<std::uint64_t, Stream> streams_;
-  std::int64_t through_ns_ = 0;
-};
-
-LaunchCost::Block LaunchCost::block_of(const BlockCalls& calls, double latency_ns) {
-  BlockBuilder block(latency_ns);
-  for (std::size_t i = 0; i < calls.calls.size(); ++i) {
-    const HostCall& call = calls.calls[i];
-    // Another thread waits while this one goes on.
-    const bool beside =
-        call.waits && i + 1 < calls.calls.size() && calls.calls[i + 1].enter_ns < call.exit_ns;
-    if (!beside) block.add(call);
-  }
-  if (calls.next) block.add(*calls.next);
-  return {
-      .steps = static_cast<double>(calls.steps), .has_next = calls.next.has_value(), .nodes = block.take()};
-}
-
 double LaunchCost::saved_ns(const Block& block, double of_a_call_ns, std::vector<double>& sooner) {
   sooner.clear();
   double host_ns = 0,
          through_ns = 0;  // how much sooner the host is, at the last call and before the next step's
+  std::size_t bound = 0;
   for (const Node& node : block.nodes) {
     through_ns = host_ns;
     if (!node.waits) host_ns += std::min(of_a_call_ns, node.own_ns);
     double at_ns = host_ns + node.host_ns;
-    if (node.device) at_ns = std::min(at_ns, sooner[node.device->call] + node.device->slack_ns);
+    for (; bound < node.bounds_end; ++bound)
+      at_ns = std::min(at_ns, sooner[block.bounds[bound].node] + block.bounds[bound].slack_ns);
     if (node.waits) host_ns = at_ns;
     sooner.push_back(at_ns);
   }

@@ -1,9 +1,9 @@
 /// launch_cost.h: how much sooner a step would end if each of its calls took the host less.
 ///
 /// A host that waits for its device hides what launching takes, up to the point where the device waits for the host.
-/// Both are kept: a kernel starts once it was launched and its stream is free, and a call that waits returns once it
-/// was called and the device is through. Of those two the later one counted in the recording, and by how much is known;
-/// so it is known for how long it goes on counting when launches come sooner.
+/// Both are kept: a kernel starts once it was launched, its stream is free and the events that the stream waits for are
+/// reached, and a call that waits returns once it was called and the device is through. Of those the latest counted in
+/// the recording, and by how much is known; so it is known for how long it goes on counting when launches come sooner.
 #pragma once
 
 #include <cstddef>
@@ -13,12 +13,22 @@
 
 namespace ridgeline::import {
 
-/// A call that launches a kernel, a graph or a copy, with what the device did of it; or one that waits for the device.
+/// A call of the host, and what the device did of it.
 struct HostCall {
+  enum class Kind : std::uint8_t {
+    launch,  ///< of a kernel, a graph or a copy
+    wait,    ///< until the device is through with something, the latest that it was through with by then
+    wait_for_all,  ///< until it is through with everything
+    event_record,  ///< the event stands for what was launched on the stream before
+    event_wait,    ///< what is launched on the stream from here on waits for the event
+  };
+  Kind kind = Kind::launch;
   std::int64_t enter_ns = 0, exit_ns = 0;
-  bool waits = false, waits_for_all = false;  // for whatever was launched before; else for something of it
-  std::uint64_t stream = 0;                   // of one that launches: any number that stands for it
-  std::int64_t start_ns = 0, end_ns = 0;      // on the device; 0: nothing is known of it
+  std::uint64_t stream = 0;               // any number that stands for it; of waits none
+  std::uint64_t event = 0;                // likewise
+  std::int64_t start_ns = 0, end_ns = 0;  // of a launch, on the device; 0: nothing is known of it
+
+  [[nodiscard]] bool waits() const { return kind == Kind::wait || kind == Kind::wait_for_all; }
 };
 
 /// Steps in a row that were recorded, from a device without work.
@@ -45,24 +55,24 @@ class LaunchCost {
   [[nodiscard]] double of_a_call_ns(double saved_ns) const;
 
  private:
-  /// One of a launch's two conditions, or of a wait's: another call's, and by how much the other one was later.
+  /// Something of the device that a call may have waited for, and by how much it was earlier than what it did wait for.
   struct Bound {
-    std::size_t call = 0;
+    std::size_t node = 0;
     double slack_ns = 0;
   };
   struct Node {
     bool waits = false;
     double own_ns = 0;   // from the end of the call before it to its own: it cannot take less by more
-    double host_ns = 0;  // slack of the host's condition
-    std::optional<Bound> device;
+    double host_ns = 0;  // slack of the call itself
+    std::size_t bounds_end = 0;
   };
   struct Block {
     double steps = 0;
     bool has_next = false;  // its last call is the next step's
     std::vector<Node> nodes;
+    std::vector<Bound> bounds;  // of all nodes in a row
   };
   class BlockBuilder;
-  static Block block_of(const BlockCalls& calls, double latency_ns);
   static double saved_ns(const Block& block, double of_a_call_ns, std::vector<double>& sooner);
 
   std::vector<Block> blocks_;

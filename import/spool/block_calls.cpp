@@ -25,15 +25,16 @@ struct NumberedCall {
 struct Block {
   StepBlock of;
   std::vector<NumberedCall> launches, copies, waits;
+  std::vector<HostCall> events;
   std::optional<NumberedCall> next;
 };
 
-template <typename Work>  // an Execution or a Copy
+template <typename Work>  // whatever has a stream
 std::uint64_t stream_number(const Work& work) {
-  return (std::uint64_t{work.device} << 56) ^ (std::uint64_t{work.context_id} << 32) ^ work.stream_id;
+  return (std::uint64_t{work.context_id} << 32) | work.stream_id;
 }
 
-template <typename Work>
+template <typename Work>  // an Execution or a Copy
 void note_work(const Work& work, HostCall& call) {
   const bool first = call.end_ns == 0;
   call.stream = stream_number(work);
@@ -46,7 +47,8 @@ class BlockReader {
   explicit BlockReader(const std::vector<StepBlock>& blocks) {
     for (const StepBlock& block : blocks)
       if (!block.alone && block.steps > 0)
-        blocks_.push_back({.of = block, .launches = {}, .copies = {}, .waits = {}, .next = std::nullopt});
+        blocks_.push_back(
+            {.of = block, .launches = {}, .copies = {}, .waits = {}, .events = {}, .next = std::nullopt});
     std::stable_sort(blocks_.begin(), blocks_.end(),
                      [](const Block& a, const Block& b) { return a.of.first_step < b.of.first_step; });
   }
@@ -98,13 +100,23 @@ class BlockReader {
 
   void add(const Wait& wait) {
     if (!has_time(wait.enter_ns, wait.exit_ns)) return;
-    for (Block& block : blocks_)
-      if (wait.enter_ns >= block.of.start_ns && wait.enter_ns <= block.of.end_ns)
-        block.waits.push_back({wait.correlation_id,
-                               {.enter_ns = wait.enter_ns,
-                                .exit_ns = wait.exit_ns,
-                                .waits = true,
-                                .waits_for_all = wait.call == SynchronisationCall::device}});
+    const auto kind =
+        wait.call == SynchronisationCall::device ? HostCall::Kind::wait_for_all : HostCall::Kind::wait;
+    if (Block* const block = block_at(wait.enter_ns))
+      block->waits.push_back(
+          {wait.correlation_id, {.kind = kind, .enter_ns = wait.enter_ns, .exit_ns = wait.exit_ns}});
+  }
+
+  void add(const StreamCallRecord& call) {
+    if (call.call != StreamCall::event_record && call.call != StreamCall::event_wait) return;
+    const auto kind =
+        call.call == StreamCall::event_record ? HostCall::Kind::event_record : HostCall::Kind::event_wait;
+    if (Block* const block = block_at(call.time_ns))
+      block->events.push_back({.kind = kind,
+                               .enter_ns = call.time_ns,
+                               .exit_ns = call.time_ns,
+                               .stream = stream_number(call),
+                               .event = call.event});
   }
 
   std::vector<BlockCalls> take() {
@@ -117,6 +129,7 @@ class BlockReader {
       for (const NumberedCall& launch : block.launches) calls.calls.push_back(launch.call);
       for (const NumberedCall& copy : block.copies) calls.calls.push_back(copy.call);
       for (const NumberedCall& wait : block.waits) calls.calls.push_back(wait.call);
+      calls.calls.insert(calls.calls.end(), block.events.begin(), block.events.end());
       std::stable_sort(calls.calls.begin(), calls.calls.end(), by_enter);
       if (block.next && block.next->call.end_ns > 0) calls.next = block.next->call;
       all.push_back(std::move(calls));
@@ -129,6 +142,12 @@ class BlockReader {
     return a.correlation_id < b.correlation_id;
   }
   static bool by_enter(const HostCall& a, const HostCall& b) { return a.enter_ns < b.enter_ns; }
+
+  Block* block_at(std::int64_t time_ns) {
+    for (Block& block : blocks_)
+      if (time_ns >= block.of.start_ns && time_ns <= block.of.end_ns) return &block;
+    return nullptr;
+  }
 
   // The step is one of the block or the one behind it.
   Block* block_with(std::uint32_t step) {
@@ -163,7 +182,7 @@ std::vector<BlockCalls> calls_of_blocks(const Reader& reader, const std::vector<
   });
   calls.number();
   constexpr RecordTypes kRest = {RecordType::kernel, RecordType::memcpy, RecordType::memset,
-                                 RecordType::synchronisation};
+                                 RecordType::synchronisation, RecordType::stream_call};
   visit_records(reader, kRest, {}, [&](const RecordView& view) {
     if (const auto* kernel = view.as<KernelRecord>())
       calls.add(execution_of(*kernel));
@@ -173,6 +192,8 @@ std::vector<BlockCalls> calls_of_blocks(const Reader& reader, const std::vector<
       calls.add(copy_of(*set));
     else if (const auto* wait = view.as<SynchronisationRecord>())
       calls.add(wait_of(*wait));
+    else if (const auto* call = view.as<StreamCallRecord>())
+      calls.add(*call);
   });
   return calls.take();
 }

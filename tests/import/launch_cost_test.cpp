@@ -51,14 +51,18 @@ struct Ran {
 class Simulation {
  public:
   Simulation(double cost_ns, Unsteady unsteady)
-      : cost_ns_(cost_ns), unsteady_(unsteady), slow_(unsteady.times(0.01)) {}
+      : cost_ns_(cost_ns), unsteady_(unsteady), slow_(unsteady.times(0.004)) {}
 
   Ran run(const Program& step) {
     for (int i = 0; i < kStepsOfBlock; ++i) {
       ends_.clear();
-      for (const Deed& deed : step) {
+      for (std::size_t at = 0; at < step.size(); ++at) {
+        const Deed& deed = step[at];
+        if (deed.behind) note_event(HostCall::Kind::event_wait, deed.stream, *deed.behind);
         ran_.calls.calls.push_back(deed.waits ? wait(deed) : launch(deed));
         ends_.push_back(static_cast<double>(ran_.calls.calls.back().end_ns));
+        if (std::any_of(step.begin(), step.end(), [&](const Deed& later) { return later.behind == at; }))
+          note_event(HostCall::Kind::event_record, deed.stream, at);
       }
     }
     ran_.end_ns = host_ns_;
@@ -71,6 +75,11 @@ class Simulation {
   }
 
  private:
+  void note_event(HostCall::Kind kind, std::uint64_t stream, std::uint64_t event) {
+    const std::int64_t now_ns = std::llround(host_ns_);
+    ran_.calls.calls.push_back(
+        {.kind = kind, .enter_ns = now_ns, .exit_ns = now_ns, .stream = stream, .event = event});
+  }
   HostCall launch(const Deed& deed) {
     const double enter_ns = host_ns_ += deed.host_ns * slow_ * unsteady_.times(0.1);
     host_ns_ += cost_ns_ * slow_;
@@ -91,10 +100,9 @@ class Simulation {
     const double enter_ns = host_ns_ += deed.host_ns * slow_;
     for (const auto& [stream, at_ns] : free_ns_) host_ns_ = std::max(host_ns_, at_ns);
     host_ns_ += kReturnNs + unsteady_.later_ns(1'000);
-    return {.enter_ns = std::llround(enter_ns),
-            .exit_ns = std::llround(host_ns_),
-            .waits = true,
-            .waits_for_all = true};
+    return {.kind = HostCall::Kind::wait_for_all,
+            .enter_ns = std::llround(enter_ns),
+            .exit_ns = std::llround(host_ns_)};
   }
 
   double cost_ns_;
@@ -253,8 +261,8 @@ TEST(RecordingPriceOfAnyProgram, IsThatOfTheProgramWithoutARecorder) {
   EXPECT_GE(worse_in_proportion, 25);
 }
 
-// Launches later than the quickest by 1.5 us in the mean, a host that is 1 % slower or quicker from block to block and
-// 10 % from call to call, kernels that vary by 2 %; every fourth kernel of every sixth program waits for an event.
+// Launches later than the quickest by 1.5 us in the mean; a host that is slower or quicker by 0.4 % from block to block
+// and by 10 % from call to call; kernels that vary by 2 %, some of which wait for an event.
 TEST(RecordingPriceOfAnyProgram, IsWithinTwoPointsWhereTimesVary) {
   std::mt19937 random(20261130);
   const Unsteady unsteady{&random};
@@ -263,7 +271,7 @@ TEST(RecordingPriceOfAnyProgram, IsWithinTwoPointsWhereTimesVary) {
   constexpr int kPrograms = 18;
   for (int i = 0; i < kPrograms; ++i) {
     Program step = random_program(random);
-    for (std::size_t at = 4; at < step.size() && i % 6 == 0; at += 4) step[at].behind = at - 1 - random() % 3;
+    for (std::size_t at = 4; at < step.size() && i % 3 == 0; at += 4) step[at].behind = at - 1 - random() % 3;
     double truth_ns = 0;
     constexpr int kRuns = 10;
     for (int j = 0; j < kRuns; ++j) truth_ns += pace_of(run(step, 0, unsteady)) / kRuns;
@@ -277,8 +285,8 @@ TEST(RecordingPriceOfAnyProgram, IsWithinTwoPointsWhereTimesVary) {
     in_proportion +=
         std::abs(100 * recording.recorded_ns * (1 / recording.alone_ns(true) - 1 / truth_ns)) <= 2 ? 1 : 0;
   }
-  EXPECT_GE(within, 14);
-  EXPECT_LE(in_proportion, 11);
+  EXPECT_GE(within, 17);
+  EXPECT_LE(in_proportion, 13);
   EXPECT_NEAR(sum_of_errors / kPrograms, 0, 0.8) << "points in the mean";
 }
 
@@ -314,6 +322,16 @@ TEST_F(CallsOfBlocks, AreThoseOfRecordedStepsWithWhatTheDeviceDidOfThem) {
   wait.enter_ns = FakeSpool::kOrigin + spool.now();
   wait.exit_ns = wait.enter_ns + 40;
   spool.put(wait);
+  spool.advance(50);
+  spool::StreamCallRecord event{};
+  event.call = StreamCall::event_record;
+  event.time_ns = FakeSpool::kOrigin + spool.now();
+  event.context_id = 1;
+  event.stream_id = 7;
+  event.event = 77;
+  spool.put(event);
+  event.call = StreamCall::host_function;
+  spool.put(event);
   spool.end_step();
   step(6);
   block.end_ns = FakeSpool::kOrigin + spool.now();
@@ -337,7 +355,7 @@ TEST_F(CallsOfBlocks, AreThoseOfRecordedStepsWithWhatTheDeviceDidOfThem) {
   EXPECT_EQ(blocks[0].first_step, 5u);
   EXPECT_EQ(blocks[0].steps, 2u);
   const std::vector<HostCall>& calls = blocks[0].calls;
-  ASSERT_EQ(calls.size(), 9u) << "two launches, two copies and two waits, and three launches";
+  ASSERT_EQ(calls.size(), 10u) << "two launches, two copies, two waits and an event, and three launches";
   EXPECT_EQ(calls[0].enter_ns, first_ns);
   EXPECT_EQ(calls[0].exit_ns, first_ns + 5);
   EXPECT_EQ(calls[0].start_ns, first_ns + 500);
@@ -348,12 +366,14 @@ TEST_F(CallsOfBlocks, AreThoseOfRecordedStepsWithWhatTheDeviceDidOfThem) {
   EXPECT_EQ(calls[2].enter_ns, copy_ns) << "when its call was entered";
   EXPECT_EQ(calls[2].exit_ns, copy_ns);
   EXPECT_EQ(calls[2].start_ns, copy_ns + 100);
-  EXPECT_FALSE(calls[2].waits);
-  EXPECT_TRUE(calls[3].waits);
-  EXPECT_FALSE(calls[3].waits_for_all);
+  EXPECT_EQ(calls[2].kind, HostCall::Kind::launch);
+  EXPECT_EQ(calls[3].kind, HostCall::Kind::wait);
   EXPECT_EQ(calls[3].exit_ns, copy_ns + 700);
   EXPECT_EQ(calls[4].end_ns, 0) << "nothing is known of its kernel";
-  EXPECT_TRUE(calls[5].waits_for_all);
+  EXPECT_EQ(calls[5].kind, HostCall::Kind::wait_for_all);
+  EXPECT_EQ(calls[6].kind, HostCall::Kind::event_record);
+  EXPECT_EQ(calls[6].stream, calls[0].stream);
+  EXPECT_EQ(calls[6].event, 77u);
   ASSERT_TRUE(blocks[0].next);
   EXPECT_EQ(blocks[0].next->enter_ns, next_ns);
   EXPECT_EQ(blocks[0].next->start_ns, next_ns + 500);
