@@ -19,7 +19,9 @@ constexpr double kMaxLatencyNs = 20'000;
 constexpr double kLatencySpreadNs = 5'000;
 // A kernel follows the one that it waited for on its stream in less, and on the mean in half of it.
 constexpr double kFollowsNs = 2'000;
-// A wait may be told to be over so long before the device writes its last kernel's end.
+// A call that may wait and returns in less did not: the device's signal alone takes longer.
+constexpr std::int64_t kAtOnceNs = 5'000;
+// A wait may be over so long before the end that the device writes of its last kernel.
 constexpr std::int64_t kClockErrorNs = 2'000;
 
 double latency_of(const std::vector<BlockCalls>& blocks) {
@@ -89,6 +91,7 @@ class LaunchCost::BlockBuilder {
 
   // For whichever stream was through last, and for the others too if those are waited for.
   void wait(const HostCall& call, Node& node) {
+    if (call.exit_ns - call.enter_ns <= kAtOnceNs) return;
     std::vector<std::size_t> awaited;
     for (const auto& [number, stream] : streams_) {
       const auto after =

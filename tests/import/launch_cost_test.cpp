@@ -158,6 +158,26 @@ TEST(LaunchCost, OfAWaitBehindEachKernelReachesTheStepWhole) {
   EXPECT_NEAR(saved(step, 4'000, 2'000), 80'000, 500);
 }
 
+// The device is busy with one kernel behind the other, and one of them has just ended when the call returns.
+TEST(LaunchCost, OfACallThatReturnsAtOnceIsNotTheDevices) {
+  BlockCalls calls;
+  calls.steps = 1;
+  for (std::int64_t i = 0; i < 10; ++i) {
+    const std::int64_t now_ns = 100'000 * i + 1'000;
+    calls.calls.push_back({.enter_ns = now_ns,
+                           .exit_ns = now_ns + 5'000,
+                           .start_ns = now_ns - 10'000,
+                           .end_ns = now_ns + 89'000});
+    calls.calls.push_back(
+        {.kind = HostCall::Kind::wait, .enter_ns = now_ns + 86'500, .exit_ns = now_ns + 89'500});
+  }
+  calls.calls[0].start_ns = 7'000;
+  EXPECT_DOUBLE_EQ(LaunchCost({calls}).saved_ns(1'000), 10'000);
+  for (HostCall& call : calls.calls)
+    if (call.waits()) call.enter_ns -= 20'000;
+  EXPECT_DOUBLE_EQ(LaunchCost({calls}).saved_ns(1'000), 1'000) << "of the first launch";
+}
+
 TEST(LaunchCost, CountsUntilTheDeviceIsWhatIsWaitedFor) {
   // Alone the host takes 1.0 ms and the device 1.2; recorded the host takes 1.5.
   const Program step(100, {.host_ns = 10'000, .waits = false, .kernel_ns = 11'000, .stream = 0});
