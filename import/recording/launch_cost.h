@@ -1,9 +1,9 @@
 /// launch_cost.h: how much sooner a step would end if each of its calls took the host less.
 ///
-/// A host that waits for its device hides what launching takes, up to the point where the device waits for the host.
-/// Both are kept: a kernel starts once it was launched, its stream is free and the events that the stream waits for are
-/// reached, and a call that waits returns once it was called and the device is through. Of those the latest counted in
-/// the recording, and by how much is known; so it is known for how long it goes on counting when launches come sooner.
+/// A host that waits for its device hides what launching takes, up to the point where the device waits for the host. A
+/// kernel starts once it was launched, its stream is free and the events that the stream waits for are reached; a call
+/// that waits returns once it was called and the device is through. The recording shows which of these came last, and
+/// by how much; so it is known for how long that one goes on counting when launches come sooner.
 #pragma once
 
 #include <cstddef>
@@ -17,7 +17,7 @@ namespace ridgeline::import {
 struct HostCall {
   enum class Kind : std::uint8_t {
     launch,  ///< of a kernel, a graph or a copy
-    wait,    ///< until the device is through with something, the latest that it was through with by then
+    wait,    ///< until the device is through with something: the latest that has ended when the call returns
     wait_for_all,  ///< until it is through with everything
     event_record,  ///< the event stands for what was launched on the stream before
     event_wait,    ///< what is launched on the stream from here on waits for the event
@@ -41,17 +41,17 @@ struct BlockCalls {
 
 class LaunchCost {
  public:
-  /// Of a call, at most; nothing that records launches takes more.
+  /// The largest cost of a call that is looked at, in ns: no recorder takes more of one.
   static constexpr double kMaxNs = 50'000;
 
   /// Blocks without calls or steps are left out.
   explicit LaunchCost(const std::vector<BlockCalls>& blocks);
-  /// That launch and take time, of a step in the mean; 0: nothing is known.
+  /// Launches of a step, in the mean, without copies whose call was not recorded; 0: nothing is known.
   [[nodiscard]] double calls() const { return calls_; }
-  /// How much sooner a step would end if each call took so much less, in ns. Grows with it, ever more slowly; below 0
-  /// (each takes more) by the slope at 0.
+  /// How much sooner a step would end, in ns, if each launch took the host so much less. It grows with that, ever more
+  /// slowly. For a negative argument (each takes more) the slope at 0 goes on.
   [[nodiscard]] double saved_ns(double of_a_call_ns) const;
-  /// The smallest value that saves as much; kMaxNs where none does. Below 0 as saved_ns().
+  /// The inverse: the smallest cost of a launch whose removal saves as much; kMaxNs where none does.
   [[nodiscard]] double of_a_call_ns(double saved_ns) const;
 
  private:
