@@ -121,8 +121,9 @@ TEST(Statistics, DeviationsAreOfTheSample) {
 
 // Against tables of the distribution.
 TEST(Statistics, StudentsQuantileIsThatOfTables) {
-  const std::pair<double, double> kTable[] = {{3, 3.1824},  {4, 2.7764},  {5, 2.5706},
-                                              {10, 2.2281}, {30, 2.0423}, {1000, 1.9623}};
+  const std::pair<double, double> kTable[] = {{1, 12.7062},  {1.25, 8.0280}, {1.5, 6.0167}, {2, 4.3027},
+                                              {2.5, 3.5747}, {3, 3.1824},    {4, 2.7764},   {5, 2.5706},
+                                              {10, 2.2281},  {30, 2.0423},   {1000, 1.9623}};
   for (const auto& [degrees, value] : kTable)
     EXPECT_NEAR(student_95(degrees), value, (degrees < 4 ? 0.009 : 0.005) * value) << degrees;
   EXPECT_EQ(student_95(0), student_95(1));

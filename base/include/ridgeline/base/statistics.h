@@ -36,7 +36,7 @@ inline constexpr double kDeviationPerMad = 1.4826;
 /// Of the sample (n − 1); empty below two values.
 [[nodiscard]] std::optional<double> standard_deviation(const std::vector<double>& values);
 /// Two-sided quantile of Student's distribution at 95 %; degrees of freedom below one count as one. Within 0.5 % from
-/// four on, 0.8 % low at three, 3 % at two, a quarter at one.
+/// four on, 0.9 % below.
 [[nodiscard]] double student_95(double degrees_of_freedom);
 
 }  // namespace ridgeline
