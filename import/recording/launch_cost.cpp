@@ -198,13 +198,15 @@ double LaunchCost::saved_ns(double of_a_call_ns) const {
 double LaunchCost::of_a_call_ns(double saved) const {
   if (saved < 0) return slope_ > 0 ? std::max(saved / slope_, -kMaxNs) : 0;
   double low_ns = 0, high_ns = kMaxNs;
-  if (saved_ns(high_ns) < saved) return kMaxNs;
-  constexpr int kHalvings = 24;
+  double at_low = 0, at_high = saved_ns(high_ns);
+  if (at_high < saved) return kMaxNs;
+  constexpr int kHalvings = 12;  // to 12 ns, within which the curve is nearly a line
   for (int i = 0; i < kHalvings; ++i) {
-    const double middle_ns = (low_ns + high_ns) / 2;
-    (saved_ns(middle_ns) < saved ? low_ns : high_ns) = middle_ns;
+    const double middle_ns = (low_ns + high_ns) / 2, at_middle = saved_ns(middle_ns);
+    (at_middle < saved ? low_ns : high_ns) = middle_ns;
+    (at_middle < saved ? at_low : at_high) = at_middle;
   }
-  return high_ns;
+  return at_high > at_low ? low_ns + (high_ns - low_ns) * (saved - at_low) / (at_high - at_low) : low_ns;
 }
 
 }  // namespace ridgeline::import

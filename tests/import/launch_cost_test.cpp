@@ -54,6 +54,9 @@ class Simulation {
       : cost_ns_(cost_ns), unsteady_(unsteady), slow_(unsteady.times(0.004)) {}
 
   Ran run(const Program& step) {
+    std::vector<bool> awaited(step.size());
+    for (const Deed& deed : step)
+      if (deed.behind) awaited[*deed.behind] = true;
     for (int i = 0; i < kStepsOfBlock; ++i) {
       ends_.clear();
       for (std::size_t at = 0; at < step.size(); ++at) {
@@ -61,8 +64,7 @@ class Simulation {
         if (deed.behind) note_event(HostCall::Kind::event_wait, deed.stream, *deed.behind);
         ran_.calls.calls.push_back(deed.waits ? wait(deed) : launch(deed));
         ends_.push_back(static_cast<double>(ran_.calls.calls.back().end_ns));
-        if (std::any_of(step.begin(), step.end(), [&](const Deed& later) { return later.behind == at; }))
-          note_event(HostCall::Kind::event_record, deed.stream, at);
+        if (awaited[at]) note_event(HostCall::Kind::event_record, deed.stream, at);
       }
     }
     ran_.end_ns = host_ns_;
