@@ -22,6 +22,14 @@ constexpr double kUnexplained = 0.002;
 // Launches of a step beside those of another of its kind, at most; two micro-steps have twice as many as one.
 constexpr double kMaxRatio = 1.5;
 
+// Two-sided 95 % of Student's t, by degrees of freedom: of a few blocks student_95() is low by up to 0.9 %.
+double student_t(std::size_t freedom) {
+  constexpr double kTable[] = {12.71, 4.303, 3.182, 2.776, 2.571, 2.447,
+                               2.365, 2.306, 2.262, 2.228, 2.201, 2.179};
+  if (freedom == 0) return kTable[0];
+  return freedom > std::size(kTable) ? student_95(static_cast<double>(freedom)) : kTable[freedom - 1];
+}
+
 double variance(const std::vector<double>& values) {
   const double deviation = standard_deviation(values).value_or(0);
   return deviation * deviation;
@@ -33,14 +41,13 @@ double error_of_all(const std::vector<double>& alone, const std::vector<double>&
   const double pooled = (static_cast<double>(alone.size() - 1) * variance(alone) +
                          static_cast<double>(recorded.size() - 1) * variance(recorded)) /
                         static_cast<double>(freedom);
-  return student_95(static_cast<double>(freedom)) *
-         std::sqrt(pooled *
-                   (1.0 / static_cast<double>(alone.size()) + 1.0 / static_cast<double>(recorded.size())));
+  return student_t(freedom) * std::sqrt(pooled * (1.0 / static_cast<double>(alone.size()) +
+                                                  1.0 / static_cast<double>(recorded.size())));
 }
 
 // Of the mean of the differences of pairs, 95 %.
 double error_of_pairs(const std::vector<double>& differences) {
-  return student_95(static_cast<double>(differences.size() - 1)) *
+  return student_t(differences.size() - 1) *
          std::sqrt(variance(differences) / static_cast<double>(differences.size()));
 }
 
