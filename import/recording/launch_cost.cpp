@@ -145,8 +145,8 @@ class LaunchCost::BlockBuilder {
   Block block_;
   std::vector<std::int64_t> ends_ns_;  // of what the nodes launched
   std::map<std::uint64_t, Stream> streams_;
-  std::unordered_map<std::uint64_t, std::optional<std::size_t>>
-      events_;  // newest record: its stream's latest node
+  // By event: the latest node of its stream at its newest record.
+  std::unordered_map<std::uint64_t, std::optional<std::size_t>> events_;
   std::int64_t through_ns_ = 0;
 };
 
@@ -169,8 +169,8 @@ LaunchCost::LaunchCost(const std::vector<BlockCalls>& blocks) {
 
 double LaunchCost::saved_ns(const Block& block, double of_a_call_ns, std::vector<double>& sooner) {
   sooner.clear();
-  double host_ns = 0,
-         through_ns = 0;  // how much sooner the host is, at the last call and before the next step's
+  // How much sooner the host is, at the last call and before the next step's.
+  double host_ns = 0, through_ns = 0;
   std::size_t bound = 0;
   for (const Node& node : block.nodes) {
     through_ns = host_ns;

@@ -214,23 +214,12 @@ void take_off_what_reaches(Price& price, const LaunchCost& cost, const AskKept& 
   price.error_ns = std::hypot(std::max(of_steps_ns, price.error_ns), of_times_ns);
 }
 
-// Of the recorded ones of these blocks.
-LaunchCost launch_cost_of(const std::vector<StepBlock>& blocks,
-                          const std::function<std::vector<BlockCalls>()>& calls_of_blocks) {
-  std::vector<BlockCalls> calls = calls_of_blocks ? calls_of_blocks() : std::vector<BlockCalls>();
-  std::erase_if(calls, [&](const BlockCalls& each) {
-    return std::none_of(blocks.begin(), blocks.end(), [&](const StepBlock& block) {
-      return !block.alone && block.first_step == each.first_step;
-    });
-  });
-  return LaunchCost(calls);
-}
-
 }  // namespace
 
-std::optional<Reason> price_of(const std::vector<StepBlock>& blocks, const RecordedSteps& steps,
-                               const std::function<std::optional<KeptTracing>()>& kept_tracing,
-                               const std::function<std::vector<BlockCalls>()>& calls_of_blocks) {
+std::optional<Reason> price_of(
+    const std::vector<StepBlock>& blocks, const RecordedSteps& steps,
+    const std::function<std::optional<KeptTracing>()>& kept_tracing,
+    const std::function<std::vector<BlockCalls>(const std::vector<StepBlock>&)>& calls_of_blocks) {
   const std::vector<StepBlock> latest = of_the_latest_period(blocks, steps);
   Paces paces = paces_of(latest, steps, first_launch_ns(latest, steps));
   if (paces.alone.size() < kMinBlocks || paces.recorded.size() < kMinBlocks) return std::nullopt;
@@ -246,7 +235,7 @@ std::optional<Reason> price_of(const std::vector<StepBlock>& blocks, const Recor
       .error_ns = in_pairs ? error_of_pairs(paces.differences) : error_of_all(paces.alone, paces.recorded),
       .remained_ns = mean(paces.remained)};
   if (price.error_ns > kMaxError * std::min(price.alone_ns, price.recorded_ns)) return std::nullopt;
-  const LaunchCost cost = launch_cost_of(latest, calls_of_blocks);
+  const LaunchCost cost(calls_of_blocks ? calls_of_blocks(latest) : std::vector<BlockCalls>());
   // What launching does not explain has another cause, of which nobody knows how much is hidden.
   const double explained_ns = cost.saved_ns(LaunchCost::kMaxNs) + kUnexplained * price.recorded_ns;
   const double timed_ns = price.recorded_ns - price.alone_ns - price.remained_ns;

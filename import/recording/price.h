@@ -38,6 +38,6 @@ struct StepBlock {
 [[nodiscard]] std::optional<Reason> price_of(
     const std::vector<StepBlock>& blocks, const RecordedSteps& steps,
     const std::function<std::optional<KeptTracing>()>& kept_tracing = {},
-    const std::function<std::vector<BlockCalls>()>& calls_of_blocks = {});
+    const std::function<std::vector<BlockCalls>(const std::vector<StepBlock>&)>& calls_of_blocks = {});
 
 }  // namespace ridgeline::import

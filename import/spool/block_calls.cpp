@@ -68,8 +68,7 @@ class BlockReader {
 
   // Between the calls and the rest.
   void number() {
-    for (std::size_t i = 0; i < blocks_.size(); ++i) {
-      Block& block = blocks_[i];
+    for (Block& block : blocks_) {
       std::stable_sort(block.launches.begin(), block.launches.end(), by_correlation);
       for (NumberedCall& launch : block.launches) by_id_[launch.correlation_id] = &launch.call;
       if (block.next) by_id_[block.next->correlation_id] = &block.next->call;
@@ -87,11 +86,9 @@ class BlockReader {
       if (block.launches.empty() || copy.correlation_id < block.launches.front().correlation_id ||
           copy.correlation_id > block.launches.back().correlation_id)
         continue;
-      const auto after = std::upper_bound(
-          block.launches.begin(), block.launches.end(), copy.correlation_id,
-          [](std::uint32_t id, const NumberedCall& launch) { return id < launch.correlation_id; });
-      const std::int64_t called_ns = std::prev(after)->call.exit_ns;
-      NumberedCall call{copy.correlation_id, {.enter_ns = called_ns, .exit_ns = called_ns}};
+      NumberedCall call{copy.correlation_id, {}};
+      const auto after = std::upper_bound(block.launches.begin(), block.launches.end(), call, by_correlation);
+      call.call.enter_ns = call.call.exit_ns = std::prev(after)->call.exit_ns;
       note_work(copy, call.call);
       block.copies.push_back(call);
       return;

@@ -62,7 +62,7 @@ class Process {
     define_paths();
     write_all_steps();
     if (const auto price = price_of(spool_.blocks, spool_, in_.kept_tracing,
-                                    [&] { return calls_of_blocks(reader_, spool_.blocks); }))
+                                    [&](const auto& blocks) { return calls_of_blocks(reader_, blocks); }))
       rows_.say(Severity::info, *price);
     import::write_windows(rows_, spool_);
     if (spool_.steps_found) rows_.say(Severity::info, *spool_.steps_found);

@@ -257,8 +257,8 @@ struct SimulatedRecording {
   }
   [[nodiscard]] double alone_ns(bool in_proportion = false) const {
     const auto kept = [] { return std::optional(KeptTracing{kShare, 0.05}); };
-    std::function<std::vector<BlockCalls>()> ask;
-    if (!in_proportion) ask = [this] { return calls; };
+    std::function<std::vector<BlockCalls>(const std::vector<StepBlock>&)> ask;
+    if (!in_proportion) ask = [this](const auto&) { return calls; };
     const auto price = price_of(blocks, steps, kept, ask);
     return price ? static_cast<double>(price->number("alone_ns")) : 0;
   }
