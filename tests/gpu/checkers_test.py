@@ -353,15 +353,16 @@ class Checkers(unittest.TestCase):
         self.assertTrue(price.agreement([35.0, 35.8], [36.0, 36.2], own)[3], "it says itself how little it knows")
 
     def test_five_prices_are_wanted_within_two_points(self):
-        def passes(near, judged):
+        def passes(*points):
             checks = Quiet()
-            price.add_verdict(checks, near, judged)
+            price.add_verdict(checks, {f"program {number}": {"points": off} for number, off in enumerate(points)})
             return checks.rows[0]["passed"]
 
-        self.assertTrue(passes(list("abcde"), 9))
-        self.assertFalse(passes(list("abcd"), 9))
-        self.assertTrue(passes(["a"], 1), "no more were asked for")
-        self.assertFalse(passes([], 1))
+        self.assertTrue(passes(0.1, -1.9, 2, 0, 1.5, 8, -7, 4, 30))
+        self.assertFalse(passes(0.1, -1.9, 2, 0, 2.1, 8, -7, 4, 30))
+        self.assertTrue(passes(-0.5), "no more were asked for")
+        self.assertFalse(passes(-2.5))
+        self.assertFalse(passes())
 
     def test_the_end_of_a_program_is_behind_the_blocks_that_run_alone(self):
         for name, program in price.programs("gpt2_train").items():

@@ -8,7 +8,8 @@ usage: gauntlet.py --ridgeline RIDGELINE --gauntlet AGENT_GAUNTLET [--out DIR] [
 Every run records one program with a schedule drawn at random, so that counters come on and go off at other moments each time:
 with steps that NVTX marks or that are found by their period, with or without samples, now and then with cold caches, stall reasons
 or a recording that begins later. A run is wrong if what the program prints, or its exit status, is not what it is alone, if
-it takes 30 s longer than alone and twice as long, before and just after it, or if the records of many kernels are of one call that launches one. What is drawn depends on --seed and on the run's number alone. The runs go on until --runs (500) are made
+it takes 30 s longer than alone and twice as long, before it and, in a turn of its own, just after it, or if the records of many kernels are of
+one call that launches one. What is drawn depends on --seed and on the run's number alone. The runs go on until --runs (500) are made
 or --seconds (480) have passed. A row a kind says how many runs there were, how many were wrong, and how many replay steps gave
 counters, so that a gauntlet in which nothing was counted shows. What a wrong run printed and its capture stay in DIR.
 
@@ -64,10 +65,11 @@ class Kind:
         self.runs = self.wrong = self.counted = self.given_up = 0
         self.why = ""
         self.parts_s = []  # of each run, as turns.py has them
+        self.took_s = []  # of each run, recorded and alone
 
     def document(self):
         return {"kind": self.name, "runs": self.runs, "wrong": self.wrong, "counted": self.counted, "given_up": self.given_up,
-                "why": self.why, "unsteady": self.unsteady, "parts_s": self.parts_s}
+                "why": self.why, "unsteady": self.unsteady, "parts_s": self.parts_s, "took_s": self.took_s}
 
 
 def python_kinds():
@@ -221,10 +223,11 @@ class Gauntlet:
         made = turn.run(command, self.environment(kind, uuid, caches), alone_s + 2 * max(HANG_S, alone_s), stem, waits=not (kind.marks and "--after" in recording))
         shutil.rmtree(stem + "-caches", ignore_errors=True)
         why = ""
-        if takes_long(made.seconds, alone_s):  # or is it the machine that is slow by now?
-            alone_s = max(alone_s, self.run_alone(kind, arguments, uuid).seconds)
+        if takes_long(made.seconds, alone_s):  # or is it the machine that is slow by now, or what else is on the device?
+            with turn.lock:
+                alone_s = max(alone_s, self.run_alone(kind, arguments, uuid).seconds)
         if takes_long(made.seconds, alone_s):
-            why = f"took {made.seconds:.0f} s instead of {alone_s:.1f}"
+            why = f"took {made.seconds:.0f} s instead of {alone_s:.1f}{where_it_went(stem + '.ridge')}"
         elif nothing_recorded(made, status) and agree(expected, result_of(made.out), 0):
             pass  # it ended, as it does alone, before its recording window opened
         elif made.status != status:
@@ -237,6 +240,7 @@ class Gauntlet:
             why = f"{result_of(made.out)} instead of {expected}"
         why = why or records_wrong(stem + ".ridge")
         kind.parts_s.append([round(part, 2) for part in made.parts_s])
+        kind.took_s.append([round(made.seconds, 2), round(alone_s, 2)])
         self.note(kind, number, why, counted_steps(stem + ".ridge"), made.seconds)
         if why:
             with open(stem + ".log", "w") as log:
@@ -280,6 +284,18 @@ def records_wrong(capture):
                               "GROUP BY process_id, correlation_id)").fetchone()[0]
             return f"{most} kernels in no graph are of one call" if most > MANY_KERNELS else ""
     except Exception:  # no capture: the run is judged by what the program did
+        return ""
+
+
+def where_it_went(capture):
+    """Of a run that took too long: the seconds between its first step and its last, and those of each phase, as its capture has them. What is
+    missing lies outside of the recording: before it, behind it, or where nothing was recorded."""
+    try:
+        with open_capture(capture) as db:
+            first, last = db.execute("SELECT min(host_start_ns), max(host_end_ns) FROM step").fetchone()
+            phases = db.execute("SELECT phase, sum(host_end_ns - host_start_ns) FROM step GROUP BY phase ORDER BY min(host_start_ns)").fetchall()
+            return f", {1e-9 * (last - first):.1f} s from its first recorded step to its last: " + ", ".join(f"{phase} {1e-9 * ns:.1f}" for phase, ns in phases)
+    except Exception:  # no capture, or one without steps
         return ""
 
 
@@ -327,8 +343,9 @@ def added_up(files):
     for name in files:
         with open(name) as file:
             for kind in json.load(file)["kinds"]:
-                sum_ = total.setdefault(kind["kind"], {**kind, "runs": 0, "wrong": 0, "counted": 0, "given_up": 0, "parts_s": []})
-                sum_["parts_s"] = sum_["parts_s"] + kind.get("parts_s", [])
+                sum_ = total.setdefault(kind["kind"], {**kind, "runs": 0, "wrong": 0, "counted": 0, "given_up": 0, "parts_s": [], "took_s": []})
+                for key in ("parts_s", "took_s"):
+                    sum_[key] = sum_[key] + kind.get(key, [])
                 for key in ("runs", "wrong", "counted", "given_up"):
                     sum_[key] += kind[key]
                 for key in ("why", "unsteady"):

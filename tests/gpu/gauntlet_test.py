@@ -5,6 +5,7 @@ usage: gauntlet_test.py
 """
 import json
 import os
+import sqlite3
 import subprocess
 import sys
 import tempfile
@@ -133,6 +134,15 @@ class Gauntlet(unittest.TestCase):
     def test_what_takes_a_minute_alone_may_take_another_one(self):
         for seconds, alone_s, long in ((31, 2, False), (33, 2, True), (116, 68.4, False), (137, 68.4, True)):
             self.assertEqual(gauntlet.takes_long(seconds, alone_s), long, (seconds, alone_s))
+
+    def test_of_a_run_that_took_long_it_is_said_where_the_time_went(self):
+        capture = os.path.join(self.folder, "slow.ridge")
+        with sqlite3.connect(capture) as db:
+            db.executescript("""CREATE TABLE step(phase, host_start_ns, host_end_ns);
+                INSERT INTO step VALUES ('replay', 4000000000, 9000000000), ('timeline', 1000000000, 1500000000), ('timeline', 1500000000, 2000000000),
+                                        ('replay', 9000000000, NULL)""")
+        self.assertEqual(gauntlet.where_it_went(capture), ", 8.0 s from its first recorded step to its last: timeline 1.0, replay 5.0")
+        self.assertEqual(gauntlet.where_it_went(os.path.join(self.folder, "none.ridge")), "")
 
     def test_several_calls_add_up(self):
         reports = []
