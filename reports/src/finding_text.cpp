@@ -323,6 +323,10 @@ std::string idle_text(const Finding& f, const std::string& longest_gap = {}) {
   std::string text =
       fmt::format("the GPU is idle for {} of the {}, {} of {}", percent_text(f.step_share.value_or(0)),
                   scope_noun(f.scope), time_text(f.magnitude_ns.value_or(0)), time_text(f.value("step_ns")));
+  if (const Evidence* recording = f.find("recording_ns"))
+    text += fmt::format(" ({} without what recording adds)",
+                        percent_text((f.magnitude_ns.value_or(0) - recording->value) /
+                                     (f.value("step_ns") - recording->value)));
   // The causes are in order, the most first.
   auto most = std::end(kIdleWords);
   for (const Evidence& evidence : f.evidence) {

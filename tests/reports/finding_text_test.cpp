@@ -161,6 +161,13 @@ TEST(FindingText, WhatSetsThePaceIsSaidWithItsLargestCause) {
             "with the "
             "next launch; the longest gap lasts 38.700 ms")
       << "its cause is that of most of it, and has been said";
+  Finding recorded = idle;
+  recorded.evidence.push_back({"recording_ns", 5.4e6, {}, {}});
+  EXPECT_TRUE(
+      finding_text(recorded).starts_with("the GPU is idle for 95.7 % of the step, 53.000 ms of 55.400 ms "
+                                         "(95.2 % without what recording adds): for "
+                                         "52.000 ms the CPU"))
+      << finding_text(recorded);
   idle.evidence.back().name = "longest_queued_ns";
   EXPECT_TRUE(finding_text(idle).ends_with(
       "; the longest gap lasts 38.700 ms (launched work waited for an event, a copy or a stream)"));

@@ -44,20 +44,23 @@ std::string_view longest_name(GapKind kind) {
 void add_idle(const Accounting& a, Findings& findings) {
   if (a.step_ns <= 0) return;
   const auto step = static_cast<double>(a.step_ns);
-  const double share = static_cast<double>(a.gap_total_ns) / step;
-  if (share < kIdleThatMatters) return;
+  // What recording adds to the gaps is none of the program's.
+  const auto recording_ns = static_cast<double>(std::max<std::int64_t>(a.gap_recording_ns.value_or(0), 0));
+  const auto idle_ns = static_cast<double>(a.gap_total_ns);
+  if (idle_ns - recording_ns < kIdleThatMatters * (step - recording_ns)) return;
   Finding idle;
   idle.severity = Severity::warning;
   idle.code = FindingCode::gpu_idle;
   idle.subject.process_id = a.process_id;
   idle.subject.device_id = a.device_id;
   idle.count = static_cast<std::int64_t>(a.gaps.size());
-  idle.magnitude_ns = static_cast<double>(a.gap_total_ns);
-  idle.step_share = share;
+  idle.magnitude_ns = idle_ns;
+  idle.step_share = idle_ns / step;
   idle.evidence = {{"step_ns", step, {}, {}}};
   for (const auto& [name, ns] : idle_by_cause(a)) {
     if (ns > 0) idle.evidence.push_back({name, static_cast<double>(ns), {}, {}});
   }
+  if (recording_ns > 0) idle.evidence.push_back({"recording_ns", recording_ns, {}, {}});
   if (const std::optional<Gap> gap = longest_gap(a)) {
     idle.evidence.push_back(
         {longest_name(gap->kind), static_cast<double>(gap->end_ns - gap->start_ns), {}, {}});

@@ -6,7 +6,8 @@
 
 namespace ridgeline::analyzer {
 
-/// The GPU idles for this part of the step or more: that is said before anything about kernels.
+/// The GPU idles for this part of the step or more, without what recording adds to both: that is said before anything
+/// about kernels.
 inline constexpr double kIdleThatMatters = 0.10;
 /// Savings of at least this part of the step of which less than half reach it.
 inline constexpr double kSavingThatMatters = 0.01;
