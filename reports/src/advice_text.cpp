@@ -114,9 +114,38 @@ std::string subject_of(const Advice& advice) {
   return elide_kernel_name(advice.subject, kSubjectColumns);
 }
 
-// "gaps_ns" is told as "gaps 3.9 ms".
+// Figures that count something.
+struct CountedThing {
+  std::string_view name, one, several;
+};
+constexpr CountedThing kCounted[] = {
+    {"alignment_elements", "element of alignment", "elements of alignment"},
+    {"blocks", "block", "blocks"},
+    {"blocks_an_sm", "block an SM", "blocks an SM"},
+    {"calls", "call", "calls"},
+    {"copies", "copy", "copies"},
+    {"gaps", "gap", "gaps"},
+    {"launches", "launch", "launches"},
+    {"ranks", "rank", "ranks"},
+    {"registers", "register", "registers"},
+    {"sectors_a_request", "sector a request", "sectors a request"},
+    {"short_launches", "short launch", "short launches"},
+    {"sms", "SM", "SMs"},
+    {"waits", "wait", "waits"},
+    {"waves", "wave", "waves"},
+};
+
+std::string number_text(double value) {
+  const auto whole = static_cast<std::int64_t>(value);
+  return value == static_cast<double>(whole) ? integer(whole) : fixed(value, 2);
+}
+
+// "gaps_ns" is told as "gaps 3.9 ms", "gaps" as "478 gaps".
 std::string figure_text(const analyzer::Evidence& figure) {
   std::string_view name = figure.name;
+  for (const CountedThing& thing : kCounted)
+    if (thing.name == name)
+      return fmt::format("{} {}", number_text(figure.value), figure.value == 1 ? thing.one : thing.several);
   const auto ends = [&](std::string_view suffix) {
     if (!name.ends_with(suffix)) return false;
     name.remove_suffix(suffix.size());
@@ -142,9 +171,7 @@ std::string figure_text(const analyzer::Evidence& figure) {
   else if (name == "flops")
     value = fixed(figure.value * 1e-12, 3) + " TFLOP";
   else
-    value = figure.value == static_cast<double>(static_cast<std::int64_t>(figure.value))
-                ? integer(static_cast<std::int64_t>(figure.value))
-                : fixed(figure.value, 2);
+    value = number_text(figure.value);
   return in_words(name) + " " + value;
 }
 

@@ -187,7 +187,9 @@ TEST(AdviceDocuments, OfAnImportEveryNeedIsSaidOfTheTrace) {
 
 TEST(AdviceDocuments, FiguresAreToldWithTheirUnits) {
   EXPECT_EQ(evidence_text({{"gaps_ns", 3.93e6, {}, {}}, {"launches", 1153, {}, {}}}),
-            "gaps 3.930 ms · launches 1,153");
+            "gaps 3.930 ms · 1,153 launches");
+  EXPECT_EQ(evidence_text({{"copies", 1, {}, {}}, {"waves", 1.5, {}, {}}, {"m", 4096, {}, {}}}),
+            "1 copy · 1.50 waves · m 4,096");
   EXPECT_EQ(evidence_text({{"sms_idle_ratio", 0.25, {}, {}}, {"clock_hz", 1.5e9, {}, {}}}),
             "sms idle 25.0 % · clock 1500 MHz");
   EXPECT_EQ(
