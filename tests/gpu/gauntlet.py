@@ -48,6 +48,8 @@ FRESH = 0.25  # of the runs of a kind that compiles find nothing compiled
 # Of a program whose steps are searched for, or whose recording begins later: a step takes some 0.1 ms, and the search wants 0.12 s of evidence, then
 # the schedule's steps of a millisecond each. Each of those named takes long, the more so where several processes map memory at once.
 LONG_STEPS = {"context": 15, "library": 400, "host-waits-long": 600, "graph-memory": 1000, "pool": 1000, "pool-own": 1000, "all": 600}
+# A step takes so long, each making a context, that their number alone is what such a run takes: no more than a short schedule needs.
+SLOW_STEPS = {"context": 40}
 MANY_STEPS = 6000
 MANY_KERNELS = 20  # of a call, in the records: no call that launches kernels without a graph launches as many
 PYTHON_A_ROUND = 6  # beside one run of each case in C++; they take three times as long
@@ -133,6 +135,8 @@ def drawn(kind, seed, number, stalls=False, begins_later=False):
     timeline = random_.randrange(20, 41) if random_.random() < 0.4 else random_.randrange(3, 9)
     if timeline >= 20 and kind.name not in LONG_STEPS and random_.random() < 0.3:
         timeline = random_.randrange(72, 121)
+    if kind.name in SLOW_STEPS and timeline >= 20 and timeline % 4 != 0:  # some do run alone in between
+        timeline = 3 + timeline % 6
     parts = [f"warmup={random_.randrange(1, 12)}", f"timeline={timeline}"]
     if random_.random() < 0.6:
         parts.append(f"sample={random_.randrange(1, 5)}")
@@ -147,7 +151,7 @@ def drawn(kind, seed, number, stalls=False, begins_later=False):
         if random_.random() < 0.3:
             arguments = ["--unmarked", "--steps", many]
         else:
-            arguments = ["--steps", many if later else "60" if timeline < 20 else "110" if timeline < 72 else "330"]
+            arguments = ["--steps", many if later else str(SLOW_STEPS.get(kind.name, 60)) if timeline < 20 else "110" if timeline < 72 else "330"]
         if kind.name == "all":
             arguments += ["--seed", str(random_.randrange(1, 6))]
     if later:
