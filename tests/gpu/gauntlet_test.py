@@ -142,6 +142,9 @@ class Gauntlet(unittest.TestCase):
                 INSERT INTO step VALUES ('replay', 4000000000, 9000000000), ('timeline', 1000000000, 1500000000), ('timeline', 1500000000, 2000000000),
                                         ('replay', 9000000000, NULL)""")
         self.assertEqual(gauntlet.where_it_went(capture), ", 8.0 s from its first recorded step to its last: timeline 1.0, replay 5.0")
+        with sqlite3.connect(capture) as db:
+            db.execute("INSERT INTO step VALUES ('sample', 9000000000, NULL)")
+        self.assertIn("replay 5.0, sample 0.0", gauntlet.where_it_went(capture), "a phase without a step that ended")
         self.assertEqual(gauntlet.where_it_went(os.path.join(self.folder, "none.ridge")), "")
 
     def test_several_calls_add_up(self):

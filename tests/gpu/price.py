@@ -121,7 +121,7 @@ def main():
             checks.add(name, False, problem)
             continue
         runs, said, error, agree = agreement(alone, recorded, own)
-        figures[name] = {"alone_ms": alone, "recorded_ms": recorded, "captures": own, "points": round(said - runs, 3)}
+        figures[name] = {"alone_ms": alone, "recorded_ms": recorded, "captures": own, "points": said - runs}
         checks.add(name, agree,
                    f"the quickest of {len(alone)} runs {min(alone):.3f} and {min(recorded):.3f} ms ({runs:+.1f} %), its capture says {said:+.1f} % +- "
                    f"{error:.1f}; runs alone " + ", ".join(f"{ms:.3f}" for ms in alone) + ", recorded " +
