@@ -8,6 +8,7 @@ import argparse
 import contextlib
 import csv
 import io
+import json
 import os
 import shutil
 import sqlite3
@@ -34,7 +35,7 @@ import programs
 import shared_gpu
 import streams
 import what_if
-from common import Checks, chosen, open_capture
+from common import Checks, Run, chosen, open_capture
 
 CAPTURE, GENERATE = sys.argv.pop(1), sys.argv.pop(1)
 
@@ -352,6 +353,15 @@ class Checkers(unittest.TestCase):
         own[0]["error_ns"] = 4e6
         self.assertTrue(price.agreement([35.0, 35.8], [36.0, 36.2], own)[3], "it says itself how little it knows")
 
+    def test_what_a_step_takes_is_of_the_last_third(self):
+        def said(**values):
+            return price.step_ms(Run(0, 1, "compiling\n" + json.dumps({"steps": 9, **values}), ""))
+
+        self.assertEqual(said(step_ms=[40, 9, 9, 9, 9, 9, 1, 2, 6], median_ms=9), 3)
+        self.assertEqual(said(median_ms=9, mean_ms=8), 8)
+        self.assertEqual(said(median_ms=9), 9)
+        self.assertIsNone(said())
+
     def test_five_prices_are_wanted_within_two_points(self):
         def passes(*points):
             checks = Quiet()
@@ -365,7 +375,7 @@ class Checkers(unittest.TestCase):
         self.assertFalse(passes())
 
     def test_the_end_of_a_program_is_behind_the_blocks_that_run_alone(self):
-        for name, program in price.programs("gpt2_train").items():
+        for name, program in price.programs("gpt2_train", "pytorch_gpt2.py").items():
             steps = int([word for word in program.command if word.isdigit()][-1])
             of_block = min(max(program.timeline // 12 - 2, 3), 10)
             blocks = min(program.timeline // (of_block + 2), 64) - 1

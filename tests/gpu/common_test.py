@@ -137,6 +137,23 @@ class InTurn(unittest.TestCase):
             alone = common.run([sys.executable, program, HERE, "--with", "one", "--steps", "2"])
             self.assertIn("mean_ms", alone.last_json())
 
+    def test_the_loop_says_what_the_device_takes_of_a_host_that_is_far_ahead(self):
+        sys.path.insert(0, os.path.join(HERE, "kinds"))
+        import loop
+        now, ends = 0.0, []  # the clock, and when the device is done with each step
+
+        def wait(left=0):
+            nonlocal now
+            now = max(now, ends[-1 - left]) if len(ends) > left else now
+
+        with mock.patch.object(loop.time, "perf_counter", lambda: now), mock.patch("builtins.print") as said:
+            for step in loop.steps(300, wait):
+                now += 0.0001 if step != 150 else 0.02
+                ends.append(max(now, ends[-1] if ends else 0) + 0.001)
+                wait(left=80)
+        said = json.loads(said.call_args[0][0])
+        self.assertEqual((said["steps"], said["mean_ms"], said["longest_ms"], said["longest_step"]), (300, 1.001, 20.0, 150))
+
     def test_gains(self):
         series = {"with": [3.0, 5.0, 4.0], "without": [2.0, 2.0, 2.0]}
         self.assertEqual(advised.gain_ms(series, "with", "without"), 2.0)

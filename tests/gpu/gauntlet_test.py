@@ -247,6 +247,12 @@ time.sleep(0.5)
         self.assertEqual(max(most), 2)
         self.assertEqual(len(most), 6)
 
+    def test_a_turn_does_not_end_with_a_helper_that_comes_before_the_program(self):
+        recorder = "import subprocess, time; subprocess.call(['sleep', '0.05']); time.sleep(0.15); subprocess.call(['sleep', '1'])"
+        done = turns.Turn().run([sys.executable, "-c", recorder], {}, 30, "unused", False)
+        self.assertEqual(done.status, 0)
+        self.assertGreater(done.parts_s[2], 1)
+
     def test_one_that_does_not_end_is_ended(self):
         done = turns.Turn().run([sys.executable, "-c", "import subprocess; subprocess.call(['sleep', '60'])"], {}, 1, "unused", False)
         self.assertEqual(done.status, 124)

@@ -12,6 +12,7 @@ from common import Started, children
 
 LONGEST_LOADING_S = 240
 LEAST_WRITING_S = 60  # for the capture of a program that has ended
+GONE_S = 0.5  # without a child the program has ended: a recorder has helpers of some milliseconds before it starts the program
 
 
 class InOrder:
@@ -78,13 +79,13 @@ class Turn:
     def program_ends(started, deadline, done):
         """Waits until the recording's program, its child, has come and gone, or says by this file that it is done with the device; False if
         neither has happened by then."""
-        seen = False
+        last_seen = None
         while time.monotonic() < deadline:
             if started.process.poll() is not None or os.path.exists(done):
                 return True
-            running = bool(children(started.process.pid))
-            if seen and not running:
+            if children(started.process.pid):
+                last_seen = time.monotonic()
+            elif last_seen is not None and time.monotonic() - last_seen > GONE_S:
                 return True
-            seen |= running
             time.sleep(0.02)
         return False

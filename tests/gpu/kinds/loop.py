@@ -11,23 +11,26 @@ SETTLING = 10  # steps at the start that are no measure of the longest
 
 
 def steps(count, done=None):
-    """Yields 0 to count - 1. `done` waits for the device, once, at the end. The last third of the steps is timed: a recording with the
-    default schedule has long returned to its timeline there. The mean goes to the device's end, the median from begin to begin on
-    the host, which may run ahead of the device."""
-    begins = []
+    """Yields 0 to count - 1. `done` waits for the device: at the end, and before the last third of the steps, which is timed. A recording with
+    the default schedule has long returned to its timeline there. A host that is ahead of its device is so by as many launches as the driver
+    takes, a thousand: without the wait before them, the device's time for those of the steps before would count for the last third. The
+    mean goes to the device's end, the median from begin to begin on the host, which may run ahead of the device."""
+    begins, third = [], max(count // 3, 1)
     for i in range(count):
+        if i == count - third and done:
+            done()
         begins.append(time.perf_counter())
         yield i
     if done:
         done()
     end = time.perf_counter()
     note_steps(begins)
-    third = max(count // 3, 1)
-    lengths = [1e3 * (b - a) for a, b in zip(begins, begins[1:])][-third:] or [0]
-    settled = [1e3 * (b - a) for a, b in zip(begins, begins[1:])][SETTLING:] or [0]
-    print(json.dumps({"steps": count, "median_ms": round(statistics.median(lengths), 4),
+    lengths = [1e3 * (b - a) for a, b in zip(begins, begins[1:])]
+    waited = len(lengths) - third  # the step that has the wait in it
+    longest = max((i for i in range(SETTLING, len(lengths)) if i != waited), key=lambda i: lengths[i], default=None)
+    print(json.dumps({"steps": count, "median_ms": round(statistics.median(lengths[waited + 1:] or [0]), 4),
                       "mean_ms": round(1e3 * (end - begins[-third]) / third, 4),
-                      "longest_ms": round(max(settled), 4), "longest_step": SETTLING + settled.index(max(settled))}), flush=True)
+                      "longest_ms": 0 if longest is None else round(lengths[longest], 4), "longest_step": longest}), flush=True)
 
 
 def note_steps(begins):
