@@ -452,8 +452,8 @@ std::string kernels_verdict_sentence(const analyzer::Analysis& analysis) {
 std::string verdict_sentence(const analyzer::Analysis& analysis) {
   for (const analyzer::Finding& finding : analysis.quality.findings) {
     if (finding.code != analyzer::FindingCode::gpu_idle) continue;
-    return fmt::format("The GPU is idle for {} of the {}. {}", percent_text(finding.step_share.value_or(0)),
-                       scope_noun(finding.scope), kernels_verdict_sentence(analysis));
+    return fmt::format("The GPU is idle for {}. {}", idle_share_text(finding),
+                       kernels_verdict_sentence(analysis));
   }
   return kernels_verdict_sentence(analysis);
 }

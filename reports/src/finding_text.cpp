@@ -318,15 +318,18 @@ std::string idle_words(std::string_view words, analyzer::ScopeKind scope) {
   return text;
 }
 
+// " (32.6 % without what recording adds)", of an idle GPU; "" if what recording adds is not known, or nothing.
+std::string without_recording(const Finding& f) {
+  const Evidence* ratio = f.find("idle_alone_ratio");
+  return ratio == nullptr ? "" : fmt::format(" ({} without what recording adds)", percent_text(ratio->value));
+}
+
 // `longest_gap`: what is known of it, "65.961 ms, 67.6 % of the step: CPU code in thread main".
 std::string idle_text(const Finding& f, const std::string& longest_gap = {}) {
   std::string text =
       fmt::format("the GPU is idle for {} of the {}, {} of {}", percent_text(f.step_share.value_or(0)),
                   scope_noun(f.scope), time_text(f.magnitude_ns.value_or(0)), time_text(f.value("step_ns")));
-  if (const Evidence* recording = f.find("recording_ns"))
-    text += fmt::format(" ({} without what recording adds)",
-                        percent_text((f.magnitude_ns.value_or(0) - recording->value) /
-                                     (f.value("step_ns") - recording->value)));
+  text += without_recording(f);
   // The causes are in order, the most first.
   auto most = std::end(kIdleWords);
   for (const Evidence& evidence : f.evidence) {
@@ -489,6 +492,11 @@ std::string words_of(const Finding& f) {
 
 std::string finding_text(const Finding& finding) {
   return bounded(words_of(finding), kLongest);
+}
+
+std::string idle_share_text(const Finding& finding) {
+  return fmt::format("{} of the {}{}", percent_text(finding.step_share.value_or(0)),
+                     scope_noun(finding.scope), without_recording(finding));
 }
 
 std::string idle_finding_text(const Finding& finding, const std::string& longest_gap) {

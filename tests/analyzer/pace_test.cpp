@@ -26,7 +26,9 @@ TEST(Pace, AnIdleGpuIsFoundAndWhatRecordingAddsIsPartOfIt) {
   EXPECT_EQ(found.front().code, FindingCode::gpu_idle);
   EXPECT_DOUBLE_EQ(found.front().step_share.value_or(0), 0.3);
   EXPECT_DOUBLE_EQ(found.front().value("recording_ns"), 20'000);
+  EXPECT_DOUBLE_EQ(found.front().value("idle_alone_ratio"), 10.0 / 80);
   EXPECT_EQ(idle_for(30, -5).front().find("recording_ns"), nullptr);
+  EXPECT_EQ(idle_for(30, -5).front().find("idle_alone_ratio"), nullptr);
 }
 
 TEST(Pace, AGpuThatIdlesOnlyBecauseItIsRecordedIsNotIdle) {

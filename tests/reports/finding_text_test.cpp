@@ -162,12 +162,14 @@ TEST(FindingText, WhatSetsThePaceIsSaidWithItsLargestCause) {
             "next launch; the longest gap lasts 38.700 ms")
       << "its cause is that of most of it, and has been said";
   Finding recorded = idle;
-  recorded.evidence.push_back({"recording_ns", 5.4e6, {}, {}});
+  recorded.evidence.push_back({"idle_alone_ratio", 0.952, {}, {}});
   EXPECT_TRUE(
       finding_text(recorded).starts_with("the GPU is idle for 95.7 % of the step, 53.000 ms of 55.400 ms "
                                          "(95.2 % without what recording adds): for "
                                          "52.000 ms the CPU"))
       << finding_text(recorded);
+  EXPECT_EQ(idle_share_text(recorded), "95.7 % of the step (95.2 % without what recording adds)");
+  EXPECT_EQ(idle_share_text(idle), "95.7 % of the step");
   idle.evidence.back().name = "longest_queued_ns";
   EXPECT_TRUE(finding_text(idle).ends_with(
       "; the longest gap lasts 38.700 ms (launched work waited for an event, a copy or a stream)"));

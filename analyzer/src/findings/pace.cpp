@@ -47,7 +47,8 @@ void add_idle(const Accounting& a, Findings& findings) {
   // What recording adds to the gaps is none of the program's.
   const auto recording_ns = static_cast<double>(std::max<std::int64_t>(a.gap_recording_ns.value_or(0), 0));
   const auto idle_ns = static_cast<double>(a.gap_total_ns);
-  if (idle_ns - recording_ns < kIdleThatMatters * (step - recording_ns)) return;
+  const double alone_ns = step - recording_ns;
+  if (idle_ns - recording_ns < kIdleThatMatters * alone_ns) return;
   Finding idle;
   idle.severity = Severity::warning;
   idle.code = FindingCode::gpu_idle;
@@ -60,7 +61,10 @@ void add_idle(const Accounting& a, Findings& findings) {
   for (const auto& [name, ns] : idle_by_cause(a)) {
     if (ns > 0) idle.evidence.push_back({name, static_cast<double>(ns), {}, {}});
   }
-  if (recording_ns > 0) idle.evidence.push_back({"recording_ns", recording_ns, {}, {}});
+  if (recording_ns > 0 && alone_ns > 0) {
+    idle.evidence.push_back({"recording_ns", recording_ns, {}, {}});
+    idle.evidence.push_back({"idle_alone_ratio", (idle_ns - recording_ns) / alone_ns, {}, {}});
+  }
   if (const std::optional<Gap> gap = longest_gap(a)) {
     idle.evidence.push_back(
         {longest_name(gap->kind), static_cast<double>(gap->end_ns - gap->start_ns), {}, {}});
