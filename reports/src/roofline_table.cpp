@@ -205,7 +205,7 @@ void add_place(PointColumns& columns) {
 }
 
 const PointColumns& point_columns() {
-  static const PointColumns kColumns = [] {
+  static const PointColumns kAllColumns = [] {
     PointColumns columns;
     add_names(columns);
     add_light(columns);
@@ -213,7 +213,7 @@ const PointColumns& point_columns() {
     add_place(columns);
     return columns;
   }();
-  return kColumns;
+  return kAllColumns;
 }
 
 }  // namespace
