@@ -27,8 +27,8 @@ struct StepBlock {
 
 /// `steps` after the first pass over what was launched: the step behind a block tells how far the device was behind
 /// the host at its end. A period may turn out to be a part of the step, or no step at all: blocks whose steps launch
-/// otherwise than those of the latest are left out. Five blocks alone and more are each compared with the recorded one
-/// before, fewer all with all.
+/// otherwise than those of the latest are left out. Five blocks alone and more are each compared with the recorded ones
+/// before and behind it, fewer all with all.
 ///
 /// Steps alone still have callbacks and what tracing keeps taking of launches (`kept_tracing`, asked at most once). As
 /// much of it is taken off as reaches the step: by the calls of the recorded blocks (launch_cost.h) or, where those are
