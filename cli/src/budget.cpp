@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 #include <nlohmann/json.hpp>
 
@@ -97,6 +98,21 @@ Result<Budgets> read_budget(const std::string& path) {
   }
   if (text.failure().kind == ErrorKind::corrupt) return wrong(path, "larger than a budget file can be");
   return Failure{ErrorKind::io, fmt::format("cannot read the budget {}: {}", path, text.failure().message)};
+}
+
+Result<void> check_budget_scope(const std::vector<analyzer::KernelBudget>& budgets,
+                                const analyzer::Scope& scope) {
+  const bool all_steps = !scope.range.empty() && scope.steps.kind == analyzer::StepSelection::Kind::any;
+  const auto of_a_step = [](const analyzer::KernelBudget& budget) {
+    return budget.max_time_ns || budget.max_dram_bytes;
+  };
+  if ((!scope.window && !all_steps) || std::none_of(budgets.begin(), budgets.end(), of_a_step)) return {};
+  return Failure{ErrorKind::usage,
+                 std::string("budgets of time and bytes are of a step, and ") +
+                     (scope.window ? "--window adds up all that ran then: leave it out, or give budgets of "
+                                     "min_utilisation_ratio alone"
+                                   : "--range adds up all steps: name one with --step, or give budgets of "
+                                     "min_utilisation_ratio alone")};
 }
 
 }  // namespace ridgeline::cli

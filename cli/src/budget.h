@@ -5,6 +5,7 @@
 #include <string_view>
 #include <vector>
 
+#include "ridgeline/analyzer/model/scope.h"
 #include "ridgeline/analyzer/ranking/targets.h"
 
 namespace ridgeline::cli {
@@ -23,5 +24,10 @@ struct Budgets {
 /// A TOML file with [[budget]], as ridgeline.toml has them, or JSON as above. Failures: io (cannot be read),
 /// usage (no name, no budget, larger than any budget, and as above).
 [[nodiscard]] Result<Budgets> read_budget(const std::string& path);
+
+/// Times and bytes of budgets are of a step. Failure usage: there are some, and the scope is a window, or a range in
+/// all steps, whose kernels are added up.
+[[nodiscard]] Result<void> check_budget_scope(const std::vector<analyzer::KernelBudget>& budgets,
+                                              const analyzer::Scope& scope);
 
 }  // namespace ridgeline::cli

@@ -69,7 +69,7 @@ reports::DocumentOptions document_options(const PrintOptions& options) {
                : options.format == "markdown" ? reports::Format::markdown
                                               : reports::Format::text;
   out.text = standard_output_style();
-  if (!options.output.empty()) {
+  if (!options.output.empty() && options.output != "-") {
     out.text.columns = 100;
     out.text.colour = false;
   }
@@ -226,12 +226,16 @@ analyzer::Scope scope_of(const AnalysisArguments& arguments) {
   if (!arguments.window.empty()) {
     if (arguments.step >= 0 || arguments.step_kind > 1) {
       throw Error(ErrorKind::usage,
-                  "--window and --step exclude each other: a range of time is of whatever ran then");
+                  fmt::format("--window and {} exclude each other: a range of time is of whatever ran then",
+                              arguments.step >= 0 ? "--step" : "--step-kind"));
     }
     scope.window = parse_window("--window", arguments.window);
     scope.window_from_start = true;
   }
   scope.range = arguments.range;
+  if (arguments.step >= 0 && arguments.step_kind > 1)
+    throw Error(ErrorKind::usage,
+                "--step and --step-kind exclude each other: a step is of the kind that it is");
   if (arguments.step >= 0) {
     scope.steps = analyzer::StepSelection::one(arguments.step);
   } else if (arguments.step_kind > 1) {

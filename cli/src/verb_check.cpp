@@ -44,8 +44,9 @@ Verb add_check(Command program) {
                                   "max_time_ns, is still read");
               analysis.targets.budgets = std::move(read.budgets);
             }
-            return answer(options->analysis.capture, analysis,
-                          queries::CheckQuery{scope_of(options->analysis)}, options->print)
+            const analyzer::Scope scope = scope_of(options->analysis);
+            check_budget_scope(analysis.targets.budgets, scope).value();
+            return answer(options->analysis.capture, analysis, queries::CheckQuery{scope}, options->print)
                 .exit_code;
           }};
 }

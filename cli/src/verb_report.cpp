@@ -6,6 +6,7 @@
 #include <fstream>
 #include <memory>
 
+#include "budget.h"
 #include "compare_options.h"
 #include "output.h"
 #include "ridgeline/base/file.h"
@@ -96,6 +97,7 @@ int report_capture(const ReportOptions& options) {
   analyzer::AnalysisOptions analysis = analysis_options(options.analysis);
   analysis.targets.budgets = experiment::read_project(options.compare.project).value().budgets;
   const analyzer::Scope scope = scope_of(options.analysis);
+  check_budget_scope(analysis.targets.budgets, scope).value();
   queries::CaptureQueries queries(capture, analysis);
   int code = 0;
   print_report(options.print, [&](reports::ReportFormat format, const reports::DocumentOptions& how) {

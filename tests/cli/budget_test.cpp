@@ -56,5 +56,31 @@ TEST(Budget, MissingFileIsAnIoFailure) {
   EXPECT_EQ(read_budget("/").failure().kind, ErrorKind::io);
 }
 
+TEST(Budget, TimesAndBytesAreOfAStepAndNotOfManyOfThem) {
+  const auto refused = [](const analyzer::KernelBudget& budget, const analyzer::Scope& scope) {
+    const Result<void> result =
+        check_budget_scope({{.kernel = "a", .min_utilisation_ratio = 0.5}, budget}, scope);
+    return result.ok() ? std::string() : result.failure().message;
+  };
+  const analyzer::KernelBudget ratio{.kernel = "b", .min_utilisation_ratio = 0.5};
+  const analyzer::KernelBudget time{.kernel = "b", .max_time_ns = 5e3},
+      bytes{.kernel = "b", .max_dram_bytes = 1e6};
+  analyzer::Scope window, range, range_of_step;
+  window.window = analyzer::TimeWindow{0, 1000};
+  range.range = range_of_step.range = "forward";
+  range.steps = analyzer::StepSelection::everything();
+  range_of_step.steps = analyzer::StepSelection::one(3);
+  for (const auto& scope : {analyzer::Scope{}, range_of_step}) {
+    EXPECT_EQ(refused(time, scope), "");
+    EXPECT_EQ(refused(bytes, scope), "");
+  }
+  for (const auto& scope : {window, range}) {
+    EXPECT_EQ(refused(ratio, scope), "");
+    EXPECT_NE(refused(time, scope), "");
+    EXPECT_NE(refused(bytes, scope), "");
+  }
+  EXPECT_NE(refused(time, range).find("name one with --step"), std::string::npos);
+}
+
 }  // namespace
 }  // namespace ridgeline::cli

@@ -92,7 +92,6 @@ TEST(AnalysisOptions, AreWhatIsAskedFor) {
   arguments.target = "60%";
   arguments.stretch = "0.65";
   arguments.step = 0;
-  arguments.step_kind = 3;
   arguments.process = 0;
   arguments.dram_peak = "measured";
   arguments.compute_peak = "spec";
@@ -101,6 +100,8 @@ TEST(AnalysisOptions, AreWhatIsAskedFor) {
   EXPECT_DOUBLE_EQ(asked.targets.stretch, 0.65);
   EXPECT_EQ(scope_of(arguments),
             (analyzer::Scope{.process_id = 0, .steps = analyzer::StepSelection::one(0)}));
+  arguments.step_kind = 3;
+  EXPECT_THROW(scope_of(arguments), Error);  // a step is of the kind that it is
   arguments.step = -1;
   EXPECT_EQ(scope_of(arguments),
             (analyzer::Scope{.process_id = 0, .steps = analyzer::StepSelection::of_kind(2)}));

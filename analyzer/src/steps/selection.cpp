@@ -98,6 +98,16 @@ std::string where(const Scope& scope, const RepresentativeStep& step) {
   return step.summary.step_id != 0 ? " in step " + std::to_string(step.summary.step_index) : "";
 }
 
+// For people, who count kinds from 1.
+Failure no_kind(const StepAnalysis& steps, std::size_t kind) {
+  const std::size_t kinds = steps.kinds.size();
+  std::string there = "no steps that its kinds could be of";
+  if (kinds == 1) there = "steps of one kind";
+  if (kinds > 1) there = "steps of " + std::to_string(kinds) + " kinds";
+  return {ErrorKind::usage,
+          "there is no step of kind " + std::to_string(kind + 1) + ": the process has " + there};
+}
+
 // Steps one after the other as if they were one.
 Result<Selection> together(const Model& model, Selection selection, const Scope& scope) {
   RepresentativeStep& step = selection.steps.representative;
@@ -151,6 +161,8 @@ Result<Selection> select(const Model& model, const StepOptions& options, const S
   if (!steps) return steps.failure();
   Selection selection;
   selection.steps = std::move(steps).value();
+  if (wanted.kind > 0 && wanted.kind >= selection.steps.kinds.size())
+    return no_kind(selection.steps, wanted.kind);
   RepresentativeStep& step = selection.steps.representative;
   if (scope.steps.kind == Kind::phase || (listed && scope.steps.indices.size() > 1))
     return together(model, std::move(selection), scope);

@@ -40,7 +40,7 @@ struct StepSelection {
   Kind kind = Kind::representative;
   std::vector<std::int64_t> indices;  ///< Step::step_index, ascending
   Phase phase = Phase::timeline;
-  /// The representative is of this kind of steps, by the time they take; the last if there are fewer.
+  /// The representative is of this kind of steps, by the time they take. Failure usage: there are fewer.
   std::size_t step_kind = 0;
 
   [[nodiscard]] static StepSelection one(std::int64_t index) { return {Kind::listed, {index}, {}, 0}; }
