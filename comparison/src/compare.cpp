@@ -74,6 +74,7 @@ class Comparer {
     out_.environment = environment_differences(a_, b_);
     out_.in_blocks = recorded_in_blocks(a_, b_);
     out_.same_recording = share_a_recording(a_, b_);
+    out_.without_steps = a_.front().whole_recording;  // of all runs or of none: refused_sides()
     out_.a = describe_side(a_, options_);
     out_.b = describe_side(b_, options_);
     find_common_mode();
@@ -409,6 +410,11 @@ class Comparer {
                     [](const auto& difference) { return difference.weight == EnvironmentWeight::invalid; });
     if (invalid && !options_.any_environment) {
       out_.verdict = ComparisonVerdict::invalid_environment;
+      return;
+    }
+    if (out_.without_steps && out_.other_work()) {
+      // The longer recording has more of everything.
+      out_.verdict = ComparisonVerdict::inconclusive;
       return;
     }
     const Outcome step = out_.step().outcome;

@@ -356,7 +356,8 @@ RunProfile read_profile(const std::string& path, const ProfileOptions& options, 
   fill_facts(profile, *model, *value_or_throw(session.quality({}, ask)));
   profile.path = path;
   profile.step = steps->spread;
-  profile.whole_recording = steps->representative.whole_recording;
+  profile.whole_recording =
+      steps->representative.whole_recording || steps->representative.scope == analyzer::ScopeKind::recording;
   if (profile.step.count == 0) {  // the step was asked for, or all of the recording is one
     profile.step.count = 1;
     profile.step.median_ns = static_cast<double>(accounting->step_ns);

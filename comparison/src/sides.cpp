@@ -64,11 +64,24 @@ std::optional<Failure> refused_side(const Runs& runs, const std::string& side) {
   return std::nullopt;
 }
 
+// How long a recording without steps is depends on when it was begun and ended.
+std::optional<Failure> refused_without_steps(const Runs& a, const Runs& b) {
+  const RunProfile *with = nullptr, *without = nullptr;
+  for (const Runs* runs : {&a, &b})
+    for (const RunProfile& run : *runs) (run.whole_recording ? without : with) = &run;
+  if (with == nullptr || without == nullptr) return std::nullopt;
+  return Failure{ErrorKind::no_data,
+                 without->path + " has no steps and " + with->path +
+                     " has: all of a recording is not to be held against a step. Mark the steps "
+                     "with NVTX ranges and record with --step-range NAME"};
+}
+
 }  // namespace
 
 std::optional<Failure> refused_sides(const Runs& a, const Runs& b) {
   if (auto refused = refused_side(a, "A")) return refused;
-  return refused_side(b, "B");
+  if (auto refused = refused_side(b, "B")) return refused;
+  return refused_without_steps(a, b);
 }
 
 bool share_a_recording(const Runs& a, const Runs& b) {

@@ -351,6 +351,7 @@ Comparison comparison_of(const ParsedJson& document) {
   comparison.other_shape_kernels = count_if("other_shape_kernels");
   comparison.in_blocks = field::flag_if(document, "in_blocks");
   comparison.same_recording = field::flag_if(document, "same_recording");
+  comparison.without_steps = field::flag_if(document, "without_steps");
   read_budgets(field::objects(document, "budgets"), comparison);
   return comparison;
 }
@@ -372,6 +373,7 @@ Document compare_json(const Comparison& comparison) {
     out.value("families_only", comparison.families_only);
     out.value("in_blocks", comparison.in_blocks);
     out.value("same_recording", comparison.same_recording);
+    out.value("without_steps", comparison.without_steps);
     out.value("two_mode_kernels", comparison.two_mode_kernels);
     out.value("other_shape_kernels", comparison.other_shape_kernels);
     ordered_json mode = ratio_json(comparison.common_mode);

@@ -283,7 +283,16 @@ std::vector<std::string> order_notes(const Comparison& comparison) {
   std::vector<std::string> notes;
   if (comparison.same_recording)
     notes.emplace_back("A and B share a recording: its times are compared with themselves.");
-  if (comparison.other_work())
+  if (comparison.without_steps && comparison.other_work())
+    notes.push_back(
+        fmt::format("{} in A, {} in B, and no run has steps: how long a recording is says nothing then, nor "
+                    "how much there is of a "
+                    "kernel in it. Mark the steps with NVTX ranges and record with --step-range NAME.",
+                    counted(std::llround(comparison.a.launches), "launch", "launches"),
+                    integer(std::llround(comparison.b.launches))));
+  else if (comparison.without_steps)
+    notes.emplace_back("No run has steps: what is called a step is all that was recorded.");
+  else if (comparison.other_work())
     notes.push_back(
         fmt::format("{} a step in A, {} in B: they do other work, or their steps were found otherwise, or "
                     "kernels were fused or split.",
@@ -307,8 +316,9 @@ std::vector<std::string> order_notes(const Comparison& comparison) {
 std::string compare_verdict_sentence(const Comparison& comparison) {
   const comparison::StepMetric& step = comparison.step();
   const comparison::Change& time = step.time;
-  std::string text = fmt::format("{}: the step takes {} instead of {}, {}", verdict_word(comparison),
-                                 time_text(time.b), time_text(time.a), signed_percent(time.ratio, 2));
+  std::string text = fmt::format("{}: the {} takes {} instead of {}, {}", verdict_word(comparison),
+                                 comparison.without_steps ? "recording" : "step", time_text(time.b),
+                                 time_text(time.a), signed_percent(time.ratio, 2));
   if (time.interval) {
     text += fmt::format(" ({:.4g} % interval {} to {}, {})", 100 * time.interval_level,
                         signed_percent(time.interval->low, 2), signed_percent(time.interval->high, 2),

@@ -91,6 +91,32 @@ TEST(Compare, TheSameProgramIsTheSame) {
   }
 }
 
+// What a recording without steps lasts depends on when it was begun and ended.
+TEST(Compare, TheLengthOfARecordingIsNoSlowerStep) {
+  const auto side = [](double more, double more_calls, std::uint64_t seed, bool with_steps) {
+    auto kernels = training_step();
+    for (MadeKernel& kernel : kernels) {
+      kernel.time_us *= more;
+      kernel.calls *= more_calls;
+    }
+    auto runs = made_side({.kernels = kernels, .noise = 0.002}, 5, seed);
+    for (RunProfile& run : runs) run.whole_recording = !with_steps;
+    return runs;
+  };
+  const auto longer = compare(side(1, 1, 1, false), side(2, 2, 100, false)).value();
+  EXPECT_EQ(longer.verdict, ComparisonVerdict::inconclusive);
+  EXPECT_TRUE(longer.without_steps);
+  EXPECT_EQ(exit_code(longer, FailOn{}), 0);
+  EXPECT_EQ(compare(side(1, 1, 1, true), side(2, 2, 100, true)).value().verdict,
+            ComparisonVerdict::regressed);
+  const auto slower = compare(side(1, 1, 1, false), side(1.2, 1, 100, false)).value();
+  EXPECT_EQ(slower.verdict, ComparisonVerdict::regressed) << "the same launches take longer";
+  const auto mixed = compare(side(1, 1, 1, true), side(1, 1, 100, false));
+  ASSERT_FALSE(mixed.ok());
+  EXPECT_EQ(mixed.failure().kind, ErrorKind::no_data);
+  EXPECT_NE(mixed.failure().message.find("has no steps"), std::string::npos) << mixed.failure().message;
+}
+
 // The clock moves every run by per cents: the step is undecided, kernels are judged less what moved them all.
 TEST(Compare, AnUndecidedStepIsJudgedByWhatItsKernelsAddUpTo) {
   const std::vector<double> wander = {1.0, 1.04, 0.97, 1.05, 0.96, 1.02, 0.98, 1.06, 0.95, 1.01};

@@ -331,6 +331,7 @@ struct Comparison {
   bool families_only = false;  ///< other GPU models: ranges and families were compared, not kernels
   double step_delta_ns = 0;    ///< medians of B less A
   std::int64_t regressed = 0, improved = 0, same = 0, inconclusive = 0, added = 0, removed = 0;
+  bool without_steps = false;  ///< no run has steps: "the step" is all that was recorded of each
 
   [[nodiscard]] const StepMetric& step() const { return step_metrics.front(); }
   /// The sides launch a different number of kernels a step, by more than one in twenty: perhaps they do other work.
@@ -345,7 +346,7 @@ struct FailOn {
 };
 
 /// Failures: usage (no run on a side, one recording twice on a side, other programs on a side, a bad rule, confirmation
-/// pairs that leave none), no_data (no kernel time).
+/// pairs that leave none), no_data (no kernel time; some runs have steps and others none).
 [[nodiscard]] Result<Comparison> compare(const std::vector<RunProfile>& a, const std::vector<RunProfile>& b,
                                          const ComparisonOptions& options = {});
 
