@@ -140,7 +140,7 @@ void add_grounds(AdviceColumns& columns) {
         .help = "of `unknown`: what is to be recorded: `counters`, `samples`, `stalls`, `sectors`, "
                 "`declared_work`, `ceilings`, `host_waits`, `clock_samples`, `device_facts`, `all_ranks`, "
                 "`loader_range`, `whole_timeline`, `more_steps`, "
-                "`recording_price`",
+                "`recording_price`, `surer_price`",
         .align = Align::left,
         .shown = false},
        [](const AdviceLine& l) {

@@ -182,7 +182,7 @@ const analyzer::AdviceUnknown* idle_unknown(const AdviceReport& report) {
   for (const analyzer::AdviceUnknown& unknown : report.unknown) {
     const bool idle = unknown.need == AdviceNeed::host_waits || unknown.need == AdviceNeed::loader_range ||
                       unknown.need == AdviceNeed::whole_timeline || unknown.need == AdviceNeed::more_steps ||
-                      unknown.need == AdviceNeed::recording_price;
+                      unknown.need == AdviceNeed::recording_price || unknown.need == AdviceNeed::surer_price;
     if (!idle || unknown.max_ns.value_or(0) < kMuch * report.step_ns) continue;
     if (most == nullptr || *unknown.max_ns > *most->max_ns) most = &unknown;
   }
@@ -357,6 +357,9 @@ std::string_view imported_need(AdviceNeed need) {
     case AdviceNeed::recording_price:
       return "profiling may be what makes the CPU late, and the trace does not say by how much: time the "
              "program alone";
+    case AdviceNeed::surer_price:
+      return "profiling may be what makes the CPU late, and by how much is known too roughly: profile more "
+             "steps";
     default:
       return "";
   }
@@ -412,6 +415,12 @@ std::string recorded_need(AdviceNeed need) {
           "the recording may be what makes the CPU late, and its price was not measured: record 20 timeline "
           "steps or "
           "more, of a program without CUDA graphs";
+      break;
+    case AdviceNeed::surer_price:
+      text =
+          "the recording may be what makes the CPU late, and its price is known too roughly, for the steps "
+          "vary: "
+          "record more timeline steps, as with --schedule warmup=10,timeline=300";
       break;
   }
   return text;

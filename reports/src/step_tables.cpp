@@ -611,7 +611,7 @@ Table accounting_table(const analyzer::Accounting& a) {
        "the CPU had not begun the next launch");
   if (a.gap_recording_ns)
     part("gap_recording", "gaps: recording", recording,
-         fmt::format("they are longer for being recorded: alone a {} takes {}", scope_noun(a.scope),
+         fmt::format("they are longer for being recorded: alone this {} takes {}", scope_noun(a.scope),
                      time_text(a.alone_step_ns)));
   if (a.gap_synchronisation_ns)
     part("gap_synchronisation", "gaps: synchronisation", *a.gap_synchronisation_ns,

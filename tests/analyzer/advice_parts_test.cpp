@@ -176,6 +176,11 @@ TEST(CpuGain, IsWhatTheRecordingLeaves) {
            {{}, {false, 20, 0, 80}, State::gained, 80},
            {{}, {false, 20, 0, 81}, State::unknown, 80},
            {{}, {false, 100, 0, 100}, State::recording, 0},
+           // It was, but steps vary by as much: likewise.
+           {{}, {true, 20, 15, 80}, State::gained, 80},
+           {{}, {true, 20, 15, 81}, State::unknown, 80},
+           {of(40, 10), {true, 20, 15, 80}, State::gained, 40},
+           {of(40, 40), {true, 20, 15, 91}, State::unknown, 40},
            {of(40, 10), {false, 20, 0, 80}, State::gained, 40},
            {of(40, 9), {false, 20, 0, 80}, State::unknown, 40},
            {of(40, 40), {false, 20, 0, 91}, State::unknown, 40},

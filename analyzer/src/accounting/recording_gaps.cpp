@@ -13,8 +13,9 @@ void mark_recording_gaps(const Model& model, const RepresentativeStep& step, Acc
   const auto price = recording_price(model, accounting.process_id);
   if (!price || !price->certain()) return;
   const std::int64_t of_launching = accounting.gap_launch_bound_ns + accounting.gap_host_bound_ns;
-  accounting.gap_recording_ns = std::min<std::int64_t>(std::llround(price->difference_ns()), of_launching);
-  accounting.alone_step_ns = price->alone_ns;
+  const double ns = price->difference_ns() * price->part_of(accounting.launches);
+  accounting.gap_recording_ns = std::min<std::int64_t>(std::llround(ns), of_launching);
+  accounting.alone_step_ns = static_cast<double>(accounting.step_ns - *accounting.gap_recording_ns);
 }
 
 }  // namespace ridgeline::analyzer

@@ -215,18 +215,35 @@ bool more_first(const Advice& a, const Advice& b) {
   return std::tie(a.rule, a.subject) < std::tie(b.rule, b.subject);
 }
 
-// A timeline step may be longer than those by which the price was measured, or than steps of the same launches after
-// the schedule: counters that are to follow make a program's launches slower (docs/results/decisions.md).
-double longer_than_others_ns(const AdviceInput& input) {
+// Of a phase, what steps take that launch the same as the one that is looked at.
+std::vector<double> alike_ns(const AdviceInput& input, Phase phase) {
   const StepSummary& own = input.steps.representative.summary;
-  std::vector<double> others;
+  std::vector<double> alike;
   for (const StepSummary& step : input.steps.steps) {
-    if (step.process_id == own.process_id && step.phase == Phase::after &&
-        step.sequence_hash == own.sequence_hash && step.closed && step.status == StepStatus::ok)
-      others.push_back(static_cast<double>(step.gpu_duration_ns));
+    if (step.process_id == own.process_id && step.phase == phase && step.sequence_hash == own.sequence_hash &&
+        step.closed && step.status == StepStatus::ok)
+      alike.push_back(static_cast<double>(step.gpu_duration_ns));
   }
+  return alike;
+}
+
+// A timeline step may be longer than steps of the same launches after the schedule: counters that are to follow make a
+// program's launches slower (docs/results/decisions.md).
+double longer_than_others_ns(const AdviceInput& input) {
+  std::vector<double> others = alike_ns(input, Phase::after);
   if (others.size() < kMinOthers) return 0;
   return std::max(static_cast<double>(input.accounting.step_ns) - median(std::move(others)), 0.0);
+}
+
+// Or than those by which the price was measured: in the mean, as they are, for a host that is slow in most of its steps
+// has a median of slow ones.
+double longer_than_priced_ns(const AdviceInput& input, const RecordingPrice& price) {
+  const auto launches = static_cast<double>(input.accounting.launches);
+  const auto priced = static_cast<double>(price.launches);
+  if (launches > kSameLaunches * priced || priced > kSameLaunches * launches) return 0;
+  const std::vector<double> alike = alike_ns(input, Phase::timeline);
+  const double more_ns = alike.empty() ? 0 : mean(alike) - price.recorded_ns;
+  return more_ns > price.error_ns ? more_ns : 0;
 }
 
 RecordingCost recording_of(const AdviceInput& input) {
@@ -237,12 +254,12 @@ RecordingCost recording_of(const AdviceInput& input) {
   if (step.whole_recording || step.scope != ScopeKind::step || step.summary.phase != Phase::timeline)
     return unknown;
   if (const std::optional<RecordingPrice> price = recording_price(input.model, input.accounting.process_id)) {
-    double ns = std::max(price->difference_ns(), 0.0);
-    const double more_ns = static_cast<double>(input.accounting.step_ns) - price->recorded_ns;
-    const auto priced = static_cast<double>(price->launches);
-    const bool same = launches <= kSameLaunches * priced && priced <= kSameLaunches * launches;
-    if (same && more_ns > price->error_ns) ns += more_ns;
-    return {true, ns, price->error_ns / 2, ns};  // half of a 95 % interval is two standard errors
+    const double part = price->part_of(input.accounting.launches);
+    const double more_ns = longer_than_priced_ns(input, *price);
+    const double ns = std::max(price->difference_ns(), 0.0) * part + more_ns;
+    const double max_ns = std::max(price->difference_ns() + price->error_ns, 0.0) * part + more_ns;
+    // Half of a 95 % interval is two standard errors. Of a difference that steps may vary by the most counts too.
+    return {true, ns, part * price->error_ns / 2, price->certain() ? ns : max_ns};
   }
   const double longer_ns = longer_than_others_ns(input);
   return {false, std::max(unknown.ns, longer_ns), 0, std::max(unknown.max_ns, unknown.ns + longer_ns)};

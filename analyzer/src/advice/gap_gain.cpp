@@ -45,13 +45,14 @@ double add_gaps(const RuleInput& in, std::span<const OwnGap> own, std::optional<
 CpuGain cpu_gain(const RuleInput& in, const std::optional<RemedyGain>& simulated, double max_ns) {
   const RecordingCost& recording = in.recording;
   RemedyGain gain{max_ns - recording.ns, max_ns - recording.max_ns};
-  if (!simulated && recording.measured) gain.ns = gain.min_ns = max_ns * (1 - recorded_share(in.input));
+  // Of one that is certain the accounting has each gap's part.
+  if (!simulated && recording.certain()) gain.ns = gain.min_ns = max_ns * (1 - recorded_share(in.input));
   // Simulated, what is not known of the recording was taken off the launches alike. It may as well be all in these
   // gaps: a program with a large graph and few launches beside it is late with those.
   if (simulated) gain = {simulated->ns, std::min(simulated->min_ns, gain.min_ns)};
   const double ns = std::clamp(gain.ns, 0.0, max_ns);
   if (ns <= 0 || ns < recording.error_ns) return {CpuGain::State::recording, 0};
-  if (!recording.measured && gain.min_ns < kSurely * ns) return {CpuGain::State::unknown, ns};
+  if (!recording.certain() && gain.min_ns < kSurely * ns) return {CpuGain::State::unknown, ns};
   return {CpuGain::State::gained, ns};
 }
 

@@ -76,7 +76,13 @@ struct RecordingCost {
   bool measured = false;
   double ns = 0;
   double error_ns = 0;  ///< standard error; 0: not measured
-  double max_ns = 0;    ///< measured: the same as ns
+  double max_ns = 0;    ///< measured with certainty: the same as ns
+
+  [[nodiscard]] bool certain() const { return measured && max_ns <= ns; }
+  /// What is missing where too little of a gain is left at the most that recording may cost.
+  [[nodiscard]] AdviceNeed need() const {
+    return measured ? AdviceNeed::surer_price : AdviceNeed::recording_price;
+  }
 };
 
 struct RuleInput {

@@ -55,7 +55,7 @@ RuleAnswer judge_launch_overhead(const RuleInput& in) {
   // A graph takes all of the CPU's time between launches away, of which these gaps are what the GPU saw.
   const std::optional<RemedyGain> simulated = in.remedies != nullptr ? in.remedies->as_graph() : std::nullopt;
   const CpuGain gained = cpu_gain(in, simulated, max_ns);
-  if (gained.state == CpuGain::State::unknown) answer.cannot_say(AdviceNeed::recording_price, {}, gained.ns);
+  if (gained.state == CpuGain::State::unknown) answer.cannot_say(in.recording.need(), {}, gained.ns);
   if (gained.state != CpuGain::State::gained) {
     answer.nearest = {{"gaps_ns", gaps_ns, {}, {}}};
     return answer;

@@ -149,7 +149,7 @@ RuleAnswer judge_optimiser(const RuleInput& in) {
   const CpuGain gained = gained_gaps(in, proposal, gaps_ns);
   if (gained.state == CpuGain::State::gained) add_gaps(in, gaps, gained.ns, {kGapLow, kGapMid}, proposal);
   if (gained.state == CpuGain::State::unknown)
-    answer.cannot_say(AdviceNeed::recording_price, proposal.subject, gained.ns);
+    answer.cannot_say(in.recording.need(), proposal.subject, gained.ns);
   proposal.say("launches", static_cast<double>(launches.size()));
   proposal.say("short_launches", static_cast<double>(brief));
   proposal.say("time_ns", time_ns);

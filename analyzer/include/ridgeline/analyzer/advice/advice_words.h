@@ -57,6 +57,7 @@ enum class AdviceNeed : std::uint8_t {
   whole_timeline,   ///< launches were lost
   more_steps,       ///< steps after the first
   recording_price,  ///< what the recording adds to the CPU's time
+  surer_price,      ///< the same with a smaller error
 };
 
 }  // namespace ridgeline::analyzer
@@ -120,6 +121,7 @@ struct Vocabulary<analyzer::AdviceNeed> {
       {Need::whole_timeline, "whole_timeline"},
       {Need::more_steps, "more_steps"},
       {Need::recording_price, "recording_price"},
+      {Need::surer_price, "surer_price"},
   };
 };
 

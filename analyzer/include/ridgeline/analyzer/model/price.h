@@ -22,6 +22,12 @@ struct RecordingPrice {
   /// Recorded steps are longer by more than steps vary by. Shorter than alone they cannot be: steps that run alone then
   /// have what switching the recording off and on takes, which is much of a short one.
   [[nodiscard]] bool certain() const { return difference_ns() > error_ns; }
+  /// Of a step with so many launches: the part of the price that it has, 0..1. One that launches less than those by
+  /// which it was measured, as an evaluation does among training steps, has as much less of it.
+  [[nodiscard]] double part_of(std::int64_t launches_of_step) const {
+    if (launches <= 0 || launches_of_step >= launches) return 1;
+    return static_cast<double>(launches_of_step) / static_cast<double>(launches);
+  }
 };
 
 /// Empty if the recording did not measure it.
