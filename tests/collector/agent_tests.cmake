@@ -17,7 +17,7 @@ if(programs AND TARGET ridgeline_agent)
   set_target_properties(fake_statics PROPERTIES LIBRARY_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/tests)
 
   ridgeline_add_tests(collector PROGRAM collector.agent
-    FILES agent_agreement agent_alone agent_call_switch agent_captures agent_code_hash agent_collectives agent_devices agent_exit agent_graph_launches agent_host_waits agent_interventions agent_launch_clock agent_launch_gate agent_memory agent_metrics agent_numbers agent_nvtx agent_order agent_others agent_period agent_replay
+    FILES agent_agreement agent_alone agent_available_memory agent_call_switch agent_captures agent_code_hash agent_collectives agent_devices agent_exit agent_graph_launches agent_host_waits agent_interventions agent_launch_clock agent_launch_gate agent_memory agent_metrics agent_numbers agent_nvtx agent_order agent_others agent_period agent_replay
       agent_replay_budget agent_replay_exclusion agent_replay_failures agent_replay_graph agent_replay_rounds agent_sampling agent_sampling_start agent_sequence agent_session agent_shared_budget agent_stalls agent_steps agent_stretches agent_thread_state agent_turns agent_waits
       agent_window
     LINK ridgeline::agent_core ridgeline::store

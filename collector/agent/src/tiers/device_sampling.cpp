@@ -6,15 +6,17 @@
 
 #include <algorithm>
 #include <chrono>
-#include <cstdio>
 #include <cstring>
 #include <functional>
 #include <limits>
 #include <new>
+#include <optional>
 #include <thread>
+#include <utility>
 
 #include "cupti/permission.h"
 #include "messages.h"
+#include "tiers/available_memory.h"
 
 namespace ridgeline::agent {
 namespace {
@@ -41,18 +43,6 @@ constexpr char kCapturing[] = "the program was capturing a stream when sampling 
 constexpr char kWaiting[] =
     "a stream of the program was waiting for the host when sampling had to be set up: put off until it was "
     "too late";
-
-// MemAvailable of /proc/meminfo in bytes, 0 if unknown.
-std::uint64_t available_memory() noexcept {
-  std::FILE* file = std::fopen("/proc/meminfo", "re");
-  if (file == nullptr) return 0;
-  char line[128];
-  unsigned long long kib = 0;
-  while (std::fgets(line, sizeof line, file) != nullptr)
-    if (std::sscanf(line, "MemAvailable: %llu kB", &kib) == 1) break;
-  std::fclose(file);
-  return kib * 1024;
-}
 
 MetricSet set_of(const CounterConfig& config) {
   MetricSet set{config.name(), {}};
@@ -343,6 +333,19 @@ void DeviceSampling::fail(const char* what, CUptiResult result) noexcept {
   close();
 }
 
+// Said once: the next window may find memory again.
+void DeviceSampling::give_up_for_memory(std::uint64_t needed_bytes, std::uint64_t available_bytes) noexcept {
+  missing_ = 0;
+  window_.status = WindowStatus::failed;
+  reason_ = "its samples take " + std::to_string(needed_bytes >> 20) + " MiB, more than half of the " +
+            std::to_string(available_bytes >> 20) +
+            " MiB that this process may still take, of the host's memory and within the limits of its "
+            "cgroups";
+  if (!std::exchange(memory_said_, true))
+    message(Severity::warning, spool::Topic::sampling, "no sampled counters: " + reason_);
+  close();
+}
+
 // While the session is set up: somebody else may have the counters, for now.
 void DeviceSampling::refuse(const char* what, CUptiResult result) noexcept {
   if (result != CUPTI_ERROR_HARDWARE_BUSY || window_.status != WindowStatus::failed)  // planned anew: as ever
@@ -381,7 +384,8 @@ bool DeviceSampling::configure(std::uint32_t phase_steps, std::int64_t step_ns,
                                std::uint32_t devices) noexcept {
   const std::int64_t began = api_.now_ns();
   phase_steps_ = phase_steps;
-  memory_bytes_ = available_memory() / 4 / std::max(devices, 1u);
+  const std::optional<std::uint64_t> available = available_memory();
+  memory_bytes_ = available.value_or(0) / 4 / std::max(devices, 1u);
   plan_ = plan_for(phase_steps, step_ns);
   step_ns_ = step_ns;
   allowed_late_ns_ = by_time() ? start_.allowance_ns() : 0;
@@ -400,6 +404,8 @@ bool DeviceSampling::configure(std::uint32_t phase_steps, std::int64_t step_ns,
   reason_ = kEndedEarly;
   state_.store(State::configured, std::memory_order_release);
   asked_steps_ = plan_.sampled_steps;
+  if (available && !fits_memory(memory_of(plan_), *available / std::max(devices, 1u)))
+    return give_up_for_memory(memory_of(plan_), *available), false;
   if (!enable()) return false;
   asked_steps_ = more_ ? missing_.exchange(0) : plan_.sampled_steps;
   write_window();  // stands if the process is killed

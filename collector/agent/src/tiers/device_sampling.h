@@ -196,6 +196,8 @@ class DeviceSampling {
   /// Now, or when the capture under way, or what a stream waits for, is over.
   void close_soon() noexcept;
   void fail(const char* what, CUptiResult result) noexcept;
+  /// There is no room for a window, or no longer for its samples: reports it, and closes.
+  void give_up_for_memory(std::uint64_t needed_bytes, std::uint64_t available_bytes) noexcept;
   void refuse(const char* what, CUptiResult result) noexcept;
   void disable() noexcept;
   void write_window() noexcept;
@@ -232,6 +234,7 @@ class DeviceSampling {
   std::atomic<bool> phase_given_up_{true};  // the phase that began at phase_first_ will not be measured
   std::uint32_t phase_steps_ = 0;
   std::uint64_t memory_bytes_ = 0;  // that a plan may take
+  bool memory_said_ = false;        // that there is none for one
   SamplingPlan plan_;
   CUpti_PmSampling_Object* session_ = nullptr;
   std::unique_ptr<std::uint8_t[], Unmap>

@@ -79,6 +79,11 @@ SamplingPlan plan_sampling(std::uint32_t phase_steps, std::int64_t step_ns, std:
   return plan;
 }
 
+std::uint64_t memory_of(const SamplingPlan& plan) noexcept {
+  return plan.buffer_bytes +
+         plan.buffer_bytes / (kBufferTimes * kBufferBytesPerSample) * kImageBytesPerSample;
+}
+
 std::int64_t window_by_time_ns(std::uint32_t number, std::int64_t duration_ns) noexcept {
   if (number == 0) return kFirstWindowNs;
   const std::int64_t min_ns = kFirstWindowNs * std::min<std::int64_t>(std::int64_t{number} + 1, 3);

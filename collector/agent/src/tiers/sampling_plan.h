@@ -42,6 +42,15 @@ inline constexpr std::int64_t kStopSlackNs = 15'000'000;
 SamplingPlan plan_sampling(std::uint32_t phase_steps, std::int64_t step_ns, std::uint64_t memory_bytes,
                            const SamplingLimits& limits, const SamplingLead& lead = {}) noexcept;
 
+/// Bytes that the plan takes in all: its buffer, and the image that as many samples are decoded into as it is
+/// meant for.
+std::uint64_t memory_of(const SamplingPlan& plan) noexcept;
+
+/// Of the bytes that are available the program is left at least half.
+constexpr bool fits_memory(std::uint64_t bytes, std::uint64_t available_bytes) noexcept {
+  return bytes <= available_bytes / 2;
+}
+
 /// How long a window by time is to be, the one of this `number`, from 0. A window takes as long to set up and as many
 /// samples to read as any other, beside the program: the first ones are fine, and later ones the coarser, and see the
 /// more of the program for the same price, the longer its kernels take. `duration_ns`: of all but its short kernels,

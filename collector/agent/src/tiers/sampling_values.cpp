@@ -10,6 +10,7 @@
 #include <new>
 #include <thread>
 
+#include "tiers/available_memory.h"
 #include "tiers/device_sampling.h"
 
 namespace ridgeline::agent {
@@ -141,6 +142,9 @@ bool DeviceSampling::read_samples() {
       static_cast<std::uint32_t>(std::min<std::uint64_t>(expected + expected / 50 + 512, 1u << 20));
   if (const CUptiResult r = api_.pm_get_counter_data_size(&size); r != CUPTI_SUCCESS)
     return fail("sizing the samples", r), false;
+  // The program may have taken meanwhile what was there when the window was planned.
+  if (const auto available = available_memory(); available && !fits_memory(size.counterDataSize, *available))
+    return give_up_for_memory(size.counterDataSize, *available), false;
   void* memory =
       mmap(nullptr, size.counterDataSize, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   if (memory == MAP_FAILED) throw std::bad_alloc();
