@@ -176,6 +176,38 @@ TEST(Sampling, StartsWhenTheDeviceHasCaughtUp) {
   cupti.on_flush = [&] { p.flush(); };
 }
 
+// The last launch may be a graph without kernels, or its record was refused.
+TEST(Sampling, DoesNotKeepTheProgramWaitingForARecordThatNeverComes) {
+  FakeCupti cupti;
+  SampledProgram p(cupti);
+  p.steps(2);
+  p.device_hangs = true;
+  const std::int64_t since_ns = cupti.clock_ns;
+  p.step();
+  EXPECT_GE(cupti.clock_ns - since_ns, 140 * kMillisecond);
+  EXPECT_LT(cupti.clock_ns - since_ns, 200 * kMillisecond);
+  EXPECT_EQ(cupti.pm_starts, 1);
+  p.device_hangs = false;
+}
+
+TEST(Sampling, WaitsForADeviceThatIsFarBehindAsLongAsItWorks) {
+  FakeCupti cupti;
+  SampledProgram p(cupti);
+  p.steps(2);
+  ASSERT_GE(p.pending.size(), 3u);
+  cupti.on_flush = [&] {
+    cupti.clock_ns += 100 * kMillisecond;
+    EXPECT_EQ(cupti.pm_starts, 0);
+    const auto next = p.pending.front();
+    p.pending.erase(p.pending.begin());
+    p.program->deliver({FakeProgram::kernel(next.first, "k", 1000, 2000)});
+    if (p.pending.empty()) cupti.on_flush = [&] { p.flush(); };
+  };
+  p.step();
+  EXPECT_EQ(p.pending.size(), 3u) << "those of this step alone";
+  EXPECT_EQ(cupti.pm_starts, 1);
+}
+
 TEST(Sampling, SamplesFewerStepsThanPlannedIfTheyTurnOutLonger) {
   FakeCupti cupti;
   SampledProgram p(cupti);

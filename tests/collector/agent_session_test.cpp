@@ -355,5 +355,34 @@ TEST(Session, ReportsVariablesThatMakeNoSense) {
   EXPECT_NE(c.message(spool::Topic::configuration).find("nap=4"), std::string::npos);
 }
 
+TEST(Timeline, TheNewestRecordIsKnownAcrossTheWrapOfIds) {
+  FakeCupti cupti;
+  const CuptiApi api = cupti.api();
+  FakeProgram program(cupti);
+  spool::Writer& writer = program.session().writer();
+  Totals totals(writer);
+  KernelTable kernels(writer);
+  Timeline timeline(api, writer, totals, kernels, 64 * 1024, 4);
+  ASSERT_TRUE(timeline.enable());
+  const auto deliver = [&](std::uint32_t id) {
+    const CUpti_ActivityKernel10 record = FakeProgram::kernel(id, "k", 1000, 2000);
+    std::uint8_t* buffer = nullptr;
+    std::size_t size = 0, most = 0;
+    cupti.requested(&buffer, &size, &most);
+    ASSERT_NE(buffer, nullptr);
+    std::memcpy(buffer, &record, sizeof record);
+    cupti.completed(nullptr, 0, buffer, size, sizeof record);
+    timeline.drain();
+  };
+  deliver(UINT32_MAX - 1);
+  EXPECT_EQ(timeline.newest_correlation_id(0), UINT32_MAX - 1);
+  deliver(UINT32_MAX - 5);
+  EXPECT_EQ(timeline.newest_correlation_id(0), UINT32_MAX - 1);
+  deliver(7);
+  EXPECT_EQ(timeline.newest_correlation_id(0), 7u);
+  deliver(UINT32_MAX);
+  EXPECT_EQ(timeline.newest_correlation_id(0), 7u);
+}
+
 }  // namespace
 }  // namespace ridgeline::agent

@@ -366,7 +366,8 @@ void Timeline::take_kernel(const CUpti_ActivityKernel9& k) noexcept {
   if (k.deviceId < kMaxDevices) {
     auto& newest_here = newest_correlation_ids_[k.deviceId];
     std::uint32_t newest = newest_here.load(std::memory_order_relaxed);
-    while (newest < k.correlationId &&
+    // Ids wrap round; the difference tells which is newer.
+    while ((newest == 0 || static_cast<std::int32_t>(k.correlationId - newest) > 0) &&
            !newest_here.compare_exchange_weak(newest, k.correlationId, std::memory_order_relaxed)) {
     }
     if (!zero) note_start(k.deviceId, k.correlationId, start_ns);

@@ -25,6 +25,9 @@ constexpr std::int64_t kMillisecond = 1'000'000;
 constexpr std::size_t kHelpers = 3;                   // threads that help to evaluate
 constexpr std::int64_t kReadingNsPerSample = 60'000;  // decoding and evaluation, with the helpers
 constexpr std::chrono::seconds kReadyTimeout{10};
+// For a device that works on what the host is ahead by, and for one of which no further record comes.
+constexpr std::int64_t kLongestSettleNs = 10'000 * kMillisecond;
+constexpr std::int64_t kRecordPatienceNs = 100 * kMillisecond;
 constexpr std::chrono::milliseconds kReadyLook{20};
 
 // Of somebody else, when this device is asked what it can sample: 60 s in all.
@@ -457,17 +460,25 @@ bool DeviceSampling::start_later(const StepTracker::Step& step) noexcept {
 }
 
 // The host is ahead by up to the steps that settled. What the buffer holds is too precious for them: wait for the
-// device, which the set-up had left without work.
+// device, which the set-up had left without work. The record of the last launch may never come (a graph without kernels
+// has none): where for so long no record comes at all, the device is taken to be through.
 void DeviceSampling::await_device(const StepTracker::Step& step) noexcept {
   if (phase_given_up_ || step.index - phase_first_ != plan_.settle_steps) return;
   if (state_.load(std::memory_order_acquire) != State::configured) return;
   std::lock_guard<std::mutex> guard(mutex_);
   if (state_.load(std::memory_order_relaxed) != State::configured) return;
   const std::uint32_t last_correlation_id = launches_.latest(device_id_);
-  const std::int64_t settle_limit = api_.now_ns() + 10'000 * kMillisecond;
+  const std::int64_t patience_ns = kRecordPatienceNs + 4 * std::max<std::int64_t>(step_ns_, 0);
+  const std::int64_t began_ns = api_.now_ns();
+  const std::int64_t settle_limit = began_ns + kLongestSettleNs;
+  std::int64_t give_up_ns = began_ns + patience_ns;
+  std::uint32_t newest = timeline_.newest_correlation_id(device_id_);
   while (plan_.settle_steps > 0 && !gate_.closed() && !device_passed(last_correlation_id) &&
-         !host_waits_.pending() && api_.now_ns() < settle_limit)
+         !host_waits_.pending() && api_.now_ns() < std::min(give_up_ns, settle_limit)) {
+    const std::uint32_t now_newest = timeline_.newest_correlation_id(device_id_);
+    if (std::exchange(newest, now_newest) != now_newest) give_up_ns = api_.now_ns() + patience_ns;
     std::this_thread::sleep_for(std::chrono::microseconds(200));
+  }
   settled_ns_ = api_.now_ns();
 }
 
