@@ -1,6 +1,8 @@
 // Recording windows: delay, duration, commands of the launcher; nothing of what lies outside.
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include "agent_testing.h"
 #include "steps/window.h"
 
@@ -305,6 +307,73 @@ TEST(Window, IsTheWholeRunByDefault) {
   ASSERT_EQ(windows.size(), 2u);
   EXPECT_EQ(windows[0].cause, WindowCause::start);
   EXPECT_EQ(windows[1].cause, WindowCause::exit);
+}
+
+struct TwoWindows {
+  TwoWindows() {
+    EXPECT_TRUE(program.start());
+    program.create_context();
+    run.pass(1);
+    command(spool::WindowCommand::open);
+    run.launch("inside");
+    command(spool::WindowCommand::close);
+    EXPECT_GT(cupti.kernels_disabled, 0) << "no graph so far";
+  }
+  void command(spool::WindowCommand c) {
+    program.control()->command = static_cast<std::uint32_t>(c);
+    ++program.control()->sequence;
+    run.pass(12);
+  }
+  void capture(bool traced) {
+    program.call(CUPTI_DRIVER_TRACE_CBID_cuStreamBeginCapture_v2, 1000,
+                 [&] { EXPECT_EQ(cupti.kernels_disabled == 0, traced); });
+    program.call(CUPTI_DRIVER_TRACE_CBID_cuStreamEndCapture, 1000);
+  }
+  int said(const char* text) {
+    const auto c = program.contents();
+    return static_cast<int>(std::count_if(c.messages.begin(), c.messages.end(), [&](const auto& message) {
+      return c.text(message.text).find(text) != std::string::npos;
+    }));
+  }
+  FakeCupti cupti;
+  FakeProgram program{cupti, {{"RIDGELINE_WAIT", "1"}}, true};
+  Recorded run{cupti, program};
+  std::string cubin = std::string(64, '\0');
+};
+
+// Kernels that were loaded untraced fail in graphs that are made when tracing is on again.
+TEST(Window, AGraphAfterAModuleThatWasLoadedBetweenTwoEndsTheTimeline) {
+  TwoWindows w;
+  w.program.load_module(w.cubin);
+  w.command(spool::WindowCommand::open);
+  EXPECT_EQ(w.cupti.kernels_disabled, 0) << "the timeline goes on";
+  w.capture(false);
+  EXPECT_EQ(w.said("the timeline ends here"), 1);
+  EXPECT_EQ(w.said("between two recording windows"), 1);
+  w.command(spool::WindowCommand::close);
+  w.command(spool::WindowCommand::open);
+  EXPECT_GT(w.cupti.kernels_disabled, 0) << "for good";
+  EXPECT_EQ(w.said("has no kernels"), 1);
+}
+
+TEST(Window, AGraphOfModulesLoadedBetweenTwoKeepsTracingOff) {
+  TwoWindows w;
+  w.program.load_module(w.cubin);
+  w.capture(false);
+  for (int i = 0; i < 2; ++i) {
+    w.command(spool::WindowCommand::open);
+    EXPECT_GT(w.cupti.kernels_disabled, 0);
+    w.command(spool::WindowCommand::close);
+  }
+  EXPECT_EQ(w.said("has no kernels"), 1);
+}
+
+TEST(Window, AGraphOfModulesThatWereTracedIsRecorded) {
+  TwoWindows w;
+  w.command(spool::WindowCommand::open);
+  w.program.load_module(w.cubin);
+  w.capture(true);
+  EXPECT_EQ(w.said("the timeline ends here"), 0);
 }
 
 }  // namespace

@@ -89,10 +89,19 @@ constexpr CUpti_ActivityKind kKinds[] = {CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL, 
                                          CUPTI_ACTIVITY_KIND_OVERHEAD};
 
 void Timeline::switch_off() noexcept {
+  off_.store(true, std::memory_order_release);
   for (const CUpti_ActivityKind kind : kKinds) api_.activity_disable(kind);
 }
 void Timeline::switch_on() noexcept {
+  if (ended()) return;
   for (const CUpti_ActivityKind kind : kKinds) api_.activity_enable(kind);
+  off_.store(false, std::memory_order_release);
+  if (ended()) switch_off();  // meanwhile
+}
+// Takes no lock: it is called inside the driver, and whoever switches may wait for the driver.
+void Timeline::end() noexcept {
+  ended_.store(true);
+  switch_off();
 }
 
 void Timeline::set_window(std::int64_t open_ns, std::int64_t close_ns) noexcept {

@@ -90,7 +90,13 @@ class Timeline {
   bool enable() noexcept;
   /// The activity kinds off, and on again. Records of what was launched before may still come.
   void switch_off() noexcept;
+  /// Nothing once end() was called.
   void switch_on() noexcept;
+  /// Off for good. Any thread, also beside one that switches them on this moment.
+  void end() noexcept;
+  bool ended() const noexcept { return ended_.load(); }
+  /// They are off, or about to be: what the program loads now is loaded untraced.
+  bool is_off() const noexcept { return off_.load(std::memory_order_acquire); }
   /// From now on only kernels count whose launch was marked as seen, and only copies that began between
   /// these.
   void set_window(std::int64_t open_ns, std::int64_t close_ns) noexcept;
@@ -198,6 +204,7 @@ class Timeline {
   std::uint64_t kernels_taken_ = 0, graph_kernels_taken_ = 0;  // not in the totals yet
   bool delays_ = false;
   std::atomic<bool> windowed_{false}, unnoted_{false};
+  std::atomic<bool> off_{false}, ended_{false};
   std::atomic<std::int64_t> window_open_ns_{0}, window_close_ns_{0};
   std::array<std::atomic<std::uint32_t>, kMaxDevices> newest_correlation_ids_{};
   struct Marks {

@@ -251,8 +251,10 @@ void AloneSteps::code_comes() noexcept {
 
 void AloneSteps::module_loaded() noexcept {
   changed_at_.store(session_.steps.steps_begun(), std::memory_order_relaxed);
-  if (!active()) return;
+  const bool alone = active();
+  if (!alone && !(session_.timeline && session_.timeline->is_off())) return;
   loaded_untraced_.store(true, std::memory_order_relaxed);
+  if (!alone) return loaded_between_windows_.store(true, std::memory_order_relaxed);
   refuse("the program loads modules in the midst of its steps");
 }
 
@@ -262,11 +264,18 @@ void AloneSteps::on_graph_begin() noexcept {
   if (active() && careful()) code_comes();
   if (active()) drop();
   if (!loaded_untraced_.load(std::memory_order_relaxed) || ended_.exchange(true)) return;
-  session_.timeline->switch_off();
+  end_timeline();
+}
+
+void AloneSteps::end_timeline() noexcept {
+  session_.timeline->end();
+  const bool between = loaded_between_windows_.load(std::memory_order_relaxed);
   session_.message(
       Severity::error, spool::Topic::timeline_refused,
-      "the timeline ends here: the program makes a CUDA graph, and kernels that it loaded while nothing was "
-      "recorded, to measure what recording costs, would fail in it; record it with --alone-steps 0");
+      std::string("the timeline ends here: the program makes a CUDA graph, and kernels that it loaded while "
+                  "nothing was recorded, ") +
+          (between ? "between two recording windows, would fail in it; record it in one window"
+                   : "to measure what recording costs, would fail in it; record it with --alone-steps 0"));
 }
 
 void AloneSteps::tick(std::int64_t now_ns) noexcept {

@@ -12,10 +12,11 @@
 // that does not come) is dropped.
 //
 // Kernels that are loaded while tracing is off fail in graphs that are made when it is on again (design 008). If a
-// module is loaded in a block and the program then makes a graph after all, tracing is switched off for good, and that
-// is said. A program that has made graphs is measured only if it is asked for (Settings::alone_in_graphs), and then
-// carefully: only where it neither loaded nor changed anything in the steps before, and recording comes back before any
-// call that may load code or change a graph, the first launch of a kernel among them (cupti/load_calls.h).
+// module is loaded in a block, or between two recording windows, and the program then makes a graph after all, tracing
+// is switched off for good, and that is said. A program that has made graphs is measured only if it is asked
+// for (Settings::alone_in_graphs), and then carefully: only where it neither loaded nor changed anything in
+// the steps before, and recording comes back before any call that may load code or change a graph, the first
+// launch of a kernel among them (cupti/load_calls.h).
 #pragma once
 
 #include <atomic>
@@ -98,6 +99,7 @@ class AloneSteps {
   void watch_loads() noexcept;
   void end(StepTracker::Step* step, std::int64_t boundary_ns) noexcept;
   void refuse(const char* why) noexcept;
+  void end_timeline() noexcept;
   void come_back_in(StepTracker::Step* step) noexcept;
   enum class Off : std::uint8_t { yes, not_now, never };
   Off switch_off() noexcept;
@@ -123,7 +125,7 @@ class AloneSteps {
   std::atomic<std::int64_t> own_ns_{0};
   std::int64_t callback_ps_ = 0;  // of one launch: entry and exit
   bool measured_ = false;         // that; the agent's thread
-  std::atomic<bool> loaded_untraced_{false}, refused_{false}, ended_{false};
+  std::atomic<bool> loaded_untraced_{false}, loaded_between_windows_{false}, refused_{false}, ended_{false};
   std::atomic<bool> careful_{false}, watches_loads_{false};
   SeenLoads loads_;
   std::atomic<std::uint32_t> changed_at_{0};  // how many steps had begun when code or a graph changed last

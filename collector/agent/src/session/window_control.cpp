@@ -102,6 +102,10 @@ void WindowControl::open(WindowCause cause, std::int64_t now) noexcept {
     }
     collecting_ = true;
   }
+  if (session_.timeline->ended() && !std::exchange(end_said_, true))
+    session_.message(Severity::error, spool::Topic::timeline_refused,
+                     "this recording window, and any after it, has no kernels: the timeline had ended before "
+                     "(an earlier message says why)");
   opened_ns_ = now;
   session_.timeline->set_window(now, INT64_MAX);
   period_.restart();

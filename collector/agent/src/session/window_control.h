@@ -66,7 +66,7 @@ class WindowControl {
   std::atomic<State> state_{State::dormant};
   bool collecting_ = true;
   bool tracing_off_ = false;
-  bool put_off_said_ = false;
+  bool put_off_said_ = false, end_said_ = false;
   WindowCause cause_{};  // of the close that is under way
   std::int64_t opened_ns_ = 0, closed_ns_ = 0, deadline_ns_ = 0, quiet_since_ns_ = 0;
   std::uint64_t records_ = 0;
