@@ -438,5 +438,40 @@ TEST(AloneSteps, StepsByPeriodAreFoundByTheCallbacksThatRemain) {
     for (const std::uint32_t step : PricedProgram::alone_in(c)) EXPECT_NE(launch.step_index, step);
 }
 
+// Another thread begins one while this one switches recording off.
+TEST(AloneSteps, ACaptureThatBeginsBesideTheSwitchBeginsWhenRecordingIsBack) {
+  FakeCupti cupti;
+  PricedProgram p(cupti);
+  p.steps(5);
+  std::thread other;
+  int disabled_inside = -1, flushes = 0;
+  const auto capture = [&] {
+    CUresult result = CUDA_SUCCESS;
+    cuStreamBeginCapture_v2_params params{};
+    CUpti_CallbackData data{};
+    data.functionParams = &params;
+    data.functionReturnValue = &result;
+    data.callbackSite = CUPTI_API_ENTER;
+    cupti.callback(cupti.user, CUPTI_CB_DOMAIN_DRIVER_API, CUPTI_DRIVER_TRACE_CBID_cuStreamBeginCapture_v2,
+                   &data);
+    disabled_inside = cupti.kernels_disabled;
+  };
+  cupti.on_flush = [&] {
+    p.flush();
+    if (++flushes != 2) return;  // the first one is before the block, the second within the switch
+    other = std::thread(capture);
+    std::this_thread::sleep_for(std::chrono::milliseconds(30));
+  };
+  for (int i = 0; i < 4 && !other.joinable(); ++i) {
+    flushes = 0;
+    p.step();
+  }
+  ASSERT_TRUE(other.joinable());
+  other.join();
+  EXPECT_EQ(disabled_inside, 0);
+  EXPECT_EQ(cupti.kernels_disabled, 0);
+  EXPECT_TRUE(cupti.enabled_calls.contains(CUPTI_DRIVER_TRACE_CBID_cuLaunchKernel));
+}
+
 }  // namespace
 }  // namespace ridgeline::agent

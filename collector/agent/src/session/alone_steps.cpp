@@ -213,6 +213,13 @@ void AloneSteps::on_step_begin(StepTracker::Step* step, std::int64_t boundary_ns
   if (session_.settings.alone_steps == 0 || !session_.timeline || ended_.load(std::memory_order_relaxed))
     return;
   const SpinGuard guard(lock_);
+  come_back_if_asked();
+  take_step(step, boundary_ns, usual_ns, by_period);
+  come_back_if_asked();
+}
+
+void AloneSteps::take_step(StepTracker::Step* step, std::int64_t boundary_ns, std::int64_t usual_ns,
+                           bool by_period) noexcept {
   latest_boundary_ns_.store(boundary_ns, std::memory_order_release);
   if (kind_ != Kind::none) {
     if (step->index == block_.first_step + steps_begun_ && steps_begun_ < block_.steps &&
@@ -242,6 +249,25 @@ void AloneSteps::drop() noexcept {
   lock_.clear(std::memory_order_release);
 }
 
+// Another thread may have the lock, which switches recording off this moment: it is waited for, and if that takes too
+// long, it sees to it when it is through.
+void AloneSteps::come_back(std::chrono::milliseconds patience) noexcept {
+  back_asked_.store(true);
+  const auto give_up = std::chrono::steady_clock::now() + patience;
+  while (lock_.test_and_set(std::memory_order_acquire)) {
+    if (std::chrono::steady_clock::now() >= give_up) return;
+    std::this_thread::sleep_for(std::chrono::microseconds(20));
+  }
+  come_back_if_asked();
+  lock_.clear(std::memory_order_release);
+}
+
+void AloneSteps::come_back_if_asked() noexcept {
+  if (!back_asked_.exchange(false) || kind_ != Kind::alone) return;
+  switch_on();
+  kind_ = Kind::none;
+}
+
 void AloneSteps::code_comes() noexcept {
   changed_at_.store(session_.steps.steps_begun(), std::memory_order_relaxed);
   const SpinGuard guard(lock_);  // a block that begins this moment has begun then
@@ -258,11 +284,10 @@ void AloneSteps::module_loaded() noexcept {
   refuse("the program loads modules in the midst of its steps");
 }
 
-void AloneSteps::on_graph_begin() noexcept {
+void AloneSteps::on_graph_begin(std::chrono::milliseconds patience) noexcept {
   watch_loads();
   changed_at_.store(session_.steps.steps_begun(), std::memory_order_relaxed);
-  if (active() && careful()) code_comes();
-  if (active()) drop();
+  if (may_run_alone()) come_back(patience);
   if (!loaded_untraced_.load(std::memory_order_relaxed) || ended_.exchange(true)) return;
   end_timeline();
 }

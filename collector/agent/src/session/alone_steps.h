@@ -20,6 +20,7 @@
 #pragma once
 
 #include <atomic>
+#include <chrono>
 #include <cstdint>
 #include <functional>
 
@@ -59,7 +60,11 @@ class AloneSteps {
   void tick(std::int64_t now_ns) noexcept;
   /// The program loads a module, makes a node of a graph, begins a capture. In callbacks.
   void module_loaded() noexcept;
-  void on_graph_begin() noexcept;
+  /// Recording is on when this returns, unless whoever switches it takes longer than `patience`.
+  void on_graph_begin(std::chrono::milliseconds patience) noexcept;
+  /// Of calls at their entry: longer than a block takes to begin. Of what the driver tells of from its midst, where it
+  /// may have locks that the thread wants which switches: not for long.
+  static constexpr std::chrono::milliseconds kAtEntry{2000}, kInDriver{100};
   /// In such a block of a program with graphs launches come to the callback, as loads do throughout.
   bool careful() const noexcept { return careful_.load(std::memory_order_relaxed); }
   /// In one: code may be loaded or a graph changed by the call that begins. Recording is on when this returns.
@@ -72,7 +77,7 @@ class AloneSteps {
   }
   /// The program is about to make a stream wait for the host; none does yet.
   void stream_will_wait() noexcept {
-    if (active()) drop();
+    if (may_run_alone()) come_back(kAtEntry);
   }
   /// The program ends and had no steps.
   void without_steps() noexcept {
@@ -86,6 +91,15 @@ class AloneSteps {
  private:
   enum class Kind : std::uint8_t { none, alone, recorded };
 
+  /// A block runs alone, or one may be about to.
+  bool may_run_alone() const noexcept {
+    return session_.settings.alone_steps > 0 && (!refused_.load(std::memory_order_acquire) || active());
+  }
+  /// The block that runs alone, or is about to, is dropped.
+  void come_back(std::chrono::milliseconds patience) noexcept;
+  void come_back_if_asked() noexcept;
+  void take_step(StepTracker::Step* step, std::int64_t boundary_ns, std::int64_t usual_ns,
+                 bool by_period) noexcept;
   Kind kind_of_block_at(const StepTracker::Step& step) const noexcept;
   static std::uint32_t steps_by_time(std::int64_t usual_ns) noexcept;
   std::uint32_t steps_of_block(std::uint32_t phase_steps) const noexcept;
@@ -112,7 +126,8 @@ class AloneSteps {
   CUpti_SubscriberHandle subscriber_ = nullptr;
   std::atomic_flag lock_ = ATOMIC_FLAG_INIT;  // of switching: what follows
   std::atomic<bool> active_{false};
-  Kind kind_ = Kind::none;  // of the open block
+  std::atomic<bool> back_asked_{false};  // of whoever has that lock
+  Kind kind_ = Kind::none;               // of the open block
   bool by_period_ = false;
   spool::StepBlockRecord block_{};
   std::uint32_t steps_begun_ = 0;  // of it

@@ -162,7 +162,7 @@ void Session::on_order(OrderCall order, CUpti_CallbackId id, const CUpti_Callbac
     case OrderCall::creates_stream:
       return order_.on_stream_made(id, data);
     case OrderCall::instantiates_graph:
-      if (data.callbackSite == CUPTI_API_ENTER) alone_.on_graph_begin();
+      if (data.callbackSite == CUPTI_API_ENTER) alone_.on_graph_begin(AloneSteps::kAtEntry);
       return graphs_.on_instantiation(data);
     case OrderCall::none:
       return;
@@ -183,7 +183,7 @@ void Session::on_resource(CUpti_CallbackId id, const CUpti_ResourceData& data) n
   switch (id) {
     case CUPTI_CBID_RESOURCE_GRAPHNODE_CREATED:
       if (ThreadState* thread = this_thread(session_.generation)) thread->graph_node_created = true;
-      alone_.on_graph_begin();
+      alone_.on_graph_begin(AloneSteps::kInDriver);
       if (const auto* node = static_cast<const CUpti_GraphData*>(data.resourceDescriptor))
         if (HostWaits::is_waiting_node(node->nodeType)) session_.host_waits.node_waits();
       if (!session_.graphs_seen.load(std::memory_order_relaxed))

@@ -12,8 +12,9 @@ void StreamCalls::on_capture(CaptureCall call, CUpti_CallbackId id, const CUpti_
   switch (call) {
     case CaptureCall::begins:
       if (enters) {
-        alone_.on_graph_begin();
+        // It waits for the hold of a block that begins: only then is it known whether one runs alone.
         session_.captures.begin_capture(key);
+        alone_.on_graph_begin(AloneSteps::kAtEntry);
         if (session_.replay)
           if (const AgentCall inside{session_.gate, *thread}) session_.replay->on_capture_begin();
       } else if (data.functionReturnValue == nullptr ||
