@@ -1,7 +1,9 @@
 // Writing and reading back: values, threads, kills, forks, no room.
+#include <fcntl.h>
 #include <signal.h>
 #include <sys/mount.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 
 #include <set>
@@ -342,6 +344,50 @@ TEST(Spool, SurvivesAFullDisk) {
     GTEST_SKIP() << "mounting a small tmpfs needs root with CAP_SYS_ADMIN";
   fill(make_writer(dir.path()), 150000);
   EXPECT_EQ(umount2(dir.path().c_str(), MNT_DETACH), 0);
+}
+
+std::uint64_t bytes_of(const std::string& path) {
+  struct stat s {};
+  EXPECT_EQ(stat(path.c_str(), &s), 0);
+  return static_cast<std::uint64_t>(s.st_size);
+}
+
+TEST(Spool, GoesOnWhereItStoodWhenTheDiskHasRoomAgain) {
+  TemporaryDirectory dir;
+  if (mount("none", dir.path().c_str(), "tmpfs", 0, "size=9m") != 0)
+    GTEST_SKIP() << "mounting a small tmpfs needs root with CAP_SYS_ADMIN";
+  Writer* writer = make_writer(dir.path());
+  fill(writer, 150000);
+  for (int i = 0; i < 50; ++i) writer->maintain();
+  ASSERT_EQ(mount("none", dir.path().c_str(), "tmpfs", MS_REMOUNT, "size=64m"), 0);
+  writer->maintain();
+  ASSERT_TRUE(writer->put(kernel(1)));
+  EXPECT_LE(bytes_of(writer->path()), 17u << 20) << "no holes of what could not be had";
+  EXPECT_EQ(umount2(dir.path().c_str(), MNT_DETACH), 0);
+}
+
+int descriptor_of(const std::string& path) {
+  for (const auto& entry : std::filesystem::directory_iterator("/proc/self/fd")) {
+    std::error_code error;
+    if (std::filesystem::read_symlink(entry.path(), error) == path) return std::stoi(entry.path().filename());
+  }
+  return -1;
+}
+
+TEST(Spool, ADescriptorThatIsAnotherFilesNowIsLeftAlone) {
+  TemporaryDirectory dir;
+  Writer* writer = make_writer(dir.path());
+  const int number = descriptor_of(writer->path());
+  rlimit limit{};
+  ASSERT_EQ(getrlimit(RLIMIT_NOFILE, &limit), 0);
+  EXPECT_GE(number, limit.rlim_cur > 512 ? 512 : static_cast<int>(limit.rlim_cur / 2));
+  const std::string of_program = dir.path() + "/output";
+  const int other = open(of_program.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+  ASSERT_EQ(write(other, "mine", 4), 4);
+  ASSERT_EQ(dup2(other, number), number);
+  fill(writer, 150000);
+  EXPECT_EQ(testing::file_bytes(of_program), (std::vector<char>{'m', 'i', 'n', 'e'}));
+  close(other);
 }
 
 TEST(Spool, SaysWhyItCannotBeCreated) {

@@ -62,6 +62,21 @@ bool within_file_size_limit(std::uint64_t bytes) {
   return limit.rlim_cur == RLIM_INFINITY || bytes <= limit.rlim_cur;
 }
 
+// Where a program's own descriptors are seldom: one that closes all it does not know leaves this one alone,
+// perhaps, and the lowest free number, which the program may count on, stays free. The same descriptor where
+// there is no room there.
+int moved_out_of_the_way(int file) {
+  constexpr int kHigh = 512;
+  rlimit limit{};
+  int from = kHigh;
+  if (getrlimit(RLIMIT_NOFILE, &limit) == 0 && limit.rlim_cur <= kHigh)
+    from = static_cast<int>(limit.rlim_cur / 2);
+  const int high = fcntl(file, F_DUPFD_CLOEXEC, from);
+  if (high < 0) return file;
+  close(file);
+  return high;
+}
+
 }  // namespace
 
 Writer* Writer::create(const Options& options, std::string* error) noexcept {
@@ -73,14 +88,17 @@ Writer* Writer::create(const Options& options, std::string* error) noexcept {
     };
     const std::string path = options.directory + "/" + std::to_string(options.pid) + "-" +
                              std::to_string(options.start_ns) + ".spool";
-    const int file = open(path.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
-    if (file < 0)
+    const int opened = open(path.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
+    if (opened < 0)
       return fail(path, "create the spool", errno, "; check that the directory exists and is writable");
+    const int file = moved_out_of_the_way(opened);
     auto give_up = [&](const char* what, int code, const char* remedy) {
       close(file);
       unlink(path.c_str());
       return fail(path, what, code, remedy);
     };
+    struct stat itself {};
+    if (fstat(file, &itself) != 0) return give_up("look at the spool", errno, "");
     const std::uint64_t first_bytes = kFileHeaderBytes + kSegmentBytes;
     if (!within_file_size_limit(first_bytes))
       return give_up("grow the spool", EFBIG, "; raise the limit (ulimit -f)");
@@ -100,6 +118,8 @@ Writer* Writer::create(const Options& options, std::string* error) noexcept {
     auto* writer = new (std::nothrow) Writer();
     if (writer == nullptr) return give_up("allocate the writer of", ENOMEM, "; the process is out of memory");
     writer->file_ = file;
+    writer->device_ = itself.st_dev;
+    writer->inode_ = itself.st_ino;
     writer->path_ = path;
     writer->limit_bytes_ = std::max(options.limit_bytes, first_bytes);
     writer->strings_ = static_cast<StringSlot*>(strings);
@@ -140,6 +160,24 @@ Writer* Writer::create(const Options& options, std::string* error) noexcept {
   }
 }
 
+// The program may have closed the descriptor, and a file of its own may have the number since: that one must not be
+// grown, nor written to.
+bool Writer::has_own_file() noexcept {
+  struct stat now {};
+  if (!file_lost_.load(std::memory_order_relaxed) && fstat(file_, &now) == 0 && now.st_dev == device_ &&
+      now.st_ino == inode_)
+    return true;
+  file_lost_.store(true, std::memory_order_relaxed);
+  errno = EBADF;
+  return false;
+}
+
+// Caller holds growth_lock_. The range was not mapped: it is the next one again, unless another was reserved
+// since, when it stays a hole.
+void Writer::return_range(std::uint64_t offset) noexcept {
+  if (offset != 0 && file_bytes_ == offset + kSegmentBytes) file_bytes_ = offset;
+}
+
 // Caller holds growth_lock_, or is create(). A range that cannot be mapped afterwards stays a hole, which
 // readers skip.
 std::uint64_t Writer::reserve_range() noexcept {
@@ -152,7 +190,7 @@ std::uint64_t Writer::reserve_range() noexcept {
 }
 
 Segment* Writer::map_segment(std::uint64_t offset) noexcept {
-  if (offset == 0) return nullptr;
+  if (offset == 0 || !has_own_file()) return nullptr;
   if (const int code = posix_fallocate(file_, static_cast<off_t>(offset), static_cast<off_t>(kSegmentBytes));
       code != 0) {
     errno = code;
@@ -163,6 +201,11 @@ Segment* Writer::map_segment(std::uint64_t offset) noexcept {
   void* base =
       mmap(nullptr, kSegmentBytes, PROT_READ | PROT_WRITE, MAP_SHARED, file_, static_cast<off_t>(offset));
   if (base == MAP_FAILED) {
+    delete segment;
+    return nullptr;
+  }
+  if (!has_own_file()) {  // changed meanwhile: whose file was mapped is not known
+    munmap(base, kSegmentBytes);
     delete segment;
     return nullptr;
   }
@@ -181,7 +224,11 @@ bool Writer::take_chunk(Lane& lane) noexcept {
   if (current_ == nullptr || current_->next_chunk == kSegmentChunks) {
     Segment* fresh = spare_;
     spare_ = nullptr;
-    if (fresh == nullptr) fresh = map_segment(reserve_range());
+    if (fresh == nullptr) {
+      const std::uint64_t offset = reserve_range();
+      fresh = map_segment(offset);
+      if (fresh == nullptr) return_range(offset);
+    }
     if (fresh == nullptr) {
       no_room_.store(true, std::memory_order_relaxed);
       return false;
@@ -317,7 +364,7 @@ StringId Writer::intern_into(std::string_view text, bool reserved) noexcept {
 
 void Writer::maintain() noexcept {
   if (detached_.load(std::memory_order_relaxed)) return;
-  no_room_.store(false, std::memory_order_relaxed);
+  if (!file_lost_.load(std::memory_order_relaxed)) no_room_.store(false, std::memory_order_relaxed);
   std::uint64_t offset = 0;
   {
     SpinGuard guard(growth_lock_);
@@ -331,6 +378,9 @@ void Writer::maintain() noexcept {
       *reinterpret_cast<volatile std::byte*>(fresh->base + at) = std::byte{0};
     SpinGuard guard(growth_lock_);
     spare_ = fresh;
+  } else {
+    SpinGuard guard(growth_lock_);
+    return_range(offset);
   }
   Segment* done = nullptr;
   {

@@ -7,9 +7,12 @@
 // process, and the file needs no closing.
 //
 // Guarantees: no call throws; none waits on the disk but for mapping the next segment when maintain() came
-// too late. When there is no room, records are counted in the file header and dropped. After fork() the
+// too late. When there is no room, records are counted in the file header and dropped; so they are once the
+// program has closed the file's descriptor, whose number may be another file's then. After fork() the
 // child's copy drops everything silently: the file belongs to the parent.
 #pragma once
+
+#include <sys/types.h>
 
 #include <atomic>
 #include <cstdint>
@@ -132,12 +135,17 @@ class Writer {
   bool take_chunk(Lane& lane) noexcept;
   [[gnu::cold]] bool take_chunk_or_lose(Lane& own, std::uint32_t record_bytes) noexcept;
   std::uint64_t reserve_range() noexcept;
+  void return_range(std::uint64_t offset) noexcept;
   Segment* map_segment(std::uint64_t offset) noexcept;
+  bool has_own_file() noexcept;
   StringId intern_into(std::string_view text, bool reserved) noexcept;
   void count_lost(std::uint64_t bytes) noexcept;
   Lane& lock_lane() noexcept;
 
   int file_ = -1;
+  dev_t device_ = 0;  // of the file that was created
+  ino_t inode_ = 0;
+  std::atomic<bool> file_lost_{false};  // the descriptor is another file's: it is not grown any more
   std::string path_;
   std::uint64_t limit_bytes_ = 0;
   FileHeader* header_ = nullptr;  // mapped
