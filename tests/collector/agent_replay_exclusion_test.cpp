@@ -247,5 +247,20 @@ TEST(ConcurrencyWatch, SuspectsOnlyWhatAlwaysOverlapsALaterLaunch) {
   EXPECT_FALSE(watch.watching());
 }
 
+// A program that makes a context anew, while no counters are open.
+TEST(Replay, EventsOfADestroyedContextAreNotUsedAgain) {
+  FakeCupti cupti;
+  WithWaiting w(cupti, kCollective, {}, "timeline=1,replay=1,warmup=1,replay=1");
+  w.run();
+  EXPECT_EQ(cupti.events_created, 1);
+  w.run();
+  ASSERT_EQ(cupti.sessions_open, 0);
+  w.program.destroy_context();
+  w.program.create_context();
+  w.run();
+  EXPECT_EQ(cupti.events_recorded, 2);
+  EXPECT_EQ(cupti.events_created, 2);
+}
+
 }  // namespace
 }  // namespace ridgeline::agent

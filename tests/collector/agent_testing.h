@@ -146,7 +146,7 @@ struct FakeCupti {
   /// A stream waits for the host: no event is ready, and what may wait for the device must not be called.
   bool stream_waits = false;
   std::vector<std::string> beside_waits;  // what was, all the same
-  int events_recorded = 0;
+  int events_recorded = 0, events_created = 0;
   CUresult allocation_result = CUDA_SUCCESS;
   std::size_t allocated = 0;
   int evictions = 0;  // copies
@@ -640,6 +640,7 @@ inline DriverApi fake_driver() noexcept {
   d.exchange_capture_mode = [](CUstreamCaptureMode*) { return CUDA_SUCCESS; };
   d.event_create = [](CUevent* event, unsigned) {
     *event = reinterpret_cast<CUevent>(0x77);
+    ++FakeCupti::current()->events_created;
     return CUDA_SUCCESS;
   };
   d.event_record = [](CUevent, CUstream) {

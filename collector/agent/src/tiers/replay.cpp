@@ -753,13 +753,19 @@ void Replay::close() noexcept {
   context_ = nullptr;
 }
 
+// They are of a context that is gone, or of another than counters are open on now.
+void Replay::forget_events() noexcept {
+  events_.clear();
+  events_pending_ = 0;
+  events_context_ = nullptr;
+}
+
 void Replay::context_destroyed(CUcontext context) noexcept {
   std::lock_guard<std::mutex> guard(mutex_);
+  if (context == events_context_) forget_events();  // also if no counters are open on it any more
   if (context != context_) return;
   const State state = state_.load(std::memory_order_relaxed);
   eviction_.forget();
-  events_.clear();
-  events_pending_ = 0;
   close();
   if (state == State::to_close) return state_.store(State::idle, std::memory_order_release);
   if (state != State::collecting && state != State::to_finish) return;

@@ -281,6 +281,7 @@ class Replay {
   void finish() noexcept;
   void collect(Job* job);
   void close_session() noexcept;
+  void forget_events() noexcept;
   void stop_tracing() noexcept;
   void close() noexcept;
   void report(spool::CounterStatus status, std::string_view reason) noexcept;
@@ -344,7 +345,7 @@ class Replay {
   std::atomic<bool> stretch_done_{false};
   bool keep_ = false;
   std::uint32_t session_thread_ = 0;
-  CUcontext context_ = nullptr;
+  CUcontext context_ = nullptr;  // that counters are open on
   CounterSession session_;
   Eviction eviction_;
   std::int64_t open_ns_ = 0;            // host time of opening, this step
@@ -360,7 +361,8 @@ class Replay {
   std::uint32_t graph_thread_ = 0;    // has a graph launch under way in a range; 0: none has
   std::set<std::uint32_t> in_doubt_;  // numbers of those that ran beside another thread's
   std::uint32_t measured_ = 0;        // kernels, this step
-  std::vector<CUevent> events_;       // of context_
+  std::vector<CUevent> events_;       // of events_context_
+  CUcontext events_context_ = nullptr;
   std::size_t events_pending_ = 0;    // the first so many: excluded kernels under way
   bool collectives_pending_ = false;  // all of them are collectives
   bool peer_wait_exhausted_ = false;

@@ -76,6 +76,8 @@ bool Replay::host_waits_over(std::uint32_t thread_id) noexcept {
 bool Replay::watch(CUstream stream) noexcept try {
   RelaxedCapture relaxed(driver_);
   if (!driver_.complete() || events_pending_ >= kMaxEvents) return false;
+  if (events_context_ != context_) forget_events();
+  events_context_ = context_;
   if (events_pending_ == events_.size()) {
     events_.reserve(kMaxEvents);
     CUevent event = nullptr;
