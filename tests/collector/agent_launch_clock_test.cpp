@@ -78,6 +78,45 @@ TEST(LaunchClock, FollowsAClockThatIsSetAtOnce) {
   EXPECT_LT(std::abs(c.wrong_ns()), 100);
 }
 
+// A step of 1 ms in 50 ms is no rate of 1.02.
+TEST(LaunchClock, AClockThatIsSetChangesNoRate) {
+  for (const std::int64_t step_ns : {1'000'000, -1'000'000}) {
+    Clocks c;
+    for (int i = 0; i < 5; ++i, c.pass(50e6)) c.read();
+    c.set_by_ns = step_ns;
+    c.read();
+    EXPECT_LT(std::abs(c.wrong_ns()), 100);
+    const std::uint64_t begin = c.counter;
+    c.pass(400e6);  // the next reading comes late
+    EXPECT_LT(std::abs(c.wrong_ns()), 100) << step_ns;
+    EXPECT_NEAR(static_cast<double>(c.clock.lasted_ns(begin, c.counter)), 400e6, 100);
+    c.read();
+    EXPECT_LT(std::abs(c.wrong_ns()), 100);
+  }
+}
+
+TEST(LaunchClock, ARateThatIsWrongIsNotKept) {
+  Clocks c;
+  c.parts_per_million = 5000;
+  for (int i = 0; i < 2; ++i, c.pass(50e6)) c.read();
+  c.parts_per_million = 0;
+  for (int i = 0; i < 4; ++i, c.pass(50e6)) c.read();
+  EXPECT_LT(std::abs(c.wrong_ns()), 1000);
+}
+
+// What is made up for in 100 ms is not made up for ten times over.
+TEST(LaunchClock, WhatIsMadeUpForIsNotMadeUpForAgain) {
+  Clocks c;
+  for (int i = 0; i < 5; ++i, c.pass(50e6)) c.read();
+  c.set_by_ns = 40'000;  // as by a clock that was slewed
+  c.read();
+  for (int i = 0; i < 9; ++i) {
+    c.pass(100e6);
+    if (c.clock.at(c.counter) == 0) continue;
+    EXPECT_LE(std::abs(c.wrong_ns()), 90'000) << i;
+  }
+}
+
 TEST(LaunchClock, IsUnknownLongAfterAReadingAndBeforeIt) {
   Clocks c;
   c.read();

@@ -5,6 +5,7 @@
 
 #include <cmath>
 #include <string_view>
+#include <utility>
 
 namespace ridgeline::agent {
 namespace {
@@ -14,9 +15,11 @@ constexpr int kTries = 5;
 // Readings nearer to each other say too little of the rate.
 constexpr std::int64_t kMinApartNs = 20'000'000;
 // What is known is used for so long.
-constexpr std::int64_t kValidNs = 1'000'000'000;
+constexpr double kValidNs = 1e9;
 // What the clock went wrong by is made up for in so long: about the time to the next reading.
 constexpr double kMakeUpNs = 100e6;
+// And used no longer than twice that if it was more than this: beyond, as much would go wrong the other way.
+constexpr double kLittleWrongNs = 100;
 // Of more than that the clock was set.
 constexpr double kSetNs = 50'000;
 // A reading during which the thread was away.
@@ -49,15 +52,14 @@ LaunchClock::Reading LaunchClock::read(const std::function<std::int64_t()>& now_
   return best;
 }
 
-void LaunchClock::publish(std::uint64_t counter, std::int64_t ns, double rate) noexcept {
+void LaunchClock::publish(std::uint64_t counter, std::int64_t ns, double rate, double valid_ns) noexcept {
   const std::uint32_t version = version_.load(std::memory_order_relaxed);
   version_.store(version + 1, std::memory_order_relaxed);
   std::atomic_thread_fence(std::memory_order_release);
   base_.store(counter, std::memory_order_relaxed);
   base_ns_.store(ns, std::memory_order_relaxed);
   rate_.store(static_cast<std::uint64_t>(std::ldexp(rate, kRateBits)), std::memory_order_relaxed);
-  valid_ticks_.store(static_cast<std::uint64_t>(static_cast<double>(kValidNs) / rate),
-                     std::memory_order_relaxed);
+  valid_ticks_.store(static_cast<std::uint64_t>(valid_ns / rate), std::memory_order_relaxed);
   version_.store(version + 2, std::memory_order_release);
 }
 
@@ -74,11 +76,21 @@ void LaunchClock::calibrate(const std::function<std::int64_t()>& now_ns,
       static_cast<double>(reading.ns - before.ns) / static_cast<double>(reading.counter - before.counter);
   if (static_cast<double>(reading.uncertain) * rate > kMaxUncertainNs) return;  // the next one, then
   latest_ = reading;
-  const std::int64_t shown_ns = at(reading.counter);
+  if (!has_rate()) return publish(reading.counter, reading.ns, rate, kValidNs);
+  const std::uint64_t known = rate_.load(std::memory_order_relaxed);
+  const std::int64_t shown_ns = base_ns_.load(std::memory_order_relaxed) +
+                                at_rate(reading.counter - base_.load(std::memory_order_relaxed), known);
   const double wrong_ns = static_cast<double>(reading.ns - shown_ns);
-  if (shown_ns == 0 || std::abs(wrong_ns) > kSetNs) return publish(reading.counter, reading.ns, rate);
+  if (std::abs(wrong_ns) > kSetNs) {
+    // What was measured across the step is no rate. Of a second one in a row it is the known rate that is wrong.
+    const bool again = std::exchange(was_set_, true);
+    return publish(reading.counter, reading.ns,
+                   again ? rate : std::ldexp(static_cast<double>(known), -kRateBits), kValidNs);
+  }
+  was_set_ = false;
+  if (at(reading.counter) == 0) return publish(reading.counter, reading.ns, rate, kValidNs);
   rate *= 1 + wrong_ns / kMakeUpNs;
-  publish(reading.counter, shown_ns, rate);
+  publish(reading.counter, shown_ns, rate, std::abs(wrong_ns) > kLittleWrongNs ? 2 * kMakeUpNs : kValidNs);
 } catch (...) {  // the functions throw nothing
 }
 

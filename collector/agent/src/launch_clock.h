@@ -3,8 +3,9 @@
 //
 // The agent's thread reads both side by side, some twenty times a second. Between two of these readings time goes on at
 // the rate that was seen; what the clock had gone wrong by the next is made up for over the time to the one after, so
-// that no time runs backwards. A clock that was set is followed at once. Without a counter that goes at one rate on all
-// processors, before the second reading, and a second and more after the latest, nothing is known: CUPTI is asked.
+// that no time runs backwards. A clock that was set is followed at once, at the rate that was known before.
+// Without a counter that goes at one rate on all processors, before the second reading, and a second and more
+// after the latest (0.2 s where something is made up for), nothing is known: CUPTI is asked.
 #pragma once
 
 #include <atomic>
@@ -80,14 +81,16 @@ class alignas(64) LaunchClock {
   };
   static Reading read(const std::function<std::int64_t()>& now_ns,
                       const std::function<std::uint64_t()>& counter) noexcept;
-  void publish(std::uint64_t counter, std::int64_t ns, double rate) noexcept;
+  /// `rate`: ns a tick; it is used for `valid_ns` from there on.
+  void publish(std::uint64_t counter, std::int64_t ns, double rate, double valid_ns) noexcept;
 
   /// Odd while the following are written; 0: they never were.
   alignas(64) std::atomic<std::uint32_t> version_{0};
   std::atomic<std::uint64_t> base_{0}, rate_{0}, valid_ticks_{0};
   std::atomic<std::int64_t> base_ns_{0};
 
-  Reading latest_;  // calibrate() only
+  Reading latest_;        // calibrate() only, as what follows
+  bool was_set_ = false;  // the clock, at the latest reading
 };
 
 }  // namespace ridgeline::agent
