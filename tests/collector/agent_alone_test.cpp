@@ -473,5 +473,30 @@ TEST(AloneSteps, ACaptureThatBeginsBesideTheSwitchBeginsWhenRecordingIsBack) {
   EXPECT_TRUE(cupti.enabled_calls.contains(CUPTI_DRIVER_TRACE_CBID_cuLaunchKernel));
 }
 
+TEST(AloneSteps, NothingIsSwitchedWhileAnotherThreadIsInsideALaunch) {
+  FakeCupti cupti;
+  PricedProgram p(cupti);
+  p.steps(3);
+  std::atomic<bool> entered{false}, may_leave{false};
+  const auto own = std::this_thread::get_id();
+  p.program->while_running = [&] {
+    if (std::this_thread::get_id() == own) return;
+    entered = true;
+    while (!may_leave) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  };
+  std::thread other([&] { p.program->launch("of another thread"); });
+  while (!entered) std::this_thread::yield();
+  cupti.on_flush = [&] {
+    p.flush();
+    cupti.clock_ns += 10 * kAloneMillisecond;
+  };
+  const int disables = cupti.disables;
+  p.steps(20);
+  EXPECT_EQ(cupti.disables, disables) << "of records: its own would be cut off";
+  EXPECT_TRUE(PricedProgram::alone_in(p.program->contents()).empty());
+  may_leave = true;
+  other.join();
+}
+
 }  // namespace
 }  // namespace ridgeline::agent

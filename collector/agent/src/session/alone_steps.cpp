@@ -62,14 +62,19 @@ AloneSteps::Kind AloneSteps::kind_of_block_at(const StepTracker::Step& step) con
   return at % part == 1 ? Kind::recorded : Kind::none;
 }
 
-// Every launch that was noted has its record, and its device was seen to be through with it.
+// Every launch that was noted has its record, and its device was seen to be through with it. One that another thread is
+// inside of was noted at its entry and is counted at its exit: whether there is one is asked before the count.
 bool AloneSteps::device_is_through(std::int64_t usual_ns) noexcept {
   const std::int64_t give_up = session_.now_ns() + kThroughPatienceNs + 4 * usual_ns;
+  const ThreadState* own = this_thread(session_.generation);
+  const auto is_inside = [&](const ThreadState& thread) {
+    return thread.generation == session_.generation && thread.launch_noted.load(std::memory_order_acquire);
+  };
   while (!session_.gate.closed()) {
     session_.timeline->flush();
-    bool through =
-        session_.totals.get(&Count::kernel_records) + session_.totals.get(&Count::dropped_records) >=
-        session_.launches_seen();
+    bool through = !any_thread_but(own, is_inside) && session_.totals.get(&Count::kernel_records) +
+                                                              session_.totals.get(&Count::dropped_records) >=
+                                                          session_.launches_seen();
     for (std::uint32_t device = 0; device < kMaxDevices && through; ++device)
       if ((session_.device_launches.used() >> device & 1) != 0)
         through = static_cast<std::int32_t>(session_.timeline->newest_correlation_id(device) -
