@@ -138,5 +138,36 @@ TEST(CallSwitch, ManyThreadsLeaveEachCallThatTheyEntered) {
   EXPECT_GT(unseen, 0);
 }
 
+TEST(CallSwitch, CallbacksThatDoNotComeBackAreTriedAgainAndSaid) {
+  for (const bool for_good : {false, true}) {
+    LaterProgram p;
+    p.pass(0.7);
+    EXPECT_FALSE(p.is_on(kLaunch));
+    if (for_good)
+      p.cupti.refused_calls = {kLaunch, kStreamWait};
+    else
+      p.cupti.refused_once = kLaunch;
+    p.pass(60);
+    EXPECT_EQ(p.is_on(kLaunch), !for_good);
+    const auto c = p.program.contents();
+    EXPECT_EQ(std::count_if(c.messages.begin(), c.messages.end(),
+                            [&](const auto& m) { return m.topic == spool::Topic::timeline_refused; }),
+              for_good ? 1 : 0);
+    EXPECT_EQ(c.message(spool::Topic::timeline_refused).find("the timeline ends here") == 0, for_good);
+  }
+}
+
+// A driver may lack some of the calls.
+TEST(CallSwitch, CallbacksThatNeverWereOnNeedNotComeBack) {
+  FakeCupti cupti;
+  cupti.refused_calls = {kEventRecord};
+  FakeProgram program(cupti, {{"RIDGELINE_AFTER_MS", "2000"}});
+  ASSERT_TRUE(program.start());
+  program.create_context();
+  for (int i = 0; i < 60; ++i) program.session().tick(cupti.clock_ns += 50'000'000);
+  EXPECT_TRUE(cupti.enabled_calls.contains(kLaunch));
+  EXPECT_EQ(program.contents().message(spool::Topic::timeline_refused), "");
+}
+
 }  // namespace
 }  // namespace ridgeline::agent

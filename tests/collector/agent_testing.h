@@ -10,6 +10,7 @@
 #include <fstream>
 #include <functional>
 #include <map>
+#include <optional>
 #include <set>
 #include <string>
 #include <thread>
@@ -40,9 +41,10 @@ struct FakeCupti {
   CUptiResult memset_enable_result = CUPTI_SUCCESS;
   CUptiResult availability_result = CUPTI_SUCCESS;
   CUptiResult start_result = CUPTI_SUCCESS;
-  std::map<std::string, int> unknown_metrics;  // by name
-  std::set<std::string> absent_metrics;        // known of the chip, but not of this device
-  std::set<CUpti_CallbackId> refused_calls;    // callbacks of the driver that cannot be enabled
+  std::map<std::string, int> unknown_metrics;    // by name
+  std::set<std::string> absent_metrics;          // known of the chip, but not of this device
+  std::set<CUpti_CallbackId> refused_calls;      // callbacks of the driver that cannot be enabled
+  std::optional<CUpti_CallbackId> refused_once;  // the next time that it is enabled
   int max_metrics_per_pass = 100;
   std::size_t dropped = 0;  // handed out once
   std::size_t ranges_dropped = 0;
@@ -190,6 +192,10 @@ struct FakeCupti {
                            CUpti_CallbackId id) {
       if (domain != CUPTI_CB_DOMAIN_DRIVER_API) return CUPTI_SUCCESS;
       if (current()->refused_calls.contains(id)) return CUPTI_ERROR_INVALID_PARAMETER;
+      if (on != 0 && current()->refused_once == id) {
+        current()->refused_once.reset();
+        return CUPTI_ERROR_UNKNOWN;
+      }
       current()->launch_callbacks = on != 0;
       on != 0 ? (void)current()->enabled_calls.insert(id) : (void)current()->enabled_calls.erase(id);
       return CUPTI_SUCCESS;

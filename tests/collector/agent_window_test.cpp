@@ -376,5 +376,12 @@ TEST(Window, AGraphOfModulesThatWereTracedIsRecorded) {
   EXPECT_EQ(w.said("the timeline ends here"), 0);
 }
 
+TEST(Window, SaysThatTracingDidNotComeBack) {
+  TwoWindows w;
+  w.cupti.kernel_enable_result = CUPTI_ERROR_UNKNOWN;
+  w.command(spool::WindowCommand::open);
+  EXPECT_EQ(w.said("the timeline ends here: CUPTI does not record kernels again"), 1);
+}
+
 }  // namespace
 }  // namespace ridgeline::agent

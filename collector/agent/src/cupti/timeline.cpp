@@ -94,7 +94,15 @@ void Timeline::switch_off() noexcept {
 }
 void Timeline::switch_on() noexcept {
   if (ended()) return;
-  for (const CUpti_ActivityKind kind : kKinds) api_.activity_enable(kind);
+  CUptiResult failed = CUPTI_SUCCESS;
+  for (const CUpti_ActivityKind kind : kKinds) {
+    CUptiResult result = api_.activity_enable(kind);
+    if (result != CUPTI_SUCCESS) result = api_.activity_enable(kind);
+    if (kind == CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL) failed = result;
+  }
+  if (failed != CUPTI_SUCCESS && !failure_said_.exchange(true))
+    put_message(writer_, api_.now_ns(), Severity::error, spool::Topic::timeline_refused,
+                "the timeline ends here: CUPTI does not record kernels again: " + api_.error_text(failed));
   off_.store(false, std::memory_order_release);
   if (ended()) switch_off();  // meanwhile
 }

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <thread>
+#include <utility>
 
 #include "cupti/launch_params.h"
 #include "cupti/order_calls.h"
@@ -68,13 +69,26 @@ void CallSwitch::set(bool on, bool launches_too) noexcept {
     if (launches_too) launches_off_.store(!on, std::memory_order_release);
   };
   if (!on) say();
+  CUptiResult failed = CUPTI_SUCCESS;
   for (std::size_t id = 0; id < kinds_.size(); ++id) {
     const auto call = static_cast<CUpti_CallbackId>(id);
     if (kinds_[id] == Kind::none || (kinds_[id] == Kind::launch && !launches_too)) continue;
     if (!on && is_graph_launch(call) && session_.host_waits.in_graphs()) continue;
-    session_.api->enable_callback(on ? 1 : 0, subscriber_, CUPTI_CB_DOMAIN_DRIVER_API, call);
+    const auto switch_it = [&] {
+      return session_.api->enable_callback(on ? 1 : 0, subscriber_, CUPTI_CB_DOMAIN_DRIVER_API, call);
+    };
+    CUptiResult result = switch_it();
+    if (!on) {
+      went_off_[id] = result == CUPTI_SUCCESS;  // one that this driver lacks does not
+    } else if (result != CUPTI_SUCCESS && went_off_[id]) {
+      if (result = switch_it(); result != CUPTI_SUCCESS) failed = result;
+    }
   }
   if (on) say();
+  if (failed != CUPTI_SUCCESS && !std::exchange(failure_said_, true))
+    session_.message(Severity::error, spool::Topic::timeline_refused,
+                     "the timeline ends here: CUPTI does not call back at calls of the program again: " +
+                         session_.api->error_text(failed) + "; what they launch is not recorded");
 }
 
 bool CallSwitch::try_off(bool launches_too, const ThreadState* own) noexcept {

@@ -99,7 +99,9 @@ class alignas(64) CallSwitch {
   std::atomic<bool> switching_{false}, wanted_{false}, launches_off_{false}, others_off_{false};
   CUpti_SubscriberHandle subscriber_ = nullptr;
   std::array<Kind, CUPTI_DRIVER_TRACE_CBID_SIZE> kinds_{};
-  std::mutex mutex_;  // of switching
+  std::mutex mutex_;                                           // of switching
+  std::array<bool, CUPTI_DRIVER_TRACE_CBID_SIZE> went_off_{};  // and has to come back
+  bool failure_said_ = false;
   bool wanted_launches_ = false;
   Clock::time_point not_before_{};  // another try
   std::chrono::milliseconds pause_{};
