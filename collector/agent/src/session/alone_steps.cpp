@@ -23,6 +23,10 @@ constexpr std::uint32_t kMinSteps = 3, kMaxSteps = 10, kPartsBeforeLonger = 12;
 constexpr std::int64_t kLongNs = 1000 * kMillisecond;
 // Of a part: the first step; behind a block that ran alone one passes in which recording comes back.
 constexpr std::uint32_t kStepsBeside = 2;
+// A program may do something more in every fourth or ninth step. Of blocks at even distances those that run alone would
+// have such a step always, or never, and so would the recorded ones. So each begins up to three steps later than its
+// part, as its number has it, where a part has room; in phases that are long enough it has room for one step more.
+constexpr std::uint32_t kMaxDelay = 3, kRoom = 1, kStepsForRoom = 72;
 // A program that never waits is as many launches ahead as the queue of the device holds, some thousand: of 0.1 ms each,
 // more than 100 ms.
 constexpr std::int64_t kThroughPatienceNs = 500 * kMillisecond;
@@ -35,11 +39,22 @@ constexpr std::uint32_t kSettledSteps = 4;
 
 }  // namespace
 
+// Of a part, in a phase of so many.
+std::uint32_t AloneSteps::steps_beside_block(std::uint32_t phase_steps) const noexcept {
+  const bool room = phase_steps >= kStepsForRoom && !session_.settings.alone_keeps_records;
+  return kStepsBeside + (room ? kRoom : 0);
+}
+
 // In a phase of so many.
 std::uint32_t AloneSteps::steps_of_block(std::uint32_t phase_steps) const noexcept {
   if (session_.settings.alone_keeps_records) return kMinSteps;
-  const std::uint32_t part = phase_steps / kPartsBeforeLonger;
-  return std::clamp(part > kStepsBeside ? part - kStepsBeside : 0, kMinSteps, kMaxSteps);
+  const std::uint32_t part = phase_steps / kPartsBeforeLonger, beside = steps_beside_block(phase_steps);
+  return std::clamp(part > beside ? part - beside : 0, kMinSteps, kMaxSteps);
+}
+
+// In a phase of so many, of steps that take so long.
+std::uint32_t AloneSteps::steps_of_block(std::uint32_t phase_steps, std::int64_t usual_ns) const noexcept {
+  return std::min({session_.settings.alone_steps, steps_of_block(phase_steps), steps_by_time(usual_ns)});
 }
 
 // Of steps that take so long.
@@ -50,16 +65,23 @@ std::uint32_t AloneSteps::steps_by_time(std::int64_t usual_ns) noexcept {
 }
 
 // By the position of the step in its phase, which steps beside the schedule do not move.
-AloneSteps::Kind AloneSteps::kind_of_block_at(const StepTracker::Step& step) const noexcept {
+AloneSteps::Kind AloneSteps::kind_of_block_at(const StepTracker::Step& step,
+                                              std::int64_t usual_ns) const noexcept {
   if (step.phase != Phase::timeline || step.phase_steps < kMinParts * (kMinSteps + kStepsBeside))
     return Kind::none;
-  const std::uint32_t fit = step.phase_steps / (steps_of_block(step.phase_steps) + kStepsBeside);
+  const std::uint32_t fit =
+      step.phase_steps / (steps_of_block(step.phase_steps) + steps_beside_block(step.phase_steps));
   const std::uint32_t parts = session_.settings.alone_keeps_records ? fit : std::min(fit, kMaxParts);
   const auto at = static_cast<std::uint32_t>(step.phase_steps - step.steps_left);
   const std::uint32_t part = step.phase_steps / parts;
-  if (at / part >= parts) return Kind::none;
-  if (at % part == 0 && at > 0) return at == alone_at_ ? Kind::none : Kind::alone;
-  return at % part == 1 ? Kind::recorded : Kind::none;
+  const std::uint32_t number = at / part;
+  if (number >= parts) return Kind::none;
+  const std::uint32_t taken = steps_of_block(step.phase_steps, usual_ns) + kStepsBeside;
+  const std::uint32_t room = part > taken && !session_.settings.alone_keeps_records ? part - taken : 0;
+  // Any numbers of which those of neighbours have nothing to do with each other: Knuth's multiplicative hash.
+  const std::uint32_t delay = (number * 2654435761U >> 16) % (std::min(room, kMaxDelay) + 1);
+  if (at % part == delay && number > 0) return at == alone_at_ ? Kind::none : Kind::alone;
+  return at % part == delay + 1 ? Kind::recorded : Kind::none;
 }
 
 // Every launch that was noted has its record, and its device was seen to be through with it. One that another thread is
@@ -161,8 +183,7 @@ void AloneSteps::begin(Kind kind, StepTracker::Step* step, std::int64_t usual_ns
   by_period_ = by_period;
   block_ = {};
   block_.first_step = step->index;
-  block_.steps =
-      std::min({session_.settings.alone_steps, steps_of_block(step->phase_steps), steps_by_time(usual_ns)});
+  block_.steps = steps_of_block(step->phase_steps, usual_ns);
   launches_.store(0, std::memory_order_relaxed);
   own_ns_.store(0, std::memory_order_relaxed);
   if (kind == Kind::alone) {
@@ -243,7 +264,8 @@ void AloneSteps::take_step(StepTracker::Step* step, std::int64_t boundary_ns, st
   }
   if ((step->flags & spool::kStepDeferred) != 0) return;
   usual_ns_ = usual_ns;
-  if (const Kind kind = kind_of_block_at(*step); kind != Kind::none) begin(kind, step, usual_ns, by_period);
+  if (const Kind kind = kind_of_block_at(*step, usual_ns); kind != Kind::none)
+    begin(kind, step, usual_ns, by_period);
 }
 
 void AloneSteps::drop() noexcept {

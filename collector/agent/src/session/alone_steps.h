@@ -100,9 +100,11 @@ class AloneSteps {
   void come_back_if_asked() noexcept;
   void take_step(StepTracker::Step* step, std::int64_t boundary_ns, std::int64_t usual_ns,
                  bool by_period) noexcept;
-  Kind kind_of_block_at(const StepTracker::Step& step) const noexcept;
+  Kind kind_of_block_at(const StepTracker::Step& step, std::int64_t usual_ns) const noexcept;
   static std::uint32_t steps_by_time(std::int64_t usual_ns) noexcept;
+  std::uint32_t steps_beside_block(std::uint32_t phase_steps) const noexcept;
   std::uint32_t steps_of_block(std::uint32_t phase_steps) const noexcept;
+  std::uint32_t steps_of_block(std::uint32_t phase_steps, std::int64_t usual_ns) const noexcept;
   bool device_is_through(std::int64_t usual_ns) noexcept;
   void begin(Kind kind, StepTracker::Step* step, std::int64_t usual_ns, bool by_period) noexcept;
   /// Of a program with graphs: nothing was loaded or changed of late, and how long a graph takes can be told.
