@@ -341,8 +341,11 @@ std::string compare_verdict_sentence(const Comparison& comparison) {
       text += fmt::format("; the step as a whole is undecided: {}.", outcome_reason_text(step.reason));
   }
   if (comparison.verdict == ComparisonVerdict::inconclusive) {
-    text += fmt::format(" No verdict: {}.", outcome_reason_text(step.reason));
-    if (step.reason == OutcomeReason::noise) text += detection_text(time, comparison.options.step_ratio);
+    const bool other_lengths = comparison.without_steps && comparison.other_work();
+    text += fmt::format(" No verdict: {}.", other_lengths ? "the recordings do not hold the same work"
+                                                          : outcome_reason_text(step.reason));
+    if (!other_lengths && step.reason == OutcomeReason::noise)
+      text += detection_text(time, comparison.options.step_ratio);
   }
   const auto missed = std::count_if(comparison.budgets.begin(), comparison.budgets.end(),
                                     [](const comparison::BudgetCheck& check) { return check.missed; });
@@ -366,6 +369,7 @@ std::vector<std::string> compare_blame(const Comparison& comparison) {
   std::vector<std::string> lines = order_notes(comparison);
   const std::size_t notes = lines.size();
   if (comparison.verdict == ComparisonVerdict::invalid_environment) return lines;
+  if (comparison.without_steps && comparison.other_work()) return lines;  // the longer one has more of each
   std::int64_t more = 0;
   for (const comparison::KernelChange& change : comparison.kernels) {
     const std::string_view title = change.outcome == Outcome::regressed  ? "Slower"

@@ -307,6 +307,32 @@ TEST(CompareNotes, SayFromWhenOnTooLittleIsMatched) {
   EXPECT_FALSE(blames(0.89));
 }
 
+// The longer of two recordings has more of everything.
+TEST(CompareSentences, OfRecordingsWithoutStepsSayWhatTheirLengthIs) {
+  const auto of_recordings = [](double calls) {
+    auto a = made_side({.kernels = training_step(), .noise = 0.002}, 5, 1);
+    auto kernels = training_step();
+    for (MadeKernel& kernel : kernels) {
+      kernel.calls *= calls;
+      kernel.time_us *= calls;
+    }
+    auto b = made_side({.kernels = kernels, .noise = 0.002}, 5, 100);
+    for (auto* side : {&a, &b})
+      for (comparison::RunProfile& run : *side) run.whole_recording = true;
+    return comparison::compare(a, b).value();
+  };
+  const std::string text = text_of(of_recordings(2), ReportFormat::text);
+  EXPECT_EQ(text.find("REGRESSED"), std::string::npos) << text;
+  EXPECT_NE(text.find("INCONCLUSIVE: the recording takes "), std::string::npos) << text;
+  EXPECT_NE(text.find("No verdict: the recordings do not hold the same work."), std::string::npos) << text;
+  EXPECT_NE(text.find("no run has steps"), std::string::npos) << text;
+  EXPECT_EQ(text.find("Slower: "), std::string::npos) << text;
+  const auto lines = compare_blame(of_recordings(1));
+  EXPECT_NE(std::find(lines.begin(), lines.end(),
+                      "No run has steps: what is called a step is all that was recorded."),
+            lines.end());
+}
+
 // What a reader must know before the figures, and what a verdict hides.
 TEST(CompareSentences, SayWhatTheVerdictDoesNot) {
   const auto said = [](const Comparison& comparison, const std::string& part) {
