@@ -100,13 +100,14 @@ Result<Budgets> read_budget(const std::string& path) {
   return Failure{ErrorKind::io, fmt::format("cannot read the budget {}: {}", path, text.failure().message)};
 }
 
+bool is_of_a_step(const analyzer::KernelBudget& budget) {
+  return budget.max_time_ns || budget.max_dram_bytes;
+}
+
 Result<void> check_budget_scope(const std::vector<analyzer::KernelBudget>& budgets,
                                 const analyzer::Scope& scope) {
   const bool all_steps = !scope.range.empty() && scope.steps.kind == analyzer::StepSelection::Kind::any;
-  const auto of_a_step = [](const analyzer::KernelBudget& budget) {
-    return budget.max_time_ns || budget.max_dram_bytes;
-  };
-  if ((!scope.window && !all_steps) || std::none_of(budgets.begin(), budgets.end(), of_a_step)) return {};
+  if ((!scope.window && !all_steps) || std::none_of(budgets.begin(), budgets.end(), is_of_a_step)) return {};
   return Failure{ErrorKind::usage,
                  std::string("budgets of time and bytes are of a step, and ") +
                      (scope.window ? "--window adds up all that ran then: leave it out, or give budgets of "

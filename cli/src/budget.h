@@ -25,6 +25,8 @@ struct Budgets {
 /// usage (no name, no budget, larger than any budget, and as above).
 [[nodiscard]] Result<Budgets> read_budget(const std::string& path);
 
+/// It names a time or bytes, which are of a step.
+[[nodiscard]] bool is_of_a_step(const analyzer::KernelBudget& budget);
 /// Times and bytes of budgets are of a step. Failure usage: there are some, and the scope is a window, or a range in
 /// all steps, whose kernels are added up.
 [[nodiscard]] Result<void> check_budget_scope(const std::vector<analyzer::KernelBudget>& budgets,

@@ -97,7 +97,11 @@ int report_capture(const ReportOptions& options) {
   analyzer::AnalysisOptions analysis = analysis_options(options.analysis);
   analysis.targets.budgets = experiment::read_project(options.compare.project).value().budgets;
   const analyzer::Scope scope = scope_of(options.analysis);
-  check_budget_scope(analysis.targets.budgets, scope).value();
+  if (const auto of_step = check_budget_scope(analysis.targets.budgets, scope); !of_step.ok()) {
+    // The project's, of which whoever asks for a part of the recording may not think.
+    write_message("report", "they are not checked here: " + of_step.failure().message);
+    std::erase_if(analysis.targets.budgets, is_of_a_step);
+  }
   queries::CaptureQueries queries(capture, analysis);
   int code = 0;
   print_report(options.print, [&](reports::ReportFormat format, const reports::DocumentOptions& how) {

@@ -236,13 +236,15 @@ double longer_than_others_ns(const AdviceInput& input) {
 }
 
 // Or than those by which the price was measured: in the mean, as they are, for a host that is slow in most of its steps
-// has a median of slow ones.
+// has a median of slow ones. A single step that takes long is not in the one that is looked at.
 double longer_than_priced_ns(const AdviceInput& input, const RecordingPrice& price) {
   const auto launches = static_cast<double>(input.accounting.launches);
   const auto priced = static_cast<double>(price.launches);
   if (launches > kSameLaunches * priced || priced > kSameLaunches * launches) return 0;
   const std::vector<double> alike = alike_ns(input, Phase::timeline);
-  const double more_ns = alike.empty() ? 0 : mean(alike) - price.recorded_ns;
+  if (alike.empty()) return 0;
+  const double more_ns =
+      std::min(mean(alike), static_cast<double>(input.accounting.step_ns)) - price.recorded_ns;
   return more_ns > price.error_ns ? more_ns : 0;
 }
 

@@ -101,7 +101,7 @@ std::string where(const Scope& scope, const RepresentativeStep& step) {
 // For people, who count kinds from 1.
 Failure no_kind(const StepAnalysis& steps, std::size_t kind) {
   const std::size_t kinds = steps.kinds.size();
-  std::string there = "no steps that its kinds could be of";
+  std::string there = "no steps";
   if (kinds == 1) there = "steps of one kind";
   if (kinds > 1) there = "steps of " + std::to_string(kinds) + " kinds";
   return {ErrorKind::usage,

@@ -76,7 +76,10 @@ void LaunchClock::calibrate(const std::function<std::int64_t()>& now_ns,
       static_cast<double>(reading.ns - before.ns) / static_cast<double>(reading.counter - before.counter);
   if (static_cast<double>(reading.uncertain) * rate > kMaxUncertainNs) return;  // the next one, then
   latest_ = reading;
-  if (!has_rate()) return publish(reading.counter, reading.ns, rate, kValidNs);
+  if (!has_rate()) {
+    measured_rate_ = rate;
+    return publish(reading.counter, reading.ns, rate, kValidNs);
+  }
   const std::uint64_t known = rate_.load(std::memory_order_relaxed);
   const std::int64_t shown_ns = base_ns_.load(std::memory_order_relaxed) +
                                 at_rate(reading.counter - base_.load(std::memory_order_relaxed), known);
@@ -84,10 +87,11 @@ void LaunchClock::calibrate(const std::function<std::int64_t()>& now_ns,
   if (std::abs(wrong_ns) > kSetNs) {
     // What was measured across the step is no rate. Of a second one in a row it is the known rate that is wrong.
     const bool again = std::exchange(was_set_, true);
-    return publish(reading.counter, reading.ns,
-                   again ? rate : std::ldexp(static_cast<double>(known), -kRateBits), kValidNs);
+    if (again) measured_rate_ = rate;
+    return publish(reading.counter, reading.ns, measured_rate_, kValidNs);
   }
   was_set_ = false;
+  measured_rate_ = rate;
   if (at(reading.counter) == 0) return publish(reading.counter, reading.ns, rate, kValidNs);
   rate *= 1 + wrong_ns / kMakeUpNs;
   publish(reading.counter, shown_ns, rate, std::abs(wrong_ns) > kLittleWrongNs ? 2 * kMakeUpNs : kValidNs);

@@ -89,8 +89,9 @@ class alignas(64) LaunchClock {
   std::atomic<std::uint64_t> base_{0}, rate_{0}, valid_ticks_{0};
   std::atomic<std::int64_t> base_ns_{0};
 
-  Reading latest_;        // calibrate() only, as what follows
-  bool was_set_ = false;  // the clock, at the latest reading
+  Reading latest_;            // calibrate() only, as what follows
+  bool was_set_ = false;      // the clock, at the latest reading
+  double measured_rate_ = 0;  // ns a tick, without what is made up for; not across a step of the clock
 };
 
 }  // namespace ridgeline::agent

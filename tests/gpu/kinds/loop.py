@@ -26,9 +26,9 @@ def steps(count, done=None):
     end = time.perf_counter()
     note_steps(begins)
     lengths = [1e3 * (b - a) for a, b in zip(begins, begins[1:])]
-    waited = len(lengths) - third  # the step that has the wait in it
+    waited = len(lengths) - third if done else -1  # the step that has the wait in it
     longest = max((i for i in range(SETTLING, len(lengths)) if i != waited), key=lambda i: lengths[i], default=None)
-    print(json.dumps({"steps": count, "median_ms": round(statistics.median(lengths[waited + 1:] or [0]), 4),
+    print(json.dumps({"steps": count, "median_ms": round(statistics.median(lengths[len(lengths) - third + 1:] or lengths or [0]), 4),
                       "mean_ms": round(1e3 * (end - begins[-third]) / third, 4),
                       "longest_ms": 0 if longest is None else round(lengths[longest], 4), "longest_step": longest}), flush=True)
 

@@ -100,9 +100,11 @@ void Timeline::switch_on() noexcept {
     if (result != CUPTI_SUCCESS) result = api_.activity_enable(kind);
     if (kind == CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL) failed = result;
   }
-  if (failed != CUPTI_SUCCESS && !failure_said_.exchange(true))
+  if (failed != CUPTI_SUCCESS) {
     put_message(writer_, api_.now_ns(), Severity::error, spool::Topic::timeline_refused,
                 "the timeline ends here: CUPTI does not record kernels again: " + api_.error_text(failed));
+    return end();
+  }
   off_.store(false, std::memory_order_release);
   if (ended()) switch_off();  // meanwhile
 }

@@ -204,7 +204,7 @@ class Timeline {
   std::uint64_t kernels_taken_ = 0, graph_kernels_taken_ = 0;  // not in the totals yet
   bool delays_ = false;
   std::atomic<bool> windowed_{false}, unnoted_{false};
-  std::atomic<bool> off_{false}, ended_{false}, failure_said_{false};
+  std::atomic<bool> off_{false}, ended_{false};
   std::atomic<std::int64_t> window_open_ns_{0}, window_close_ns_{0};
   std::array<std::atomic<std::uint32_t>, kMaxDevices> newest_correlation_ids_{};
   struct Marks {

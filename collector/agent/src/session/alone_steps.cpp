@@ -13,7 +13,7 @@ namespace {
 
 constexpr std::int64_t kMillisecond = 1'000'000;
 // A timeline phase is cut in so many parts, with a block that runs alone between two of them: as many as fit, since a
-// host's pace drifts, each block is compared with the recorded one before it, and where steps vary by a tenth it takes
+// host's pace drifts, each block is compared with the recorded ones beside it, and where steps vary by a tenth it takes
 // fifty of them to tell 3 % of a step.
 constexpr std::uint32_t kMinParts = 4, kMaxParts = 64;
 // Steps of a block. It begins with a device without work, as those of a program that runs ahead of its device never do:
@@ -23,10 +23,11 @@ constexpr std::uint32_t kMinSteps = 3, kMaxSteps = 10, kPartsBeforeLonger = 12;
 constexpr std::int64_t kLongNs = 1000 * kMillisecond;
 // Of a part: the first step; behind a block that ran alone one passes in which recording comes back.
 constexpr std::uint32_t kStepsBeside = 2;
-// A program may do something more in every fourth or ninth step. Of blocks at even distances those that run alone would
-// have such a step always, or never, and so would the recorded ones. So each begins up to three steps later than its
-// part, as its number has it, where a part has room; in phases that are long enough it has room for one step more.
-constexpr std::uint32_t kMaxDelay = 3, kRoom = 1, kStepsForRoom = 72;
+// A program may do something more in every second or eighth step. Of short blocks at even distances those that run
+// alone would have such a step always, or never, and so would the recorded ones. So each begins up to three steps later
+// than its part, by a number that follows from the part's, where the part has steps to spare: those of blocks that are
+// short because a step takes long.
+constexpr std::uint32_t kMaxDelay = 3;
 // A program that never waits is as many launches ahead as the queue of the device holds, some thousand: of 0.1 ms each,
 // more than 100 ms.
 constexpr std::int64_t kThroughPatienceNs = 500 * kMillisecond;
@@ -37,19 +38,21 @@ constexpr int kMaxPutOff = 3;      // blocks one after the other
 // In a program with graphs nothing was loaded or changed for so many steps.
 constexpr std::uint32_t kSettledSteps = 4;
 
-}  // namespace
-
-// Of a part, in a phase of so many.
-std::uint32_t AloneSteps::steps_beside_block(std::uint32_t phase_steps) const noexcept {
-  const bool room = phase_steps >= kStepsForRoom && !session_.settings.alone_keeps_records;
-  return kStepsBeside + (room ? kRoom : 0);
+// Numbers in a row become such as have no period: the finaliser of MurmurHash3.
+constexpr std::uint32_t mixed(std::uint32_t number) noexcept {
+  number *= 0x9E3779B9U;
+  number = (number ^ number >> 16) * 0x85EBCA6BU;
+  number = (number ^ number >> 13) * 0xC2B2AE35U;
+  return number ^ number >> 16;
 }
+
+}  // namespace
 
 // In a phase of so many.
 std::uint32_t AloneSteps::steps_of_block(std::uint32_t phase_steps) const noexcept {
   if (session_.settings.alone_keeps_records) return kMinSteps;
-  const std::uint32_t part = phase_steps / kPartsBeforeLonger, beside = steps_beside_block(phase_steps);
-  return std::clamp(part > beside ? part - beside : 0, kMinSteps, kMaxSteps);
+  const std::uint32_t part = phase_steps / kPartsBeforeLonger;
+  return std::clamp(part > kStepsBeside ? part - kStepsBeside : 0, kMinSteps, kMaxSteps);
 }
 
 // In a phase of so many, of steps that take so long.
@@ -69,8 +72,7 @@ AloneSteps::Kind AloneSteps::kind_of_block_at(const StepTracker::Step& step,
                                               std::int64_t usual_ns) const noexcept {
   if (step.phase != Phase::timeline || step.phase_steps < kMinParts * (kMinSteps + kStepsBeside))
     return Kind::none;
-  const std::uint32_t fit =
-      step.phase_steps / (steps_of_block(step.phase_steps) + steps_beside_block(step.phase_steps));
+  const std::uint32_t fit = step.phase_steps / (steps_of_block(step.phase_steps) + kStepsBeside);
   const std::uint32_t parts = session_.settings.alone_keeps_records ? fit : std::min(fit, kMaxParts);
   const auto at = static_cast<std::uint32_t>(step.phase_steps - step.steps_left);
   const std::uint32_t part = step.phase_steps / parts;
@@ -78,8 +80,7 @@ AloneSteps::Kind AloneSteps::kind_of_block_at(const StepTracker::Step& step,
   if (number >= parts) return Kind::none;
   const std::uint32_t taken = steps_of_block(step.phase_steps, usual_ns) + kStepsBeside;
   const std::uint32_t room = part > taken && !session_.settings.alone_keeps_records ? part - taken : 0;
-  // Any numbers of which those of neighbours have nothing to do with each other: Knuth's multiplicative hash.
-  const std::uint32_t delay = (number * 2654435761U >> 16) % (std::min(room, kMaxDelay) + 1);
+  const std::uint32_t delay = mixed(number) % (std::min(room, kMaxDelay) + 1);
   if (at % part == delay && number > 0) return at == alone_at_ ? Kind::none : Kind::alone;
   return at % part == delay + 1 ? Kind::recorded : Kind::none;
 }
@@ -104,7 +105,8 @@ bool AloneSteps::device_is_through(std::int64_t usual_ns) noexcept {
     through = through && (!session_.graphs_seen.load(std::memory_order_relaxed) ||
                           graphs_state() == GraphLaunches::State::through);
     if (through) return true;
-    if (session_.now_ns() >= give_up) return false;
+    // Another thread waits until recording is on: perhaps the device waits for what it launches next.
+    if (back_asked_.load() || session_.now_ns() >= give_up) return false;
     std::this_thread::sleep_for(std::chrono::microseconds(100));
   }
   return false;
@@ -179,7 +181,10 @@ void AloneSteps::begin(Kind kind, StepTracker::Step* step, std::int64_t usual_ns
     refuse("another process of the recording counts its kernels on this GPU meanwhile");
   if (refused_.load(std::memory_order_relaxed) || (graphs && !is_settled(*step))) return;
   const std::int64_t since_ns = session_.now_ns();
-  if (!device_is_through(usual_ns)) return refuse("the device was never through with what was launched");
+  if (!device_is_through(usual_ns)) {
+    if (!back_asked_.load()) refuse("the device was never through with what was launched");
+    return;  // the next block's turn comes
+  }
   by_period_ = by_period;
   block_ = {};
   block_.first_step = step->index;
@@ -195,7 +200,8 @@ void AloneSteps::begin(Kind kind, StepTracker::Step* step, std::int64_t usual_ns
     careful_.store(graphs, std::memory_order_release);
     if (const Off off = switch_off(); off != Off::yes) {
       come_back_in(step);
-      if (off == Off::never) refuse("the device was never through with what was launched");
+      if (off == Off::never && !back_asked_.load())
+        refuse("the device was never through with what was launched");
       if (off == Off::not_now && ++put_off_ == kMaxPutOff)
         refuse(
             "another thread of the program was always inside a call, beside which callbacks are not switched "
@@ -239,7 +245,7 @@ void AloneSteps::on_step_begin(StepTracker::Step* step, std::int64_t boundary_ns
   if (session_.settings.alone_steps == 0 || !session_.timeline || ended_.load(std::memory_order_relaxed))
     return;
   const SpinGuard guard(lock_);
-  come_back_if_asked();
+  if (come_back_if_asked()) return come_back_in(step);
   take_step(step, boundary_ns, usual_ns, by_period);
   come_back_if_asked();
 }
@@ -264,8 +270,11 @@ void AloneSteps::take_step(StepTracker::Step* step, std::int64_t boundary_ns, st
   }
   if ((step->flags & spool::kStepDeferred) != 0) return;
   usual_ns_ = usual_ns;
-  if (const Kind kind = kind_of_block_at(*step, usual_ns); kind != Kind::none)
-    begin(kind, step, usual_ns, by_period);
+  const Kind kind = kind_of_block_at(*step, usual_ns);
+  if (kind == Kind::none) return;
+  alone_begins_.store(kind == Kind::alone);
+  begin(kind, step, usual_ns, by_period);
+  alone_begins_.store(false);
 }
 
 void AloneSteps::drop() noexcept {
@@ -289,10 +298,11 @@ void AloneSteps::come_back(std::chrono::milliseconds patience) noexcept {
   lock_.clear(std::memory_order_release);
 }
 
-void AloneSteps::come_back_if_asked() noexcept {
-  if (!back_asked_.exchange(false) || kind_ != Kind::alone) return;
+bool AloneSteps::come_back_if_asked() noexcept {
+  if (!back_asked_.exchange(false) || kind_ != Kind::alone) return false;
   switch_on();
   kind_ = Kind::none;
+  return true;
 }
 
 void AloneSteps::code_comes() noexcept {

@@ -91,18 +91,15 @@ class AloneSteps {
  private:
   enum class Kind : std::uint8_t { none, alone, recorded };
 
-  /// A block runs alone, or one may be about to.
-  bool may_run_alone() const noexcept {
-    return session_.settings.alone_steps > 0 && (!refused_.load(std::memory_order_acquire) || active());
-  }
+  /// A block runs alone, or is about to.
+  bool may_run_alone() const noexcept { return active() || alone_begins_.load(); }
   /// The block that runs alone, or is about to, is dropped.
   void come_back(std::chrono::milliseconds patience) noexcept;
-  void come_back_if_asked() noexcept;
+  bool come_back_if_asked() noexcept;
   void take_step(StepTracker::Step* step, std::int64_t boundary_ns, std::int64_t usual_ns,
                  bool by_period) noexcept;
   Kind kind_of_block_at(const StepTracker::Step& step, std::int64_t usual_ns) const noexcept;
   static std::uint32_t steps_by_time(std::int64_t usual_ns) noexcept;
-  std::uint32_t steps_beside_block(std::uint32_t phase_steps) const noexcept;
   std::uint32_t steps_of_block(std::uint32_t phase_steps) const noexcept;
   std::uint32_t steps_of_block(std::uint32_t phase_steps, std::int64_t usual_ns) const noexcept;
   bool device_is_through(std::int64_t usual_ns) noexcept;
@@ -128,8 +125,9 @@ class AloneSteps {
   CUpti_SubscriberHandle subscriber_ = nullptr;
   std::atomic_flag lock_ = ATOMIC_FLAG_INIT;  // of switching: what follows
   std::atomic<bool> active_{false};
-  std::atomic<bool> back_asked_{false};  // of whoever has that lock
-  Kind kind_ = Kind::none;               // of the open block
+  std::atomic<bool> back_asked_{false};    // of whoever has that lock
+  std::atomic<bool> alone_begins_{false};  // with it: recording is about to be switched off
+  Kind kind_ = Kind::none;                 // of the open block
   bool by_period_ = false;
   spool::StepBlockRecord block_{};
   std::uint32_t steps_begun_ = 0;  // of it

@@ -69,7 +69,7 @@ void CallSwitch::set(bool on, bool launches_too) noexcept {
     if (launches_too) launches_off_.store(!on, std::memory_order_release);
   };
   if (!on) say();
-  CUptiResult failed = CUPTI_SUCCESS;
+  CUptiResult failed = CUPTI_SUCCESS, other = CUPTI_SUCCESS;  // of launches, of other calls
   for (std::size_t id = 0; id < kinds_.size(); ++id) {
     const auto call = static_cast<CUpti_CallbackId>(id);
     if (kinds_[id] == Kind::none || (kinds_[id] == Kind::launch && !launches_too)) continue;
@@ -81,14 +81,22 @@ void CallSwitch::set(bool on, bool launches_too) noexcept {
     if (!on) {
       went_off_[id] = result == CUPTI_SUCCESS;  // one that this driver lacks does not
     } else if (result != CUPTI_SUCCESS && went_off_[id]) {
-      if (result = switch_it(); result != CUPTI_SUCCESS) failed = result;
+      if (result = switch_it(); result != CUPTI_SUCCESS)
+        (kinds_[id] == Kind::launch ? failed : other) = result;
     }
   }
   if (on) say();
-  if (failed != CUPTI_SUCCESS && !std::exchange(failure_said_, true))
+  if ((failed == CUPTI_SUCCESS && other == CUPTI_SUCCESS) || std::exchange(failure_said_, true)) return;
+  if (failed != CUPTI_SUCCESS)
     session_.message(Severity::error, spool::Topic::timeline_refused,
-                     "the timeline ends here: CUPTI does not call back at calls of the program again: " +
-                         session_.api->error_text(failed) + "; what they launch is not recorded");
+                     "the timeline ends here: CUPTI does not call back at launches of the program again: " +
+                         session_.api->error_text(failed));
+  else
+    session_.message(
+        Severity::warning, spool::Topic::general,
+        "what the program waits for is not recorded any more: CUPTI does not call back at such calls "
+        "again: " +
+            session_.api->error_text(other));
 }
 
 bool CallSwitch::try_off(bool launches_too, const ThreadState* own) noexcept {
