@@ -412,8 +412,7 @@ class Comparer {
       out_.verdict = ComparisonVerdict::invalid_environment;
       return;
     }
-    if (out_.without_steps && out_.other_work()) {
-      // The longer recording has more of everything.
+    if (out_.other_length()) {
       out_.verdict = ComparisonVerdict::inconclusive;
       return;
     }

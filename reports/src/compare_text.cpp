@@ -283,7 +283,7 @@ std::vector<std::string> order_notes(const Comparison& comparison) {
   std::vector<std::string> notes;
   if (comparison.same_recording)
     notes.emplace_back("A and B share a recording: its times are compared with themselves.");
-  if (comparison.without_steps && comparison.other_work())
+  if (comparison.other_length())
     notes.push_back(
         fmt::format("{} in A, {} in B, and no run has steps: how long a recording is says nothing then, nor "
                     "how much there is of a "
@@ -341,10 +341,10 @@ std::string compare_verdict_sentence(const Comparison& comparison) {
       text += fmt::format("; the step as a whole is undecided: {}.", outcome_reason_text(step.reason));
   }
   if (comparison.verdict == ComparisonVerdict::inconclusive) {
-    const bool other_lengths = comparison.without_steps && comparison.other_work();
-    text += fmt::format(" No verdict: {}.", other_lengths ? "the recordings do not hold the same work"
-                                                          : outcome_reason_text(step.reason));
-    if (!other_lengths && step.reason == OutcomeReason::noise)
+    text +=
+        fmt::format(" No verdict: {}.", comparison.other_length() ? "the recordings do not hold the same work"
+                                                                  : outcome_reason_text(step.reason));
+    if (!comparison.other_length() && step.reason == OutcomeReason::noise)
       text += detection_text(time, comparison.options.step_ratio);
   }
   const auto missed = std::count_if(comparison.budgets.begin(), comparison.budgets.end(),
@@ -369,7 +369,7 @@ std::vector<std::string> compare_blame(const Comparison& comparison) {
   std::vector<std::string> lines = order_notes(comparison);
   const std::size_t notes = lines.size();
   if (comparison.verdict == ComparisonVerdict::invalid_environment) return lines;
-  if (comparison.without_steps && comparison.other_work()) return lines;  // the longer one has more of each
+  if (comparison.other_length()) return lines;
   std::int64_t more = 0;
   for (const comparison::KernelChange& change : comparison.kernels) {
     const std::string_view title = change.outcome == Outcome::regressed  ? "Slower"

@@ -103,15 +103,17 @@ void Timeline::switch_on() noexcept {
   if (failed != CUPTI_SUCCESS) {
     put_message(writer_, api_.now_ns(), Severity::error, spool::Topic::timeline_refused,
                 "the timeline ends here: CUPTI does not record kernels again: " + api_.error_text(failed));
-    return end();
+    end();
+    return;
   }
   off_.store(false, std::memory_order_release);
   if (ended()) switch_off();  // meanwhile
 }
 // Takes no lock: it is called inside the driver, and whoever switches may wait for the driver.
-void Timeline::end() noexcept {
-  ended_.store(true);
-  switch_off();
+bool Timeline::end() noexcept {
+  const bool first = !ended_.exchange(true);
+  if (first) switch_off();
+  return first;
 }
 
 void Timeline::set_window(std::int64_t open_ns, std::int64_t close_ns) noexcept {

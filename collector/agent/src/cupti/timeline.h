@@ -92,8 +92,8 @@ class Timeline {
   void switch_off() noexcept;
   /// Nothing once end() was called.
   void switch_on() noexcept;
-  /// Off for good. Any thread, also beside one that switches them on this moment.
-  void end() noexcept;
+  /// Off for good. Any thread, also beside one that switches them on this moment. Whether it is the first that says so.
+  bool end() noexcept;
   bool ended() const noexcept { return ended_.load(); }
   /// They are off, or about to be: what the program loads now is loaded untraced.
   bool is_off() const noexcept { return off_.load(std::memory_order_acquire); }

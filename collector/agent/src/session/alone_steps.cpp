@@ -242,8 +242,7 @@ void AloneSteps::end(StepTracker::Step* step, std::int64_t boundary_ns) noexcept
 
 void AloneSteps::on_step_begin(StepTracker::Step* step, std::int64_t boundary_ns, std::int64_t usual_ns,
                                bool by_period) noexcept {
-  if (session_.settings.alone_steps == 0 || !session_.timeline || ended_.load(std::memory_order_relaxed))
-    return;
+  if (session_.settings.alone_steps == 0 || !session_.timeline || session_.timeline->ended()) return;
   const SpinGuard guard(lock_);
   if (come_back_if_asked()) return come_back_in(step);
   take_step(step, boundary_ns, usual_ns, by_period);
@@ -325,12 +324,7 @@ void AloneSteps::on_graph_begin(std::chrono::milliseconds patience) noexcept {
   watch_loads();
   changed_at_.store(session_.steps.steps_begun(), std::memory_order_relaxed);
   if (may_run_alone()) come_back(patience);
-  if (!loaded_untraced_.load(std::memory_order_relaxed) || ended_.exchange(true)) return;
-  end_timeline();
-}
-
-void AloneSteps::end_timeline() noexcept {
-  session_.timeline->end();
+  if (!loaded_untraced_.load(std::memory_order_relaxed) || !session_.timeline->end()) return;
   const bool between = loaded_between_windows_.load(std::memory_order_relaxed);
   session_.message(
       Severity::error, spool::Topic::timeline_refused,

@@ -112,7 +112,6 @@ class AloneSteps {
   void watch_loads() noexcept;
   void end(StepTracker::Step* step, std::int64_t boundary_ns) noexcept;
   void refuse(const char* why) noexcept;
-  void end_timeline() noexcept;
   void come_back_in(StepTracker::Step* step) noexcept;
   enum class Off : std::uint8_t { yes, not_now, never };
   Off switch_off() noexcept;
@@ -140,7 +139,7 @@ class AloneSteps {
   std::atomic<std::int64_t> own_ns_{0};
   std::int64_t callback_ps_ = 0;  // of one launch: entry and exit
   bool measured_ = false;         // that; the agent's thread
-  std::atomic<bool> loaded_untraced_{false}, loaded_between_windows_{false}, refused_{false}, ended_{false};
+  std::atomic<bool> loaded_untraced_{false}, loaded_between_windows_{false}, refused_{false};
   std::atomic<bool> careful_{false}, watches_loads_{false};
   SeenLoads loads_;
   std::atomic<std::uint32_t> changed_at_{0};  // how many steps had begun when code or a graph changed last

@@ -336,6 +336,8 @@ struct Comparison {
   [[nodiscard]] const StepMetric& step() const { return step_metrics.front(); }
   /// The sides launch a different number of kernels a step, by more than one in twenty: perhaps they do other work.
   [[nodiscard]] bool other_work() const;
+  /// And neither has steps: the longer recording has more of everything, which says nothing of how fast it is.
+  [[nodiscard]] bool other_length() const { return without_steps && other_work(); }
 };
 
 /// What fails a comparison, for exit_code().
