@@ -1,6 +1,7 @@
 // Streams that wait for the host: nothing that waits for the device is called meanwhile, whatever is due at that
 // moment, and it is done once they no longer wait.
 #include <gtest/gtest.h>
+#include <pthread.h>
 
 #include <atomic>
 #include <chrono>
@@ -107,6 +108,51 @@ TEST(StreamsThatWait, TheProgramsCallIsKeptUntilTheHoldsAreOver) {
   w.waits.release();
   program.join();
   EXPECT_TRUE(waited);
+}
+
+// The driver waits for room in a stream that is full of work behind such a wait. What makes room is another thread's.
+TEST(StreamsThatWait, AnotherThreadComesByWhileTheDriverWaitsForRoom) {
+  Watched w;
+  w.cupti.stream_waits = true;
+  for (const int times : {1, 2}) {  // a stream's first wait, and a later one
+    std::thread other;
+    std::atomic<bool> came_by{false}, pending{false};
+    w.cupti.on_event_record = [&] {
+      other = std::thread([&] {
+        pending = w.waits.pending();
+        came_by = true;
+      });
+      for (int i = 0; i < 20'000 && !came_by; ++i) std::this_thread::sleep_for(milliseconds(1));
+      EXPECT_TRUE(came_by);
+      w.cupti.clock_ns += 2 * HostWaits::kLongestAnnouncementNs;
+      EXPECT_FALSE(w.waits.hold()) << "however long it takes";
+    };
+    w.wait();
+    other.join();
+    EXPECT_TRUE(pending);
+    EXPECT_EQ(w.cupti.events_recorded, times);
+    EXPECT_EQ(w.cupti.events_created, 1);
+  }
+  w.cupti.on_event_record = nullptr;
+  w.cupti.stream_waits = false;
+  EXPECT_FALSE(w.waits.pending());
+  ASSERT_TRUE(w.waits.hold());
+  w.waits.release();
+}
+
+// Unwound inside the agent's callback, the thread would end the process.
+TEST(StreamsThatWait, AThreadThatIsCancelledMeanwhileEndsAfterTheCallback) {
+  FakeCupti cupti;
+  FakeProgram program(cupti);
+  ASSERT_TRUE(program.start());
+  bool cancelled = false;
+  cupti.on_event_record = [&] {
+    pthread_cancel(pthread_self());
+    pthread_testcancel();
+    cancelled = true;
+  };
+  std::thread([&] { program.call(kHostFunction, 0); }).join();
+  EXPECT_TRUE(cancelled);
 }
 
 TEST(StreamsThatWait, ALaterWaitOfAStreamStandsForTheEarlier) {

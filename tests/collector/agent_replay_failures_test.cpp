@@ -301,6 +301,16 @@ TEST(LaunchWatch, AKernelHasItsUsualTimeTenTimesBesides) {
   EXPECT_TRUE(watch.overdue(501 * kLimit + 10'000, kLimit, &late));
 }
 
+// It may be one that takes long: programs have kernels of half a minute.
+TEST(LaunchWatch, AKernelOfWhichNothingIsKnownHasLonger) {
+  LaunchWatch watch;
+  LaunchWatch::Launch late;
+  watch.begin({}, 7, 1000);
+  watch.runs(7, 2000, 0);
+  EXPECT_FALSE(watch.overdue(2000 + LaunchWatch::kPatience * kLimit - 1, kLimit, &late));
+  EXPECT_TRUE(watch.overdue(2000 + LaunchWatch::kPatience * kLimit, kLimit, &late));
+}
+
 TEST(LaunchWatch, OneIsWatchedAtATimeAndOthersEndNothing) {
   LaunchWatch watch;
   LaunchWatch::Launch late;

@@ -429,7 +429,7 @@ TEST(Replay, EndsAProgramThatHangs) {
   r.program.tick();
   EXPECT_TRUE(cupti.signals.empty());
   r.program.while_running = [&] {
-    for (int i = 0; i < 8; ++i) r.program.tick();  // a second each
+    for (int i = 0; i < 18; ++i) r.program.tick();  // a second each
   };
   r.program.launch("spin_wait", 2);
   EXPECT_EQ(cupti.signals, (std::vector<int>{SIGTERM, SIGKILL}));

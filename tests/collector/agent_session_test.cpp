@@ -355,6 +355,32 @@ TEST(Session, ReportsVariablesThatMakeNoSense) {
   EXPECT_NE(c.message(spool::Topic::configuration).find("nap=4"), std::string::npos);
 }
 
+TEST(Timeline, KernelsDoNotComeBackAloneWhereAllAreOff) {
+  FakeCupti cupti;
+  const CuptiApi api = cupti.api();
+  FakeProgram program(cupti);
+  spool::Writer& writer = program.session().writer();
+  Totals totals(writer);
+  KernelTable kernels(writer);
+  Timeline timeline(api, writer, totals, kernels, 64 * 1024, 4);
+  ASSERT_TRUE(timeline.enable());
+  const auto are_on = [&] { return cupti.kernels_disabled == 0; };
+  EXPECT_EQ(timeline.trace_kernels(false), CUPTI_SUCCESS);
+  EXPECT_FALSE(are_on());
+  EXPECT_EQ(timeline.trace_kernels(true), CUPTI_SUCCESS);
+  EXPECT_TRUE(are_on());
+  timeline.trace_kernels(false);
+  timeline.switch_off();
+  timeline.trace_kernels(true);
+  EXPECT_FALSE(are_on()) << "between two recording windows";
+  timeline.switch_on();
+  EXPECT_TRUE(are_on());
+  timeline.trace_kernels(false);
+  timeline.end();
+  timeline.trace_kernels(true);
+  EXPECT_FALSE(are_on()) << "it has ended for good";
+}
+
 TEST(Timeline, TheNewestRecordIsKnownAcrossTheWrapOfIds) {
   FakeCupti cupti;
   const CuptiApi api = cupti.api();

@@ -149,6 +149,7 @@ struct FakeCupti {
   bool stream_waits = false;
   std::vector<std::string> beside_waits;  // what was, all the same
   int events_recorded = 0, events_created = 0;
+  std::function<void()> on_event_record;
   CUresult allocation_result = CUDA_SUCCESS;
   std::size_t allocated = 0;
   int evictions = 0;  // copies
@@ -651,6 +652,7 @@ inline DriverApi fake_driver() noexcept {
   };
   d.event_record = [](CUevent, CUstream) {
     ++FakeCupti::current()->events_recorded;
+    if (FakeCupti::current()->on_event_record) FakeCupti::current()->on_event_record();
     return CUDA_SUCCESS;
   };
   d.event_query = [](CUevent) {

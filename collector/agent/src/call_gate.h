@@ -11,6 +11,7 @@
 #include <cstdint>
 #include <thread>
 
+#include "ridgeline/base/cancellation.h"
 #include "thread_state.h"
 
 namespace ridgeline::agent {
@@ -69,6 +70,7 @@ class AgentCall {
   explicit operator bool() const noexcept { return entered_; }
 
  private:
+  const NoCancellation whole_;
   CallGate& gate_;
   ThreadState& thread_;
   const bool entered_;

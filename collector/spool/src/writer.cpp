@@ -12,6 +12,7 @@
 #include <new>
 #include <utility>
 
+#include "ridgeline/base/cancellation.h"
 #include "ridgeline/base/spin_guard.h"
 
 namespace ridgeline::spool {
@@ -220,7 +221,9 @@ bool Writer::take_chunk(Lane& lane) noexcept {
     lane.chunk = nullptr;
   }
   if (no_room_.load(std::memory_order_relaxed)) return false;
-  SpinGuard guard(growth_lock_);
+  const NoCancellation whole;  // allocating is a cancellation point
+  const PatientSpinGuard guard(growth_lock_);
+  if (!guard) return false;
   if (current_ == nullptr || current_->next_chunk == kSegmentChunks) {
     Segment* fresh = spare_;
     spare_ = nullptr;
@@ -307,8 +310,8 @@ bool Writer::append_reserved(const void* record, std::uint32_t record_bytes, con
                              std::uint32_t tail_bytes) noexcept {
   if (detached_.load(std::memory_order_relaxed)) return false;
   const std::uint32_t size = (record_bytes + tail_bytes + 7) / 8 * 8;
-  SpinGuard guard(reserved_.busy);
-  if (reserved_.used_bytes + size > kChunkBytes - sizeof(ChunkHeader)) return false;
+  const PatientSpinGuard guard(reserved_.busy);
+  if (!guard || reserved_.used_bytes + size > kChunkBytes - sizeof(ChunkHeader)) return false;
   store(reserved_, record, record_bytes, tail, tail_bytes);
   return true;
 }
@@ -333,7 +336,8 @@ StringId Writer::intern_into(std::string_view text, bool reserved) noexcept {
   const Hash128 hash = hash_bytes(text);
   StringRecord record{};
   {
-    SpinGuard guard(string_lock_);
+    const PatientSpinGuard guard(string_lock_);
+    if (!guard) return 0;
     constexpr std::uint32_t kSlots = 2 * kMaxStrings;
     std::uint32_t at = static_cast<std::uint32_t>(hash.low) % kSlots;
     for (; strings_[at].id != 0; at = (at + 1) % kSlots)
@@ -367,8 +371,8 @@ void Writer::maintain() noexcept {
   if (!file_lost_.load(std::memory_order_relaxed)) no_room_.store(false, std::memory_order_relaxed);
   std::uint64_t offset = 0;
   {
-    SpinGuard guard(growth_lock_);
-    if (spare_ == nullptr && (current_ == nullptr || current_->next_chunk > kSegmentChunks / 2))
+    const PatientSpinGuard guard(growth_lock_);
+    if (guard && spare_ == nullptr && (current_ == nullptr || current_->next_chunk > kSegmentChunks / 2))
       offset = reserve_range();
   }
   // Allocating may wait for the disk: not under the lock that writers spin on.
@@ -376,15 +380,14 @@ void Writer::maintain() noexcept {
     // Touch each page now rather than in somebody's launch call.
     for (std::uint64_t at = 0; at < kSegmentBytes; at += 4096)
       *reinterpret_cast<volatile std::byte*>(fresh->base + at) = std::byte{0};
-    SpinGuard guard(growth_lock_);
+    const SpinGuard guard(growth_lock_);
     spare_ = fresh;
-  } else {
-    SpinGuard guard(growth_lock_);
+  } else if (offset != 0) {
+    const SpinGuard guard(growth_lock_);
     return_range(offset);
   }
   Segment* done = nullptr;
-  {
-    SpinGuard guard(growth_lock_);
+  if (const PatientSpinGuard guard(growth_lock_); guard) {
     for (Segment** link = &full_segments_; *link != nullptr;) {
       Segment* segment = *link;
       if (segment->sealed_chunks.load(std::memory_order_acquire) == kSegmentChunks) {

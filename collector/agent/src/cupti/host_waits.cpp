@@ -51,12 +51,12 @@ bool HostWaits::renew(std::uint32_t thread_id) noexcept {
 }
 
 void HostWaits::waits(std::uint32_t thread_id, CUcontext context, CUstream stream, bool waits) noexcept {
-  const std::lock_guard<std::mutex> guard(mutex_);
+  std::unique_lock<std::mutex> lock(mutex_);
   if (api_ == nullptr) return;
   // Watched before the announcement is taken back: in between no hold is given.
   if (waits) {
-    any_waiting();  // what is over makes room
-    if (!watch(context, {stream, stream == CU_STREAM_PER_THREAD ? thread_id : 0}))
+    if (recording_ == 0) any_waiting();  // what is over makes room
+    if (!watch(lock, context, {stream, stream == CU_STREAM_PER_THREAD ? thread_id : 0}))
       unwatched_until_ns_ = api_->now_ns() + kUnwatchedNs;
   }
   const auto mine = std::find_if(announced_.begin(), announced_.end(),
@@ -65,24 +65,34 @@ void HostWaits::waits(std::uint32_t thread_id, CUcontext context, CUstream strea
 }
 
 // A later wait in the same stream stands for those before it.
-bool HostWaits::watch(CUcontext context, const CaptureWatch::Key& stream) noexcept try {
+// Without the lock while the driver is asked to record: where the stream's queue is full of work that waits for the
+// host, it does not come back before the host has done its part, for which another thread may come by here.
+bool HostWaits::watch(std::unique_lock<std::mutex>& lock, CUcontext context,
+                      const CaptureWatch::Key& stream) noexcept try {
   const RelaxedCapture relaxed(*driver_);
   if (!driver_->complete()) return false;
+  waiting_.reserve(kMaxStreams);
+  spare_.reserve(2 * kMaxStreams);
   const auto known = std::find_if(waiting_.begin(), waiting_.end(), [&](const Waiting& waiting) {
     return waiting.context == context && waiting.stream == stream;
   });
-  if (known != waiting_.end()) return driver_->event_record(known->event, stream.stream) == CUDA_SUCCESS;
-  if (waiting_.size() >= kMaxStreams) return false;
-  waiting_.reserve(kMaxStreams);
-  spare_.reserve(2 * kMaxStreams);
-  const CUevent event = event_of(context);
-  if (event == nullptr) return false;
-  if (driver_->event_record(event, stream.stream) != CUDA_SUCCESS) {
-    spare_.push_back({context, {}, event});
-    return false;
+  Waiting watched{context, stream, nullptr};
+  if (known != waiting_.end()) {
+    watched = *known;
+    waiting_.erase(known);
+  } else if (waiting_.size() + recording_ < kMaxStreams) {
+    watched.event = event_of(context);
   }
-  waiting_.push_back({context, stream, event});
-  return true;
+  if (watched.event == nullptr) return false;
+  ++recording_;
+  const std::uint32_t destroyed = contexts_destroyed_;
+  lock.unlock();
+  const bool recorded = driver_->event_record(watched.event, stream.stream) == CUDA_SUCCESS;
+  lock.lock();
+  --recording_;
+  if (contexts_destroyed_ != destroyed) return false;  // perhaps this one, and the event with it
+  (recorded ? waiting_ : spare_).push_back(watched);
+  return recorded;
 } catch (...) {
   return false;
 }
@@ -113,6 +123,7 @@ bool HostWaits::is_over(const Waiting& waiting) const noexcept {
 }
 
 bool HostWaits::any_waiting() noexcept {
+  if (recording_ > 0) return true;
   if (waiting_.empty() && unwatched_until_ns_ == 0) return false;
   if (!waiting_.empty()) {
     const RelaxedCapture relaxed(*driver_);
@@ -168,6 +179,7 @@ void HostWaits::release() noexcept {
 
 void HostWaits::context_destroyed(CUcontext context) noexcept {
   const std::lock_guard<std::mutex> guard(mutex_);
+  ++contexts_destroyed_;
   const auto of_it = [&](const Waiting& waiting) { return waiting.context == context; };
   std::erase_if(waiting_, of_it);
   std::erase_if(spare_, of_it);

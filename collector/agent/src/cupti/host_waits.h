@@ -88,7 +88,7 @@ class HostWaits {
   bool any_announced() noexcept;
   bool any_waiting() noexcept;
   bool is_over(const Waiting& waiting) const noexcept;
-  bool watch(CUcontext context, const CaptureWatch::Key& stream) noexcept;
+  bool watch(std::unique_lock<std::mutex>& lock, CUcontext context, const CaptureWatch::Key& stream) noexcept;
   CUevent event_of(CUcontext context) noexcept;
 
   const CuptiApi* api_ = nullptr;
@@ -101,6 +101,8 @@ class HostWaits {
   std::vector<Waiting> spare_;    // events of contexts that are there
   std::int64_t unwatched_until_ns_ = 0;
   std::uint32_t holds_ = 0;
+  std::uint32_t recording_ = 0;  // events, by threads that have let go of the lock for it
+  std::uint32_t contexts_destroyed_ = 0;
 };
 
 /// CUPTI may be called where it waits for the device, for as long as this lives: no stream is captured and none waits

@@ -109,6 +109,15 @@ void Timeline::switch_on() noexcept {
   off_.store(false, std::memory_order_release);
   if (ended()) switch_off();  // meanwhile
 }
+CUptiResult Timeline::trace_kernels(bool on) noexcept {
+  constexpr CUpti_ActivityKind kKernels = CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL;
+  if (!on) return api_.activity_disable(kKernels);
+  if (ended() || off_.load(std::memory_order_acquire)) return CUPTI_SUCCESS;  // switch_on() brings them back
+  const CUptiResult result = api_.activity_enable(kKernels);
+  if (ended()) switch_off();  // meanwhile
+  return result;
+}
+
 // Takes no lock: it is called inside the driver, and whoever switches may wait for the driver.
 bool Timeline::end() noexcept {
   const bool first = !ended_.exchange(true);

@@ -92,6 +92,8 @@ class Timeline {
   void switch_off() noexcept;
   /// Nothing once end() was called.
   void switch_on() noexcept;
+  /// The records of kernels alone. On: nothing while all are off, or for good.
+  CUptiResult trace_kernels(bool on) noexcept;
   /// Off for good. Any thread, also beside one that switches them on this moment. Whether it is the first that says so.
   bool end() noexcept;
   bool ended() const noexcept { return ended_.load(); }

@@ -8,6 +8,7 @@
 #include <unordered_map>
 
 #include "injection.h"
+#include "ridgeline/base/cancellation.h"
 #include "ridgeline/base/spin_guard.h"
 
 namespace ridgeline::agent {
@@ -165,6 +166,7 @@ template <typename Result, typename Body>
 Result guarded(Result neutral, const Body& body) noexcept {
   Session* session = current_session();
   if (session == nullptr) return neutral;
+  const NoCancellation whole;
   try {
     return body(*session);
   } catch (...) {

@@ -7,6 +7,7 @@
 #include "cupti/launch_params.h"
 #include "cupti/order_calls.h"
 #include "cupti/wait_calls.h"
+#include "ridgeline/base/cancellation.h"
 
 namespace ridgeline::agent {
 namespace {
@@ -30,6 +31,7 @@ CallSwitch::CallSwitch(SessionState& parts) noexcept : session_(parts) {
 }
 
 void CallSwitch::enters_beside_switch(const std::atomic<bool>& off, CUpti_CallbackId id) noexcept {
+  const NoCancellation whole;
   const auto until = Clock::now() + kLongestWait;
   while (switching_.load(std::memory_order_acquire) && Clock::now() < until)
     std::this_thread::sleep_for(kLookAtSwitch);

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "cupti/launch_params.h"
+#include "ridgeline/base/cancellation.h"
 #include "session/interventions.h"
 
 namespace ridgeline::agent {
@@ -125,6 +126,7 @@ bool LaunchRecorder::attend(ThreadState& thread, CUpti_CallbackId id,
 
 void LaunchRecorder::begin_attending(ThreadState& thread, CUpti_CallbackId id, const CUpti_CallbackData& data,
                                      const Attention& attention) noexcept {
+  const NoCancellation whole;
   if (attention.counted)
     if (const AgentCall call{session_.gate, thread})
       thread.launch_verdict =

@@ -4,6 +4,7 @@
 
 #include <cstdio>
 
+#include "ridgeline/base/cancellation.h"
 #include "ridgeline/base/spin_guard.h"
 #include "ridgeline/spool/environment.h"
 
@@ -63,6 +64,7 @@ void PeriodSteps::describe(const char* kernel_name) noexcept {
 }
 
 void PeriodSteps::boundary(ThreadState& thread, const char* kernel_name) noexcept {
+  const NoCancellation whole;
   if (boundary_lock_.test_and_set(std::memory_order_acquire)) return;  // another thread is at it
   if (watches()) {
     if (describe_boundary_.exchange(false)) describe(kernel_name);

@@ -9,6 +9,7 @@
 #include "cupti/order_calls.h"
 #include "cupti/wait_calls.h"
 #include "process_info.h"
+#include "ridgeline/base/cancellation.h"
 
 namespace ridgeline::agent {
 namespace {
@@ -83,6 +84,7 @@ void Session::on_callback(CUpti_CallbackDomain domain, CUpti_CallbackId id, cons
 }
 
 void Session::on_other_domain(CUpti_CallbackDomain domain, CUpti_CallbackId id, const void* data) noexcept {
+  const NoCancellation whole;
   try {
     if (domain == CUPTI_CB_DOMAIN_RESOURCE)
       on_resource(id, *static_cast<const CUpti_ResourceData*>(data));
@@ -95,6 +97,7 @@ void Session::on_other_domain(CUpti_CallbackDomain domain, CUpti_CallbackId id, 
 
 void Session::on_other_call(ThreadState& thread, CUpti_CallbackId id,
                             const CUpti_CallbackData& call) noexcept {
+  const NoCancellation whole;
   try {
     on_driver_call(thread, id, call);
   } catch (...) {
@@ -132,6 +135,7 @@ void Session::pass_gate(ThreadState& thread, const CUpti_CallbackData& call) noe
 // Beside stalls that are sampled, or where a stream may wait for the host in the graph.
 void Session::on_guarded_launch(ThreadState& thread, CUpti_CallbackId id,
                                 const CUpti_CallbackData& call) noexcept {
+  const NoCancellation whole;
   const bool may_wait = session_.host_waits.in_graphs() && is_graph_launch(id);
   if (call.callbackSite == CUPTI_API_ENTER) {
     if (may_wait) stream_calls_.on_graph_launch(id, call);

@@ -204,7 +204,10 @@ void Session::prepare_further_devices() noexcept {
 
 void Session::prepare_sampling() noexcept {
   std::uint32_t device_id = 0;
-  if (!described_device(&device_id)) return;
+  {
+    const std::lock_guard<std::timed_mutex> lock(session_.context_mutex);
+    if (!described_device(&device_id)) return;
+  }
   sampling_prepared_ = true;
   prepared_devices_ |= std::uint64_t{1} << device_id;
   session_.sampling->prepare(device_id, devices_.chip(device_id));

@@ -13,7 +13,8 @@ namespace ridgeline::agent {
 
 class LaunchWatch {
  public:
-  /// A launch that is being set up has this many times the limit.
+  /// A launch that is being set up has this many times the limit, and so has one of which nothing is known: what a
+  /// graph takes, or a kernel that was not seen to end yet.
   static constexpr std::int64_t kPatience = 6;
   /// And a kernel, beyond the limit, this many times what it usually takes.
   static constexpr std::int64_t kUsualTimes = 10;
@@ -37,7 +38,7 @@ class LaunchWatch {
   void restart(std::uint32_t thread_id, std::int64_t now_ns) noexcept {
     if (is_of(thread_id)) since_ns_.store(now_ns, std::memory_order_release);
   }
-  /// By that thread: its kernel runs from now on.
+  /// By that thread: its kernel runs from now on. `usual_ns`: what one of its kind takes; 0: not known.
   void runs(std::uint32_t thread_id, std::int64_t now_ns, std::int64_t usual_ns) noexcept {
     if (!is_of(thread_id)) return;
     usual_ns_.store(usual_ns, std::memory_order_relaxed);
@@ -55,9 +56,9 @@ class LaunchWatch {
   bool overdue(std::int64_t now_ns, std::int64_t limit_ns, Launch* launch) noexcept {
     const bool setting_up = setting_up_.load(std::memory_order_acquire);
     const std::int64_t since_ns = since_ns_.load(std::memory_order_acquire);
-    const std::int64_t all_ns = setting_up
-                                    ? kPatience * limit_ns
-                                    : limit_ns + kUsualTimes * usual_ns_.load(std::memory_order_relaxed);
+    const std::int64_t usual_ns = usual_ns_.load(std::memory_order_relaxed);
+    const std::int64_t all_ns =
+        setting_up || usual_ns == 0 ? kPatience * limit_ns : limit_ns + kUsualTimes * usual_ns;
     if (since_ns == 0 || now_ns - since_ns < all_ns || since_ns == reported_ns_) return false;
     reported_ns_ = since_ns;
     *launch = {name_.load(std::memory_order_relaxed), kernel_id_.load(std::memory_order_relaxed),

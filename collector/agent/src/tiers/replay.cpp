@@ -733,7 +733,7 @@ void Replay::close_session() noexcept {
   }
   session_open_.store(false, std::memory_order_release);
   if (untraced_.exchange(false))
-    if (const CUptiResult r = api_.activity_enable(CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL); r != CUPTI_SUCCESS)
+    if (const CUptiResult r = trace_kernels(true); r != CUPTI_SUCCESS)
       message(Severity::error, spool::Topic::timeline_refused,
               "kernels are no longer traced after counting instructions: " + api_.error_text(r));
 }
@@ -742,7 +742,15 @@ void Replay::close_session() noexcept {
 // runs to its end first, so that its records are whole.
 void Replay::stop_tracing() noexcept {
   if (driver_.ctx_synchronize != nullptr) driver_.ctx_synchronize();
-  if (api_.activity_disable(CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL) == CUPTI_SUCCESS) untraced_.store(true);
+  if (trace_kernels(false) == CUPTI_SUCCESS) untraced_.store(true);
+}
+
+CUptiResult Replay::trace_kernels(bool on) noexcept {
+  try {
+    return trace_kernels_ ? trace_kernels_(on) : CUPTI_ERROR_NOT_INITIALIZED;
+  } catch (...) {
+    return CUPTI_ERROR_UNKNOWN;
+  }
 }
 
 void Replay::close() noexcept {

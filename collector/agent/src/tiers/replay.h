@@ -101,6 +101,8 @@ class Replay {
   /// `put_off`: the counters of the step that is about to be counted are in use by somebody else; true if a step to
   /// come tries again, so that nothing is reported of this one.
   void put_off_by(std::function<bool()> put_off) { put_off_ = std::move(put_off); }
+  /// `trace`: switches the records of kernels off (false) and on, for counters beside which there are none.
+  void trace_kernels_by(std::function<CUptiResult(bool on)> trace) { trace_kernels_ = std::move(trace); }
   /// A session is open, or a step waits for one.
   bool holds_counters() const noexcept {
     return state_.load(std::memory_order_acquire) != State::idle ||
@@ -283,6 +285,7 @@ class Replay {
   void close_session() noexcept;
   void forget_events() noexcept;
   void stop_tracing() noexcept;
+  CUptiResult trace_kernels(bool on) noexcept;
   void close() noexcept;
   void report(spool::CounterStatus status, std::string_view reason) noexcept;
   void message(Severity severity, spool::Topic topic, const std::string& text, Refusal refusal = {}) noexcept;
@@ -327,6 +330,7 @@ class Replay {
 
   std::atomic<State> state_{State::idle};
   std::atomic<bool> untraced_{false};
+  std::function<CUptiResult(bool on)> trace_kernels_;
   std::atomic<bool> left_over_{false};  // the session was kept for a step that did not come
   std::atomic<bool> session_open_{false}, in_use_at_start_{false};
   int failed_requests_ = 0;        // ask_availability(): the agent's thread
