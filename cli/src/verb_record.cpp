@@ -39,7 +39,7 @@ Result<launch::CaptureOutcome> import_capture(const launch::CaptureRequest& requ
   options.overwrite = request.overwrite;
   options.ceilings_directory = store::ceilings_directory();
   options.power_limits_w = limits.get();
-  options.kept_tracing = kept_tracing_beside(program);
+  if (!request.program_runs) options.kept_tracing = kept_tracing_beside(program);
   if (request.progress) {
     options.progress = [&request](const import::ImportProgress& progress) {
       request.progress({progress.done_bytes, progress.total_bytes});

@@ -11,10 +11,10 @@
 #include "recording/order.h"
 #include "ridgeline/base/secrets.h"
 #include "ridgeline/base/text.h"
-#include "spool/block_calls.h"
 #include "spool/collective_import.h"
 #include "spool/counter_import.h"
 #include "spool/intervention_import.h"
+#include "spool/price_ahead.h"
 #include "spool/spool_devices.h"
 #include "spool/spool_events.h"
 #include "spool/stall_import.h"
@@ -61,9 +61,7 @@ class Process {
       rows_.add_device(ordinal, device_of(reader_, device));
     define_paths();
     write_all_steps();
-    if (const auto price = price_of(spool_.blocks, spool_, in_.kept_tracing,
-                                    [&](const auto& blocks) { return calls_of_blocks(reader_, blocks); }))
-      rows_.say(Severity::info, *price);
+    PriceAhead price(reader_, spool_, in_.kept_tracing);
     import::write_windows(rows_, spool_);
     if (spool_.steps_found) rows_.say(Severity::info, *spool_.steps_found);
     write_messages();
@@ -73,6 +71,7 @@ class Process {
     write_samples();
     write_interventions(reader_, spool_, rows_, kernels_);
     if (spool_.has_stalls) write_stalls(reader_, spool_, rows_, kernels_, {});
+    if (const auto paid = price.get()) rows_.say(Severity::info, *paid);
     write_verdicts();
     writer_.checkpoint();
     ++summary_.processes;

@@ -219,12 +219,25 @@ ScannedSpool scan_definitions(const Reader& reader, const OffsetProgress& progre
 
 namespace {
 
-// Of the agent's steps none is past the warm-up.
+// Fewer steps on the timeline than this, with the program at its end: it had most of its steps before they were found.
+constexpr int kFewSteps = 20;
+
+// Of the agent's steps none has more than a time, and there are few of those.
 bool wants_steps(const ScannedSpool& spool) {
-  return std::all_of(spool.steps.begin(), spool.steps.end(), [](const auto& step) {
-    return step.second.stretch || (step.second.source == StepSource::period &&
-                                   step.second.phase == Phase::warmup && !step.second.counters);
-  });
+  if (!spool.blocks.empty()) return false;
+  int on_timeline = 0;
+  for (const auto& [index, step] : spool.steps) {
+    if (step.stretch) continue;
+    if (step.source != StepSource::period || step.counters) return false;
+    if (step.phase != Phase::warmup && (step.phase != Phase::timeline || ++on_timeline == kFewSteps))
+      return false;
+  }
+  return true;
+}
+
+std::ptrdiff_t steps_of_program(const std::map<std::uint32_t, RecordedStep>& steps) {
+  return std::count_if(steps.begin(), steps.end(),
+                       [](const auto& step) { return !step.second.stretch && !step.second.superseded; });
 }
 
 }  // namespace
@@ -265,7 +278,12 @@ void search_steps(const Reader& reader, ScannedSpool& spool, bool by_ranges) {
     if (path != spool.paths.end())
       events.names.try_emplace(range.path, reader.string_or(path->second.name, "?"));
   }
+  const std::map<std::uint32_t, RecordedStep> of_agent = spool.steps;
   find_steps(std::move(events), spool);
+  if (!spool.steps_found || steps_of_program(spool.steps) > steps_of_program(of_agent)) return;
+  spool.steps = of_agent;
+  spool.steps_found.reset();
+  spool.placed.clear();
 }
 
 void scan_launches(const Reader& reader, ScannedSpool& spool, const OffsetProgress& progress) {

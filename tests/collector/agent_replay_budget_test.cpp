@@ -48,6 +48,23 @@ std::map<std::uint32_t, std::uint32_t> kernels_of(const FakeProgram::Contents& c
   return counts;
 }
 
+// Of 4 s a quarter is for start and end, and as much for the rows of 200,000 launches.
+TEST(ReplayBudget, LeavesRoomForTheRowsOfALongTimeline) {
+  const auto used = [](int launches_before) {
+    FakeCupti cupti;
+    LongSteps p(cupti, "4000", 10'000'000, "timeline=2,replay=6");
+    for (int i = 0; i < launches_before; ++i) p.program.launch("outside");
+    for (int i = 0; i < 6; ++i) p.step();
+    p.program.session().at_exit(spool::EndReason::exit);
+    const std::string said = measured(p.program).message(spool::Topic::replay);
+    const std::string words = "counting used ";
+    const std::size_t at = said.find(words);
+    return at == std::string::npos ? -1.0 : std::stod(said.substr(at + words.size()));
+  };
+  EXPECT_NEAR(used(0), 2.8, 0.2);
+  EXPECT_NEAR(used(200'000), 1.8, 0.2);
+}
+
 TEST(ReplayBudget, CountsAllWhereThatFits) {
   FakeCupti cupti;
   LongSteps p(cupti, "10000", 1'350'000);

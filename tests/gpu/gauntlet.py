@@ -134,6 +134,8 @@ def drawn(kind, seed, number, stalls=False, begins_later=False):
     arguments, options = [], []
     # From 20 timeline steps on some run without being recorded, from 72 on more in a row.
     timeline = random_.randrange(20, 41) if random_.random() < 0.4 else random_.randrange(3, 9)
+    if kind.name in SLOW_STEPS:  # a hundred of them take minutes beside a dozen other programs
+        timeline = min(timeline, 8)
     if timeline >= 20 and kind.name not in LONG_STEPS and random_.random() < 0.3:
         timeline = random_.randrange(72, 121)
     parts = [f"warmup={random_.randrange(1, 12)}", f"timeline={timeline}"]

@@ -1,9 +1,11 @@
 // What recording costs, from blocks of steps; and steps beside the schedule in the capture.
 #include "recording/price.h"
 
+#include <atomic>
 #include <cmath>
 
 #include "import/import_testing.h"
+#include "spool/price_ahead.h"
 #include "support/accepted_cases.h"
 
 namespace ridgeline::import::testing {
@@ -126,6 +128,34 @@ TEST(RecordingPrice, WhatTracingKeepsTakingIsTakenOffInProportion) {
   EXPECT_EQ(shorter->number("kept_ns"), 0) << "shorter by chance";
   EXPECT_NEAR(static_cast<double>(shorter->number("recorded_ns") - shorter->number("alone_ns")), -133'333, 2)
       << "as much off as on, or it would be too much in the mean";
+}
+
+// The measurement is made beside the rest of the import, and only where the price depends on it.
+TEST(RecordingPrice, MeasuredAheadIsTheSame) {
+  const TemporaryDirectory directory;
+  FakeSpool written(directory.path());
+  written.end();
+  std::string error;
+  const auto reader = spool::Reader::open(written.file(), &error);
+  ASSERT_TRUE(reader) << error;
+  ScannedSpool spool;
+  std::atomic<int> asked{0};
+  const std::function<std::optional<KeptTracing>()> ask = [&] {
+    ++asked;
+    return KeptTracing{1.1, 0.2};
+  };
+  EXPECT_FALSE(PriceAhead(*reader, spool, ask).get()) << "no blocks";
+  EXPECT_EQ(asked, 0);
+  spool.blocks = host_bound_blocks();
+  const auto ahead = PriceAhead(*reader, spool, ask).get();
+  ASSERT_TRUE(ahead);
+  EXPECT_EQ(asked, 1);
+  EXPECT_EQ(*ahead, *price_of(spool.blocks, spool, ask));
+  EXPECT_EQ(ahead->number("kept_known"), 1);
+  const auto unknown = PriceAhead(*reader, spool, {}).get();
+  ASSERT_TRUE(unknown);
+  EXPECT_EQ(unknown->number("kept_known"), 0);
+  EXPECT_EQ(unknown->number("alone_ns"), 30'000'000);
 }
 
 // The host is through with its three steps in 3 ms, the device in 90 and 99.

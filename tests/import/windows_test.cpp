@@ -234,6 +234,58 @@ TEST_F(WindowImport, StepsByPeriodSaySoAndGiveWay) {
             "period warmup,period warmup,period warmup,nvtx warmup,nvtx timeline,nvtx timeline,nvtx after");
 }
 
+// Forty steps, of which the agent found the last ones: five as warm-up, the others on the timeline.
+std::string steps_of(FakeSpool& spool, int first, std::uint16_t flags, Phase last) {
+  spool.process(4242, "warmup=5,timeline=34,sample=2");
+  window(spool, WindowEdge::open, WindowCause::start);
+  for (int step = 0; step < 40; ++step) {
+    spool.advance(1'500'000);
+    const auto index = static_cast<std::uint32_t>(step - first);
+    const Phase phase = step < first + 5 ? Phase::warmup : step == 39 ? last : Phase::timeline;
+    if (step >= first) spool.begin_step(index, phase, 0, flags);
+    for (std::uint32_t i = 0; i < 12; ++i) {
+      const spool::LaunchRecord call = spool.call();
+      spool.put(call);
+      spool.advance(2000);
+      spool::KernelRecord kernel = spool.kernel_of(call);
+      kernel.kernel_id = 1 + i % 3;
+      kernel.grid_x = 1000 + i;
+      spool.put(kernel);
+    }
+    if (step >= first) spool.end_step(false);
+  }
+  spool.completeness();
+  window(spool, WindowEdge::close, WindowCause::exit);
+  spool.end();
+  return "SELECT group_concat(n || ' ' || source || ' ' || phase, ', ') FROM (SELECT count(*) n, source, "
+         "phase "
+         "FROM step WHERE source <> 'window' GROUP BY source, phase ORDER BY source, phase DESC)";
+}
+
+TEST_F(WindowImport, StepsBeforeThoseThatTheAgentFoundLateAreFound) {
+  FakeSpool spool(directory_.path());
+  const std::string counts = steps_of(spool, 25, spool::kStepByPeriod, Phase::timeline);
+  EXPECT_EQ(scalar(import(), counts), "8 period warmup, 32 period timeline");
+}
+
+TEST_F(WindowImport, StepsOfTheAgentStayWhereTheyAreMany) {
+  FakeSpool spool(directory_.path());
+  const std::string counts = steps_of(spool, 15, spool::kStepByPeriod, Phase::timeline);
+  EXPECT_EQ(scalar(import(), counts), "5 period warmup, 20 period timeline");
+}
+
+TEST_F(WindowImport, StepsOfTheAgentStayWhereTheyAreMarked) {
+  FakeSpool spool(directory_.path());
+  const std::string counts = steps_of(spool, 25, 0, Phase::timeline);
+  EXPECT_EQ(scalar(import(), counts), "5 nvtx warmup, 10 nvtx timeline");
+}
+
+TEST_F(WindowImport, StepsOfTheAgentStayWhereSomeAreSampled) {
+  FakeSpool spool(directory_.path());
+  const std::string counts = steps_of(spool, 25, spool::kStepByPeriod, Phase::sample);
+  EXPECT_EQ(scalar(import(), counts), "5 period warmup, 9 period timeline, 1 period sample");
+}
+
 TEST_F(WindowImport, TheNewestCodeOfAKernelCounts) {
   FakeSpool spool(directory_.path());
   // Chunks of several threads stand in no order: the newer record comes first here.

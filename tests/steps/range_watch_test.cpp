@@ -83,6 +83,27 @@ TEST(RangeWatch, KeepsThreadsApart) {
   EXPECT_FALSE(r.range("step", 100, kMs, 3));
 }
 
+// A compiler whose threads try kernels at once, or by turns; each range has the launches of all of them.
+TEST(RangeWatch, LeavesRangesOfOneNameOnSeveralThreadsAlone) {
+  Ranges at_once;
+  for (int round = 0; round < 50; ++round) {
+    for (std::uint32_t thread = 1; thread <= 30; ++thread)
+      at_once.watch.begin("try kernels", thread, at_once.launches, at_once.now);
+    for (std::uint32_t thread = 1; thread <= 30; ++thread) {
+      at_once.launches += 20;
+      at_once.now += kMs;
+      EXPECT_FALSE(at_once.watch.end(thread, at_once.launches, at_once.now, &at_once.found));
+    }
+  }
+  Ranges by_turns;
+  EXPECT_FALSE(by_turns.range("try", 20, kMs, 1));
+  for (std::uint32_t thread = 2; thread <= 30; ++thread)
+    for (int i = 0; i < 50; ++i) EXPECT_FALSE(by_turns.range("try", 20, kMs, thread));
+  std::uint32_t needed = 1;
+  while (!by_turns.range("try", 20, kMs, 31)) ASSERT_LT(++needed, 1000u);
+  EXPECT_EQ(needed, RangeWatch::kMinOfSeveralThreads) << "it is on one thread now";
+}
+
 TEST(RangeWatch, FindsTheSeriesAmongManyNames) {
   Ranges r;
   for (int i = 0; i < 200; ++i) {
@@ -113,6 +134,30 @@ TEST(RangeWatch, OthersTakeThePlaceOfRangesThatStopComing) {
   while (!r.range("module of the step", 27)) ASSERT_LT(++needed, 100);
   EXPECT_EQ(r.found.name.text(), "module of the step");
   EXPECT_EQ(needed, 24) << "as many as there were of the others";
+}
+
+TEST(RangeWatch, AsMuchTimeTakesThePlaceToo) {
+  Ranges r;
+  while (!r.range("try 1", 20, kMs)) {
+  }
+  r.watch.take(r.found);
+  for (int i = 0; i < 500; ++i) {
+    r.watch.step(r.launches);
+    r.launches += 20;
+    r.now += kMs;
+  }
+  Ranges settled = r;
+  int needed = 1;
+  while (!r.range("module of the step", 27, 10 * kMs)) ASSERT_LT(++needed, 1000);
+  EXPECT_EQ(needed, 51) << "503 ms";
+  // Where what was measured is complete, both are wanted.
+  needed = 1;
+  const auto ends = [&] {
+    settled.watch.begin("module of the step", 1, settled.launches, settled.now);
+    return settled.watch.end(1, settled.launches += 27, settled.now += 10 * kMs, &settled.found, true);
+  };
+  while (!ends()) ASSERT_LT(++needed, 1000);
+  EXPECT_EQ(needed, 503);
 }
 
 TEST(RangeWatch, AnEvaluationDoesNotTakeThePlaceOfTheSteps) {

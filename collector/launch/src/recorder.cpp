@@ -396,6 +396,7 @@ class Recording {
   Result<RecordSummary> capture(bool program_runs = false) {
     CaptureRequest request;
     request.spool_directory = spool_.path();
+    request.program_runs = program_runs;
     request.progress = [this](const CaptureProgress& progress) { tell(RecordStage::importing, progress); };
     tell(RecordStage::importing);
     CaptureOutcome outcome;

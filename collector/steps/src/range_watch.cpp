@@ -20,7 +20,9 @@ void RangeWatch::begin(std::string_view name, std::uint32_t thread_id, std::uint
   const FoldedName folded(name);
   Series* own = nullptr;
   for (std::size_t i = 0; i < count_ && own == nullptr; ++i)
-    if (series_[i].thread_id == thread_id && series_[i].name == folded) own = &series_[i];
+    if (series_[i].name == folded) own = &series_[i];
+  const bool hops = own != nullptr && own->thread_id != thread_id;
+  const bool anew = own == nullptr || hops;
   if (own == nullptr) {
     // Of too many names those that came once give way.
     if (count_ < kMaxSeries) {
@@ -30,9 +32,12 @@ void RangeWatch::begin(std::string_view name, std::uint32_t thread_id, std::uint
         if (!s.open && (own == nullptr || s.ranges < own->ranges)) own = &s;
       if (own == nullptr) return;
     }
+  }
+  if (anew) {
     *own = Series{};
     own->name = folded;
     own->thread_id = thread_id;
+    own->of_several = hops;
     own->first = launches;
   }
   own->open = true;
@@ -53,8 +58,15 @@ void RangeWatch::step(std::uint64_t launches) noexcept {
   }
 }
 
-bool RangeWatch::end(std::uint32_t thread_id, std::uint64_t launches, std::int64_t now_ns,
-                     Found* found) noexcept {
+bool RangeWatch::is_enough(const Series& series, bool settled) const noexcept {
+  if (series.of_several && series.ranges < kMinOfSeveralThreads) return false;
+  if (steps_ == 0) return series.ranges >= kMinRanges;
+  const bool as_many = series.ranges >= steps_, as_long = series.ns >= steps_ * step_ns_;
+  return series.ranges >= kMinInPlace && (settled ? as_many && as_long : as_many || as_long);
+}
+
+bool RangeWatch::end(std::uint32_t thread_id, std::uint64_t launches, std::int64_t now_ns, Found* found,
+                     bool settled) noexcept {
   for (std::size_t i = 0; i < count_; ++i) {
     Series& s = series_[i];
     if (!s.open || s.thread_id != thread_id) continue;
@@ -64,12 +76,11 @@ bool RangeWatch::end(std::uint32_t thread_id, std::uint64_t launches, std::int64
     s.inside += launches - s.begin;
     s.ns += now_ns - s.start_ns;
     const std::uint64_t all = launches - s.first;
-    const std::uint32_t wanted = steps_ == 0 ? kMinRanges : std::max(kMinInPlace, steps_);
-    if (s.ranges < wanted || all == 0 || s.empty * 4 > s.ranges || s.ns / s.ranges < kShortestNs)
+    if (!is_enough(s, settled) || all == 0 || s.empty * 4 > s.ranges || s.ns / s.ranges < kShortestNs)
       return false;
     const double share = static_cast<double>(s.inside) / static_cast<double>(all);
     if (share < kMinShare) return false;
-    *found = {s.name, s.ranges, share};
+    *found = {s.name, s.ranges, share, s.ns / s.ranges};
     return true;
   }
   return false;

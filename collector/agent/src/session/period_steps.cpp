@@ -109,7 +109,7 @@ void PeriodSteps::on_range_end(const ThreadState& thread, std::int64_t now_ns) n
   steps::RangeWatch::Found found;
   {
     SpinGuard guard(ranges_lock_);
-    if (session_.steps.schedule_over() || !ranges_.end(thread.thread_id, launches(), now_ns, &found) ||
+    if (!ranges_.end(thread.thread_id, launches(), now_ns, &found, session_.steps.schedule_over()) ||
         !session_.steps.adopt(found.name))
       return;
     ranges_.take(found);

@@ -254,13 +254,12 @@ int Session::nvtx_push(const void* domain, spool::StringId domain_name, std::str
   const std::string_view step_name = session_.steps.step_name(name);
   const bool marks_step = !step_name.empty();
   if (period_.watches() && marks_step) period_.steps_are_marked(*thread);
-  if (marks_step && period_.took_ranges())
-    period_.on_step_range();
-  else if (!marks_step && thread->depth == 0 && (period_.watches() || period_.took_ranges()))
+  if (!marks_step && thread->depth == 0 && (period_.watches() || period_.took_ranges()))
     period_.on_range_begin(*thread, name);
   // Steps that are numbered in their names share a path, or no two steps would have a range in common.
   const std::string_view path_name = marks_step ? step_name : name;
   const bool is_step = marks_step && conductor_.begin(*thread, 0, &step_index);
+  if (is_step && period_.took_ranges()) period_.on_step_range();
   const std::int64_t now = session_.now_ns();
   NvtxFrame* frame = session_.nvtx.push(*thread, domain, domain_name, session_.writer.intern(path_name),
                                         attributes, now, step_index);

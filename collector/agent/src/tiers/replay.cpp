@@ -13,9 +13,9 @@ namespace ridgeline::agent {
 namespace {
 
 // What a recording takes besides counting: CUPTI's start and the end of the capture, and of a launch its callback, its
-// record and its row (docs/results/collector.md, on top of programs with 13,000 to 660,000 launches). It is never more
-// than this part of the budget: a long program has its timeline, however short the budget.
-constexpr std::int64_t kBesideNs = 1500 * 1'000'000LL, kBesideKernelNs = 6000, kBesidePart = 4;
+// record and its row (docs/results/collector.md, on top of programs with 13,000 to 660,000 launches). Neither is ever
+// more than this part of the budget: a long program has its timeline, however short the budget.
+constexpr std::int64_t kBesideNs = 2000 * 1'000'000LL, kBesideKernelNs = 6000, kBesidePart = 4;
 constexpr std::int64_t kMillisecond = 1'000'000;
 // The first replay step may come before prepare() is through; it waits in the launch, this long at most.
 constexpr std::chrono::seconds kReadyTimeout{10};
@@ -293,8 +293,9 @@ bool Replay::affords(std::int64_t ns) noexcept {
 void Replay::set_aside(std::uint64_t kernels) noexcept {
   const std::lock_guard<std::mutex> guard(mutex_);
   const std::uint64_t of_all = budget_.kernels_of_all(kernels);
-  count_plan_.set_aside(std::min(kBesideNs + static_cast<std::int64_t>(of_all) * kBesideKernelNs,
-                                 count_plan_.budget_ns() / kBesidePart));
+  const std::int64_t max_ns = count_plan_.budget_ns() / kBesidePart;
+  count_plan_.set_aside(std::min(kBesideNs, max_ns) +
+                        std::min(static_cast<std::int64_t>(of_all) * kBesideKernelNs, max_ns));
 }
 
 void Replay::report_plan() noexcept try {

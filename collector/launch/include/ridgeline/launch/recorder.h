@@ -35,6 +35,7 @@ struct CaptureRequest {
   std::string spool_directory;  // with its launch manifest; left as it is
   std::string output;
   bool overwrite = false;
+  bool program_runs = false;                             // nothing may be measured beside it
   std::function<void(const CaptureProgress&)> progress;  // may be empty
 };
 
