@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <map>
+#include <numeric>
 #include <optional>
 #include <utility>
 
@@ -78,7 +79,14 @@ std::optional<steps::Period> find_period(const Launches& launches) {
   if (!search.find_anywhere(sequence.data(), sequence.size(), &period) || period.repeats < kMinRepeats)
     return std::nullopt;
   // What the program ended with, and no more, is no step of it.
-  if (sequence.size() - period.begin < sequence.size() / 4) return std::nullopt;
+  const auto kernels = [](auto first, auto last) {
+    return std::accumulate(
+        first, last, std::uint64_t{0},
+        [](std::uint64_t sum, const SearchedLaunch& launch) { return sum + launch.kernels; });
+  };
+  if (kernels(launches.begin() + period.begin, launches.end()) <
+      kernels(launches.begin(), launches.end()) / 4)
+    return std::nullopt;
   take_time_on_device(launches, period);
   return period;
 }

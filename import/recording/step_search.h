@@ -20,6 +20,7 @@ struct SearchedLaunch {
   steps::Key key = 0;
   bool graph = false;
   std::int64_t start_ns = 0;  ///< of its execution; 0: not known
+  std::uint32_t kernels = 1;  ///< of a graph as many as are known
 };
 
 /// A range of the program that no other is round.

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <unordered_map>
 #include <unordered_set>
 #include <utility>
 
@@ -245,13 +246,19 @@ std::ptrdiff_t steps_of_program(const std::map<std::uint32_t, RecordedStep>& ste
 void search_steps(const Reader& reader, ScannedSpool& spool, bool by_ranges) {
   if (spool.windows.empty() || !wants_steps(spool)) return;
   SearchedEvents events;
-  std::unordered_set<std::uint32_t> graphs;
+  std::unordered_map<std::uint32_t, std::size_t> graphs;  // by correlation id
   LaunchJoin join;
   const auto note = [&](const Execution& execution, const Call* call) {
     if (call == nullptr) return;
     // What a stretch takes longer is no part of a step.
     if (const auto in = spool.steps.find(call->step); in != spool.steps.end() && in->second.stretch) return;
-    if ((call->graph && !graphs.insert(call->correlation_id).second)) return;
+    if (call->graph) {
+      const auto [known, fresh] = graphs.try_emplace(call->correlation_id, events.launches.size());
+      if (!fresh) {
+        ++events.launches[known->second].kernels;
+        return;
+      }
+    }
     events.launches.push_back(
         {call->enter_ns.value_or(execution.start_ns), call->correlation_id, execution.context_id,
          call->graph ? steps::graph_key(execution.graph_id)

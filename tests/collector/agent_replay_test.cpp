@@ -525,6 +525,27 @@ TEST(Replay, KeepsAProgramsKernelThatIsCalledAsCuptisOwn) {
   EXPECT_EQ(measured(r.program).kernels.size(), 2u);
 }
 
+// JAX's compiler loads and drops a module for each kernel that it tries.
+TEST(Replay, KeepsAKernelThatLiesWhereAnotherDid) {
+  FakeCupti cupti;
+  Ready r(cupti);
+  std::string name = "k1", cubin(64, '\0');
+  r.program.function = reinterpret_cast<CUfunction>(0x500);
+  r.program.push("step");
+  r.program.launch(name.c_str());
+  name[1] = '7';  // the module is gone, and another one is loaded by the launch itself
+  r.program.while_running = [&] { r.program.load_module(cubin); };
+  const std::uint32_t id = r.program.launch(name.c_str());
+  const auto now = static_cast<std::uint64_t>(cupti.clock_ns);
+  r.program.deliver({FakeProgram::kernel(id, "k7", now, now + 5)});
+  r.program.while_running = nullptr;
+  r.program.pop();
+  const auto c = measured(r.program);
+  EXPECT_EQ(c.totals.own_kernel_records, 0u);
+  ASSERT_EQ(c.kernels.size(), 1u);
+  EXPECT_EQ(c.kernels[0].correlation_id, id);
+}
+
 TEST(Replay, FinishesOnTheNextLaunchIfTheStepEndsElsewhere) {
   FakeCupti cupti;
   Ready r(cupti);

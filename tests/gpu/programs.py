@@ -361,9 +361,11 @@ def judge_price(table, done, alone, phases, ended_s, wrong):
 def periods_of_a_step(capture):
     """How often the period comes in a step: more than once where a host is through with it in less than a millisecond."""
     with open_capture(capture) as db:
-        said = [row[0] or "" for row in db.execute("SELECT reason_text FROM v_message WHERE reason_code LIKE 'steps%' ORDER BY reason_id")]
-    found = re.search(r"periods=(\d+)|launch(?:es)?, (\d+) times", said[-1]) if said else None
-    return int(found.group(1) or found.group(2)) if found else 1
+        of_import = db.execute("SELECT value FROM reason_value JOIN v_message USING (reason_id) WHERE name = 'periods'").fetchone()
+        of_agent = db.execute("SELECT reason_text FROM v_message WHERE reason_code = 'steps' AND reason_text LIKE '%launch%' "
+                              "ORDER BY time_ns DESC").fetchone()
+    found = re.search(r"launch(?:es)?, (\d+) times", of_agent[0]) if of_agent else None
+    return int(of_import[0]) if of_import else int(found.group(1)) if found else 1
 
 
 def judge(checks, name, ridgeline, capture, done, program, uuids, watch, alone):

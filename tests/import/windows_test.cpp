@@ -1,4 +1,6 @@
 // What import makes of recording windows and of steps that no range marks.
+#include <random>
+
 #include "import/import_testing.h"
 
 namespace ridgeline::import::testing {
@@ -266,6 +268,45 @@ TEST_F(WindowImport, StepsBeforeThoseThatTheAgentFoundLateAreFound) {
   FakeSpool spool(directory_.path());
   const std::string counts = steps_of(spool, 25, spool::kStepByPeriod, Phase::timeline);
   EXPECT_EQ(scalar(import(), counts), "8 period warmup, 32 period timeline");
+}
+
+// Few of the launches are the steps', most of the kernels are: they are in graphs.
+TEST_F(WindowImport, StepsOfGraphsBehindALongStartAreFound) {
+  FakeSpool spool(directory_.path());
+  window(spool, WindowEdge::open, WindowCause::start);
+  const auto kernel_of = [&](const spool::LaunchRecord& call, std::uint32_t grid) {
+    spool::KernelRecord kernel = spool.kernel_of(call);
+    kernel.grid_x = grid;
+    return kernel;
+  };
+  std::mt19937 random(7);
+  for (int i = 0; i < 600; ++i) {
+    const spool::LaunchRecord call = spool.call();
+    spool.put(call);
+    spool::KernelRecord kernel = kernel_of(call, 1 + random() % 977);
+    kernel.kernel_id = 1 + random() % 3;
+    spool.put(kernel);
+    spool.advance(1000);
+  }
+  for (int step = 0; step < 70; ++step) {
+    const spool::LaunchRecord call = spool.call();
+    spool.put(call);
+    spool.put(kernel_of(call, 5000));
+    const spool::LaunchRecord graph = spool.call(spool::kLaunchIsGraph);
+    spool.put(graph);
+    for (std::uint32_t node = 0; node < 60; ++node) {
+      spool::KernelRecord kernel = kernel_of(graph, 6000 + node);
+      kernel.header.flags = spool::kGraphNode;
+      kernel.graph_id = 1;
+      kernel.graph_node_id = node + 1;
+      spool.put(kernel);
+    }
+    spool.advance(4'800'000);
+  }
+  spool.completeness();
+  window(spool, WindowEdge::close, WindowCause::exit);
+  spool.end();
+  EXPECT_EQ(scalar(import(), "SELECT count(*) FROM step WHERE source = 'period' AND status = 'ok'"), "70");
 }
 
 TEST_F(WindowImport, StepsOfTheAgentStayWhereTheyAreMany) {

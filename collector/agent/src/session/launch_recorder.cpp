@@ -214,15 +214,21 @@ std::uint32_t LaunchRecorder::code_of(ThreadState& thread, const CUpti_CallbackD
   const ThreadState::CachedKernel& cached = *thread.launch_kernel;
   const std::uint32_t modules = session_.module_generation.load(std::memory_order_acquire);
   if (!cached.code_known || cached.module_generation != modules) [[unlikely]]
-    return learn_code(thread, data.symbolName);
+    return learn_code(thread, data);
   return cached.code;
 }
 
-// Looked up again: the call may have loaded a module.
-std::uint32_t LaunchRecorder::learn_code(ThreadState& thread, const char* name) const noexcept {
-  auto& cached = cached_kernel(thread, name);
+// Looked up again: the call may have loaded a module. Then the function and the name may lie where those of a kernel did
+// whose module is gone, which is not always told: what the entry of the call took for that kernel is put right, or the
+// record of this one would be taken for CUPTI's.
+std::uint32_t LaunchRecorder::learn_code(ThreadState& thread, const CUpti_CallbackData& data) const noexcept {
+  auto& cached = cached_kernel(thread, data.symbolName);
+  if (thread.launch_kernel_id != 0 && thread.launch_kernel_id != cached.kernel_id) {
+    thread.launch_kernel_id = cached.kernel_id;
+    session_.seen->mark(data.correlationId, cached.kernel_id);
+  }
   if (!cached.code_known) {
-    cached.code = session_.kernels.code_of(cached.function, name);
+    cached.code = session_.kernels.code_of(cached.function, data.symbolName);
     cached.code_known = cached.function != nullptr;
   }
   return cached.code;

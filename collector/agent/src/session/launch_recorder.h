@@ -62,7 +62,7 @@ class alignas(64) LaunchRecorder {
   [[gnu::always_inline]] inline std::uint32_t code_of(ThreadState& thread,
                                                       const CUpti_CallbackData& data) const noexcept;
   [[gnu::cold]] [[gnu::noinline]] std::uint32_t learn_code(ThreadState& thread,
-                                                           const char* name) const noexcept;
+                                                           const CUpti_CallbackData& data) const noexcept;
   /// True if it took time.
   [[gnu::always_inline]] inline bool attend(ThreadState& thread, CUpti_CallbackId id,
                                             const CUpti_CallbackData& data) noexcept;
