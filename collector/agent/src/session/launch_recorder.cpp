@@ -218,9 +218,9 @@ std::uint32_t LaunchRecorder::code_of(ThreadState& thread, const CUpti_CallbackD
   return cached.code;
 }
 
-// Looked up again: the call may have loaded a module. Then the function and the name may lie where those of a kernel did
-// whose module is gone, which is not always told: what the entry of the call took for that kernel is put right, or the
-// record of this one would be taken for CUPTI's.
+// Looked up again: the call may have loaded a module. Then the function and the name may lie where those of a kernel
+// did whose module is gone, which is not always told: what the entry of the call took for that kernel is put right, or
+// the record of this one would be taken for CUPTI's.
 std::uint32_t LaunchRecorder::learn_code(ThreadState& thread, const CUpti_CallbackData& data) const noexcept {
   auto& cached = cached_kernel(thread, data.symbolName);
   if (thread.launch_kernel_id != 0 && thread.launch_kernel_id != cached.kernel_id) {
