@@ -305,7 +305,7 @@ std::string excess_text(const Finding& f) {
 constexpr std::pair<std::string_view, std::string_view> kIdleWords[] = {
     {"host_bound_ns", "the CPU was late with the next launch"},
     {"synchronisation_ns", "the CPU waited for the GPU and launched nothing meanwhile"},
-    {"launch_bound_ns", "the next launch was just being made"},
+    {"launch_bound_ns", "the next launch was being made, or starting"},
     {"queued_ns", "launched work waited for an event, a copy or a stream"},
     {"unknown_ns", "nothing says why"},
     {"tail_ns", "after the last work of the {}"},

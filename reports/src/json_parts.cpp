@@ -182,7 +182,8 @@ JsonPart ranking_options_json(const analyzer::RankingOptions& options) {
 
 namespace {
 
-Json reach_json(const std::optional<analyzer::StepReach>& reach) {
+// `judged`: some launch is, so that there is something that a step could be shorter by.
+Json reach_json(const std::optional<analyzer::StepReach>& reach, bool judged) {
   if (!reach) return nullptr;
   if (!reach->known()) {
     return {{"known", false},
@@ -191,13 +192,14 @@ Json reach_json(const std::optional<analyzer::StepReach>& reach) {
             {"simulated_ns", reach->simulated_ns}};
   }
   const auto step = static_cast<double>(reach->measured_ns);
-  const auto share = [&](double ns) { return step > 0 ? ns / step : 0; };
+  const auto saved = [&](double ns) { return judged ? Json(ns) : Json(nullptr); };
+  const auto share = [&](double ns) { return saved(step > 0 ? ns / step : 0); };
   Json json = {{"known", true},
                {"measured_ns", reach->measured_ns},
                {"simulated_ns", reach->simulated_ns},
                {"without_gpu_ns", reach->without_gpu_ns},
-               {"target_ns", reach->target_ns},
-               {"stretch_ns", reach->stretch_ns},
+               {"target_ns", saved(reach->target_ns)},
+               {"stretch_ns", saved(reach->stretch_ns)},
                {"target_ratio", share(reach->target_ns)},
                {"stretch_ratio", share(reach->stretch_ns)},
                {"launches", reach->launches},
@@ -216,23 +218,25 @@ Json reach_json(const std::optional<analyzer::StepReach>& reach) {
 
 JsonPart ranking_totals_json(const analyzer::Ranking& ranking) {
   const analyzer::RankingTotals& t = ranking.totals;
+  const bool judged = t.measured_calls > 0;
+  const auto known = [&](double value) { return judged ? Json(value) : Json(nullptr); };
   return Json({{"rows", ranking.rows.size()},
                {"step_ns", t.step_ns},
                {"calls", t.calls},
                {"time_ns", t.time_ns},
-               {"saved_target_ns", t.saved_target_ns},
-               {"saved_stretch_ns", t.saved_stretch_ns},
-               {"saved_target_ratio", t.saved_target_share},
-               {"saved_stretch_ratio", t.saved_stretch_share},
-               {"reach", reach_json(ranking.reach)},
-               {"saved_target_exposed_ns", t.saved_target_exposed_ns},
+               {"saved_target_ns", known(t.saved_target_ns)},
+               {"saved_stretch_ns", known(t.saved_stretch_ns)},
+               {"saved_target_ratio", known(t.saved_target_share)},
+               {"saved_stretch_ratio", known(t.saved_stretch_share)},
+               {"reach", reach_json(ranking.reach, judged)},
+               {"saved_target_exposed_ns", known(t.saved_target_exposed_ns)},
                {"memory_bound_time_ns", t.bounds.memory_ns},
                {"compute_bound_time_ns", t.bounds.compute_ns},
                {"latency_bound_time_ns", t.bounds.latency_ns},
-               {"saved_target_latency_ns", t.saved_target_latency_ns},
-               {"saved_stretch_latency_ns", t.saved_stretch_latency_ns},
-               {"saved_target_sampled_ns", t.saved_target_sampled_ns},
-               {"saved_stretch_exposed_ns", t.saved_stretch_exposed_ns},
+               {"saved_target_latency_ns", known(t.saved_target_latency_ns)},
+               {"saved_stretch_latency_ns", known(t.saved_stretch_latency_ns)},
+               {"saved_target_sampled_ns", known(t.saved_target_sampled_ns)},
+               {"saved_stretch_exposed_ns", known(t.saved_stretch_exposed_ns)},
                {"measured_time_ns", t.measured_time_ns},
                {"launch_bound_time_ns", t.too_short_time_ns},
                {"no_roof_time_ns", t.no_roof_time_ns},
@@ -241,8 +245,8 @@ JsonPart ranking_totals_json(const analyzer::Ranking& ranking) {
                {"launch_bound_calls", t.too_short_calls},
                {"no_roof_calls", t.no_roof_calls},
                {"unmeasured_calls", t.unmeasured_calls},
-               {"time_at_target_ratio", t.time_share_at_target},
-               {"time_at_stretch_ratio", t.time_share_at_stretch}});
+               {"time_at_target_ratio", known(t.time_share_at_target)},
+               {"time_at_stretch_ratio", known(t.time_share_at_stretch)}});
 }
 
 JsonPart declared_json(const std::optional<analyzer::WorkSum>& total) {

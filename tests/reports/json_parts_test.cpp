@@ -80,6 +80,7 @@ std::string totals_as_json() {
   t.step_ns = 100;
   t.calls = 2;
   t.time_ns = 90;
+  t.measured_calls = 2;
   t.saved_target_ns = 20;
   t.saved_stretch_ns = 30;
   t.saved_target_share = 0.2;
