@@ -133,7 +133,8 @@ class CaptureQueries::State {
     const std::size_t row = choose_kernel(by_kernel(*of.analysis), query.kernel).value();
     const auto explained = std::make_shared<const analyzer::KernelExplanation>(
         analyzer::explain_kernel(*of.model, *of.analysis, row));
-    return {keeping(reports::explain_document(*of.model, *of.analysis, *explained, how), of, explained)};
+    return {keeping(reports::explain_document(*of.model, *of.analysis, *explained, query.scope, how), of,
+                    explained)};
   }
   DocumentAnswer answer_to(const NcuCommandQuery& query, const reports::DocumentOptions& how,
                            const analyzer::QueryOptions& ask) {

@@ -19,6 +19,7 @@
 #include "ridgeline/reports/escape.h"
 #include "ridgeline/reports/tables.h"
 #include "ridgeline/reports/why_text.h"
+#include "scope_options.h"
 
 namespace ridgeline::reports {
 namespace {
@@ -107,13 +108,23 @@ std::string nothing_to_do(const Analysis& analysis, const RankingRow& row) {
   return text + ".";
 }
 
-std::vector<std::string> next_commands(const analyzer::Model& model, const RankingRow& row) {
-  return {"ridgeline ncu-command " + shell_quoted({model.path, kernel_display_name(row.kernel)}),
-          "ridgeline what-if " + shell_quoted({model.path, row.normalised_name + "=1.5x"})};
+// A range of time is not simulated.
+std::vector<std::string> next_commands(const analyzer::Model& model, const RankingRow& row,
+                                       const analyzer::Scope& scope) {
+  const std::vector<std::string> same_part = scope_options(scope);
+  const auto command = [&](std::string text, std::vector<std::string> words) {
+    words.insert(words.end(), same_part.begin(), same_part.end());
+    return std::move(text) + shell_quoted(words);
+  };
+  std::vector<std::string> commands = {
+      command("ridgeline ncu-command ", {model.path, kernel_display_name(row.kernel)})};
+  if (!scope.window)
+    commands.push_back(command("ridgeline what-if ", {model.path, row.normalised_name + "=1.5x"}));
+  return commands;
 }
 
 std::string text_of(const analyzer::Model& model, const Analysis& analysis, const KernelExplanation& of,
-                    const DocumentOptions& options) {
+                    const analyzer::Scope& scope, const DocumentOptions& options) {
   const TextStyle& style = options.text;
   const RankingRow& row = analysis.ranking.rows[of.row];
   std::string out = headline(model, analysis, style) + "\n";
@@ -140,13 +151,14 @@ std::string text_of(const analyzer::Model& model, const Analysis& analysis, cons
   }
   if (said.empty()) out += paragraph(nothing_to_do(analysis, row), style);
   // A command is not wrapped, so that it can be copied.
-  for (const std::string& command : next_commands(model, row))
+  for (const std::string& command : next_commands(model, row, scope))
     out.append("  ").append(terminal_safe(command)).append("\n");
   return out + "\n" + footing(model, analysis, options);
 }
 
 std::string explain_markdown(const analyzer::Model& model, const Analysis& analysis,
-                             const KernelExplanation& of, const DocumentOptions& options) {
+                             const KernelExplanation& of, const analyzer::Scope& scope,
+                             const DocumentOptions& options) {
   const RankingRow& row = analysis.ranking.rows[of.row];
   std::string out = markdown_headline(model, analysis);
   out += "### " + markdown_cell(bounded(kernel_display_name(row.key))) + "\n\n";
@@ -165,7 +177,8 @@ std::string explain_markdown(const analyzer::Model& model, const Analysis& analy
     for (const std::string& line : one.lines) out += "  - " + markdown_cell(line) + "\n";
   }
   out += said.empty() ? markdown_paragraph(nothing_to_do(analysis, row)) : "\n";
-  for (const std::string& command : next_commands(model, row)) out += "- " + markdown_code(command) + "\n";
+  for (const std::string& command : next_commands(model, row, scope))
+    out += "- " + markdown_code(command) + "\n";
   return out + "\n" + markdown_footing(model, analysis, options);
 }
 
@@ -267,15 +280,15 @@ std::vector<std::string> launch_sentences(const Analysis& analysis, const Kernel
 }
 
 Document explain_document(const analyzer::Model& model, const Analysis& analysis, const KernelExplanation& of,
-                          const DocumentOptions& options) {
+                          const analyzer::Scope& scope, const DocumentOptions& options) {
   switch (options.format) {
     case Format::csv:
       return csv_document(chosen(evidence_table(analysis, of), options));
     case Format::markdown:
-      return Document(explain_markdown(model, analysis, of, options));
+      return Document(explain_markdown(model, analysis, of, scope, options));
     case Format::json: {
       const Table evidence = chosen(evidence_table(analysis, of), options);
-      return Document([evidence, &model, &analysis, &of](const Sink& sink) {
+      return Document([evidence, scope, &model, &analysis, &of](const Sink& sink) {
         JsonWriter out(sink, "ridgeline.explain");
         out.value("capture", capture_json(model));
         out.value("step", step_json(analysis.steps));
@@ -288,7 +301,7 @@ Document explain_document(const analyzer::Model& model, const Analysis& analysis
         out.value("stalls", JsonPart(own_stalls_json(analysis, of)));
         out.value("advice", JsonPart(own_advice_json(analysis, of)));
         const RankingRow& row = analysis.ranking.rows[of.row];
-        out.value("next", JsonPart(texts_of(next_commands(model, row))));
+        out.value("next", JsonPart(texts_of(next_commands(model, row, scope))));
         out.value("quality", quality_json(analysis.quality));
         out.finish();
       });
@@ -296,7 +309,7 @@ Document explain_document(const analyzer::Model& model, const Analysis& analysis
     case Format::text:
       break;
   }
-  return Document(text_of(model, analysis, of, options));
+  return Document(text_of(model, analysis, of, scope, options));
 }
 
 }  // namespace ridgeline::reports

@@ -25,9 +25,10 @@ namespace ridgeline::reports {
 /// One row a grid, block, registers and shared memory, most time first.
 [[nodiscard]] Table configurations_table(const analyzer::KernelExplanation& explanation);
 
-/// Throws Error(usage) for an unknown column. Refers to its arguments.
+/// `scope` is what was analysed; the commands that are named mean the same part. Throws Error(usage) for an unknown
+/// column. Refers to its arguments but the scope.
 [[nodiscard]] Document explain_document(const analyzer::Model& model, const analyzer::Analysis& analysis,
                                         const analyzer::KernelExplanation& explanation,
-                                        const DocumentOptions& options);
+                                        const analyzer::Scope& scope, const DocumentOptions& options);
 
 }  // namespace ridgeline::reports
