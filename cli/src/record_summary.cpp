@@ -18,7 +18,12 @@ namespace {
 
 std::string steps_by_phase(const analyzer::Model& model) {
   std::map<Phase, std::pair<std::int64_t, std::int64_t>> phases;
+  std::int64_t superseded = 0;
   for (const analyzer::ModelStep& step : model.steps) {
+    if (step.step.reason && step.step.reason->code == ReasonCode::step_superseded) {
+      ++superseded;
+      continue;
+    }
     auto& [count, bad] = phases[step.step.phase];
     ++count;
     if (step.step.status != StepStatus::ok) ++bad;
@@ -30,6 +35,8 @@ std::string steps_by_phase(const analyzer::Model& model) {
     text += fmt::format("{}{} {}", text.empty() ? "" : ", ", integer(found->second.first), word);
     if (found->second.second > 0) text += fmt::format(" ({} not ok)", found->second.second);
   }
+  if (superseded > 0 && !text.empty())
+    text += fmt::format("; before those were found, {} of another period", integer(superseded));
   const std::string range = model.run && model.run->step_range ? *model.run->step_range : "step";
   return text.empty() ? fmt::format("none: no NVTX range '{}' was seen, the whole recording is ranked", range)
                       : text;

@@ -46,6 +46,7 @@ void write_steps(ProcessRows& rows, RecordedSteps& recorded, const Configuration
       row.configuration_id = id->second;
     row.phase = step.phase;
     judge(step, row);
+    if (step.superseded && !row.reason) row.reason = Reason(ReasonCode::step_superseded);
     step.id = rows.writer().add(row);
     ++rows.summary().steps;
     const bool ok = row.status == StepStatus::ok;

@@ -234,14 +234,19 @@ void InfoLines::machine() {
 void InfoLines::steps() {
   std::map<std::string_view, std::int64_t> phases;  // by name
   std::map<StepSource, std::int64_t> sources;
-  std::int64_t not_ok = 0;
+  std::int64_t not_ok = 0, superseded = 0;
   for (const analyzer::ModelStep& step : model_.steps) {
+    if (step.step.reason && step.step.reason->code == ReasonCode::step_superseded) {
+      ++superseded;
+      continue;
+    }
     ++phases[to_string(step.step.phase)];
     ++sources[step.step.source];
     if (step.step.status != StepStatus::ok) ++not_ok;
   }
   for (const auto& [phase, number] : phases) count("steps", std::string(phase), number);
   if (not_ok > 0) count("steps", "not ok", not_ok);
+  if (superseded > 0) count("steps", "superseded", superseded);
   if (phases.empty()) add("steps", "none", "no step range was seen");
   // A marked range is the usual way and goes without saying.
   const bool usual = sources.size() == 1 && sources.begin()->first == StepSource::nvtx;

@@ -183,6 +183,8 @@ std::string step_text(const Reason& reason) {
                          number("missing"), number("launches"));
     case Code::window_open:
       return "the program was killed before the recording window closed";
+    case Code::step_superseded:
+      return "other steps were found later";
     default:  // another_launch
       return fmt::format(
           "values discarded: launch {}: the counters are of {} with grid {}, the timeline has {} with grid "
@@ -438,6 +440,7 @@ std::string reason_text(const Reason& reason) {
     case Code::step_open:
     case Code::step_killed:
     case Code::window_open:
+    case Code::step_superseded:
     case Code::another_launch:
       return step_text(reason);
     case Code::recording_price:

@@ -44,6 +44,17 @@ TEST(Phases, CountAndSpreadOfEachPhaseInTheirOrder) {
   EXPECT_TRUE(phases[1].outliers.empty()) << "three steps say nothing about the fourth";
 }
 
+// A hundred rounds of something that was taken for the step at first.
+TEST(Phases, WhatGaveWayToOtherStepsIsNone) {
+  auto steps =
+      steps_of({{Phase::warmup, 1}, {Phase::warmup, 2}, {Phase::warmup, 900}, {Phase::timeline, 100}});
+  steps[0].reason = steps[1].reason = Reason(ReasonCode::step_superseded);
+  const auto phases = summarise_phases(steps);
+  ASSERT_EQ(phases.size(), 2u);
+  EXPECT_EQ(phases[0].steps, 1);
+  EXPECT_DOUBLE_EQ(phases[0].spread.median_ns, 900);
+}
+
 TEST(Phases, ProcessesStandApart) {
   auto steps = steps_of({{Phase::timeline, 100}, {Phase::timeline, 200}});
   steps[1].process_id = 2;

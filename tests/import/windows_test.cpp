@@ -283,8 +283,8 @@ TEST_F(WindowImport, StepsOfGraphsBehindALongStartAreFound) {
   for (int i = 0; i < 600; ++i) {
     const spool::LaunchRecord call = spool.call();
     spool.put(call);
-    spool::KernelRecord kernel = kernel_of(call, 1 + random() % 977);
-    kernel.kernel_id = 1 + random() % 3;
+    spool::KernelRecord kernel = kernel_of(call, static_cast<std::uint32_t>(1 + random() % 977));
+    kernel.kernel_id = static_cast<std::uint32_t>(1 + random() % 3);
     spool.put(kernel);
     spool.advance(1000);
   }

@@ -43,6 +43,7 @@ std::vector<PhaseSummary> summarise_phases(const std::vector<StepSummary>& steps
   std::vector<std::vector<std::size_t>> members;
   for (std::size_t i = 0; i < steps.size(); ++i) {
     const StepSummary& step = steps[i];
+    if (step.reason.code == ReasonCode::step_superseded) continue;
     auto at = std::find_if(phases.begin(), phases.end(), [&](const PhaseSummary& p) {
       return p.process_id == step.process_id && p.phase == step.phase;
     });

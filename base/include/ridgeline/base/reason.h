@@ -83,6 +83,7 @@ enum class ReasonCode : std::uint8_t {
   step_open,        ///< the recording ended inside it
   step_killed,      ///< `missing`, `launches`
   window_open,      ///< the program was killed before it closed
+  step_superseded,  ///< it was taken for a step until others were found
   /// What recording costs: pace of steps alone and recorded. `alone_ns`, `recorded_ns`, `error_ns` (95 %),
   /// `steps_alone`, `steps_recorded`, `launches` a step, `by_period` (0 or 1); taken off a step alone: `remained_ns` of
   /// callbacks, `kept_ns` that CUPTI takes of launches when its records are off (`kept_known`: 1 if that was measured,
@@ -201,6 +202,7 @@ struct Vocabulary<ReasonCode> {
       {Code::step_open, "step_open"},
       {Code::step_killed, "step_killed"},
       {Code::window_open, "window_open"},
+      {Code::step_superseded, "step_superseded"},
       {Code::recording_price, "recording_price"},
       {Code::another_launch, "another_launch"},
       {Code::not_asked_for, "not_asked_for"},

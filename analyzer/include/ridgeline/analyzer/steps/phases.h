@@ -20,7 +20,7 @@ struct PhaseSummary {
       outliers;  ///< steps far from the median, as in StepOptions; indices of the argument
 };
 
-/// In the order in which the phases first occur. Pure.
+/// In the order in which the phases first occur, without what was taken for steps until others were found. Pure.
 [[nodiscard]] std::vector<PhaseSummary> summarise_phases(const std::vector<StepSummary>& steps,
                                                          const StepOptions& options = {});
 
