@@ -9,17 +9,15 @@
 namespace ridgeline {
 namespace {
 
-using std::chrono::milliseconds;
-
 TEST(PatientSpinGuard, GivesUpAndLeavesTheLockToWhoeverHasIt) {
   std::atomic_flag lock;
   {
     const SpinGuard first(lock);
-    const PatientSpinGuard second(lock, milliseconds(5));
+    const PatientSpinGuard second(lock, std::chrono::milliseconds(5));
     EXPECT_FALSE(second);
-    EXPECT_FALSE(PatientSpinGuard(lock, milliseconds(0))) << "still locked";
+    EXPECT_FALSE(PatientSpinGuard(lock, std::chrono::milliseconds(0))) << "still locked";
   }
-  const PatientSpinGuard third(lock, milliseconds(0));
+  const PatientSpinGuard third(lock, std::chrono::milliseconds(0));
   EXPECT_TRUE(third);
 }
 
@@ -29,10 +27,10 @@ TEST(PatientSpinGuard, HasItOnceTheOtherIsThrough) {
   std::thread other([&] {
     const SpinGuard guard(lock);
     held = true;
-    std::this_thread::sleep_for(milliseconds(20));
+    std::this_thread::sleep_for(std::chrono::milliseconds(20));
   });
   while (!held) std::this_thread::yield();
-  const PatientSpinGuard guard(lock, milliseconds(60'000));
+  const PatientSpinGuard guard(lock, std::chrono::milliseconds(60'000));
   EXPECT_TRUE(guard);
   other.join();
 }
