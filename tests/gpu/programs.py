@@ -482,8 +482,8 @@ def main(argv=None):
     if unknown:
         parser.error(f"no such program: {unknown[0]}; there are {', '.join(every)}")
     signal.signal(signal.SIGTERM, end_in_order)  # Started would, but not on the threads of the pool
-    tables, names = {}, list(options.programs or every)
-    checks = Checks(options.json, lambda: print_table([tables[name] for name in names if tables.get(name)]))
+    tables, names, figures = {}, list(options.programs or every), []
+    checks = Checks(options.json, lambda: print_table([tables[name] for name in names if tables.get(name)]), {"programs": figures})
     if options.one_gpu:
         names = [name for name in names if every[name].takes_gpus == 1]
     if options.share:
@@ -518,6 +518,8 @@ def main(argv=None):
             if compared and options.alone > 1:
                 alone.append(start(name, program, options, seen, say))
             tables[name] = judge(checks, name, options.ridgeline, capture, done, program, seen, watch, alone)
+            if tables[name]:
+                figures.append(tables[name])
         except Exception as error:  # a checker that dies half-way fails its row
             checks.add(name, False, f"the check itself failed: {type(error).__name__}: {error}")
         finally:
