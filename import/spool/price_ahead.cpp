@@ -1,10 +1,8 @@
 #include "spool/price_ahead.h"
 
-#include <pthread.h>
-#include <signal.h>
-
 #include <thread>
 
+#include "ridgeline/base/signal_mask.h"
 #include "spool/block_calls.h"
 
 namespace ridgeline::import {
@@ -30,15 +28,12 @@ PriceAhead::PriceAhead(const spool::Reader& reader, const ScannedSpool& spool,
   if (!depends || !kept_tracing) return;
   const auto how =
       std::thread::hardware_concurrency() < kCoresForBoth ? std::launch::deferred : std::launch::async;
-  sigset_t all, before;
-  sigfillset(&all);
-  pthread_sigmask(SIG_SETMASK, &all, &before);  // signals are for the thread that imports
+  const AllSignalsBlocked whole;  // they are for the thread that imports
   try {
     answer_ = std::async(how, kept_tracing);
   } catch (...) {
     answer_ = std::async(std::launch::deferred, kept_tracing);
   }
-  pthread_sigmask(SIG_SETMASK, &before, nullptr);
 }
 
 std::optional<Reason> PriceAhead::get() {

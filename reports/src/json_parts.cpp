@@ -182,7 +182,11 @@ JsonPart ranking_options_json(const analyzer::RankingOptions& options) {
 
 namespace {
 
-// `judged`: some launch is, so that there is something that a step could be shorter by.
+// Where no launch was judged it is not known what there is to save.
+Json if_judged(bool judged, double value) {
+  return judged ? Json(value) : Json(nullptr);
+}
+
 Json reach_json(const std::optional<analyzer::StepReach>& reach, bool judged) {
   if (!reach) return nullptr;
   if (!reach->known()) {
@@ -192,14 +196,13 @@ Json reach_json(const std::optional<analyzer::StepReach>& reach, bool judged) {
             {"simulated_ns", reach->simulated_ns}};
   }
   const auto step = static_cast<double>(reach->measured_ns);
-  const auto saved = [&](double ns) { return judged ? Json(ns) : Json(nullptr); };
-  const auto share = [&](double ns) { return saved(step > 0 ? ns / step : 0); };
+  const auto share = [&](double ns) { return if_judged(judged, step > 0 ? ns / step : 0); };
   Json json = {{"known", true},
                {"measured_ns", reach->measured_ns},
                {"simulated_ns", reach->simulated_ns},
                {"without_gpu_ns", reach->without_gpu_ns},
-               {"target_ns", saved(reach->target_ns)},
-               {"stretch_ns", saved(reach->stretch_ns)},
+               {"target_ns", if_judged(judged, reach->target_ns)},
+               {"stretch_ns", if_judged(judged, reach->stretch_ns)},
                {"target_ratio", share(reach->target_ns)},
                {"stretch_ratio", share(reach->stretch_ns)},
                {"launches", reach->launches},
@@ -219,7 +222,7 @@ Json reach_json(const std::optional<analyzer::StepReach>& reach, bool judged) {
 JsonPart ranking_totals_json(const analyzer::Ranking& ranking) {
   const analyzer::RankingTotals& t = ranking.totals;
   const bool judged = t.measured_calls > 0;
-  const auto known = [&](double value) { return judged ? Json(value) : Json(nullptr); };
+  const auto known = [&](double value) { return if_judged(judged, value); };
   return Json({{"rows", ranking.rows.size()},
                {"step_ns", t.step_ns},
                {"calls", t.calls},

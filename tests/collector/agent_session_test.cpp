@@ -355,14 +355,21 @@ TEST(Session, ReportsVariablesThatMakeNoSense) {
   EXPECT_NE(c.message(spool::Topic::configuration).find("nap=4"), std::string::npos);
 }
 
-TEST(Timeline, KernelsDoNotComeBackAloneWhereAllAreOff) {
+/// A timeline that no session drives.
+struct TimelineAlone {
   FakeCupti cupti;
   const CuptiApi api = cupti.api();
-  FakeProgram program(cupti);
+  FakeProgram program{cupti};
   spool::Writer& writer = program.session().writer();
-  Totals totals(writer);
-  KernelTable kernels(writer);
-  Timeline timeline(api, writer, totals, kernels, 64 * 1024, 4);
+  Totals totals{writer};
+  KernelTable kernels{writer};
+  Timeline timeline{api, writer, totals, kernels, 64 * 1024, 4};
+};
+
+TEST(Timeline, KernelsDoNotComeBackAloneWhereAllAreOff) {
+  TimelineAlone alone;
+  FakeCupti& cupti = alone.cupti;
+  Timeline& timeline = alone.timeline;
   ASSERT_TRUE(timeline.enable());
   const auto are_on = [&] { return cupti.kernels_disabled == 0; };
   EXPECT_EQ(timeline.trace_kernels(false), CUPTI_SUCCESS);
@@ -382,13 +389,9 @@ TEST(Timeline, KernelsDoNotComeBackAloneWhereAllAreOff) {
 }
 
 TEST(Timeline, TheNewestRecordIsKnownAcrossTheWrapOfIds) {
-  FakeCupti cupti;
-  const CuptiApi api = cupti.api();
-  FakeProgram program(cupti);
-  spool::Writer& writer = program.session().writer();
-  Totals totals(writer);
-  KernelTable kernels(writer);
-  Timeline timeline(api, writer, totals, kernels, 64 * 1024, 4);
+  TimelineAlone alone;
+  FakeCupti& cupti = alone.cupti;
+  Timeline& timeline = alone.timeline;
   ASSERT_TRUE(timeline.enable());
   const auto deliver = [&](std::uint32_t id) {
     const CUpti_ActivityKernel10 record = FakeProgram::kernel(id, "k", 1000, 2000);

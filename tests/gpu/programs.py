@@ -537,7 +537,8 @@ def main(argv=None):
             wrong = []
             text = collectives.judge_replay(tables[name]["phases"], tables["fsdp-one"]["phases"][0], wrong)
             checks.add(f"{name}-replay", not wrong, "; ".join([text, *wrong]))
-    checks.finish(programs=[tables[name] for name in names if tables.get(name)])
+    figures.sort(key=lambda table: names.index(table["program"]))
+    checks.finish()
 
 
 if __name__ == "__main__":

@@ -118,23 +118,24 @@ TEST_F(WindowImport, WindowsLieBetweenTheStretchesInWhichWasCounted) {
   EXPECT_TRUE(warned("counts as one step"));
 }
 
+void launch(FakeSpool& spool, std::uint32_t kernel_id, std::uint32_t grid) {
+  const spool::LaunchRecord call = spool.call();
+  spool.put(call);
+  spool.advance(2000);
+  spool::KernelRecord kernel = spool.kernel_of(call);
+  kernel.kernel_id = kernel_id;
+  kernel.grid_x = grid;
+  spool.put(kernel);
+}
+
 // Seventy steps in a fifth of a second: the agent has hardly looked.
 TEST_F(WindowImport, StepsThatTheAgentDidNotFindInTimeAreFound) {
   FakeSpool spool(directory_.path());
   window(spool, WindowEdge::open, WindowCause::start);
-  const auto launch = [&](std::uint32_t kernel_id, std::uint32_t grid) {
-    const spool::LaunchRecord call = spool.call();
-    spool.put(call);
-    spool.advance(2000);
-    spool::KernelRecord kernel = spool.kernel_of(call);
-    kernel.kernel_id = kernel_id;
-    kernel.grid_x = grid;
-    spool.put(kernel);
-  };
-  for (std::uint32_t i = 0; i < 30; ++i) launch(1 + i % 2, 7 + i);
+  for (std::uint32_t i = 0; i < 30; ++i) launch(spool, 1 + i % 2, 7 + i);
   for (int step = 0; step < 70; ++step) {
     spool.advance(1'500'000);
-    for (std::uint32_t i = 0; i < 49; ++i) launch(1 + i % 3, 1000 + i);
+    for (std::uint32_t i = 0; i < 49; ++i) launch(spool, 1 + i % 3, 1000 + i);
   }
   spool.completeness();
   window(spool, WindowEdge::close, WindowCause::exit);
@@ -245,15 +246,7 @@ std::string steps_of(FakeSpool& spool, int first, std::uint16_t flags, Phase las
     const auto index = static_cast<std::uint32_t>(step - first);
     const Phase phase = step < first + 5 ? Phase::warmup : step == 39 ? last : Phase::timeline;
     if (step >= first) spool.begin_step(index, phase, 0, flags);
-    for (std::uint32_t i = 0; i < 12; ++i) {
-      const spool::LaunchRecord call = spool.call();
-      spool.put(call);
-      spool.advance(2000);
-      spool::KernelRecord kernel = spool.kernel_of(call);
-      kernel.kernel_id = 1 + i % 3;
-      kernel.grid_x = 1000 + i;
-      spool.put(kernel);
-    }
+    for (std::uint32_t i = 0; i < 12; ++i) launch(spool, 1 + i % 3, 1000 + i);
     if (step >= first) spool.end_step(false);
   }
   spool.completeness();

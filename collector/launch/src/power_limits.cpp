@@ -1,8 +1,6 @@
 #include "ridgeline/launch/power_limits.h"
 
 #include <dlfcn.h>
-#include <pthread.h>
-#include <signal.h>
 
 #include <algorithm>
 #include <chrono>
@@ -10,6 +8,7 @@
 
 #include "child_process.h"
 #include "library_symbol.h"
+#include "ridgeline/base/signal_mask.h"
 
 namespace ridgeline::launch {
 
@@ -57,14 +56,11 @@ std::map<std::string, double> power_limits_w() {
 
 void PowerLimitsAhead::ask() noexcept {
   if (known_ || asked_.valid()) return;
-  sigset_t all, before;
-  sigfillset(&all);
-  pthread_sigmask(SIG_SETMASK, &all, &before);  // the new thread has it so: signals are for the launcher's
+  const AllSignalsBlocked whole;  // they are for the launcher's thread
   try {
     asked_ = std::async(std::launch::async, question_);
   } catch (...) {
   }
-  pthread_sigmask(SIG_SETMASK, &before, nullptr);
 }
 
 const PowerLimitsAhead::Limits& PowerLimitsAhead::get() {

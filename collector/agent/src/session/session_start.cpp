@@ -65,9 +65,10 @@ void Session::make_tiers() {
             wanted_sets(session_.settings),
             session_.settings.schedule.has(Phase::flops) ? built_in_flop_sets() : std::vector<MetricSet>{},
             session_.settings.budget_ms * std::int64_t{1'000'000}});
-  if (session_.replay) session_.replay->put_off_by([this] { return conductor_.put_off(); });
-  if (session_.replay)
+  if (session_.replay) {
+    session_.replay->put_off_by([this] { return conductor_.put_off(); });
     session_.replay->trace_kernels_by([this](bool on) { return session_.timeline->trace_kernels(on); });
+  }
   session_.driver = load_driver_();
   if (interventions_.asked()) {
     session_.interventions = &interventions_;

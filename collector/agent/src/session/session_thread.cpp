@@ -7,6 +7,7 @@
 #include <chrono>
 #include <cstdlib>
 
+#include "ridgeline/base/signal_mask.h"
 #include "ridgeline/spool/environment.h"
 #include "session/session.h"
 
@@ -31,10 +32,7 @@ std::int64_t monotonic_ns() noexcept {
 }  // namespace
 
 void Session::start_thread() noexcept {
-  // The program's signals are not for this thread.
-  sigset_t all, before;
-  sigfillset(&all);
-  pthread_sigmask(SIG_SETMASK, &all, &before);
+  const AllSignalsBlocked whole;  // the program's are not for these threads
   try {
     // Reading samples takes seconds, which flushes and clocks cannot wait for.
     const auto start = [this](void (Session::*body)() noexcept) {
@@ -57,7 +55,6 @@ void Session::start_thread() noexcept {
         Severity::warning, spool::Topic::general,
         "the agent cannot start its thread: records reach the spool late, clocks are not sampled");
   }
-  pthread_sigmask(SIG_SETMASK, &before, nullptr);
 }
 
 void Session::run_sampling() noexcept {

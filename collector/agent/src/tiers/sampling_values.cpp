@@ -1,6 +1,4 @@
 // Reading the samples of a window, and which of its steps have them.
-#include <pthread.h>
-#include <signal.h>
 #include <sys/mman.h>
 
 #include <algorithm>
@@ -10,6 +8,7 @@
 #include <new>
 #include <thread>
 
+#include "ridgeline/base/signal_mask.h"
 #include "tiers/available_memory.h"
 #include "tiers/device_sampling.h"
 
@@ -108,11 +107,9 @@ std::vector<double> DeviceSampling::evaluate(std::size_t count) const {
   };
   const std::size_t share = (count - 1) / (helpers_.size() + 1) + 1;
   std::size_t begin = 1;
-  sigset_t all, before;  // the program's signals are not for these threads
-  sigfillset(&all);
-  pthread_sigmask(SIG_SETMASK, &all, &before);
   std::vector<std::thread> threads;
   try {
+    const AllSignalsBlocked whole;  // the program's are not for these threads
     threads.reserve(helpers_.size());
     for (const CounterConfig& helper : helpers_) {
       if (count - begin <= kFewSamples) break;
@@ -121,7 +118,6 @@ std::vector<double> DeviceSampling::evaluate(std::size_t count) const {
     }
   } catch (...) {  // no more threads: this one does the rest
   }
-  pthread_sigmask(SIG_SETMASK, &before, nullptr);
   part(config_, begin, count);
   for (std::thread& t : threads) t.join();
   return values;
