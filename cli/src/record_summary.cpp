@@ -6,6 +6,7 @@
 #include <map>
 
 #include "output.h"
+#include "ridgeline/analyzer/steps/phases.h"
 #include "ridgeline/base/text.h"
 #include "ridgeline/base/units.h"
 #include "ridgeline/reports/context.h"
@@ -20,7 +21,7 @@ std::string steps_by_phase(const analyzer::Model& model) {
   std::map<Phase, std::pair<std::int64_t, std::int64_t>> phases;
   std::int64_t superseded = 0;
   for (const analyzer::ModelStep& step : model.steps) {
-    if (step.step.reason && step.step.reason->code == ReasonCode::step_superseded) {
+    if (analyzer::is_superseded(step.step)) {
       ++superseded;
       continue;
     }

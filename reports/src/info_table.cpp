@@ -7,6 +7,7 @@
 #include <set>
 #include <type_traits>
 
+#include "ridgeline/analyzer/steps/phases.h"
 #include "ridgeline/base/units.h"
 #include "ridgeline/reports/context.h"
 #include "ridgeline/reports/elide.h"
@@ -236,7 +237,7 @@ void InfoLines::steps() {
   std::map<StepSource, std::int64_t> sources;
   std::int64_t not_ok = 0, superseded = 0;
   for (const analyzer::ModelStep& step : model_.steps) {
-    if (step.step.reason && step.step.reason->code == ReasonCode::step_superseded) {
+    if (analyzer::is_superseded(step.step)) {
       ++superseded;
       continue;
     }

@@ -164,6 +164,26 @@ TEST(Info, SaysHowStepsWereFoundUnlessByTheirRange) {
   EXPECT_NE(found_by(), "");
 }
 
+TEST(Info, CountsWhatGaveWayToOtherStepsApart) {
+  TemporaryCapture capture;
+  const auto counts = [&] {
+    const json document = json::parse(info_document(capture.model, {}, as(Format::json)).text());
+    std::map<std::string, std::int64_t> found;
+    for (const json& row : document["rows"])
+      if (row["section"] == "steps" && row["value"].is_number_integer()) found[row["name"]] = row["value"];
+    return found;
+  };
+  const auto before = counts();
+  ASSERT_FALSE(before.contains("superseded"));
+  store::Step& first = capture.model.steps.front().step;
+  first.reason = Reason(ReasonCode::step_superseded);
+  const auto after = counts();
+  ASSERT_TRUE(after.contains("superseded"));
+  EXPECT_EQ(after.at("superseded"), 1);
+  const std::string phase(to_string(first.phase));
+  EXPECT_EQ(after.contains(phase) ? after.at(phase) : 0, before.at(phase) - 1);
+}
+
 TEST(Info, TellsOfTheRunWhatIsKnownOfIt) {
   TemporaryCapture capture;
   store::Run& run = *capture.model.run;

@@ -37,6 +37,10 @@ void measure(const std::vector<StepSummary>& steps, const std::vector<std::size_
 
 }  // namespace
 
+bool is_superseded(const store::Step& step) {
+  return step.reason && step.reason->code == ReasonCode::step_superseded;
+}
+
 std::vector<PhaseSummary> summarise_phases(const std::vector<StepSummary>& steps,
                                            const StepOptions& options) {
   std::vector<PhaseSummary> phases;

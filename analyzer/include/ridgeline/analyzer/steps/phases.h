@@ -20,7 +20,10 @@ struct PhaseSummary {
       outliers;  ///< steps far from the median, as in StepOptions; indices of the argument
 };
 
-/// In the order in which the phases first occur, without what was taken for steps until others were found. Pure.
+/// It was taken for a step until others were found: no step of any phase.
+[[nodiscard]] bool is_superseded(const store::Step& step);
+
+/// In the order in which the phases first occur, without superseded steps. Pure.
 [[nodiscard]] std::vector<PhaseSummary> summarise_phases(const std::vector<StepSummary>& steps,
                                                          const StepOptions& options = {});
 
