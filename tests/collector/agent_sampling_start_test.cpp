@@ -384,5 +384,40 @@ TEST(SamplingStart, AStepThatBeginsDoesNotWaitForSamplesThatAreRead) {
   EXPECT_TRUE(in_time);
 }
 
+// Nor does one that meets the stop itself, which has the lock that reading takes at once after it: where steps take a
+// millisecond and the buffer is full, one always does.
+void meet_the_stop() {
+  FakeCupti cupti;
+  SampledProgram p(cupti, {{"RIDGELINE_SAMPLE_NS", "2000"}, {"RIDGELINE_SAMPLE_BUFFER_BYTES", "268435456"}});
+  p.steps(2);
+  p.program->push("step");
+  ASSERT_EQ(cupti.pm_starts, 1);
+  std::atomic<bool> stops{false}, ends{false}, passed{false};
+  bool in_time = false;
+  cupti.on_pm_stop = [&] {
+    stops = true;
+    while (!ends) std::this_thread::yield();
+    std::this_thread::sleep_for(std::chrono::milliseconds(100));  // for the step's end to come to the lock
+  };
+  cupti.on_pm_decode = [&] {
+    const auto until = std::chrono::steady_clock::now() + std::chrono::seconds(5);
+    while (!passed && std::chrono::steady_clock::now() < until) std::this_thread::yield();
+    in_time = passed;
+  };
+  const std::int64_t full_ns = cupti.clock_ns += 1'000 * kMillisecond;
+  std::thread agent([&] { p.program->session().tick(full_ns); });
+  while (!stops) std::this_thread::yield();
+  ends = true;
+  p.program->pop();
+  passed = true;
+  agent.join();
+  EXPECT_TRUE(in_time);
+}
+
+// Which of the two has the lock first is chance where the agent does not see to it.
+TEST(SamplingStart, AStepThatMeetsTheStopDoesNotWaitForSamplesThatAreRead) {
+  for (int i = 0; i < 5; ++i) meet_the_stop();
+}
+
 }  // namespace
 }  // namespace ridgeline::agent

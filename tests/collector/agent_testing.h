@@ -58,6 +58,7 @@ struct FakeCupti {
   std::int64_t pm_first_after_ns = 0;  // from then on, until the first sample
   std::function<void()> on_pm_start;   // while sampling is started
   std::function<void()> on_pm_decode;  // while samples are decoded
+  std::function<void()> on_pm_stop;    // while sampling is stopped
   bool pm_buffer_full = false;
   double pm_faster = 1;            // samples at that many times the rate asked for
   std::function<void()> on_flush;  // what a flush makes CUPTI hand over
@@ -454,6 +455,7 @@ struct FakeCupti {
     a.pm_stop = [](CUpti_PmSampling_Stop_Params* p) {
       current()->pm_log.push_back("stop " + of_device(p->pPmSamplingObject));
       ++current()->pm_stops;
+      if (current()->on_pm_stop) current()->on_pm_stop();
       current()->pm_stop_ns = current()->clock_ns;
       current()->pm_times[p->pPmSamplingObject].stop_ns = current()->pm_stop_ns;
       return CUPTI_SUCCESS;

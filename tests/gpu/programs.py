@@ -108,7 +108,7 @@ def programs(options):
         "flex-attention-70": kind("flex_attention", "70", **{**short, "limit_s": 180}),
         "graph-transformer": kind("graph_transformer", graphs=True),
         "graph-transformer-70": kind("graph_transformer", "70", graphs=True, **short),
-        "two-processes": kind("two_processes", processes=2, limit_s=180),
+        "two-processes": kind("two_processes", "1000", processes=2, limit_s=180),
         "moe": kind("moe", source=None, min_steps=0),
         "reinforcement": kind("reinforcement", source=None),
         "batched-decode": kind("batched_decode", source=None, min_steps=0),
