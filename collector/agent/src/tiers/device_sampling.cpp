@@ -53,15 +53,13 @@ MetricSet set_of(const CounterConfig& config) {
   return set;
 }
 
-// Of a step, as long as the state is one that it has to do with; may come back without the lock. Who stops a window
-// takes the lock again at once and reads the samples for a second, which who merely waits for the lock would wait for.
+// Has the lock only while the state is `wanted`. Who stops a window takes the lock again at once and reads the samples
+// for a second, which who merely waits for the lock would wait for.
 template <typename Wanted>
 std::unique_lock<std::mutex> lock_while(std::mutex& mutex, Wanted&& wanted) {
-  std::unique_lock<std::mutex> lock(mutex, std::try_to_lock);
-  while (!lock.owns_lock() && wanted()) {
-    std::this_thread::sleep_for(std::chrono::microseconds(50));
-    (void)lock.try_lock();
-  }
+  std::unique_lock<std::mutex> lock(mutex, std::defer_lock);
+  while (wanted() && !lock.try_lock()) std::this_thread::sleep_for(std::chrono::microseconds(50));
+  if (lock.owns_lock() && !wanted()) lock.unlock();
   return lock;
 }
 
@@ -250,12 +248,10 @@ bool DeviceSampling::begin_step(const StepTracker::Step& step) noexcept {
   const std::uint32_t first = plan_.settle_steps + plan_.lead_steps;
   if (at < plan_.settle_steps || at >= first + plan_.sampled_steps) return false;
   // Who reads samples has the lock for a second, who waits for the device for as long as that takes.
-  const auto concerned = [&] {
+  const auto lock = lock_while(mutex_, [&] {
     const State state = state_.load(std::memory_order_acquire);
     return state == State::configured || state == State::sampling;
-  };
-  if (!concerned()) return false;
-  const std::unique_lock<std::mutex> lock = lock_while(mutex_, concerned);
+  });
   if (!lock.owns_lock()) return false;
   if (state_.load(std::memory_order_relaxed) == State::configured && !start()) {
     if (state_.load(std::memory_order_relaxed) == State::configured && start_later(step)) return false;
@@ -268,11 +264,9 @@ bool DeviceSampling::begin_step(const StepTracker::Step& step) noexcept {
 }
 
 bool DeviceSampling::go_on(std::int64_t now_ns) noexcept {
-  const auto samples = [&] { return state_.load(std::memory_order_acquire) == State::sampling; };
-  if (!samples()) return false;
-  const std::unique_lock<std::mutex> lock = lock_while(mutex_, samples);
-  if (!lock.owns_lock() || state_.load(std::memory_order_relaxed) != State::sampling || discards_)
-    return false;
+  const auto lock =
+      lock_while(mutex_, [&] { return state_.load(std::memory_order_acquire) == State::sampling; });
+  if (!lock.owns_lock() || discards_) return false;
   if (goes_on_) return !measured_.empty();
   goes_on_ = true;
   went_on_ns_ = now_ns;
@@ -325,10 +319,9 @@ void DeviceSampling::settle_from(std::int64_t now_ns) noexcept {
 }
 
 void DeviceSampling::step_end(const StepTracker::Step& step) noexcept {
-  const auto samples = [&] { return state_.load(std::memory_order_acquire) == State::sampling; };
-  if (!samples()) return;
-  const std::unique_lock<std::mutex> lock = lock_while(mutex_, samples);
-  if (!lock.owns_lock() || state_.load(std::memory_order_relaxed) != State::sampling || discards_) return;
+  const auto lock =
+      lock_while(mutex_, [&] { return state_.load(std::memory_order_acquire) == State::sampling; });
+  if (!lock.owns_lock() || discards_) return;
   if (measured_.empty() || measured_.back().index != step.index) return;  // one before the first sample
   last_correlation_id_ = launches_.latest(device_id_);
   measured_.back().last_correlation_id = last_correlation_id_;
