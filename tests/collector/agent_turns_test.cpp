@@ -228,11 +228,12 @@ struct SharingProgram {
     program.tick();
   }
   ~SharingProgram() { cupti.on_flush = nullptr; }
-  void one_step() {
+  void one_step(bool agent_turns = true) {
     program.push("step");
     for (int i = 0; i < 3; ++i) pending.push_back(program.launch("k"));
     cupti.clock_ns += 10'000'000;
     program.pop();
+    if (!agent_turns) return;
     std::this_thread::sleep_for(std::chrono::milliseconds(1));
     program.session().tick(cupti.clock_ns += 1'000'000);
   }
@@ -337,6 +338,45 @@ TEST(Turns, AProcessThatWaitsGoesOnWithItsTimelineAndSaysWhenItsTurnWas) {
   const std::string said = c.message(spool::Topic::turns);
   EXPECT_NE(said.find("the GPU's counters were this process's from "), std::string::npos) << said;
   EXPECT_NE(said.find("for process " + std::to_string(holder)), std::string::npos) << said;
+}
+
+// Counting would keep the turn until the samples are read, and longer.
+TEST(Turns, WhoWaitsIsNextWhenTheSamplesAreRead) {
+  spool::testing::TemporaryDirectory locks;
+  SharedWords* shared = shared_memory();
+  ASSERT_NE(shared, nullptr);
+  SharingProgram recorded(shared, locks.path());
+  while (SharingProgram::of(recorded.program.contents(), Phase::sample) < 2) recorded.one_step();
+  const pid_t waiter = in_child([&] {
+    DeviceTurn turn(locks.path(), std::string(32, '0'));
+    if (turn.ask(5 * kTurnSecond) != Answer::others) return 1;
+    shared->go = 1;
+    wait_for_word(shared->go, 2);
+    if (turn.ask(5 * kTurnSecond) != Answer::ours) return 2;
+    shared->go = 3;
+    wait_for_word(shared->go, 4);
+    return 0;
+  });
+  wait_for_word(shared->go, 1);
+  for (int i = 0; i < 3; ++i) recorded.one_step(false);  // those that are sampled, and one more
+  {
+    const auto c = recorded.program.contents();
+    ASSERT_EQ(SharingProgram::of(c, Phase::sample), 4u);
+    EXPECT_EQ(SharingProgram::of(c, Phase::replay), 0u) << "the samples are still to be read";
+    EXPECT_NE(c.begins.back().header.flags & spool::kStepDeferred, 0);
+    EXPECT_EQ(shared->opened.load(), 1);
+  }
+  recorded.one_step();
+  recorded.one_step();
+  shared->go = 2;
+  wait_for_word(shared->go, 3);
+  EXPECT_EQ(shared->go.load(), 3) << "and it has the turn";
+  for (int i = 0; i < 3; ++i) recorded.one_step();
+  EXPECT_EQ(SharingProgram::of(recorded.program.contents(), Phase::replay), 0u);
+  shared->go = 4;
+  EXPECT_EQ(status_of_child(waiter), 0);
+  ASSERT_TRUE(recorded.through(4, 3));
+  EXPECT_EQ(SharingProgram::of(recorded.program.contents(), Phase::sample), 4u) << "as many as scheduled";
 }
 
 TEST(Turns, AProgramThatEndsBeforeItsTurnSaysWhoHadIt) {

@@ -181,13 +181,16 @@ class Limits(unittest.TestCase):
         self.assertEqual(len(self.wrong(programs.Program([], first="gemv"))), 1)
 
     def test_samples_and_counters_that_differ_on_the_tensor_pipe_fail(self):
-        def launch(time_ns, t1, t2):
-            return {"time_ns": time_ns, "tensor_t1_utilisation_ratio": t1, "tensor_t2_utilisation_ratio": t2}
+        def launch(time_ns, t1, t2, concurrent_ns=0):
+            return {"time_ns": time_ns, "tensor_t1_utilisation_ratio": t1, "tensor_t2_utilisation_ratio": t2, "t1_time_ns": time_ns,
+                    "t1_concurrent_time_ns": concurrent_ns}
 
         idle = launch(1000, 0.0, 0.01)
         self.assertAlmostEqual(programs.tiers_apart([launch(300, 0.7, 0.6), launch(100, 0.5, 0.7), idle]), (300 * 0.1 + 100 * 0.2) / 400)
         self.assertIsNone(programs.tiers_apart([idle, launch(300, None, 0.6), launch(300, 0.6, None)]), "no launch that uses the pipe has both")
         self.assertIsNone(programs.tiers_apart([idle, launch(1, 0.9, 0.1)]), "what has both is next to nothing of the time")
+        self.assertAlmostEqual(programs.tiers_apart([launch(300, 0.7, 0.6, 30), launch(700, 0.9, 0.3, 71)]), 0.1, msg="beside others")
+        self.assertIsNone(programs.tiers_apart([launch(300, 0.9, 0.3, 300), idle]), "none was alone on the device when sampled")
         self.assertEqual(self.wrong(programs.Program([]), tiers_apart=0.099), [])
         self.assertEqual(self.wrong(programs.Program([]), tiers_apart=0.144), ["T1 and T2 are 14.4 points apart on the tensor pipe"])
         self.assertEqual(self.wrong(programs.Program([], tiers=("T0", "T1")), tiers_apart=0.144), [], "counters are not asked for")

@@ -46,6 +46,7 @@ LEAST_CORRELATION = 0.3  # of samples and kernels; the import warns below it
 GOOD_COVERAGE = 0.95
 TIERS_APART = 0.1  # of the tensor pipe's peak: samples against counters, on average
 USES_PIPE = 0.1  # of its peak; and of the kernel time
+OVERLAPS = 0.1  # of a launch's time: beside another one, whose work its samples have too
 MOST_ON_TOP_S = 10.0
 TARGET = 0.70  # of a roof: what the ranking's first column is about
 AS_GOOD = 0.98  # of the most to win: rows as near to each other as that may change places
@@ -283,10 +284,12 @@ def coverage(ridgeline, capture, process):
 
 
 def tiers_apart(launches):
-    """How far samples and counters are apart on the tensor pipe, as a ratio of its peak, by time over the launches that use it and have
-    both; None: too few do. They are measured by different means, of which neither should know less than the other by much."""
+    """How far samples and counters are apart on the tensor pipe, as a ratio of its peak, by time over the launches that use it, have both
+    and were alone on the device when sampled, as they are when counted; None: too few are. They are measured by different means, of which
+    neither should know less than the other by much."""
     both = [(row["time_ns"], row["tensor_t1_utilisation_ratio"], row["tensor_t2_utilisation_ratio"]) for row in launches
-            if row.get("tensor_t1_utilisation_ratio") is not None and row.get("tensor_t2_utilisation_ratio") is not None]
+            if row.get("tensor_t1_utilisation_ratio") is not None and row.get("tensor_t2_utilisation_ratio") is not None
+            and row["t1_concurrent_time_ns"] <= OVERLAPS * row["t1_time_ns"]]
     both = [(ns, t1, t2) for ns, t1, t2 in both if max(t1, t2) >= USES_PIPE]
     time_ns = sum(ns for ns, _, _ in both)
     if time_ns < USES_PIPE * sum(row["time_ns"] for row in launches):

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <utility>
 
 #include "ridgeline/base/spin_guard.h"
 #include "session/interventions.h"
@@ -182,6 +183,10 @@ bool StepConductor::has_its_turn(StepTracker::Step& step) noexcept {
     session_.steps.defer(&step, false);
     return false;
   }
+  if (counted && puts_off_for_others(now)) {
+    session_.steps.defer(&step, false);
+    return false;
+  }
   if (counted && session_.turns.to_hand_over(now)) {
     session_.replay->close_kept();
     end_unused_turn();
@@ -216,6 +221,17 @@ bool StepConductor::puts_off_for_streams(std::int64_t now_ns) noexcept {
     tell_put_off();
   }
   return now_ns - waiting_streams_since_ns_ < kLongestPutOffNs;
+}
+
+bool StepConductor::puts_off_for_others(std::int64_t now_ns) noexcept {
+  const bool being_read = session_.sampling && session_.sampling->open();
+  if (!being_read || keeps_step_with_peers() || !session_.turns.others()) {
+    if (std::exchange(others_before_counting_since_ns_, 0) != 0) end_unused_turn();  // who waits comes first
+    return false;
+  }
+  if (others_before_counting_since_ns_ == 0) others_before_counting_since_ns_ = now_ns;
+  session_.sampling->end_windows();
+  return now_ns - others_before_counting_since_ns_ < kLongestPutOffNs;
 }
 
 void StepConductor::tell_put_off() noexcept {

@@ -58,6 +58,9 @@ class StepConductor {
   /// Setting up waits for the device, and a stream there for the host: for this very thread, it may be. False once that
   /// was put off for long enough: it is then tried, and fails with that for its reason.
   bool puts_off_for_streams(std::int64_t now_ns) noexcept;
+  /// Others wait for the counters: this process's turn ends with its samples, which are read while its steps go on, and
+  /// counting has a turn of its own. False once that took too long.
+  bool puts_off_for_others(std::int64_t now_ns) noexcept;
   /// Ends a window of samples that is open, and waits for it. False: it still is.
   bool close_samples() noexcept;
   void pay_for_samples(std::int64_t since_ns) noexcept;
@@ -83,8 +86,9 @@ class StepConductor {
   bool put_off_ = false;            // the latest sampled stretch
   bool keeps_turn_to_ask_ = false;  // of the step that begins: which counters there are is not known yet
   std::atomic<bool> put_off_said_{false};
-  std::int64_t waiting_streams_since_ns_ = 0;        // 0: nothing is put off for them
-  bool counts_ = true;                               // the latest step of a counting phase
+  std::int64_t waiting_streams_since_ns_ = 0;         // 0: nothing is put off for them
+  std::int64_t others_before_counting_since_ns_ = 0;  // likewise
+  bool counts_ = true;                                // the latest step of a counting phase
   bool sampled_ = false;                             // samples are taken in the latest step of a sample phase
   std::uint32_t again_first_ = 0, again_steps_ = 0;  // of the sample phase that goes on; 0 steps: none does
   std::atomic_flag kinds_lock_ = ATOMIC_FLAG_INIT;

@@ -248,10 +248,7 @@ bool DeviceSampling::begin_step(const StepTracker::Step& step) noexcept {
   const std::uint32_t first = plan_.settle_steps + plan_.lead_steps;
   if (at < plan_.settle_steps || at >= first + plan_.sampled_steps) return false;
   // Who reads samples has the lock for a second, who waits for the device for as long as that takes.
-  const auto lock = lock_while(mutex_, [&] {
-    const State state = state_.load(std::memory_order_acquire);
-    return state == State::configured || state == State::sampling;
-  });
+  const auto lock = lock_while(mutex_, [&] { return not_yet_over(); });
   if (!lock.owns_lock()) return false;
   if (state_.load(std::memory_order_relaxed) == State::configured && !start()) {
     if (state_.load(std::memory_order_relaxed) == State::configured && start_later(step)) return false;
@@ -644,8 +641,8 @@ void DeviceSampling::write_window() noexcept {
 }
 
 void DeviceSampling::end_phase() noexcept {
-  if (!open()) return;
-  std::lock_guard<std::mutex> guard(mutex_);
+  const auto lock = lock_while(mutex_, [&] { return not_yet_over(); });
+  if (!lock.owns_lock()) return;
   const State state = state_.load(std::memory_order_relaxed);
   if (state == State::configured) {
     window_.status = WindowStatus::failed;

@@ -14,8 +14,9 @@ namespace {
 
 // What a recording takes besides counting: CUPTI's start and the end of the capture, and of a launch its callback, its
 // record and its row (docs/results/collector.md, on top of programs with 13,000 to 660,000 launches). Neither is ever
-// more than this part of the budget: a long program has its timeline, however short the budget.
-constexpr std::int64_t kBesideNs = 2000 * 1'000'000LL, kBesideKernelNs = 6000, kBesidePart = 4;
+// more than a part of the budget: a long program has its timeline, however short the budget.
+constexpr std::int64_t kBesideNs = 3000 * 1'000'000LL, kBesideKernelNs = 6000;
+constexpr double kMaxBesideShare = 0.3, kMaxBesideKernelsShare = 0.25;
 constexpr std::int64_t kMillisecond = 1'000'000;
 // The first replay step may come before prepare() is through; it waits in the launch, this long at most.
 constexpr std::chrono::seconds kReadyTimeout{10};
@@ -293,9 +294,11 @@ bool Replay::affords(std::int64_t ns) noexcept {
 void Replay::set_aside(std::uint64_t kernels) noexcept {
   const std::lock_guard<std::mutex> guard(mutex_);
   const std::uint64_t of_all = budget_.kernels_of_all(kernels);
-  const std::int64_t max_ns = count_plan_.budget_ns() / kBesidePart;
-  count_plan_.set_aside(std::min(kBesideNs, max_ns) +
-                        std::min(static_cast<std::int64_t>(of_all) * kBesideKernelNs, max_ns));
+  const auto part_ns = [&](std::int64_t ns, double max_share) {
+    return std::min(ns, static_cast<std::int64_t>(max_share * static_cast<double>(count_plan_.budget_ns())));
+  };
+  count_plan_.set_aside(part_ns(kBesideNs, kMaxBesideShare) +
+                        part_ns(static_cast<std::int64_t>(of_all) * kBesideKernelNs, kMaxBesideKernelsShare));
 }
 
 void Replay::report_plan() noexcept try {

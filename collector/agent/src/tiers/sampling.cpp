@@ -192,6 +192,10 @@ bool Sampling::open() const noexcept {
   return open;
 }
 
+void Sampling::end_windows() noexcept {
+  each([](DeviceSampling& device) { device.end_phase(); });
+}
+
 bool Sampling::close_now() noexcept {
   const auto begin = std::chrono::steady_clock::now();
   const auto give_up = [&] {
@@ -199,7 +203,7 @@ bool Sampling::close_now() noexcept {
     return waited > kCloseTimeout || (waited > kCloseTimeoutInCapture && captures_.any()) ||
            (waited > kCloseTimeoutWithWaits && host_waits_.pending());
   };
-  each([](DeviceSampling& device) { device.end_phase(); });
+  end_windows();
   while (open() && !gate_.closed() && !give_up()) {
     tick(api_.now_ns());
     if (open()) std::this_thread::sleep_for(std::chrono::microseconds(500));

@@ -74,6 +74,8 @@ class Sampling {
   bool busy() const noexcept;
   /// A session is open on a device.
   bool open() const noexcept;
+  /// No further step is sampled in windows that are open: tick() reads and closes them. Does not wait for that.
+  void end_windows() noexcept;
   /// Ends sessions that are open, doing what tick() does until they are closed. False if one is still open after
   /// a minute, a tenth of a second in which the program captures, or when a stream waits for the host.
   bool close_now() noexcept;
