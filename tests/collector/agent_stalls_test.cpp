@@ -100,13 +100,33 @@ TEST(Stalls, ALackOfPermissionIsSaidOnceWithTheRemedy) {
   EXPECT_EQ(c.ends.size(), 5u) << "the program's steps go on";
 }
 
-TEST(Stalls, AStartThatFailsLeavesNothingEnabled) {
+// CUPTI would finalise itself in the next call for PC sampling, which kills the program now and then.
+TEST(Stalls, AfterAStartThatFailsNothingMoreIsAskedOfIt) {
   Stalling run;
-  run.cupti.pc_start_result = CUPTI_ERROR_UNKNOWN;
+  run.cupti.pc_start_result = CUPTI_ERROR_HARDWARE_BUSY;
   run.begin();
   for (int i = 0; i < 4; ++i) run.step();
-  EXPECT_EQ(run.cupti.pc_enabled, 0);
-  EXPECT_NE(run.program->contents().message(spool::Topic::stalls).find("starting PC sampling failed"),
+  EXPECT_EQ(run.cupti.pc_enabled, 1) << "not disabled";
+  EXPECT_EQ(run.cupti.pc_enables, 1) << "nor enabled anew";
+  EXPECT_EQ(run.cupti.pc_stops, 0);
+  const auto c = run.program->contents();
+  EXPECT_NE(c.message(spool::Topic::stalls)
+                .find("starting PC sampling failed: CUPTI_ERROR_FAKE (26); another process"),
+            std::string::npos)
+      << c.message(spool::Topic::stalls);
+  ASSERT_EQ(c.stall_windows.size(), 1u);
+  EXPECT_EQ(c.stall_windows[0].status, WindowStatus::failed);
+}
+
+TEST(Stalls, AfterAStopThatFailsNothingMoreIsAskedOfIt) {
+  Stalling run;
+  run.cupti.pc_stop_result = CUPTI_ERROR_UNKNOWN;
+  run.begin();
+  for (int i = 0; i < 4; ++i) run.step();
+  EXPECT_EQ(run.cupti.pc_enabled, 1) << "not disabled";
+  EXPECT_EQ(run.cupti.pc_starts, 1);
+  EXPECT_EQ(run.cupti.pc_stops, 1);
+  EXPECT_NE(run.program->contents().message(spool::Topic::stalls).find("stopping PC sampling failed"),
             std::string::npos);
 }
 

@@ -74,7 +74,7 @@ struct FakeCupti {
   };
   std::vector<FakePc> pcs;
   CUptiResult pc_enable_result = CUPTI_SUCCESS;
-  CUptiResult pc_start_result = CUPTI_SUCCESS;
+  CUptiResult pc_start_result = CUPTI_SUCCESS, pc_stop_result = CUPTI_SUCCESS;
   bool pc_buffer_full = false;
   std::uint64_t pc_dropped = 0;  // at each stop
   std::string source_file;       // of every instruction; line 1 + offset
@@ -561,6 +561,7 @@ struct FakeCupti {
     };
     a.pc_stop = [](CUpti_PCSamplingStopParams*) {
       ++current()->pc_stops;
+      if (current()->pc_stop_result != CUPTI_SUCCESS) return current()->pc_stop_result;
       current()->pc_left = current()->pcs.size();
       return CUPTI_SUCCESS;
     };

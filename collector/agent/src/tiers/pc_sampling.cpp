@@ -235,13 +235,16 @@ bool PcSampling::configure(std::string* why) {
   return true;
 }
 
-bool PcSampling::start(std::string* why) noexcept {
+bool PcSampling::start(std::string* why) {
   CUpti_PCSamplingStartParams p = {};
   p.size = CUpti_PCSamplingStartParamsSize;
   p.ctx = context_;
   const CUptiResult r = api_.pc_start(&p);
-  if (r != CUPTI_SUCCESS) *why = "starting PC sampling failed: " + api_.error_text(r);
-  return r == CUPTI_SUCCESS;
+  if (r == CUPTI_SUCCESS) return true;
+  stuck_ = true;
+  *why = "starting PC sampling failed: " + api_.error_text(r);
+  if (r == CUPTI_ERROR_HARDWARE_BUSY) *why += "; another process or profiler has the counters";
+  return false;
 }
 
 void PcSampling::step_end() noexcept {
@@ -258,8 +261,10 @@ void PcSampling::step_end() noexcept {
     CUpti_PCSamplingStopParams p = {};
     p.size = CUpti_PCSamplingStopParamsSize;
     p.ctx = context_;
-    if (const CUptiResult r = api_.pc_stop(&p); r != CUPTI_SUCCESS)
+    if (const CUptiResult r = api_.pc_stop(&p); r != CUPTI_SUCCESS) {
+      stuck_ = true;
       return fail("stopping PC sampling failed: " + api_.error_text(r));
+    }
     try {
       read_samples();
     } catch (...) {
@@ -326,11 +331,16 @@ void PcSampling::take(const CUpti_PCSamplingData& data) {
 
 void PcSampling::close() noexcept {
   if (!enabled_) return;
+  enabled_ = false;
+  if (stuck_) {           // the buffers are CUPTI's for good
+    buffer_.release();    // NOLINT
+    leftover_.release();  // NOLINT
+    return;
+  }
   CUpti_PCSamplingDisableParams p = {};
   p.size = CUpti_PCSamplingDisableParamsSize;
   p.ctx = context_;
   const CUptiResult r = api_.pc_disable(&p);
-  enabled_ = false;
   context_ = nullptr;
   try {
     if (r == CUPTI_SUCCESS && leftover_ != nullptr) take(leftover_->data);

@@ -86,7 +86,7 @@ class PcSampling {
   bool open(CUcontext context, std::string* why);
   bool read_reasons(std::string* why);
   bool configure(std::string* why);
-  bool start(std::string* why) noexcept;
+  bool start(std::string* why);
   void read_samples();
   void take(const CUpti_PCSamplingData& data);
   void close() noexcept;
@@ -113,6 +113,10 @@ class PcSampling {
   std::atomic<State> state_{State::idle};
   bool ruled_out_ = false;
   bool enabled_ = false;
+  /// Starting or stopping failed, as it does while another process has the counters. CUPTI (13.0) answers the next
+  /// call, disabling included, by finalising itself: inside a callback, so that records are lost and its heap is
+  /// corrupted.
+  bool stuck_ = false;
   CUcontext context_ = nullptr;
   std::uint64_t steps_left_ = 0;
   std::uint32_t step_ = 0;
