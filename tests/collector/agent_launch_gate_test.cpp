@@ -68,6 +68,7 @@ TEST(LaunchGate, StallsAreNotSwitchedBesideALaunchOfAnotherThread) {
   FakeProgram program(cupti, {{"RIDGELINE_SCHEDULE", "timeline=1,stalls=2,timeline=1"}});
   ASSERT_TRUE(program.start());
   program.create_context();
+  program.tick();  // describes the device
   const auto step = [&] {
     program.push("step");
     program.launch("_Z6kernelv");

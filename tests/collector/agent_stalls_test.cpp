@@ -15,6 +15,7 @@ struct Stalling {
   void begin() {
     EXPECT_TRUE(program->start());
     program->create_context();
+    program->tick();  // describes the device
   }
   void step(int launches = 2) {
     program->push("step");
@@ -114,6 +115,58 @@ TEST(Stalls, AfterAStartThatFailsNothingMoreIsAskedOfIt) {
                 .find("starting PC sampling failed: CUPTI_ERROR_FAKE (26); another process"),
             std::string::npos)
       << c.message(spool::Topic::stalls);
+  ASSERT_EQ(c.stall_windows.size(), 1u);
+  EXPECT_EQ(c.stall_windows[0].status, WindowStatus::failed);
+}
+
+// Before that nobody could say whether the counters are in use.
+TEST(Stalls, TheDeviceIsDescribedFirst) {
+  Stalling run;
+  run.cupti.pcs = kTwoInstructions;
+  EXPECT_TRUE(run.program->start());
+  run.program->create_context();
+  for (int i = 0; i < 4; ++i) run.step();
+  EXPECT_EQ(run.cupti.pc_enables, 0);
+  run.program->tick();
+  for (int i = 0; i < 2; ++i) run.step();
+  const auto c = run.program->contents();
+  ASSERT_EQ(c.stall_windows.size(), 1u);
+  EXPECT_EQ(c.stall_windows[0].first_step, 4u);
+  EXPECT_EQ(c.stall_windows[0].last_step, 5u);
+}
+
+TEST(Stalls, CountersInUseAreWaitedFor) {
+  Stalling run;
+  run.cupti.pcs = kTwoInstructions;
+  run.begin();
+  run.step();
+  run.cupti.availability_result = CUPTI_ERROR_HARDWARE_BUSY;
+  for (int i = 0; i < 6; ++i) run.step();
+  EXPECT_EQ(run.cupti.pc_enables, 0);
+  EXPECT_TRUE(run.program->contents().stall_windows.empty());
+  run.cupti.availability_result = CUPTI_SUCCESS;
+  run.cupti.clock_ns += 3'000'000'000;
+  for (int i = 0; i < 4; ++i) run.step();
+  const auto c = run.program->contents();
+  ASSERT_EQ(c.stall_windows.size(), 1u);
+  EXPECT_EQ(c.stall_windows[0].status, WindowStatus::ok);
+  EXPECT_EQ(c.stall_windows[0].last_step, c.stall_windows[0].first_step + 1) << "both of the phase's steps";
+  EXPECT_EQ(c.message(spool::Topic::stalls), "");
+}
+
+TEST(Stalls, CountersThatStayInUseAreSaid) {
+  Stalling run;
+  run.begin();
+  run.step();
+  run.cupti.availability_result = CUPTI_ERROR_HARDWARE_BUSY;
+  for (int i = 0; i < 12; ++i) {
+    run.step();
+    run.cupti.clock_ns += 10'000'000'000;
+  }
+  const auto c = run.program->contents();
+  EXPECT_EQ(run.cupti.pc_enables, 0);
+  EXPECT_NE(c.message(spool::Topic::stalls).find("another process or profiler has the counters"),
+            std::string::npos);
   ASSERT_EQ(c.stall_windows.size(), 1u);
   EXPECT_EQ(c.stall_windows[0].status, WindowStatus::failed);
 }

@@ -9,6 +9,7 @@
 #include <thread>
 
 #include "replay_testing.h"
+#include "tiers/counter_turns.h"
 #include "tiers/device_turn.h"
 
 namespace ridgeline::agent {
@@ -423,6 +424,28 @@ TEST(Turns, AForeignHolderIsWaitedFor) {
   const auto c = recorded.program.contents();
   EXPECT_EQ(SharingProgram::of(c, Phase::sample), 4u);
   EXPECT_EQ(c.message(spool::Topic::sampling), "") << "nothing was refused in the end";
+}
+
+TEST(Turns, AreOfTheDeviceTooThatIsKnownOnlyLater) {
+  spool::testing::TemporaryDirectory locks;
+  spool::testing::TemporaryDirectory spool;
+  std::string error;
+  spool::Writer* writer = spool::Writer::create({.directory = spool.path(), .pid = 7}, &error);
+  ASSERT_NE(writer, nullptr) << error;
+  CounterTurns turns(*writer, locks.path());
+  ASSERT_EQ(turns.take(1, kTurnSecond, 0), CounterTurns::Turn::ours);
+  const std::uint8_t uuid[16] = {};
+  turns.name_device(0, uuid);
+  const auto free_for_others = [&] {
+    return status_of_child(in_child([&] {
+             DeviceTurn turn(locks.path(), std::string(32, '0'));
+             return turn.ask(kTurnSecond) == Answer::ours ? 0 : 1;
+           })) == 0;
+  };
+  EXPECT_FALSE(free_for_others());
+  turns.begun();
+  turns.end_if_unused(2 * kTurnSecond, [] { return false; });
+  EXPECT_TRUE(free_for_others());
 }
 
 // Each time it lets the turn go, another takes it, and CUPTI tells nothing while that one counts.

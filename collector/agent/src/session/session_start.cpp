@@ -112,6 +112,7 @@ void Session::make_tiers() {
     session_.stalls =
         std::make_unique<PcSampling>(*session_.api, session_.writer, session_.kernels, session_.captures,
                                      session_.host_waits, session_.launch_gate);
+    session_.stalls->put_off_by([this] { return conductor_.put_off(); });
     if (!session_.settings.third_tier_allowed)
       session_.stalls->rule_out(std::string("no stall reasons: they were switched off by ") +
                                 spool::environment::kTiers);

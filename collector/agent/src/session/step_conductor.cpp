@@ -183,7 +183,7 @@ bool StepConductor::has_its_turn(StepTracker::Step& step) noexcept {
     session_.steps.defer(&step, false);
     return false;
   }
-  if (counted && puts_off_for_others(now)) {
+  if ((counted && puts_off_for_others(now)) || (looked_into && session_.stalls->waits_for_device())) {
     session_.steps.defer(&step, false);
     return false;
   }

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <string_view>
 
+#include "cupti/counters_in_use.h"
 #include "cupti/permission.h"
 #include "messages.h"
 
@@ -114,6 +115,7 @@ void PcSampling::launch_enter(CUcontext context) noexcept {
   std::string why;
   bool ok = false;
   try {
+    if (!enabled_ && put_off_for_others(context)) return;
     ok = (enabled_ || open(context, &why)) && start(&why);
   } catch (...) {
     why = "out of memory";
@@ -122,6 +124,20 @@ void PcSampling::launch_enter(CUcontext context) noexcept {
   if (!ok) return fail(why);
   window_.last_step = step_;
   state_.store(State::sampling, std::memory_order_release);
+}
+
+// True: nothing is opened in this step.
+bool PcSampling::put_off_for_others(CUcontext context) {
+  std::uint32_t device_id = 0;
+  api_.get_device_id(context, &device_id);
+  if (!counters_in_use(api_, context, device_id)) return false;
+  state_.store(State::idle, std::memory_order_release);
+  if (put_off_ && put_off_()) return true;
+  window_ = {};
+  window_.first_step = window_.last_step = step_;
+  window_.device_id = device_id;
+  fail("another process or profiler has the counters");
+  return true;
 }
 
 bool PcSampling::open(CUcontext context, std::string* why) {

@@ -12,6 +12,7 @@
 
 #include <atomic>
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -45,11 +46,17 @@ class PcSampling {
 
   /// Steps of the phase are not sampled, and why.
   void rule_out(const std::string& reason) noexcept;
-  /// What the period is chosen by. From the agent's thread.
+  /// Called where another process or profiler has the counters: true if the same step of the schedule comes again
+  /// later, false if it was tried for long enough.
+  void put_off_by(std::function<bool()> put_off) { put_off_ = std::move(put_off); }
+  /// What the period is chosen by. From the agent's thread, which has CUPTI's profiler initialised.
   void set_device(std::uint32_t sm_count, std::int64_t sm_hz) noexcept {
     sm_count_.store(sm_count, std::memory_order_relaxed);
     sm_hz_.store(sm_hz, std::memory_order_relaxed);
+    described_.store(true, std::memory_order_release);
   }
+  /// Until set_device() it cannot be asked whether the counters are in use, nor taken turns with other processes.
+  bool waits_for_device() const noexcept { return !described_.load(std::memory_order_acquire); }
   /// Every step's start, so that the length of a step is known; before arm(). Ends a window that the schedule
   /// left in the middle.
   void note_step(const StepTracker::Step& step, std::int64_t now_ns) noexcept;
@@ -83,6 +90,7 @@ class PcSampling {
     std::vector<CUpti_PCSamplingStallReason> reasons_;
   };
 
+  bool put_off_for_others(CUcontext context);
   bool open(CUcontext context, std::string* why);
   bool read_reasons(std::string* why);
   bool configure(std::string* why);
@@ -101,9 +109,11 @@ class PcSampling {
   HostWaits& host_waits_;
   LaunchGate& gate_;  // closed, and QuietHold given, wherever CUPTI is called
   SourceLines lines_;
+  std::function<bool()> put_off_;
 
   std::atomic<std::uint32_t> sm_count_{0};
   std::atomic<std::int64_t> sm_hz_{0};
+  std::atomic<bool> described_{false};
 
   std::mutex mutex_;  // guards everything below; never held while a launch of the program runs
   std::int64_t last_start_ns_ = 0, timeline_ns_ = 0;
