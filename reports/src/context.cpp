@@ -227,9 +227,10 @@ std::string clock_cost_line(const analyzer::Ranking& ranking) {
   text += fmt::format("; that costs the {} {} ({}), 95 % between {} and {}", scope_noun(ranking.scope),
                       time_text(cost->cost_ns), share(cost->cost_ns), time_text(cost->low_ns),
                       time_text(cost->high_ns));
-  text += cost->steps > 0 ? fmt::format(", as the times of {} steps followed their clocks", cost->steps)
-                          : ", by what bounds each kernel: the steps' clocks hardly differ";
-  return text + ".";
+  if (cost->steps > 0)
+    return text + fmt::format(", as the times of {} steps followed their clocks.", cost->steps);
+  return text + ", by what bounds each kernel" +
+         (cost->steps_alike ? ": the steps' clocks hardly differ." : ".");
 }
 
 std::string energy_line(const analyzer::Ranking& ranking) {

@@ -69,15 +69,15 @@ TEST(ClockShare, FewStepsOrOneClockSayNothing) {
 
 // Eight timeline steps of a product and a copy at clocks that differ; the product's time follows them, the copy's does
 // not. Then a replay step that counts both.
-FabricatedModel clocked() {
+FabricatedModel clocked(double clock_step_hz = 0.02e9, int steps = 8) {
   FabricatedModel f;
   f.model.device_peaks.push_back({1, Quantity::bf16_flops_per_s, PeakSource::spec, 1e15, "test"});
   f.model.devices[0].max_sm_clock_hz = static_cast<std::int64_t>(kHighest);
   std::int64_t at = 1'000'000;
-  for (int i = 0; i < 9; ++i) {
-    const bool replay = i == 8;
+  for (int i = 0; i <= steps; ++i) {
+    const bool replay = i == steps;
     f.step(replay ? Phase::replay : Phase::timeline);
-    const double clock_hz = 1.5e9 + 0.02e9 * i;
+    const double clock_hz = 1.5e9 + clock_step_hz * i;
     const auto product_ns = static_cast<std::int64_t>(600e3 * kHighest / clock_hz / 1.25);
     f.model.steps.back().step.gpu_start_ns = at;
     f.launch("product", at, at + product_ns);
@@ -121,6 +121,22 @@ TEST(StepPower, TheClockCostsWhatFollowsItAndNotWhatMemoryHolds) {
     EXPECT_FALSE(row.energy_j) << "without an energy model";
   }
   EXPECT_FALSE(ranking.power.energy) << "power over milliseconds says nothing";
+}
+
+// "Hardly differ" is a finding: there has to be something that was compared.
+TEST(StepPower, ClocksOfStepsAreAlikeOnlyWhereThereAreStepsToCompare) {
+  const auto clock_of = [](double clock_step_hz, int steps) {
+    FabricatedModel f = clocked(clock_step_hz, steps);
+    return analyse(f.done()).value().ranking.power.clock;
+  };
+  const auto differ = clock_of(0.02e9, 8), alike = clock_of(0, 8), few = clock_of(0, 3);
+  ASSERT_TRUE(differ && alike && few);
+  EXPECT_GT(differ->steps, 0);
+  EXPECT_FALSE(differ->steps_alike);
+  EXPECT_EQ(alike->steps, 0);
+  EXPECT_TRUE(alike->steps_alike);
+  EXPECT_EQ(few->steps, 0);
+  EXPECT_FALSE(few->steps_alike);
 }
 
 TEST(StepPower, WithoutClocksNothingIsSaid) {

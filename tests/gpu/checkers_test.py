@@ -399,6 +399,26 @@ class Checkers(unittest.TestCase):
             shared_gpu.judge(checks, "alone", [self.path], processes)
             self.assertEqual(checks.rows[0]["passed"], passed, checks.rows)
         self.assertGreater(len(shared_gpu.counted_bytes(self.path)), 5)
+
+    def test_a_program_that_stall_reasons_kill_or_change_is_wrong(self):
+        class Said:
+            problem, messages = None, []
+
+            def __init__(self, complete=True, *messages):
+                self.whole, self.messages = complete, [("warning", text) for text in messages]
+
+            def complete(self):
+                return self.whole
+
+            def counts(self):
+                return "launches 7 seen, 3 recorded"
+
+        alone = Run(7, 1, "hash 1f\n", "")
+        self.assertEqual(shared_gpu.wrong_beside(alone, Run(7, 1, "hash 1f\n", "ridgeline record: the program ended"), Said()), [])
+        self.assertEqual(len(shared_gpu.wrong_beside(alone, Run(139, 1, "", "killed"), Said())), 2, "its status, and what it printed")
+        self.assertEqual(len(shared_gpu.wrong_beside(alone, alone, Said(False))), 1)
+        self.assertEqual(len(shared_gpu.wrong_beside(alone, alone, Said(True, "no stall reasons: starting PC sampling failed: BUSY"))), 1)
+        self.assertEqual(shared_gpu.wrong_beside(alone, alone, None), ["no capture"])
         self.db.execute("UPDATE tier_status SET status = 'refused' WHERE tier = 'T2'")
         self.db.commit()
         checks = Quiet()

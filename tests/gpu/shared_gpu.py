@@ -1,14 +1,19 @@
 #!/usr/bin/env python3
 """Two processes on one GPU take turns with its counters: within one recording and between two.
 
-usage: shared_gpu.py --ridgeline RIDGELINE --trainer GPT2_TRAIN [--out DIR] [--json FILE]
+usage: shared_gpu.py --ridgeline RIDGELINE --trainer GPT2_TRAIN --gauntlet AGENT_GAUNTLET [--out DIR] [--json FILE]
 Rows:
   alone           the program by itself: every tier
   one-recording   two processes of one recording: T1 and T2 in both, all launches recorded, each says when it had the counters
   two-recordings  two recordings at once: the same of both
   values          DRAM bytes of the counted launches, kernel by kernel, within 5 % of those alone (kernels of 1 MB and more)
+  stalls-beside   stall reasons, asked for beside a recording that takes no turns with this one and counts all the while: programs end
+                  as alone, all launches are recorded, and none says that sampling could not start, which CUPTI does not survive
+  stalls-after    once that recording is over they are sampled
 """
+import glob
 import os
+import time
 from statistics import median
 
 from common import Checks, Facts, Started, kernel_base, open_capture, options_of, run
@@ -59,8 +64,66 @@ def judge(checks, name, captures, processes):
     checks.add(name, complete and known and (processes == 1 or told == len(captures)), " | ".join(texts))
 
 
+# Steps of a case so that it lasts longer than the device takes to be described, and of every case as often.
+CASES, ROUNDS = {"context": 8, "streams": 5000, "threads": 2000, "graph-update": 2000}, 3
+LONGEST_START_S = 20
+
+
+def wrong_beside(alone, done, facts):
+    """What a program with stall reasons asked for, ended as `done`, did not do as `alone`, or what its capture lacks."""
+    wrong = []
+    if done.status != alone.status:
+        wrong.append(f"exit status {done.status} instead of {alone.status}: {done.tail()}")
+    if alone.out.split() != done.out.split():
+        wrong.append(f"printed {done.out.strip()!r} instead of {alone.out.strip()!r}")
+    if facts is None:
+        return wrong + ["no capture"]
+    if not facts.complete() or facts.problem:
+        wrong.append(f"its timeline is not complete: {facts.problem or facts.counts()}")
+    wrong += [text for _, text in facts.messages if "PC sampling failed" in text]
+    return wrong
+
+
+def judge_stalls(checks, options):
+    def case(name, steps):
+        return [options.gauntlet, "--case", name, "--steps", str(steps)]
+
+    def sampled(name, steps, stem):
+        capture = os.path.join(options.out, f"turns-{stem}.ridge")
+        done = run([options.ridgeline, "record", "-q", "--force", "-o", capture, "--schedule", "warmup=3,stalls=2", "--", *case(name, steps)],
+                   timeout=120)
+        return done, Facts(capture) if os.path.exists(capture) else None
+
+    alone = {name: run(case(name, steps), timeout=120) for name, steps in CASES.items()}
+    locks = os.path.join(options.out, "locks-of-another")
+    os.makedirs(locks, exist_ok=True)
+    counts = Started([options.ridgeline, "record", "--force", "-o", os.path.join(options.out, "turns-counts.ridge"), "--budget", "3600",
+                      "--schedule", "warmup=2,replay=100000", "--", *case("streams", 100000)], {"RIDGELINE_LOCK_DIR": locks})
+    deadline = time.monotonic() + LONGEST_START_S
+    while not glob.glob(os.path.join(locks, "ridgeline-gpu-*")) and time.monotonic() < deadline:
+        time.sleep(0.1)
+    time.sleep(1)  # from the turn to the first counters
+    wrong, waited = [], 0
+    for number in range(ROUNDS):
+        for name, steps in CASES.items():
+            done, facts = sampled(name, steps, f"beside-{name}-{number}")
+            wrong += [f"{name}: {text}" for text in wrong_beside(alone[name], done, facts)]
+            waited += facts is not None and any("counters of this GPU were in use" in text for _, text in facts.messages)
+    beside = counts.process.poll() is None
+    counts.kill()
+    counts.finish()
+    runs = ROUNDS * len(CASES)
+    checks.add("stalls-beside", beside and not wrong and waited > 0,
+               f"{runs} runs, {waited} say that they waited for the counters" + ("" if beside else "; the other recording ended before them")
+               + "".join(f"; {text}" for text in wrong[:5]))
+    done, facts = sampled("threads", CASES["threads"], "after")
+    status, why = facts.tiers.get("T3", ("none", "")) if facts else ("none", "no capture")
+    wrong = wrong_beside(alone["threads"], done, facts)
+    checks.add("stalls-after", status == "ok" and not wrong, f"T3 {status} {why}" + "".join(f"; {text}" for text in wrong))
+
+
 def main():
-    parser = options_of(__doc__, "ridgeline", "trainer")
+    parser = options_of(__doc__, "ridgeline", "trainer", "gauntlet")
     options = parser.parse_args()
     checks = Checks(options.json)
     program = [options.trainer, "--model", "124M", "-B", "4", "-T", "1024", "--matmul-search", "off", "--matmul-cache", "none",
@@ -104,6 +167,7 @@ def main():
                     worst, of = difference, f"{key[1]} {key[2]}x{key[3]}x{key[4]} of {os.path.basename(capture)}"
     checks.add("values", compared >= len(wanted) > 0 and worst <= MOST_DIFFERENCE,
                f"{compared} kernels compared, {len(wanted)} alone; the furthest {100 * worst:.2f} %: {of}")
+    judge_stalls(checks, options)
     checks.finish()
 
 

@@ -46,7 +46,11 @@ TEST(PowerLines, SayWhatTheClockCostsAndWhatIsNotKnownIsNotSaid) {
       "Clock: kernels ran at 1500 MHz of at most 1980 MHz, held by power limit; that costs the step 5.000 ms "
       "(10.0 %), 95 % between 4.000 ms and 6.000 ms, as the times of 18 steps followed their clocks.");
   ranking.power.clock->steps = 0;
-  EXPECT_NE(clock_cost_line(ranking).find("by what bounds each kernel"), std::string::npos);
+  EXPECT_TRUE(clock_cost_line(ranking).ends_with(", by what bounds each kernel."))
+      << clock_cost_line(ranking);
+  ranking.power.clock->steps_alike = true;
+  EXPECT_TRUE(
+      clock_cost_line(ranking).ends_with(", by what bounds each kernel: the steps' clocks hardly differ."));
   ranking.power.energy = analyzer::StepEnergy{.measured_j = 30.5, .measured_s = 4};
   EXPECT_EQ(energy_line(ranking), "Energy: 30.50 J by 4.0 s of power samples for the step.");
   ranking.power.energy->modelled_j = 29.0;

@@ -187,6 +187,7 @@ void Power::clock() {
     }
   }
   if (cost.covered_ns <= 0) return;
+  cost.steps_alike = !points.empty() && cost.steps == 0;
   cost.clock_hz = cycles / cost.covered_ns;
   const double error_ns = kOfNormal95 * std::hypot(std::sqrt(told_variance), assumed_error);
   cost.low_ns = std::max(0.0, cost.cost_ns - error_ns);

@@ -19,7 +19,8 @@ struct ClockCost {
   double covered_ns = 0;           ///< kernel time, as it shows, whose clock is known
   std::int64_t steps = 0;  ///< whose clocks differed enough to tell; 0: by what bounds each kernel alone
   std::int64_t throttle_reasons =
-      0;  ///< that the driver gave in that time, as in store::ClockSample; 0: none
+      0;                     ///< that the driver gave in that time, as in store::ClockSample; 0: none
+  bool steps_alike = false;  ///< there were steps enough to compare, and their clocks hardly differ
 };
 
 /// Joules of the device in one step.
