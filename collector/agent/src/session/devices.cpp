@@ -23,9 +23,9 @@ void Devices::describe(std::uint32_t device_id) {
     chips_[device_id] = chip.pChipName;
   record.chip_name = session_.writer.intern(chips_[device_id]);
   if (chips_[device_id].empty()) chips_[device_id] = "unknown";
-  if (session_.stalls) session_.stalls->set_device(record.sm_count, record.max_sm_hz);
   nvml_devices_[device_id] = nvml_.device(bus);
   session_.turns.name_device(device_id, record.uuid);
+  if (session_.stalls) session_.stalls->set_device(record.sm_count, record.max_sm_hz);
   session_.budget.use_device(record.uuid);
   session_.writer.put(record);
 }

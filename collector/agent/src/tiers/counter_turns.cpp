@@ -41,8 +41,9 @@ void CounterTurns::name_device(std::uint32_t device_id, const std::uint8_t (&uui
   const std::lock_guard<std::mutex> guard(mutex_);
   if (turns_[device_id] != nullptr) return;
   turns_[device_id] = std::make_unique<DeviceTurn>(directory_, name);
-  if (taken_ns_ != 0) (void)turns_[device_id]->ask(0);  // the turn began before the device was known
-} catch (...) {                                         // without memory: no turns
+  // A turn that began before the device was known is one of it too.
+  if (taken_ns_ != 0) (void)turns_[device_id]->ask(0);
+} catch (...) {  // without memory: no turns
 }
 
 bool CounterTurns::held() const noexcept {

@@ -162,12 +162,12 @@ class DeviceSampling {
 
   bool configure(std::uint32_t phase_steps, std::int64_t step_ns, std::uint32_t devices) noexcept;
   SamplingPlan plan_for(std::uint32_t phase_steps, std::int64_t step_ns) const noexcept;
-  /// The window is no step of the program, but a stretch of time.
   /// The window is open, and further steps of it may come.
   bool not_yet_over() const noexcept {
     const State s = state_.load(std::memory_order_acquire);
     return s == State::configured || s == State::sampling;
   }
+  /// The window is no step of the program, but a stretch of time.
   bool by_time() const noexcept { return phase_first_ >= spool::kFirstStretch; }
   /// Which of the measured steps samples ran over, and how many are missing.
   void count_sampled_steps() noexcept;

@@ -49,7 +49,8 @@ class PcSampling {
   /// Called where another process or profiler has the counters: true if the same step of the schedule comes again
   /// later, false if it was tried for long enough.
   void put_off_by(std::function<bool()> put_off) { put_off_ = std::move(put_off); }
-  /// What the period is chosen by. From the agent's thread, which has CUPTI's profiler initialised.
+  /// What the period is chosen by. From the agent's thread, once CUPTI's profiler is initialised and the device has its
+  /// turns.
   void set_device(std::uint32_t sm_count, std::int64_t sm_hz) noexcept {
     sm_count_.store(sm_count, std::memory_order_relaxed);
     sm_hz_.store(sm_hz, std::memory_order_relaxed);
@@ -123,9 +124,8 @@ class PcSampling {
   std::atomic<State> state_{State::idle};
   bool ruled_out_ = false;
   bool enabled_ = false;
-  /// Starting or stopping failed, as it does while another process has the counters. CUPTI (13.0) answers the next
-  /// call, disabling included, by finalising itself: inside a callback, so that records are lost and its heap is
-  /// corrupted.
+  /// Starting or stopping failed, as it does while another process has the counters. CUPTI (13.0) then finalises itself
+  /// inside the callback, and once more when it is asked to disable: records are lost and its heap is corrupted.
   bool stuck_ = false;
   CUcontext context_ = nullptr;
   std::uint64_t steps_left_ = 0;
