@@ -124,8 +124,8 @@ class PcSampling {
   std::atomic<State> state_{State::idle};
   bool ruled_out_ = false;
   bool enabled_ = false;
-  /// Starting or stopping failed, as it does while another process has the counters. CUPTI (13.0) then finalises itself
-  /// inside the callback, and once more when it is asked to disable: records are lost and its heap is corrupted.
+  /// Starting or stopping failed, as it does while another process has the counters. CUPTI (13.0) then loses records
+  /// and corrupts its heap, and finalises itself inside the callback where it is asked to disable.
   bool stuck_ = false;
   CUcontext context_ = nullptr;
   std::uint64_t steps_left_ = 0;
