@@ -399,6 +399,11 @@ class Checkers(unittest.TestCase):
             shared_gpu.judge(checks, "alone", [self.path], processes)
             self.assertEqual(checks.rows[0]["passed"], passed, checks.rows)
         self.assertGreater(len(shared_gpu.counted_bytes(self.path)), 5)
+        self.db.execute("UPDATE tier_status SET status = 'refused' WHERE tier = 'T2'")
+        self.db.commit()
+        checks = Quiet()
+        shared_gpu.judge(checks, "alone", [self.path], 1)
+        self.assertFalse(checks.rows[0]["passed"])
 
     def test_a_program_that_stall_reasons_kill_or_change_is_wrong(self):
         class Said:
@@ -419,11 +424,6 @@ class Checkers(unittest.TestCase):
         self.assertEqual(len(shared_gpu.wrong_beside(alone, alone, Said(False))), 1)
         self.assertEqual(len(shared_gpu.wrong_beside(alone, alone, Said(True, "no stall reasons: starting PC sampling failed: BUSY"))), 1)
         self.assertEqual(shared_gpu.wrong_beside(alone, alone, None), ["no capture"])
-        self.db.execute("UPDATE tier_status SET status = 'refused' WHERE tier = 'T2'")
-        self.db.commit()
-        checks = Quiet()
-        shared_gpu.judge(checks, "alone", [self.path], 1)
-        self.assertFalse(checks.rows[0]["passed"])
 
     def test_streams_are_held_against_what_they_declare(self):
         for tier in ("T1", "T2"):

@@ -1,7 +1,5 @@
 #include "session/devices.h"
 
-#include <utility>
-
 namespace ridgeline::agent {
 
 void Devices::start_profiler() {
@@ -51,7 +49,7 @@ void Devices::describe(bool profiler) {
   if (session_.wants_counters() && profiler) start_profiler();
   if (session_.wants_counters() && !profiler && !profiler_initialized_)
     profiler_refusal_ = "a stream of the program always waited for the host, beside which it is not started";
-  if (session_.stalls && !profiler_refusal_.empty() && !std::exchange(stalls_ruled_out_, true))
+  if (session_.stalls && !profiler_refusal_.empty())
     session_.stalls->rule_out("no stall reasons: CUPTI's profiler cannot start: " + profiler_refusal_);
   for (std::uint32_t id = 0; id < kMaxDevices; ++id)
     if ((pending >> id & 1) != 0 && chips_[id].empty()) describe(id);

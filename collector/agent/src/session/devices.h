@@ -48,7 +48,7 @@ class Devices {
   Nvml nvml_;
   bool nvml_tried_ = false;
   bool versions_written_ = false;
-  bool profiler_initialized_ = false, stalls_ruled_out_ = false;
+  bool profiler_initialized_ = false;
   std::string profiler_refusal_;
   std::string chips_[kMaxDevices];
   void* nvml_devices_[kMaxDevices] = {};

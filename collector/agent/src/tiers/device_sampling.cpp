@@ -14,6 +14,7 @@
 #include <thread>
 #include <utility>
 
+#include "cupti/counter_availability.h"
 #include "cupti/permission.h"
 #include "messages.h"
 #include "tiers/available_memory.h"
@@ -115,16 +116,8 @@ void DeviceSampling::prepare(std::uint32_t device_id, const std::string& chip) n
                     "what can be sampled "
                     "cannot be asked beside one",
                     {RefusalCause::stream_capture});
-  CUpti_PmSampling_GetCounterAvailability_Params p = {
-      CUpti_PmSampling_GetCounterAvailability_Params_STRUCT_SIZE};
-  p.deviceIndex = device_id;
-  CUptiResult result = api_.pm_get_counter_availability(&p);
   std::vector<std::uint8_t> availability;
-  if (result == CUPTI_SUCCESS) {
-    availability.resize(p.counterAvailabilityImageSize);
-    p.pCounterAvailabilityImage = availability.data();
-    result = api_.pm_get_counter_availability(&p);
-  }
+  const CUptiResult result = ask_sample_availability(api_, device_id, &availability);
   hold.release();
   if (may_pass(result) &&
       ask_later(device_id, chip, result == CUPTI_ERROR_HARDWARE_BUSY ? kAsksWhileInUse : kAsksAfterFailure))
@@ -658,8 +651,8 @@ void DeviceSampling::end_phase() noexcept {
 }
 
 void DeviceSampling::cut_short(const char* why) noexcept {
-  if (!open()) return;
-  std::lock_guard<std::mutex> guard(mutex_);
+  const auto lock = lock_while(mutex_, [&] { return not_yet_over(); });
+  if (!lock.owns_lock()) return;
   const State state = state_.load(std::memory_order_relaxed);
   if (state == State::configured) {
     window_.status = WindowStatus::failed;

@@ -3,8 +3,9 @@
 #include <algorithm>
 #include <cmath>
 #include <string_view>
+#include <utility>
 
-#include "cupti/counters_in_use.h"
+#include "cupti/counter_availability.h"
 #include "cupti/permission.h"
 #include "messages.h"
 
@@ -70,9 +71,9 @@ PcSampling::PcSampling(const CuptiApi& api, spool::Writer& writer, KernelTable& 
       lines_(api, writer) {}
 
 void PcSampling::rule_out(const std::string& reason) noexcept {
-  put_message(writer_, api_.now_ns(), Severity::warning, spool::Topic::stalls, reason);
   std::lock_guard<std::mutex> guard(mutex_);
-  ruled_out_ = true;
+  if (std::exchange(ruled_out_, true)) return;
+  put_message(writer_, api_.now_ns(), Severity::warning, spool::Topic::stalls, reason);
 }
 
 void PcSampling::note_step(const StepTracker::Step& step, std::int64_t now_ns) noexcept {
@@ -114,6 +115,7 @@ void PcSampling::launch_enter(CUcontext context) noexcept {
   const std::int64_t begin = api_.now_ns();
   std::string why;
   bool ok = false;
+  if (!enabled_) begin_window(context);
   try {
     if (!enabled_ && put_off_for_others(context)) return;
     ok = (enabled_ || open(context, &why)) && start(&why);
@@ -126,29 +128,27 @@ void PcSampling::launch_enter(CUcontext context) noexcept {
   state_.store(State::sampling, std::memory_order_release);
 }
 
-// True: nothing is opened in this step.
-bool PcSampling::put_off_for_others(CUcontext context) {
-  std::uint32_t device_id = 0;
-  api_.get_device_id(context, &device_id);
-  if (!counters_in_use(api_, context, device_id)) return false;
-  state_.store(State::idle, std::memory_order_release);
-  if (put_off_ && put_off_()) return true;
+void PcSampling::begin_window(CUcontext context) noexcept {
   window_ = {};
   window_.first_step = window_.last_step = step_;
-  window_.device_id = device_id;
+  overflow_ = false;
+  api_.get_device_id(context, &window_.device_id);
+}
+
+// True: nothing is opened in this step.
+bool PcSampling::put_off_for_others(CUcontext context) {
+  if (!counters_in_use(api_, context, window_.device_id)) return false;
+  state_.store(State::idle, std::memory_order_release);
+  if (put_off_ && put_off_()) return true;
   fail("another process or profiler has the counters");
   return true;
 }
 
 bool PcSampling::open(CUcontext context, std::string* why) {
-  window_ = {};
-  window_.first_step = window_.last_step = step_;
-  overflow_ = false;
   if (!api_.has_pc_sampling) {
     *why = "this CUPTI has no PC sampling; use the CUPTI of CUDA 12 or later";
     return false;
   }
-  api_.get_device_id(context, &window_.device_id);
   CUpti_PCSamplingEnableParams enable = {};
   enable.size = CUpti_PCSamplingEnableParamsSize;
   enable.ctx = context;
@@ -345,14 +345,16 @@ void PcSampling::take(const CUpti_PCSamplingData& data) {
   }
 }
 
+// They are CUPTI's for good, which may still write to them.
+void PcSampling::leave_buffers() noexcept {
+  buffer_.release();    // NOLINT
+  leftover_.release();  // NOLINT
+}
+
 void PcSampling::close() noexcept {
   if (!enabled_) return;
   enabled_ = false;
-  if (stuck_) {           // the buffers are CUPTI's for good
-    buffer_.release();    // NOLINT
-    leftover_.release();  // NOLINT
-    return;
-  }
+  if (stuck_) return leave_buffers();
   CUpti_PCSamplingDisableParams p = {};
   p.size = CUpti_PCSamplingDisableParamsSize;
   p.ctx = context_;
@@ -369,12 +371,10 @@ void PcSampling::close() noexcept {
                 "source lines are missing: out of memory");
   }
   if (r == CUPTI_SUCCESS) {
-    // Kept if CUPTI may still write to them.
     buffer_.reset();
     leftover_.reset();
   } else {
-    buffer_.release();    // NOLINT
-    leftover_.release();  // NOLINT
+    leave_buffers();
     put_message(writer_, api_.now_ns(), Severity::warning, spool::Topic::stalls,
                 "disabling PC sampling failed: " + api_.error_text(r));
   }

@@ -44,7 +44,7 @@ class PcSampling {
   PcSampling(const CuptiApi& api, spool::Writer& writer, KernelTable& kernels, CaptureWatch& captures,
              HostWaits& host_waits, LaunchGate& gate);
 
-  /// Steps of the phase are not sampled, and why.
+  /// Steps of the phase are not sampled, and why, which is said the first time.
   void rule_out(const std::string& reason) noexcept;
   /// Called where another process or profiler has the counters: true if the same step of the schedule comes again
   /// later, false if it was tried for long enough.
@@ -91,6 +91,7 @@ class PcSampling {
     std::vector<CUpti_PCSamplingStallReason> reasons_;
   };
 
+  void begin_window(CUcontext context) noexcept;
   bool put_off_for_others(CUcontext context);
   bool open(CUcontext context, std::string* why);
   bool read_reasons(std::string* why);
@@ -98,6 +99,7 @@ class PcSampling {
   bool start(std::string* why);
   void read_samples();
   void take(const CUpti_PCSamplingData& data);
+  void leave_buffers() noexcept;
   void close() noexcept;
   void finish_window() noexcept;
   void write_window(WindowStatus status, const std::string& reason) noexcept;

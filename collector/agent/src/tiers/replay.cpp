@@ -6,6 +6,7 @@
 #include <thread>
 #include <utility>
 
+#include "cupti/counter_availability.h"
 #include "cupti/permission.h"
 #include "messages.h"
 
@@ -133,15 +134,8 @@ bool Replay::ask_availability(CUcontext context, std::uint32_t device_id, const 
              {RefusalCause::stream_capture});
     return false;
   }
-  CUpti_Profiler_GetCounterAvailability_Params p = {CUpti_Profiler_GetCounterAvailability_Params_STRUCT_SIZE};
-  p.ctx = context;
-  CUptiResult result = api_.profiler_get_counter_availability(&p);
   std::vector<std::uint8_t> availability;
-  if (result == CUPTI_SUCCESS) {
-    availability.resize(p.counterAvailabilityImageSize);
-    p.pCounterAvailabilityImage = availability.data();
-    result = api_.profiler_get_counter_availability(&p);
-  }
+  const CUptiResult result = ask_counter_availability(api_, context, &availability);
   const bool in_use =
       may_pass(result) &&
       ++failed_requests_ <= (result == CUPTI_ERROR_HARDWARE_BUSY ? kAsksWhileInUse : kAsksAfterFailure);
